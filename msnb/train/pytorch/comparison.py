@@ -13,6 +13,7 @@ from __future__ import annotations
 import html
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,18 +110,45 @@ def compare_models(
         What the networks raise.
     """
     torch = sys.modules["torch"]
-    theirs, names, result = _torch_outputs(torch, model, inputs)
     given = [Tensor(value.detach().cpu().numpy()) if hasattr(value, "detach") else value for value in inputs]
     found = Comparison()
-    with set_context(mode="pynative"):
+    with set_context(mode="pynative"), _without_dropout(cell, model):
+        theirs, names, result = _torch_outputs(torch, model, inputs)
         ours, own = _own_outputs(cell, given)
         for path in names:
-            if path and modules.get(path) in ours:
-                found.layers.append(Difference(path, names[path], _apart(ours[modules[path]], theirs[path])))
+            pairs = _paired(ours[modules[path]], theirs[path]) if modules.get(path) in ours else ([], [])
+            if pairs[0]:
+                found.layers.append(Difference(path, names[path], _apart(*pairs)))
         found.layers.append(Difference("(all)", type(model).__name__, _apart(own, result)))
         if weights:
             found.gradients = _gradients(torch, cell, weights, model, inputs, given)
     return found
+
+
+@contextmanager
+def _without_dropout(cell: Any, model: Any) -> Iterator[None]:
+    """All layers but norms as in evaluation: two frameworks draw other numbers, and norms draw none."""
+    training, own = [module for module in model.modules() if module.training], cell.training
+    try:
+        for module in training:
+            module.training = hasattr(module, "running_mean")
+        if own:
+            cell.set_train(False)
+            for part in cell.cells():
+                _train_norms(part)
+        yield
+    finally:
+        for module in training:
+            module.training = True
+        cell.set_train(own)
+
+
+def _train_norms(cell: Any) -> None:
+    for part in (cell, *cell.cells()):
+        if hasattr(part, "running_mean"):
+            part.set_train(True)
+        elif part is not cell:
+            _train_norms(part)
 
 
 def _torch_outputs(torch: Any, model: Any, inputs: Any) -> tuple[dict[str, Any], dict[str, str], Any]:
@@ -176,6 +204,18 @@ def _arrays(output: Any) -> list[Any]:
     return []
 
 
+def _paired(ours: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The results of a layer that both have: a class here gives what others read, in the order in which it was made."""
+    if len(ours) == len(theirs) == 1:
+        return ours, theirs
+    left, pairs = list(theirs), []
+    for mine in ours:
+        at = next((i for i, other in enumerate(left) if other.shape == mine.shape), None)
+        if at is not None:
+            pairs.append((mine, left.pop(at)))
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
 def _apart(ours: list[Any], theirs: list[Any], least: float = 1e-12) -> float:
     """The largest difference of all elements over the largest element (or ``least``); infinite where shapes differ."""
     if len(ours) != len(theirs) or any(a.shape != b.shape for a, b in zip(ours, theirs, strict=True)):
@@ -213,8 +253,11 @@ def _gradients(
                   for (name, weight), gradient in zip(weights.items(), theirs, strict=True)}  # fmt: skip
     # a gradient that is zero but for rounding (of a key's bias before a softmax) is measured by those of the others
     least = NEGLIGIBLE * max(float(np.abs(reference).max()) for reference in references.values() if reference.size)
-    return [Difference(name, "", _apart([by_value[names[name]].asnumpy()], [reference], max(least, 1e-12)))
-            for name, reference in references.items() if names.get(name) in by_value]  # fmt: skip
+    own_name = {name: names[other] for name, weight in weights.items()
+                for other, same in model.named_parameters(remove_duplicate=False)
+                if same is weight and names.get(other) in by_value}  # fmt: skip
+    return [Difference(name, "", _apart([by_value[own_name[name]].asnumpy()], [reference], max(least, 1e-12)))
+            for name, reference in references.items() if name in own_name]  # fmt: skip
 
 
 def _leaves(torch: Any, output: Any) -> Iterator[Any]:

@@ -167,7 +167,8 @@ def convert(program: ExportedProgram, title: str, training: bool | None) -> Conv
     _load(cell, {ours: program.arrays[theirs] for theirs, ours in writer.weights.items()})
     if missing:
         _tell(title, writer.missing(), missing)
-    return Conversion(cell, source, title, writer.modules, writer.weights, dict(missing))
+    weights = {program.aliases.get(theirs, theirs): ours for theirs, ours in writer.weights.items()}
+    return Conversion(cell, source, title, writer.modules, weights, dict(missing))
 
 
 def _title(text: str) -> str:

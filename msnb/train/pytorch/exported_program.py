@@ -102,7 +102,7 @@ class ExportedProgram:
         sizes: values that are sizes -> their formula.
         written: buffers that the program writes: weight name -> the value.
         input_tree, result_tree: how inputs and results are nested (``torch.utils._pytree``).
-        arrays: the weights.
+        arrays: the weights. aliases: names that weights of several modules have here -> their names in the file.
     """
 
     calls: list[Call]
@@ -117,6 +117,7 @@ class ExportedProgram:
     result_tree: Any = None
     argument_names: list[str] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
 
 
 def references(value: Any) -> Iterator[str]:

@@ -97,7 +97,7 @@ def _settle_tied(calls: list[Call], program: ExportedProgram) -> None:
         if len(paths) > 1 and owner != deepest and not deepest.startswith(owner + "."):
             settled = f"{deepest}.{leaf}"
             program.weights[name] = settled
-            program.arrays[settled] = program.arrays[full]
+            program.arrays[settled], program.aliases[settled] = program.arrays[full], full
             if full in program.buffers:
                 program.buffers.add(settled)
 

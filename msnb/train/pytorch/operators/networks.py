@@ -57,8 +57,9 @@ def _attention(a: dict[str, Any]) -> str:
     if a.get("enable_gqa"):  # heads of keys and values serve several heads of queries
         parts[1:] = [f"mint.repeat_interleave({part}, {{query}}.shape[-3] // {part}.shape[-3], dim=-3)"
                      for part in parts[1:]]  # fmt: skip
-    return (f"ops.scaled_dot_product_attention({', '.join(parts)}{{, attn_mask=attn_mask}}{{, dropout_p=dropout_p|0.0}}"
-            "{, is_causal=is_causal|False}{, scale=scale})")  # fmt: skip
+    dropped = ", dropout_p={dropout_p} if self.training else 0.0" if a.get("dropout_p") else ""
+    return (f"ops.scaled_dot_product_attention({', '.join(parts)}{{, attn_mask=attn_mask}}" + dropped
+            + "{, is_causal=is_causal|False}{, scale=scale})")  # fmt: skip
 
 
 def _checked(text: str, name: str, default: Any) -> Any:
@@ -103,7 +104,7 @@ TABLE: dict[str, Any] = {
     "conv_transpose2d": f("F.conv_transpose2d({input}, {weight}{, bias=bias}{, stride=stride|1}{, padding=padding|0}"
                           "{, output_padding=output_padding|0}{, groups=groups|1}{, dilation=dilation|1})"),
     "batch_norm": f("F.batch_norm({input}, {running_mean}, {running_var}{, weight=weight}{, bias=bias}"
-                    "{, training=training|False}{, momentum=momentum|0.1}{, eps=eps|1e-05})"),
+                    "{, training=training|False}{, eps=eps|1e-05})"),
     "layer_norm": f("F.layer_norm({input}, {normalized_shape}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
     "rms_norm": lambda a: "ops.rms_norm({input}, {weight}" + ("{, eps=eps}" if a.get("eps") else f", eps={2.0**-23}") + ")",
     "group_norm": f("F.group_norm({input}, {num_groups}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
