@@ -14,7 +14,7 @@ from typing import Any
 from msnb.nn.cells.cell import Cell
 from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref
 from msnb.train.pytorch.functional_form import WRITE
-from msnb.train.pytorch.module_scopes import Scope
+from msnb.train.pytorch.module_scopes import NoClass, Scope
 from msnb.train.pytorch.operators import OPERATORS
 from msnb.train.pytorch.operators.indexing import place_text
 from msnb.train.pytorch.size_formulas import multiple_of, python_of
@@ -160,7 +160,7 @@ class BodyWriter:
                 if factor:
                     found = f"({name}.shape[{axis}] // {factor})"
         if found is None:
-            raise ValueError(f"no tensor here has the size {symbol}")
+            raise NoClass(self.scope.path)
         return found
 
     def weight(self, name: str) -> str:

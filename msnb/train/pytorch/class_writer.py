@@ -15,7 +15,7 @@ from typing import Any
 from msnb.nn.cells.cell import Cell
 from msnb.train.pytorch.class_bodies import Body, BodyWriter, stub_name
 from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref, references
-from msnb.train.pytorch.module_scopes import Scope
+from msnb.train.pytorch.module_scopes import NoClass, Scope, scopes_of
 from msnb.train.pytorch.source_text import Slot, Text, filled, literal, same
 
 WIDTH = 110
@@ -33,10 +33,11 @@ class _Class:
 
 
 class ClassWriter:
-    """Writes all classes of a program whose scopes are known."""
+    """Writes all classes of a program."""
 
-    def __init__(self, program: ExportedProgram, root: Scope, title: str) -> None:
-        self.program, self.root, self.title = program, root, title
+    def __init__(self, program: ExportedProgram, title: str) -> None:
+        self.program, self.title = program, title
+        self.root = scopes_of(program)
         self.bodies: dict[int, Body] = {}
         self.classes: dict[Any, _Class] = {}
         self.class_of: dict[int, _Class] = {}
@@ -44,8 +45,7 @@ class ClassWriter:
 
     def write(self) -> str:
         """The whole source."""
-        for scope in _inside_out(self.root):
-            self._compose(scope)
+        self._compose_all()
         for found in self.classes.values():
             self._arguments(found)
         texts = [self._class_text(found) for found in self.classes.values()]
@@ -71,6 +71,29 @@ class ClassWriter:
         return [call for body in self.bodies.values() for call in body.missing]
 
     # ---- which scopes are one class ----------------------------------------------------------------------------------
+
+    def _compose_all(self) -> None:
+        """The bodies of all scopes; a module that cannot be a class is opened, and all begins anew."""
+        opened: frozenset[str] = frozenset()
+        while True:
+            try:
+                for scope in _inside_out(self.root):
+                    self._compose(scope)
+                return self._need_one_body()
+            except NoClass as error:
+                if not error.path:
+                    raise ValueError("a size of the network is that of no tensor") from None
+                opened |= {error.path}
+                self.root = scopes_of(self.program, opened)
+                self.bodies, self.classes, self.class_of, self.keys = {}, {}, {}, {}
+
+    def _need_one_body(self) -> None:
+        """Two calls of one module must do the same: then it is one class."""
+        found: dict[str, Any] = {}
+        for scope in _inside_out(self.root):
+            same_one = (self.keys[id(scope)], tuple(literal(slot.value) for slot in self._slots(scope)))
+            if found.setdefault(scope.path, same_one) != same_one:
+                raise NoClass(scope.path)
 
     def _compose(self, scope: Scope) -> None:
         writer = BodyWriter(scope, self.program, self.bodies, scope is not self.root)

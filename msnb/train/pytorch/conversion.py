@@ -33,7 +33,6 @@ from msnb.train.pytorch.class_writer import ClassWriter
 from msnb.train.pytorch.comparison import Comparison, compare_models
 from msnb.train.pytorch.exported_program import Call, ExportedProgram
 from msnb.train.pytorch.functional_form import make_functional
-from msnb.train.pytorch.module_scopes import scopes_of
 from msnb.train.pytorch.pt2_archive import read_program
 
 
@@ -159,7 +158,7 @@ def pytorch2mindspore(model: Any, dummy_inputs: Any = None, output_dir: str | os
 def convert(program: ExportedProgram, title: str, training: bool | None) -> Conversion:
     """The Cell of a program. ``training`` sets its mode."""
     make_functional(program)
-    writer = ClassWriter(program, scopes_of(program), title)
+    writer = ClassWriter(program, title)
     source = writer.write()
     missing = Counter(call.target for call in writer.missing())
     cell = _run(source, title, writer.root_class)

@@ -135,11 +135,12 @@ class _Form:
 def _opened(calls: list[Call], program: ExportedProgram) -> Any:
     """The calls, those inside blocks that set the gradient mode in place of the block."""
     for call in calls:
-        block = call.arguments.get("operand_1")
-        if not (call.target.startswith("higher_order.wrap_with") and isinstance(block, ExportedProgram)):
+        values = list(call.arguments.values())
+        block = next((value for value in values if isinstance(value, ExportedProgram)), None)
+        if block is None or not call.target.startswith("higher_order.wrap_with"):
             yield call
             continue
-        operands = [value for key, value in call.arguments.items() if key not in ("operand_0", "operand_1")]
+        operands = values[values.index(block) + 1 :]
         rename = {inner.name: outer for inner, outer in zip(block.inputs, operands, strict=True)}
         results = {ref.name: name for ref, name in zip(block.results, call.names(), strict=True)}
         program.types |= block.types

@@ -48,8 +48,16 @@ class Scope:
                 yield item
 
 
-def scopes_of(program: ExportedProgram) -> Scope:
-    """The root of the tree."""
+class NoClass(Exception):
+    """A module that cannot be a class of its own; ``path`` is the module."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+def scopes_of(program: ExportedProgram, opened: frozenset[str] = frozenset()) -> Scope:
+    """The root of the tree. ``opened`` are modules whose items go to their parent."""
     name = next((call.modules[0].name for call in program.calls if call.modules), "Network")
     root = Scope("", "", name)
     calls = _needed(program)
@@ -63,7 +71,7 @@ def scopes_of(program: ExportedProgram) -> Scope:
                 scope.items.append(last)
             scope = last
         scope.items.append(call)
-    _simplify(root, program)
+    _simplify(root, program, opened)
     root.outputs = list(dict.fromkeys([*references(program.results), *program.written.values()]))
     _connect(root, program, set(root.outputs))
     return root
@@ -102,30 +110,25 @@ def _settle_tied(calls: list[Call], program: ExportedProgram) -> None:
                 program.buffers.add(settled)
 
 
-def _simplify(scope: Scope, program: ExportedProgram) -> None:
+def _simplify(scope: Scope, program: ExportedProgram, opened: frozenset[str]) -> None:
     """Find the layers; take the items of scopes that cannot have a class into their parent."""
     items: list[Call | Scope] = []
     for item in scope.items:
         if isinstance(item, Scope):
             inside = list(item.calls())
-            if _foreign(item, inside, program) or _empty(item):
-                _simplify(item, program)
+            if item.path == "" or item.path in opened or _foreign(item, inside, program):
+                _simplify(item, program, opened)
                 items += item.items
                 continue
             item.layer = layer_of(item.name, inside, program)
             if item.layer is None:
-                _simplify(item, program)
+                _simplify(item, program, opened)
         items.append(item)
     scope.items = items
 
 
-def _empty(scope: Scope) -> bool:
-    """Containers that are called for their one part add nothing."""
-    return scope.path == ""
-
-
 def _foreign(scope: Scope, calls: list[Call], program: ExportedProgram) -> bool:
-    """Whether a scope reads weights of other modules, or another instance of it stands in the way."""
+    """Whether a scope reads weights of other modules."""
     used = {program.weights[name] for call in calls for name in call.used() if name in program.weights}
     return any(not weight.startswith(scope.path + ".") for weight in used)
 
