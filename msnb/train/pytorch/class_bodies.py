@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.nn.cells.cell import Cell
+from msnb.train.pytorch.control_text import BLOCKS, cond_lines, loop_lines
 from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref
 from msnb.train.pytorch.functional_form import WRITE
 from msnb.train.pytorch.module_scopes import NoClass, Scope
@@ -112,7 +113,7 @@ class BodyWriter:
     def _ends(self, operand: str, number: int) -> bool:
         """Whether an operand's name is free after this line."""
         name = self.local.get(operand)
-        return name is not None and self.last.get(operand) == number and self.bound[name] == operand
+        return name is not None and self.last.get(operand) == number and self.bound.get(name) == operand
 
     def _same_kind(self, operand: str, value: str) -> bool:
         """Whether a name may go on from one to the other without a surprise: both tensors of one dtype."""
@@ -248,8 +249,42 @@ class BodyWriter:
         """A line for an operator."""
         if call.target.startswith(WRITE):
             return self.write_part(number, call)
+        if call.target in BLOCKS:
+            return self.control(call)
         text = self.expression(call)
         self.state(number, call.results, self.resolve(text), list(call.used()), call)
+
+    def control(self, call: Call) -> None:
+        """An ``if`` or a ``while``."""
+        base = "out" if call.target == BLOCKS[0] else "carried"
+        names = [self.fresh_name(base) for _ in _flat(call.results)]
+        for name, value in zip(names, _flat(call.results), strict=True):
+            if value:
+                self.bind(name, value)
+        write = cond_lines if call.target == BLOCKS[0] else loop_lines
+        self.body.lines += write(self, call, names)
+
+    def inside(self, scope: Scope, block: ExportedProgram, inputs: dict[str, str]) -> BodyWriter:
+        """Writes a block: names that are alive around it are not taken."""
+        inner = BodyWriter(scope, block, self.bodies, True)
+        inner.local = dict(inputs)
+        inner.bound = dict(self.bound)
+        inner.last |= dict.fromkeys(self.bound.values(), len(scope.items) + 1)
+        for number, item in enumerate(scope.items):
+            assert isinstance(item, Call)
+            inner.operator(number, item)
+        self.body.missing += inner.body.missing
+        return inner
+
+    def fresh_name(self, base: str) -> str:
+        """A name that nothing has."""
+        name, count = base, 1
+        while name in self.bound:
+            count += 1
+            name = f"{base}_{count}"
+        self.bound[name] = name
+        self.last[name] = len(self.scope.items) + 1
+        return name
 
     def write_part(self, number: int, call: Call) -> None:
         """The line ``x[:, 0] = value``; x stands for the result from then on."""
