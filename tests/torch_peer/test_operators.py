@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from operator_cases import cases  # noqa: E402
 
 import msnb as ms  # noqa: E402
-from msnb.train.pytorch.comparison import _arrays  # noqa: E402
+from msnb.train.pytorch.model_comparison import _arrays  # noqa: E402
 
 CASES = cases()
 

@@ -20,7 +20,7 @@ import numpy as np
 from msnb.base.errors import CheckpointError
 from msnb.base.files.array_archive import Array
 from msnb.base.files.bounded_reader import Refuse
-from msnb.base.files.stored_archive import open_archive
+from msnb.base.files.zip_archive import open_archive
 
 MOST_INSTRUCTIONS = 5_000_000
 _FIRST = b"PK\x03\x04"

@@ -7,16 +7,15 @@ arguments, and such as always agree with each other are one argument. Layers tha
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.nn.cells.cell import Cell
-from msnb.train.pytorch.class_bodies import Body, BodyWriter, stub_name
+from msnb.train.pytorch.class_body import BodyWriter, ClassBody, stub_name
 from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref, references
 from msnb.train.pytorch.module_scopes import NoClass, Scope, scopes_of
-from msnb.train.pytorch.source_text import Slot, Text, filled, literal, same
+from msnb.train.pytorch.source_template import Slot, Text, filled, literal, same
 
 WIDTH = 110
 _INDENT = "        "
@@ -38,7 +37,7 @@ class ClassWriter:
     def __init__(self, program: ExportedProgram, title: str) -> None:
         self.program, self.title = program, title
         self.root = scopes_of(program)
-        self.bodies: dict[int, Body] = {}
+        self.bodies: dict[int, ClassBody] = {}
         self.classes: dict[Any, _Class] = {}
         self.class_of: dict[int, _Class] = {}
         self.keys: dict[int, Any] = {}

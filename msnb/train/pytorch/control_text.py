@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref
-from msnb.train.pytorch.functional_form import make_functional
+from msnb.train.pytorch.functionalization import make_functional
 from msnb.train.pytorch.module_scopes import Scope
-from msnb.train.pytorch.source_text import Text
+from msnb.train.pytorch.source_template import Text
 
 BLOCKS = ("higher_order.cond", "higher_order.while_loop")
 _INDENT = "    "

@@ -2,8 +2,8 @@
 
     torch.nn.Module --torch.export--> .pt2 --read--> ExportedProgram --scopes--> classes --run--> Cell + weights
 
-A .pt2 file needs no PyTorch. The source is made of tables of this package and checked names; no text of the file becomes
-code. Source: https://docs.pytorch.org/docs/stable/export.html
+A .pt2 file needs no PyTorch. The source is made of tables of this package and checked names; no text of the file
+becomes code. Source: https://docs.pytorch.org/docs/stable/export.html
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from msnb.nn.cells.cell import Cell
 from msnb.train.files import safetensors_file
 from msnb.train.files.parameter_loading import state_of
 from msnb.train.pytorch.class_writer import ClassWriter
-from msnb.train.pytorch.comparison import Comparison, compare_models
 from msnb.train.pytorch.exported_program import Call, ExportedProgram
-from msnb.train.pytorch.functional_form import make_functional
-from msnb.train.pytorch.pt2_archive import read_program
+from msnb.train.pytorch.functionalization import make_functional
+from msnb.train.pytorch.model_comparison import Comparison, compare_models
+from msnb.train.pytorch.program_archive import read_program
 
 
 @dataclass
@@ -74,7 +74,8 @@ class Conversion:
         folder = Path(output_dir)
         folder.mkdir(parents=True, exist_ok=True)
         arrays = {name: parameter._host() for name, parameter in state_of(self.cell)}
-        files = {f"{self.name}.py": self.source.encode(), f"{self.name}.safetensors": safetensors_file.encode(arrays, {})}
+        weights = safetensors_file.encode(arrays, {})
+        files = {f"{self.name}.py": self.source.encode(), f"{self.name}.safetensors": weights}
         if self.report is not None:
             files["report.txt"] = (str(self.report) + "\n").encode()
         for name, content in files.items():
@@ -118,7 +119,7 @@ def from_torch(model: Any, *inputs: Any, output_dir: str | os.PathLike[str] | No
         found = convert(_through_file(model), "Network", None)
     elif hasattr(model, "state_dict") and hasattr(model, "named_modules"):
         if not inputs and not kwargs:
-            raise ArgumentError("from_torch needs the inputs of the module: from_torch(model, torch.randn(2, 3, 32, 32)).")
+            raise ArgumentError("from_torch needs the module's inputs: from_torch(model, torch.randn(2, 3, 32, 32)).")
         program = _through_file(_exported(model, inputs, dict(kwargs or {}), dynamic))
         found = convert(program, _title(type(model).__name__), bool(model.training))
         if not found.missing and not kwargs:
@@ -131,7 +132,9 @@ def from_torch(model: Any, *inputs: Any, output_dir: str | os.PathLike[str] | No
     return found
 
 
-def pytorch2mindspore(model: Any, dummy_inputs: Any = None, output_dir: str | os.PathLike[str] | None = None) -> Conversion:
+def pytorch2mindspore(
+    model: Any, dummy_inputs: Any = None, output_dir: str | os.PathLike[str] | None = None
+) -> Conversion:
     """MindConverter's call: ``from_torch`` with the inputs in one argument.
 
     Args:
@@ -147,11 +150,12 @@ def pytorch2mindspore(model: Any, dummy_inputs: Any = None, output_dir: str | os
 
     Examples:
         >>> import msnb as ms
-        >>> ms.pytorch2mindspore(None)
+        >>> ms.pytorch2mindspore("nowhere.pt2")
         Traceback (most recent call last):
-        msnb.base.errors.ArgumentError: from_torch takes a torch.nn.Module, an exported program or a .pt2 file, not NoneType.
+        FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.pt2'
     """
-    inputs = dummy_inputs if isinstance(dummy_inputs, (tuple, list)) else () if dummy_inputs is None else (dummy_inputs,)
+    given = () if dummy_inputs is None else dummy_inputs
+    inputs = given if isinstance(given, (tuple, list)) else (given,)
     return from_torch(model, *inputs, output_dir=output_dir)
 
 
@@ -186,7 +190,8 @@ def _exported(model: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any], dynam
         try:
             return export.export(model, inputs, kwargs, dynamic_shapes=shapes)
         except Exception as error:  # PyTorch raises many classes of its own
-            notice(f"from_torch: the first axis is fixed, since the model does not allow another ({type(error).__name__}).")
+            why = type(error).__name__
+            notice(f"from_torch: the first axis is fixed, since the model does not allow another ({why}).")
     return export.export(model, inputs, kwargs)
 
 
@@ -213,7 +218,8 @@ def _run(source: str, title: str, root: str) -> Cell:
     try:
         exec(compile(source, name, "exec"), module.__dict__)
     except SyntaxError as error:
-        raise CheckpointError(f"the program has names that are no names of Python ({error.msg}, {error.text!r}).") from None
+        text = f"{error.msg}, {error.text!r}"
+        raise CheckpointError(f"the program has names that are no names of Python ({text}).") from None
     cell = getattr(module, root)()
     assert isinstance(cell, Cell)
     return cell
@@ -238,5 +244,5 @@ def _tell(title: str, calls: list[Call], missing: Mapping[str, int]) -> None:
     for target, count in missing.items():
         line = next(call.line for call in calls if call.target == target).strip().splitlines()[-1:]
         lines.append(f"  {count} x {target}" + (f"    {line[0].strip()}" if line else ""))
-    notice(f"from_torch: {title} calls operators that have no counterpart here; each has a stub in the source that says "
-           "what to write:\n" + "\n".join(lines))  # fmt: skip
+    head = f"from_torch: {title} calls operators that have no counterpart here; each has a stub in the source that says"
+    notice(f"{head} what to write:\n" + "\n".join(lines))

@@ -1,4 +1,4 @@
-"""Which layer a module of PyTorch becomes: ``torch.nn.Conv2d`` around one call of ``aten.conv2d`` is ``mint.nn.Conv2d``.
+"""Which layer a module becomes: ``torch.nn.Conv2d`` around one call of ``aten.conv2d`` is ``mint.nn.Conv2d``.
 
 A rule gives the layer's constructor, as a template over the call's arguments and what the rule adds to them; the layer
 takes the call's operands that are no weights. A module that did anything else than the one call is no such layer: its
@@ -13,7 +13,7 @@ from typing import Any
 
 from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref
 
-Extra = Callable[[Any, Callable[[str], tuple[int, ...] | None]], dict[str, Any]]
+Extra = Callable[[Any, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,10 @@ def _recurrence(a: Any, shape: Any) -> dict[str, Any]:
 
 _CONV = ("mint.nn.Conv{n}d({{in_channels}}, {{out_channels}}, {{kernel_size}}{{, stride=stride|1}}"
          "{{, padding=padding|0}}{{, dilation=dilation|1}}{{, groups=groups|1}}{{, bias=bias|True}})")  # fmt: skip
-_PLAIN_CONV = ("nn.Conv{n}d({{in_channels}}, {{out_channels}}, {{kernel_size}}{{, stride=stride|1}}, pad_mode=\"pad\""
-               "{{, padding=padding|0}}{{, dilation=dilation|1}}{{, group=groups|1}}{{, has_bias=bias|False}})")  # fmt: skip
+_PLAIN_CONV = (
+    'nn.Conv{n}d({{in_channels}}, {{out_channels}}, {{kernel_size}}{{, stride=stride|1}}, pad_mode="pad"'
+    "{{, padding=padding|0}}{{, dilation=dilation|1}}{{, group=groups|1}}{{, has_bias=bias|False}})"
+)
 _BATCH_NORM = ("mint.nn.BatchNorm{n}d({{features}}{{, eps=eps|1e-05}}{{, momentum=momentum|0.1}}"
                "{{, affine=affine|True}})")  # fmt: skip
 _RECURRENCE = ("nn.{name}({{input_size}}, {{hidden_size}}{{, num_layers=num_layers|1}}{{, has_bias=has_biases|True}}"

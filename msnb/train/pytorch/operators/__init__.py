@@ -4,6 +4,18 @@ A key is the operator with its overload ("min.dim") or without ("min"); the in-p
 without their underscore. Source: https://docs.pytorch.org/docs/stable/torch.compiler_ir.html
 """
 
-from msnb.train.pytorch.operators import indexing, mathematics, networks, reductions, shapes
+from msnb.train.pytorch.operators import (
+    elementwise_operators,
+    index_operators,
+    layer_operators,
+    reduction_operators,
+    shape_operators,
+)
 
-OPERATORS = {**mathematics.TABLE, **reductions.TABLE, **shapes.TABLE, **indexing.TABLE, **networks.TABLE}
+OPERATORS = {
+    **elementwise_operators.TABLE,
+    **reduction_operators.TABLE,
+    **shape_operators.TABLE,
+    **index_operators.TABLE,
+    **layer_operators.TABLE,
+}

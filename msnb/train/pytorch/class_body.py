@@ -1,33 +1,31 @@
 """The body of one module's class: lines of ``__init__`` and ``construct``, with holes for constants.
 
-A value gets a local name where it is made. The name of an operand that nobody needs any more is taken again, so that a
-chain of layers reads ``x = self.conv(x)``; what lives beside it is called after its operator.
+Modules inside become attributes, layers or classes of their own; weights that no layer has become Parameters.
 """
 
 from __future__ import annotations
 
-import builtins
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.nn.cells.cell import Cell
 from msnb.train.pytorch.control_text import BLOCKS, cond_lines, loop_lines
-from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref
-from msnb.train.pytorch.functional_form import WRITE
+from msnb.train.pytorch.exported_program import Call, ExportedProgram
+from msnb.train.pytorch.functionalization import WRITE
+from msnb.train.pytorch.local_names import LocalNames
 from msnb.train.pytorch.module_scopes import NoClass, Scope
 from msnb.train.pytorch.operators import OPERATORS
-from msnb.train.pytorch.operators.indexing import place_text
-from msnb.train.pytorch.size_formulas import multiple_of, python_of
-from msnb.train.pytorch.source_text import Slot, Text, Use, filled
+from msnb.train.pytorch.operators.index_operators import place_text
+from msnb.train.pytorch.source_template import Operand, Slot, Text, filled
+from msnb.train.pytorch.symbolic_size import multiple_of, python_of
 
 _LIST = re.compile(r"(.+)\.(\d+)\Z")
 _INPUT_NAMES = ("x", "y", "z")
-RESERVED = {"ms", "nn", "ops", "mint", "self", "in", "is", "as", "or", "if", "and", "not", "lambda", "input", "range"}
 
 
 @dataclass
-class Body:
+class ClassBody:
     """What a class needs to be written.
 
     Attributes:
@@ -48,19 +46,17 @@ class Body:
     missing: list[Call] = field(default_factory=list)
 
 
-class BodyWriter:
+class BodyWriter(LocalNames):
     """Writes the body of a scope; ``bodies`` has those of the scopes inside, which are written first;
     ``nested`` scopes may be chains."""
 
-    def __init__(self, scope: Scope, program: ExportedProgram, bodies: dict[int, Body], nested: bool) -> None:
-        self.scope, self.program, self.bodies, self.nested = scope, program, bodies, nested
-        self.body = Body()
-        self.local: dict[str, str] = {}  # value -> local name
-        self.bound: dict[str, str] = {}  # local name -> the value that it stands for now
-        self.last = self._last_uses()
+    def __init__(self, scope: Scope, program: ExportedProgram, bodies: dict[int, ClassBody], nested: bool) -> None:
+        super().__init__(scope, program)
+        self.bodies, self.nested = bodies, nested
+        self.body = ClassBody()
         self.attribute_of: dict[str, str] = {}  # module path -> "self.conv1" or "self.layers[0]"
 
-    def write(self, inputs: list[str] | None = None) -> Body:
+    def write(self, inputs: list[str] | None = None) -> ClassBody:
         """The body. ``inputs`` are the names of the arguments, where the user gave them."""
         for i, value in enumerate(self.scope.inputs):
             name = inputs[i] if inputs else _INPUT_NAMES[i] if i < len(_INPUT_NAMES) else f"x{i + 1}"
@@ -77,58 +73,11 @@ class BodyWriter:
                 self.operator(number, item)
         return self.body
 
-    # ---- names -------------------------------------------------------------------------------------------------------
-
-    def _last_uses(self) -> dict[str, int]:
-        last: dict[str, int] = {}
-        for number, item in enumerate(self.scope.items):
-            used = item.inputs if isinstance(item, Scope) else list(item.used())
-            last.update(dict.fromkeys(used, number))
-        return last | dict.fromkeys(self.scope.outputs, len(self.scope.items))
-
-    def bind(self, name: str, value: str) -> None:
-        self.local[value] = name
-        self.bound[name] = value
-
-    def name_result(self, value: str, number: int, operands: list[str], call: Call | None) -> str:
-        """A name for a result: that of an operand which ends here, else a new one."""
-        for operand in operands:
-            if self._ends(operand, number) and self._same_kind(operand, value):
-                name = self.local[operand]
-                self.last[operand] = -1  # taken
-                self.bind(name, value)
-                return name
-        base = re.sub(r"_*\d*$", "", value) or "value"
-        if base.startswith("getitem"):  # one of several results
-            base = call.target.split(".")[1] if call else "state"
-        if base in RESERVED or hasattr(builtins, base):
-            base += "_"
-        name, count = "out" if not self._alive("out", number) and call is None else base, 1
-        while self._alive(name, number):
-            count += 1
-            name = f"{base}_{count}"
-        self.bind(name, value)
-        return name
-
-    def _ends(self, operand: str, number: int) -> bool:
-        """Whether an operand's name is free after this line."""
-        name = self.local.get(operand)
-        return name is not None and self.last.get(operand) == number and self.bound.get(name) == operand
-
-    def _same_kind(self, operand: str, value: str) -> bool:
-        """Whether a name may go on from one to the other without a surprise: both tensors of one dtype."""
-        types = self.program.types
-        return operand in types and value in types and types[operand].dtype == types[value].dtype
-
-    def _alive(self, name: str, number: int) -> bool:
-        value = self.bound.get(name)
-        return value is not None and self.last.get(value, -1) > number
-
     # ---- values ------------------------------------------------------------------------------------------------------
 
     def resolve(self, pieces: Text) -> Text:
-        """Pieces without Use: local names, weights, sizes."""
-        return [self.value(piece.name) if isinstance(piece, Use) else piece for piece in pieces]
+        """Pieces without Operand: local names, weights, sizes."""
+        return [self.value(piece.name) if isinstance(piece, Operand) else piece for piece in pieces]
 
     def value(self, name: str) -> str:
         if name in self.local and name not in self.program.weights:
@@ -248,11 +197,11 @@ class BodyWriter:
     def operator(self, number: int, call: Call) -> None:
         """A line for an operator."""
         if call.target.startswith(WRITE):
-            return self.write_part(number, call)
-        if call.target in BLOCKS:
-            return self.control(call)
-        text = self.expression(call)
-        self.state(number, call.results, self.resolve(text), list(call.used()), call)
+            self.write_part(number, call)
+        elif call.target in BLOCKS:
+            self.control(call)
+        else:
+            self.state(number, call.results, self.resolve(self.expression(call)), list(call.used()), call)
 
     def control(self, call: Call) -> None:
         """An ``if`` or a ``while``."""
@@ -276,16 +225,6 @@ class BodyWriter:
         self.body.missing += inner.body.missing
         return inner
 
-    def fresh_name(self, base: str) -> str:
-        """A name that nothing has."""
-        name, count = base, 1
-        while name in self.bound:
-            count += 1
-            name = f"{base}_{count}"
-        self.bound[name] = name
-        self.last[name] = len(self.scope.items) + 1
-        return name
-
     def write_part(self, number: int, call: Call) -> None:
         """The line ``x[:, 0] = value``; x stands for the result from then on."""
         base = call.arguments["self"].name
@@ -302,25 +241,18 @@ class BodyWriter:
 
     def expression(self, call: Call) -> Text:
         """The operator's text; a call of a stub where there is no rule."""
-        parts = call.target.split(".")
-        name = parts[1] if len(parts) > 1 else parts[0]
-        plain = name[:-1] if name.endswith("_") and not name.startswith("__") else name
-        keys = [f"{n}.{parts[2]}" for n in (name, plain) if len(parts) > 2] + [name, plain]
-        rule = next((OPERATORS[key] for key in keys if key in OPERATORS), None) if parts[0] == "aten" else None
-        first = next(iter(call.arguments.values()), None)
-        arguments = call.arguments | {key: first for key in ("self", "input") if key not in call.arguments}
-        for key, value in call.arguments.items():
-            if isinstance(value, list):
-                arguments |= {f"{key}_{i}": part for i, part in enumerate(value)}
-        if rule is not None:
-            try:
-                return filled(rule(arguments) if callable(rule) else rule, arguments)
-            except (KeyError, ValueError):
-                pass
+        arguments = named_arguments(call)
+        for key in rule_keys(call):
+            if key in OPERATORS:
+                rule = OPERATORS[key]
+                try:
+                    return filled(rule(arguments) if callable(rule) else rule, arguments)
+                except (KeyError, ValueError):  # a form of the operator that the rule does not have
+                    break
         self.body.missing.append(call)
         pieces: Text = [stub_name(call), "("]
-        for i, ref in enumerate(dict.fromkeys(call.used())):
-            pieces += [", " if i else "", Use(ref)]
+        for i, name in enumerate(dict.fromkeys(call.used())):
+            pieces += [", " if i else "", Operand(name)]
         return [*pieces, ")"]
 
     def state(self, number: int, results: list[Any], text: Text, operands: list[str], call: Call | None,
@@ -339,6 +271,25 @@ class BodyWriter:
         if not form and text == [target]:
             return
         self.body.lines.append([target + " = ", *text])
+
+
+def rule_keys(call: Call) -> list[str]:
+    """The names by which an operator is looked up, the most special first."""
+    library, name, *overload = call.target.split(".")
+    if library != "aten":
+        return []
+    plain = name[:-1] if name.endswith("_") and not name.startswith("__") else name
+    return [f"{base}.{overload[0]}" for base in (name, plain) if overload] + [name, plain]
+
+
+def named_arguments(call: Call) -> dict[str, Any]:
+    """The arguments, elements of lists by their number, the first as "self" and as "input"."""
+    first = next(iter(call.arguments.values()), None)
+    arguments = call.arguments | {key: first for key in ("self", "input") if key not in call.arguments}
+    for key, value in call.arguments.items():
+        if isinstance(value, list):
+            arguments |= {f"{key}_{i}": part for i, part in enumerate(value)}
+    return arguments
 
 
 def _flat(results: list[Any]) -> list[Any]:

@@ -13,9 +13,9 @@ _INFIX = {
 }  # fmt: skip
 _UNARY = (
     "abs", "absolute", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "erfc",
-    "erfinv", "exp", "exp2", "expm1", "floor", "frac", "log", "log10", "log1p", "log2", "logical_not", "neg", "reciprocal",
-    "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "tan", "tanh", "trunc", "isnan", "isinf",
-    "isfinite", "conj", "real", "imag", "positive", "negative", "fix", "arccos", "arcsin", "arctan", "arccosh",
+    "erfinv", "exp", "exp2", "expm1", "floor", "frac", "log", "log10", "log1p", "log2", "logical_not", "neg",
+    "reciprocal", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "tan", "tanh", "trunc", "isnan",
+    "isinf", "isfinite", "conj", "real", "imag", "positive", "negative", "fix", "arccos", "arcsin", "arctan", "arccosh",
     "arcsinh", "arctanh", "isposinf", "isneginf",
 )  # fmt: skip
 _OPS_UNARY = ("lgamma", "digamma", "angle", "deg2rad", "rad2deg", "signbit", "i0")

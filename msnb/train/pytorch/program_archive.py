@@ -5,7 +5,7 @@
     name/data/weights/weight_0 ...                  the numbers
     name/data/constants/...                         tensors that the program holds beside its weights
 
-Source: https://docs.pytorch.org/docs/stable/export/pt2_archive.html
+Source: https://docs.pytorch.org/docs/stable/export/program_archive.html
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msnb.base.errors import CheckpointError, MsnbError
 from msnb.base.files.array_archive import Array
 from msnb.base.files.bounded_reader import Refuse, need_room, read_json
 from msnb.base.files.json_schema import ANYTHING
-from msnb.base.files.stored_archive import StoredArchive, open_archive
+from msnb.base.files.zip_archive import ZipArchive, open_archive
 from msnb.core import dtypes
 from msnb.train.pytorch.exported_program import DTYPES, ExportedProgram, decode_program
 
@@ -53,11 +53,11 @@ def read_program(path: str) -> ExportedProgram:
     return program
 
 
-def _page(archive: StoredArchive, name: str, refuse: Refuse) -> Any:
+def _page(archive: ZipArchive, name: str, refuse: Refuse) -> Any:
     return read_json(archive.content(name), refuse, ANYTHING, f"the entry {name}", MOST_GRAPH)
 
 
-def _arrays(archive: StoredArchive, folder: str, kind: str, refuse: Refuse) -> dict[str, Array]:
+def _arrays(archive: ZipArchive, folder: str, kind: str, refuse: Refuse) -> dict[str, Array]:
     """All arrays of a folder, by name."""
     config = f"{folder}model_{kind}_config.json"
     if config not in archive.names:
@@ -71,7 +71,7 @@ def _arrays(archive: StoredArchive, folder: str, kind: str, refuse: Refuse) -> d
         raise refuse(f"its table of {kind} has another form ({error!r})") from None
 
 
-def _array(archive: StoredArchive, folder: str, row: Any, refuse: Refuse) -> Array:
+def _array(archive: ZipArchive, folder: str, row: Any, refuse: Refuse) -> Array:
     """One array; its elements lie in the order of its strides, and others may lie between them."""
     meta = row["tensor_meta"]
     if row.get("use_pickle"):

@@ -1,7 +1,7 @@
 """Source under construction: text with holes for what is not known yet, and templates for it.
 
     Text    a list of pieces: str, or one of the holes
-    Use     a value of the graph, whose name depends on the place
+    Operand     a value of the graph, whose name depends on the place
     Slot    a constant that may differ from one instance of a class to the next: written out where all agree, else an
             argument of the class
 
@@ -27,7 +27,7 @@ _REQUIRED = object()
 
 
 @dataclass(frozen=True)
-class Use:
+class Operand:
     """A value of the graph."""
 
     name: str
@@ -50,7 +50,7 @@ class Slot:
     default: Any = _REQUIRED
 
 
-Piece = str | Use | Slot
+Piece = str | Operand | Slot
 Text = list[Any]
 
 
@@ -68,7 +68,7 @@ def literal(value: Any) -> str:
 def text_of(name: str, value: Any) -> Text:
     """What stands for an argument."""
     if isinstance(value, Ref):
-        return [Use(value.name)]
+        return [Operand(value.name)]
     if isinstance(value, (list, tuple)) and any(isinstance(part, Ref) for part in value):
         pieces: Text = ["("]
         for i, part in enumerate(value):

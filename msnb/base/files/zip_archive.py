@@ -10,7 +10,7 @@ from msnb.base.files.array_archive import guarded
 from msnb.base.files.bounded_reader import Refuse, open_file
 
 
-class StoredArchive:
+class ZipArchive:
     """An open archive.
 
     Attributes:
@@ -36,11 +36,11 @@ class StoredArchive:
 
 
 @contextmanager
-def open_archive(path: str, refuse: Refuse) -> Iterator[StoredArchive]:
+def open_archive(path: str, refuse: Refuse) -> Iterator[ZipArchive]:
     """The archive in a file, open inside the ``with``.
 
     Raises:
         FileNotFoundError: there is no file. What ``refuse`` makes: it is no zip archive.
     """
     with open_file(path, refuse) as file, guarded(lambda: zipfile.ZipFile(file), refuse) as archive:
-        yield StoredArchive(archive, refuse)
+        yield ZipArchive(archive, refuse)

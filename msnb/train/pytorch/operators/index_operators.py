@@ -19,7 +19,7 @@ def place_text(arguments: dict[str, Any], suffix: str = "") -> str:
 
 def _position(arguments: dict[str, Any]) -> str:
     """All axes: ":, 2" or "..., 1:3, :"."""
-    dim = arguments.get("dim", 0)
+    dim: int = arguments.get("dim", 0)
     if dim >= 0:
         return ":, " * dim + place_text(arguments)
     return "..., " + place_text(arguments) + ", :" * (-1 - dim)

@@ -4,8 +4,8 @@
     features.0       Conv2d            2.1e-07
     features.1       BatchNorm2d       3.0e-02    <- the first that differs
 
-A difference is the largest of all elements, over the largest of PyTorch's. Gradients are those of the sum of all outputs,
-each weighted with a number that is drawn by a seed.
+A difference is the largest of all elements, over the largest of PyTorch's. Gradients are those of the sum of all
+outputs, each weighted with a number that is drawn by a seed.
 """
 
 from __future__ import annotations
@@ -232,14 +232,35 @@ def _gradients(
     torch: Any, cell: Any, names: Mapping[str, str], model: Any, inputs: Any, given: list[Any]
 ) -> list[Difference]:
     """The gradients of all weights that want one."""
+    factors: list[Any] = []
+    theirs = _torch_gradients(torch, model, inputs, factors)
+    if not theirs:
+        return []
+    ours = _own_gradients(cell, given, factors)
+    own_name = {name: names[other] for name, weight in model.named_parameters()
+                for other, same in model.named_parameters(remove_duplicate=False)
+                if same is weight and names.get(other) in ours}  # fmt: skip
+    # a gradient that is zero but for rounding (of a key's bias before a softmax) is measured by those of the others
+    least = max(NEGLIGIBLE * max(float(np.abs(array).max()) for array in theirs.values() if array.size), 1e-12)
+    return [Difference(name, "", _apart([ours[own_name[name]]], [array], least))
+            for name, array in theirs.items() if name in own_name]  # fmt: skip
+
+
+def _torch_gradients(torch: Any, model: Any, inputs: Any, factors: list[Any]) -> dict[str, Any]:
+    """By name; ``factors`` gets the numbers that weight the outputs."""
     leaves = [tensor for tensor in _leaves(torch, model(*inputs)) if tensor.is_floating_point()]
     rng = np.random.default_rng(SEED)
-    factors = [rng.standard_normal(tuple(tensor.shape)).astype(np.float32) for tensor in leaves]
+    factors += [rng.standard_normal(tuple(tensor.shape)).astype(np.float32) for tensor in leaves]
     weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
     loss = sum((tensor * torch.from_numpy(factor).to(tensor.dtype)).sum() for tensor, factor in zip(leaves, factors))
     if not weights or not getattr(loss, "requires_grad", False):
-        return []
-    theirs = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
+        return {}
+    found = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
+    return {name: np.zeros(tuple(weight.shape)) if gradient is None else gradient.cpu().numpy()
+            for (name, weight), gradient in zip(weights.items(), found, strict=True)}  # fmt: skip
+
+
+def _own_gradients(cell: Any, given: list[Any], factors: list[Any]) -> dict[str, Any]:
     own = [parameter for parameter in cell.get_parameters() if parameter.requires_grad]
 
     def total(*operands: Any) -> Any:
@@ -247,17 +268,9 @@ def _gradients(
         return sum((sum_of(mul(tensor, Tensor(factor).astype(tensor.dtype)))
                     for tensor, factor in zip(results, factors, strict=True)), Tensor(0.0))  # fmt: skip
 
-    _, ours = value_and_grad(total, None, own)(*given)
-    by_value = dict(zip((parameter.name for parameter in own), ours, strict=True))
-    references = {name: np.zeros(tuple(weight.shape)) if gradient is None else gradient.cpu().numpy()
-                  for (name, weight), gradient in zip(weights.items(), theirs, strict=True)}  # fmt: skip
-    # a gradient that is zero but for rounding (of a key's bias before a softmax) is measured by those of the others
-    least = NEGLIGIBLE * max(float(np.abs(reference).max()) for reference in references.values() if reference.size)
-    own_name = {name: names[other] for name, weight in weights.items()
-                for other, same in model.named_parameters(remove_duplicate=False)
-                if same is weight and names.get(other) in by_value}  # fmt: skip
-    return [Difference(name, "", _apart([by_value[own_name[name]].asnumpy()], [reference], max(least, 1e-12)))
-            for name, reference in references.items() if name in own_name]  # fmt: skip
+    gradients: Any = value_and_grad(total, None, own)
+    _, ours = gradients(*given)
+    return {parameter.name: gradient.asnumpy() for parameter, gradient in zip(own, ours, strict=True)}
 
 
 def _leaves(torch: Any, output: Any) -> Iterator[Any]:

@@ -106,7 +106,8 @@ TABLE: dict[str, Any] = {
     "batch_norm": f("F.batch_norm({input}, {running_mean}, {running_var}{, weight=weight}{, bias=bias}"
                     "{, training=training|False}{, eps=eps|1e-05})"),
     "layer_norm": f("F.layer_norm({input}, {normalized_shape}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
-    "rms_norm": lambda a: "ops.rms_norm({input}, {weight}" + ("{, eps=eps}" if a.get("eps") else f", eps={2.0**-23}") + ")",
+    "rms_norm": lambda a: "ops.rms_norm({input}, {weight}"
+    + ("{, eps=eps})" if a.get("eps") else f", eps={2.0**-23})"),
     "group_norm": f("F.group_norm({input}, {num_groups}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
     "instance_norm": f("F.instance_norm({input}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
     "embedding": f("F.embedding({indices}, {weight})"),
