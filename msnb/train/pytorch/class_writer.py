@@ -246,14 +246,13 @@ class ClassWriter:
         return [self._stub(name, call) for name, call in calls.items()]
 
     def _stub(self, name: str, call: Call) -> str:
-        operands = ", ".join(f"x{i}" for i, _ in enumerate(dict.fromkeys(call.used())))
         kinds = [self.program.types[made] for made in call.names() if made in self.program.types]
         gives = ", ".join(f"{kind.dtype}{list(kind.shape)}" for kind in kinds)
         constants = {key: literal(value) for key, value in call.arguments.items() if not list(references(value))
                      and not isinstance(value, ExportedProgram)}  # fmt: skip
         given = ", ".join(f"{key}={value}" for key, value in constants.items())
-        note = f"{call.target}({given}) gives {gives}: write it here".replace("\\", "/").replace('"', "'")
-        return f'def {name}({operands}):\n    raise NotImplementedError("{note}")'
+        note = f"{call.target}({given}) gives {gives}: write it here"
+        return f"def {name}(*operands):\n    raise NotImplementedError({literal(note)})"
 
     def _page(self, classes: str) -> str:
         """Head and imports."""

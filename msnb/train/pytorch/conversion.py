@@ -161,13 +161,18 @@ def pytorch2mindspore(
 
 def convert(program: ExportedProgram, title: str, training: bool | None) -> Conversion:
     """The Cell of a program. ``training`` sets its mode."""
-    make_functional(program)
-    writer = ClassWriter(program, title)
-    source = writer.write()
+    try:
+        make_functional(program)
+        writer = ClassWriter(program, title)
+        source = writer.write()
+        cell = _run(source, title, writer.root_class)
+        cell.set_train(bool(training))
+        _load(cell, {ours: program.arrays[theirs] for theirs, ours in writer.weights.items()})
+    except CheckpointError:
+        raise
+    except Exception as error:  # whatever a graph can be that makes no sense
+        raise CheckpointError(f"the program cannot be written as Cells ({type(error).__name__}: {error}).") from error
     missing = Counter(call.target for call in writer.missing())
-    cell = _run(source, title, writer.root_class)
-    cell.set_train(bool(training))
-    _load(cell, {ours: program.arrays[theirs] for theirs, ours in writer.weights.items()})
     if missing:
         _tell(title, writer.missing(), missing)
     weights = {program.aliases.get(theirs, theirs): ours for theirs, ours in writer.weights.items()}

@@ -79,7 +79,8 @@ def _array(archive: ZipArchive, folder: str, row: Any, refuse: Refuse) -> Array:
     dtype = getattr(dtypes, DTYPES[meta["dtype"]]).numpy
     shape = tuple(int(size["as_int"]) for size in meta["sizes"])
     strides = tuple(int(stride["as_int"]) for stride in meta["strides"])
-    flat = np.frombuffer(archive.content(folder + str(row["path_name"])), dtype)
+    content = archive.content(folder + str(row["path_name"]))
+    flat = np.frombuffer(content[: len(content) // dtype.itemsize * dtype.itemsize], dtype)
     first = int(meta["storage_offset"]["as_int"])
     if math.prod(shape) == 0:
         return np.zeros(shape, dtype)

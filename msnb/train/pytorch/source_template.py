@@ -62,7 +62,9 @@ def literal(value: Any) -> str:
         return f'float("{value}")'
     if isinstance(value, (list, tuple)):
         return f"({', '.join(map(literal, value))}{',' * (len(value) == 1)})"
-    return repr(value).replace("'", '"') if isinstance(value, str) and '"' not in value else repr(value)
+    if isinstance(value, str) and not {'"', "'", "\\"} & set(repr(value)[1:-1]):
+        return f'"{repr(value)[1:-1]}"'
+    return repr(value)
 
 
 def text_of(name: str, value: Any) -> Text:

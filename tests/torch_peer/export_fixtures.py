@@ -1,0 +1,159 @@
+"""Writes ``tests/train/exported_programs/*.json``: graphs that PyTorch exported, for tests that run without it.
+
+    python tests/torch_peer/export_fixtures.py
+
+What says nothing about the program (strides, devices, the exporter's stack traces) is left out.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+FOLDER = Path(__file__).resolve().parent.parent / "train" / "exported_programs"
+
+
+class Residual(nn.Module):
+    def __init__(self, inside: int, out: int, stride: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(inside, out, 3, stride, 1, bias=False)
+        self.norm = nn.BatchNorm2d(out)
+        self.short = nn.Sequential(nn.Conv2d(inside, out, 1, stride), nn.BatchNorm2d(out)) if stride > 1 else None
+
+    def forward(self, x: Any) -> Any:
+        return F.relu(self.norm(self.conv(x)), inplace=True) + (x if self.short is None else self.short(x))
+
+
+class Convolutions(nn.Module):
+    """Blocks of one class with other constants, an Identity between them, a buffer, results in a dict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(Residual(3, 4, 2), nn.Identity(), Residual(4, 4), Residual(4, 4), Residual(4, 8, 2))
+        self.drop = nn.Dropout(0.2)
+        self.head = nn.Linear(8, 5)
+        self.scale = nn.Parameter(torch.ones(5))
+        self.register_buffer("shift", torch.ones(5))
+
+    def forward(self, x: Any) -> Any:
+        y = torch.flatten(F.adaptive_avg_pool2d(self.body(x), 1), 1)
+        return {"scores": self.head(self.drop(y)) * self.scale + self.shift, "parts": (y[:, :2], y.view(y.size(0), 2, -1))}
+
+
+class Recurrences(nn.Module):
+    """Layers of steps, whose results are unpacked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.LSTM(5, 6, 2, batch_first=True, bidirectional=True)
+        self.second = nn.GRU(12, 4, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        y, (h, _) = self.first(x)
+        return self.second(y)[0][:, -1], h
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.qkv, self.out = nn.LayerNorm(8), nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        n, t, _ = x.shape
+        q, k, v = (part.view(n, t, 2, 4).transpose(1, 2) for part in self.qkv(self.norm(x)).chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(y.transpose(1, 2).reshape(n, t, 8))
+
+
+class Attention(nn.Module):
+    """A loop over equal blocks, tied weights, open sizes on two axes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(11, 8), nn.Embedding(16, 8)
+        self.blocks = nn.ModuleList(Block() for _ in range(3))
+        self.head = nn.Linear(8, 11, bias=False)
+        self.head.weight = self.words.weight
+
+    def forward(self, ids: Any) -> Any:
+        x = self.words(ids) + self.places(torch.arange(ids.shape[1]))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+class Effects(nn.Module):
+    """Writes into parts, a branch, a loop, a buffer that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        y = x * 1.0
+        y[:, 1:3] *= 2
+        first = y[0]
+        y[0, 1] = 5.0
+        z = torch.cond(x.sum() > 0, lambda v: self.layer(v), lambda v: v - 1, (y,))
+        return z + first, first * 1.0
+
+
+def programs() -> dict[str, tuple[nn.Module, tuple[Any, ...], Any]]:
+    """Name -> (module, inputs, open axes)."""
+    batch, length = torch.export.Dim("batch", min=2, max=64), torch.export.Dim("length", min=2, max=16)
+    return {
+        "convolutions": (Convolutions().eval(), (torch.randn(2, 3, 12, 12),), ({0: batch},)),
+        "recurrences": (Recurrences().eval(), (torch.randn(2, 7, 5),), ({0: batch},)),
+        "attention": (Attention().eval(), (torch.randint(0, 11, (2, 5)),), ({0: batch, 1: length},)),
+        "effects": (Effects().eval(), (torch.randn(3, 4),), None),
+    }  # fmt: skip
+
+
+def page_of(exported: Any) -> Any:
+    """The JSON of an exported program."""
+    buffer = io.BytesIO()
+    torch.export.save(exported, buffer)
+    with zipfile.ZipFile(buffer) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("models/model.json"))
+        return json.loads(archive.read(name))
+
+
+def slim(page: Any) -> Any:
+    """The page without what says nothing about the program."""
+    module = page["graph_module"]
+    module["module_call_graph"] = [row for row in module["module_call_graph"] if row["fqn"] == ""]
+    _slim_graph(module["graph"])
+    return {"graph_module": {name: module[name] for name in ("graph", "signature", "module_call_graph")},
+            "schema_version": page["schema_version"], "torch_version": page["torch_version"]}  # fmt: skip
+
+
+def _slim_graph(graph: Any) -> None:
+    graph["tensor_values"] = {name: {key: meta[key] for key in ("dtype", "sizes")}
+                              for name, meta in graph["tensor_values"].items()}  # fmt: skip
+    for node in graph["nodes"]:
+        meta = node["metadata"]
+        node["metadata"] = {"nn_module_stack": meta["nn_module_stack"]} if "nn_module_stack" in meta else {}
+        for row in node["inputs"]:
+            for value in row["arg"].values():
+                if isinstance(value, dict) and "graph" in value:
+                    _slim_graph(value["graph"])
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name, (module, inputs, axes) in programs().items():
+        page = slim(page_of(torch.export.export(module, inputs, dynamic_shapes=axes)))
+        (FOLDER / f"{name}.json").write_text(json.dumps(page, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()
