@@ -6,6 +6,7 @@
 #   make lint         style, types, layers, sizes
 #   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
 #   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)
+#   make test-torch   models and operators of PyTorch converted and compared with it (an environment under build/peers)
 #   make bench-peers  the frameworks to compare with, each in an environment of its own under build/peers
 #   make soak         mixed work for MINUTES=20, a line of memory, handles and threads per minute
 #
@@ -19,10 +20,10 @@ STAMP  := $(VENV)/.installed
 LABARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart lab test lint fuzz bench bench-peers soak install clean
+.PHONY: help quickstart lab test lint fuzz bench bench-peers test-torch soak install clean
 
 help:
-	@sed -n '3,10s/^# *//p' Makefile
+	@sed -n '3,11s/^# *//p' Makefile
 
 install: $(STAMP)
 
@@ -52,6 +53,9 @@ soak: $(STAMP)
 
 bench-peers: $(STAMP)
 	@$(PY) bench/peers.py install $(PEERS)
+
+test-torch: $(STAMP)
+	@$(PY) tools/test_torch.py
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -44,7 +44,8 @@ class Convolutions(nn.Module):
 
     def forward(self, x: Any) -> Any:
         y = torch.flatten(F.adaptive_avg_pool2d(self.body(x), 1), 1)
-        return {"scores": self.head(self.drop(y)) * self.scale + self.shift, "parts": (y[:, :2], y.view(y.size(0), 2, -1))}
+        scores = self.head(self.drop(y)) * self.scale + self.shift
+        return {"scores": scores, "parts": (y[:, :2], y.view(y.size(0), 2, -1))}
 
 
 class Recurrences(nn.Module):

@@ -197,8 +197,7 @@ class ClassWriter:
             return "" if same(slot.value, slot.default) else slot.prefix + literal(slot.value)
 
         init = [f"self.{name} = {self._value_text(value, written)}" for name, value in body.attributes.items()]
-        lines = ["".join(piece if isinstance(piece, str) else written(piece, "self.") for piece in line)
-                 for line in body.lines]  # fmt: skip
+        lines = [_joined(line, written, "self.") for line in body.lines]
         kept = [name for name, _ in found.arguments if any(f"self.{name}" in line for line in lines)]
         init = [f"self.{name} = {name}" for name in kept] + init
         arguments = "".join(f", {name}" for name, _ in found.arguments)
@@ -216,11 +215,11 @@ class ClassWriter:
         if isinstance(value, dict):
             return f"nn.CellList({self._elements(value, written, depth, '[', ']')})"
         if not isinstance(value, Scope):
-            return "".join(piece if isinstance(piece, str) else written(piece, "") for piece in value)
+            return _joined(value, written, "")
         if value.layer is None and self.bodies[id(value)].chain:
             numbered = {int(name): part for name, part in self.bodies[id(value)].attributes.items()}
             return f"nn.SequentialCell({self._elements(numbered, written, depth, '', '')})"
-        return "".join(piece if isinstance(piece, str) else written(piece, "") for piece in self._pieces(value))
+        return _joined(self._pieces(value), written, "")
 
     def _elements(self, cells: dict[int, Any], written: Any, depth: int, opening: str, closing: str) -> str:
         """The elements of a list; those that repeat as a comprehension, those that did nothing as Identity."""
@@ -260,6 +259,15 @@ class ClassWriter:
         head = f'"""{self.title}: written from a program that PyTorch exported."""\n\n'
         head += "import msnb as ms\n" if re.search(r"\bms\.", classes) else ""
         return f"{head}from msnb import {', '.join(used)}\n\n\n{classes}\n"
+
+
+def _joined(pieces: Text, written: Callable[[Slot, str], str], where: str) -> str:
+    """The text of pieces; an optional argument that comes first needs no comma."""
+    texts = [piece if isinstance(piece, str) else written(piece, where) for piece in pieces]
+    for i, text in enumerate(texts):
+        if i and text.startswith(", ") and "".join(texts[:i]).endswith("("):
+            texts[i] = text[2:]
+    return "".join(texts)
 
 
 def _inside_out(scope: Scope) -> Iterator[Scope]:

@@ -62,6 +62,13 @@ def _attention(a: dict[str, Any]) -> str:
             + "{, is_causal=is_causal|False}{, scale=scale})")  # fmt: skip
 
 
+def _nothing_in_evaluation(a: dict[str, Any]) -> str:
+    """Random layers that are not here: in evaluation they pass everything on."""
+    if a.get("train") or a.get("training"):
+        raise ValueError("it draws")
+    return "{input}"
+
+
 def _checked(text: str, name: str, default: Any) -> Any:
     """A template for one value of an argument alone."""
 
@@ -99,8 +106,11 @@ TABLE: dict[str, Any] = {
     "softmax": _softmax("softmax"), "_softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"), "_log_softmax": _softmax("log_softmax"),
     "linear": f("F.linear({input}, {weight}{, bias=bias})"),
-    "bilinear": "ops.bilinear_dense({input1}, {input2}, {weight}{, bias=bias})",
+    "bilinear": lambda a: 'mint.einsum("...i,oij,...j->...o", {input1}, {weight}, {input2})'
+    + (" + {bias}" if a.get("bias") is not None else ""),
     **{f"conv{n}d": _convolution(n) for n in (1, 2, 3)},
+    "conv_transpose1d": 'ops.conv_transpose1d({input}, {weight}{, bias=bias}{, stride=stride_0|1}, pad_mode="pad"'
+    "{, padding=padding_0|0}{, output_padding=output_padding_0|0}{, groups=groups|1}{, dilation=dilation_0|1})",
     "conv_transpose2d": f("F.conv_transpose2d({input}, {weight}{, bias=bias}{, stride=stride|1}{, padding=padding|0}"
                           "{, output_padding=output_padding|0}{, groups=groups|1}{, dilation=dilation|1})"),
     "batch_norm": f("F.batch_norm({input}, {running_mean}, {running_var}{, weight=weight}{, bias=bias}"
@@ -110,8 +120,14 @@ TABLE: dict[str, Any] = {
     + ("{, eps=eps})" if a.get("eps") else f", eps={2.0**-23})"),
     "group_norm": f("F.group_norm({input}, {num_groups}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
     "instance_norm": f("F.instance_norm({input}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
-    "embedding": f("F.embedding({indices}, {weight})"),
+    "embedding": lambda a: f("F.embedding({indices}, {weight}")
+    + (", {padding_idx})" if a.get("padding_idx", -1) >= 0 else ")"),
     "one_hot": f("F.one_hot({self}, {num_classes})"),
+    "alpha_dropout": _nothing_in_evaluation, "feature_alpha_dropout": _nothing_in_evaluation,
+    "rrelu": lambda a: f(f'F.leaky_relu({{self}}, {(a.get("lower", 1 / 8) + a.get("upper", 1 / 3)) / 2})')
+    if not a.get("training") else _nothing_in_evaluation({"train": True}),
+    "pairwise_distance": lambda a: f"mint.norm({{x1}} - {{x2}} + {a.get('eps', 1e-6)}, p={a.get('p', 2.0)}, dim=-1"
+    + "{, keepdim=keepdim|False})",
     "dropout": f("F.dropout({input}, {p}, self.training)"),
     "dropout2d": f("F.dropout2d({input}, {p}, self.training)"),
     "feature_dropout": f("F.dropout2d({input}, {p}, self.training)"),
@@ -142,6 +158,9 @@ TABLE: dict[str, Any] = {
     "mse_loss": _loss("F.mse_loss({self}, {target}, REDUCTION)"),
     "l1_loss": _loss("F.l1_loss({self}, {target}, REDUCTION)"),
     "huber_loss": _loss("ops.huber_loss({self}, {target}, REDUCTION{, delta=delta|1.0})"),
+    "hinge_embedding_loss": _loss("ops.hinge_embedding_loss({self}, {target}{, margin=margin|1.0}, REDUCTION)"),
+    "multi_margin_loss": _loss("ops.multi_margin_loss({self}, {target}{, p=p|1}{, margin=margin|1}{, weight=weight}, "
+                               "REDUCTION)"),
     "soft_margin_loss": _loss("F.soft_margin_loss({self}, {target}, REDUCTION)"),
     "margin_ranking_loss": _loss("F.margin_ranking_loss({input1}, {input2}, {target}{, margin=margin|0.0}, REDUCTION)"),
     "cosine_embedding_loss": _loss("F.cosine_embedding_loss({input1}, {input2}, {target}{, margin=margin|0.0}, "
