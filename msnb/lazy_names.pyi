@@ -177,6 +177,8 @@ from msnb.train.amp import build_train_network as build_train_network
 from msnb.train.files.model_files import export as export
 from msnb.train.files.model_files import load as load
 from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
+from msnb.train.pytorch.conversion import from_torch as from_torch
+from msnb.train.pytorch.conversion import pytorch2mindspore as pytorch2mindspore
 
 __all__ = [
     "COMPATIBLE",
@@ -245,6 +247,7 @@ __all__ = [
     "flatten",
     "flip",
     "floor",
+    "from_torch",
     "full",
     "full_like",
     "gather",
@@ -302,6 +305,7 @@ __all__ = [
     "permute",
     "pow",
     "prod",
+    "pytorch2mindspore",
     "pytype_to_dtype",
     "rand",
     "rand_like",

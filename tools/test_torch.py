@@ -28,7 +28,9 @@ def main(arguments: list[str]) -> int:
         return 1
     paths = [str(ROOT), sysconfig.get_paths()["purelib"]]
     command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/torch_peer", *arguments]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, check=False).returncode
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -941,7 +941,8 @@ class TensorMethods:
         """Take the value of ``rsqrt(...)``; returns the tensor."""
 
     def scatter(self, axis: builtins.int, index: Any, src: Any, reduce: str = ...) -> Tensor:
-        """``tensor_scatter_elements`` with PyTorch's order of arguments."""
+        """``tensor_scatter_elements`` with PyTorch's order of arguments; of a larger ``src`` the part that index
+        spans."""
 
     def scatter_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``scatter(...)``; returns the tensor."""

@@ -9,6 +9,8 @@ from msnb.train.amp import build_train_network as build_train_network
 from msnb.train.files.model_files import export as export
 from msnb.train.files.model_files import load as load
 from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
+from msnb.train.pytorch.conversion import from_torch as from_torch
+from msnb.train.pytorch.conversion import pytorch2mindspore as pytorch2mindspore
 
 __all__ = [
     "DynamicLossScaleManager",
@@ -16,6 +18,8 @@ __all__ = [
     "amp",
     "build_train_network",
     "export",
+    "from_torch",
     "load",
     "load_torch_state_dict",
+    "pytorch2mindspore",
 ]

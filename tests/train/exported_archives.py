@@ -31,7 +31,9 @@ def weights(graph: Any, seed: int = 0) -> dict[str, Any]:
             shape = tuple(size["as_int"] for size in meta["sizes"])
             values = rng.standard_normal(shape) * 0.3
             name = entry[_KINDS[kind]]
-            found[name] = (np.abs(values) + 0.5 if name.endswith("running_var") else values).astype(_DTYPES[meta["dtype"]])
+            found[name] = (np.abs(values) + 0.5 if name.endswith("running_var") else values).astype(
+                _DTYPES[meta["dtype"]]
+            )
     return found
 
 

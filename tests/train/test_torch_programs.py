@@ -178,7 +178,8 @@ def test_what_is_written_can_be_imported_and_trained(tmp_path: Path, name: str) 
     need_same(net.set_train(False)(x), found.cell(x))
     step = ms.value_and_grad(lambda v: sum((t * t).sum() for t in flat(net(v))), None, net.trainable_params())
     assert all(np.isfinite(gradient.asnumpy()).all() for gradient in step(x)[1])
-    ran = subprocess.run([sys.executable, "-m", "ruff", "check", "--isolated", files[0]], capture_output=True, text=True)
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", files[0]]
+    ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout
 
 
@@ -230,9 +231,11 @@ def test_no_text_of_a_file_becomes_code(tmp_path: Path, place: str) -> None:
     graph = page("convolutions")
     text = json.dumps(graph)
     quoted = EVIL.replace('"', '\\"')
-    swap = {"target": ("torch.ops.aten.conv2d.default", f"torch.ops.aten.{quoted}.default"), "class": ("Residual", quoted),
-            "path": ("body.0", f"body.{quoted}"), "value": ("batch_norm_1", quoted), "weight": ("head.weight", quoted),
-            "key": ("scores", quoted), "argument": ('["x"]', f'["{quoted}"]')}[place]  # fmt: skip
+    swap = {
+        "target": ("torch.ops.aten.conv2d.default", f"torch.ops.aten.{quoted}.default"),
+        "class": ("Residual", quoted), "path": ("body.0", f"body.{quoted}"), "value": ("batch_norm_1", quoted),
+        "weight": ("head.weight", quoted), "key": ("scores", quoted), "argument": ('["x"]', f'["{quoted}"]'),
+    }[place]  # fmt: skip
     assert swap[0] in text
     graph = json.loads(text.replace(*swap))
     try:
