@@ -114,11 +114,8 @@ def compare_models(
     found = Comparison()
     with set_context(mode="pynative"), _without_dropout(cell, model):
         theirs, names, result = _torch_outputs(torch, model, inputs)
-        ours, own = _own_outputs(cell, given)
-        for path in names:
-            pairs = _paired(ours[modules[path]], theirs[path]) if modules.get(path) in ours else ([], [])
-            if pairs[0]:
-                found.layers.append(Difference(path, names[path], _apart(*pairs)))
+        rows, own = _own_differences(cell, modules, given, theirs)
+        found.layers = [Difference(path, names[path], rows[path]) for path in names if path in rows]
         found.layers.append(Difference("(all)", type(model).__name__, _apart(own, result)))
         if weights:
             found.gradients = _gradients(torch, cell, weights, model, inputs, given)
@@ -174,21 +171,28 @@ def _torch_outputs(torch: Any, model: Any, inputs: Any) -> tuple[dict[str, Any],
     return outputs, names, _arrays(result)
 
 
-def _own_outputs(cell: Any, inputs: list[Any]) -> tuple[dict[str, Any], Any]:
-    outputs: dict[str, Any] = {}
+def _own_differences(
+    cell: Any, modules: Mapping[str, str], inputs: list[Any], theirs: dict[str, Any]
+) -> tuple[dict[str, float], Any]:
+    """(how far each module's first results are apart, the network's result); what was compared is let go at once."""
+    rows: dict[str, float] = {}
 
     def note(path: str) -> Any:
         def hook(module: Any, _: Any, output: Any) -> None:
-            outputs.setdefault(path, _arrays(output))
+            if path in theirs:
+                pairs = _paired(_arrays(output), theirs.pop(path))
+                if pairs[0]:
+                    rows[path] = _apart(*pairs)
         return hook  # fmt: skip
 
-    handles = [part.register_forward_hook(note(path)) for path, part in cell.cells_and_names()]
+    cells = dict(cell.cells_and_names())
+    handles = [cells[own].register_forward_hook(note(path)) for path, own in modules.items() if own in cells]
     try:
         result = cell(*inputs)
     finally:
         for handle in handles:
             handle.remove()
-    return outputs, _arrays(result)
+    return rows, _arrays(result)
 
 
 def _arrays(output: Any) -> list[Any]:
