@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -148,3 +149,58 @@ def test_random_mutations(tmp_path: Path) -> None:
         except CheckpointError:
             pass
         assert time.monotonic() - start < 5
+
+
+# ---- several files ---------------------------------------------------------------------------------------------------
+
+
+def shards(folder: Path, given: dict[str, Any], ending: str) -> Path:
+    """Two files with half of the weights each, and their index."""
+    names = list(given)
+    places = {name: f"model-{i % 2 + 1:05}-of-00002.{ending}" for i, name in enumerate(names)}
+    for place in set(places.values()):
+        part = {name: given[name] for name in names if places[name] == place}
+        if ending == "safetensors":
+            ms.save_checkpoint({name: ms.Tensor(value) for name, value in part.items()}, str(folder / place))
+        else:
+            saved(folder / place, part)
+    index = folder / f"model.{ending}.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": places}))
+    return index
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "bin"])
+def test_weights_in_several_files(tmp_path: Path, ending: str) -> None:
+    given, net = arrays(), network()
+    given.pop("1.num_batches_tracked")
+    index = shards(tmp_path, given, ending)
+    assert len(ms.load_torch_state_dict(net, index).matched) == 8
+    need_loaded(net, given)
+    loaded = ms.load_checkpoint(index)
+    assert list(loaded) == list(given)
+    np.testing.assert_array_equal(loaded["3.bias"].asnumpy(), given["3.bias"])
+
+
+@pytest.mark.parametrize("change", ["path", "link", "missing file", "missing weight", "foreign weight", "no table"])
+def test_an_index_that_lies_is_refused(tmp_path: Path, change: str) -> None:
+    given = {"a": np.ones(2, np.float32), "b": np.zeros(2, np.float32)}
+    index = shards(tmp_path, given, "safetensors")
+    page = json.loads(index.read_text())
+    first = page["weight_map"]["a"]
+    if change == "path":
+        page["weight_map"]["a"] = "../" + first
+    elif change == "link":
+        (tmp_path / first).rename(tmp_path / "other")
+        (tmp_path / first).symlink_to(tmp_path / "other")
+    elif change == "missing file":
+        (tmp_path / first).unlink()
+    elif change == "missing weight":
+        page["weight_map"]["c"] = first
+    elif change == "foreign weight":
+        del page["weight_map"]["b"]
+        page["weight_map"]["b"] = first
+    else:
+        page = {"weight_map": [1]}
+    index.write_text(json.dumps(page))
+    with pytest.raises(CheckpointError):
+        ms.load_checkpoint(index)

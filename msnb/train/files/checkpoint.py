@@ -24,7 +24,7 @@ from msnb.base.files.bounded_reader import open_file, read_file, read_json, size
 from msnb.base.files.json_schema import TEXT, Table
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.train.files import protobuf_checkpoint, safetensors_file, torch_checkpoint
+from msnb.train.files import protobuf_checkpoint, safetensors_file, torch_checkpoint, weight_shards
 from msnb.train.files.model_files import export as export
 from msnb.train.files.model_files import load as load
 from msnb.train.files.parameter_loading import load_param_into_net as load_param_into_net
@@ -118,7 +118,8 @@ def load_checkpoint(
     crc_check: bool = False,
 ) -> dict[str, Any]:
     """Read a checkpoint: safetensors, MindSpore's protobuf, or PyTorch's weights (``load_torch_state_dict`` maps their
-    names to those of a network); the content tells, not the name.
+    names to those of a network); the content tells, not the name. Of weights in several files the index is given
+    (``model.safetensors.index.json``).
 
     Args:
         ckpt_file_name: the file.
@@ -177,6 +178,8 @@ def _read(path: str, need_checksum: bool) -> dict[str, Any]:
     """Parameters and strings of a file of either kind."""
     safetensors_file.need_file(path)
     refuse = safetensors_file.damaged(path)
+    if weight_shards.is_index(path):
+        return weight_shards.read(path, refuse, partial(_read, need_checksum=need_checksum))
 
     def refuse_foreign(why: str, hint: str = "", kind: str = "a protobuf .ckpt of MindSpore") -> CheckpointError:
         return refuse(f"{why} (it begins like {kind})", hint)

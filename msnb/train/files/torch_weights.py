@@ -24,7 +24,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, CheckpointError
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, make
-from msnb.train.files import safetensors_file, torch_checkpoint
+from msnb.train.files import safetensors_file, torch_checkpoint, weight_shards
 from msnb.train.files.parameter_loading import state_of
 
 _LEAVES = {"gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "moving_variance": "running_var",
@@ -61,7 +61,8 @@ def load_torch_state_dict(net: Any, source: Any, strict: bool = True) -> TorchWe
 
     Args:
         net: a Cell.
-        source: a file (.pth, .pt, .safetensors) or a dict from PyTorch's names to tensors or arrays.
+        source: a file (.pth, .pt, .safetensors), the index of several (.index.json), or a dict from PyTorch's names to
+            tensors or arrays.
         strict: demand a value for every parameter, and a parameter for every value.
 
     Returns:
@@ -141,6 +142,8 @@ def _state(source: Any) -> Mapping[str, Any]:
 
 def _read(path: str) -> Any:
     safetensors_file.need_file(path)
+    if weight_shards.is_index(path):
+        return weight_shards.read(path, safetensors_file.damaged(path), lambda part: dict(_state(part)))
     with open(path, "rb") as file:
         first = file.read(4)
     if torch_checkpoint.is_one(first):
