@@ -179,6 +179,7 @@ from msnb.train.files.model_files import load as load
 from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
 from msnb.train.pytorch.conversion import from_torch as from_torch
 from msnb.train.pytorch.conversion import pytorch2mindspore as pytorch2mindspore
+from msnb.train.pytorch.conversion import source_of as source_of
 
 __all__ = [
     "COMPATIBLE",
@@ -332,6 +333,7 @@ __all__ = [
     "sin",
     "softmax",
     "sort",
+    "source_of",
     "split",
     "sqrt",
     "square",

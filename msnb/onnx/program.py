@@ -91,8 +91,10 @@ class OnnxProgram(SavedGraph):
                 hint="a model-local function of that name in the file would be used; so would a newer onnx package.",
             )
 
-    def _fold(self) -> None:
+    def fold(self) -> None:
         """Nodes of constants alone are computed once, when the program runs first: reading a file computes nothing."""
+        if self._folded:
+            return
         kept = []
         for node in self.model.nodes:
             entry = self._entries[id(node)]
@@ -131,8 +133,7 @@ class OnnxProgram(SavedGraph):
             raise ArgumentError(f"the model takes {len(wanted)} inputs, {len(inputs)} were given.", operands=wanted)
         for declared, value in zip(self.model.inputs, inputs):
             _need_alike(declared, value)
-        if not self._folded:
-            self._fold()
+        self.fold()
         environment = self.constants | dict(zip(self.weights, weights))
         return GraphFunction(self.model, self._entries, environment)
 

@@ -11,6 +11,7 @@ from msnb.train.files.model_files import load as load
 from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
 from msnb.train.pytorch.conversion import from_torch as from_torch
 from msnb.train.pytorch.conversion import pytorch2mindspore as pytorch2mindspore
+from msnb.train.pytorch.conversion import source_of as source_of
 
 __all__ = [
     "DynamicLossScaleManager",
@@ -22,4 +23,5 @@ __all__ = [
     "load",
     "load_torch_state_dict",
     "pytorch2mindspore",
+    "source_of",
 ]

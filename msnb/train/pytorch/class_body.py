@@ -276,6 +276,8 @@ class BodyWriter(LocalNames):
 def rule_keys(call: Call) -> list[str]:
     """The names by which an operator is looked up, the most special first."""
     library, name, *overload = call.target.split(".")
+    if library == "size":
+        return [call.target]
     if library != "aten":
         return []
     plain = name[:-1] if name.endswith("_") and not name.startswith("__") else name

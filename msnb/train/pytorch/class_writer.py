@@ -256,7 +256,7 @@ class ClassWriter:
     def _page(self, classes: str) -> str:
         """Head and imports."""
         used = [name for name in ("mint", "nn", "ops") if re.search(rf"\b{name}\.", classes)]
-        head = f'"""{self.title}: written from a program that PyTorch exported."""\n\n'
+        head = f'"""{self.title}: written from a captured program."""\n\n'
         head += "import msnb as ms\n" if re.search(r"\bms\.", classes) else ""
         return f"{head}from msnb import {', '.join(used)}\n\n\n{classes}\n"
 

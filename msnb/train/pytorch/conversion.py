@@ -1,4 +1,4 @@
-"""``ms.from_torch``: a model of PyTorch as a Cell, with its source, its weights and a comparison with the original.
+"""``ms.from_torch``, ``ms.source_of``: a model as a Cell, with its source, its weights, compared with the original.
 
     torch.nn.Module --torch.export--> .pt2 --read--> ExportedProgram --scopes--> classes --run--> Cell + weights
 
@@ -26,13 +26,18 @@ from msnb.base.errors import ArgumentError, CheckpointError
 from msnb.base.events import notice
 from msnb.core.engine import slot
 from msnb.core.tensor import make
+from msnb.ir.frozen_graph import SavedGraph
 from msnb.nn.cells.cell import Cell
+from msnb.onnx.export.model_writer import model_of
+from msnb.onnx.program import OnnxProgram, program_of
 from msnb.train.files import safetensors_file
+from msnb.train.files.model_files import load
 from msnb.train.files.parameter_loading import state_of
 from msnb.train.pytorch.class_writer import ClassWriter
 from msnb.train.pytorch.exported_program import Call, ExportedProgram
 from msnb.train.pytorch.functionalization import make_functional
 from msnb.train.pytorch.model_comparison import Comparison, compare_models
+from msnb.train.pytorch.onnx_translation import translate_model
 from msnb.train.pytorch.program_archive import read_program
 
 
@@ -157,6 +162,47 @@ def pytorch2mindspore(
     given = () if dummy_inputs is None else dummy_inputs
     inputs = given if isinstance(given, (tuple, list)) else (given,)
     return from_torch(model, *inputs, output_dir=output_dir)
+
+
+def source_of(graph_or_file: Any, output_dir: str | os.PathLike[str] | None = None) -> Conversion:
+    """Write the source of a saved program: the Cells that a person would write for it.
+
+    Args:
+        graph_or_file: a program (of ``ms.load``), or the path of a file ``.onnx``, ``.mindir`` or ``.pt2``.
+        output_dir: where to write the source and the weights.
+
+    Returns:
+        ``.source``, ``.cell`` (made by running it, with the weights), ``.missing`` (operators that are stubs).
+
+    Raises:
+        TypeError: no program. ValueError: CheckpointError: a damaged file, or one with branches or loops that have no
+            counterpart. ImportError: the package ``onnx`` is not installed.
+
+    Source: https://onnx.ai/onnx/repo-docs/IR.html
+
+    Examples:
+        >>> import os, tempfile
+        >>> import msnb as ms
+        >>> path = os.path.join(tempfile.mkdtemp(), "net.mindir")
+        >>> ms.export(ms.nn.SequentialCell(ms.nn.Dense(4, 2), ms.nn.ReLU()), ms.ops.ones((1, 4)), file_name=path)
+        >>> print(ms.source_of(path).source.splitlines()[-1].strip())
+        return mint.nn.functional.relu(x)
+    """
+    saved, title = graph_or_file, "Network"
+    if isinstance(saved, (str, os.PathLike)):
+        path = os.fspath(saved)
+        title = _title(Path(path).stem)
+        if path.endswith(".pt2"):
+            return from_torch(path, output_dir=output_dir)
+        saved = load(path)
+    if not isinstance(saved, SavedGraph):
+        raise ArgumentError(f"source_of takes a program of ms.load or a file, not {type(saved).__name__}.")
+    if not isinstance(saved, OnnxProgram):
+        saved = program_of(model_of(saved))
+    found = convert(translate_model(saved), title, None)
+    if output_dir is not None:
+        found.save(output_dir)
+    return found
 
 
 def convert(program: ExportedProgram, title: str, training: bool | None) -> Conversion:

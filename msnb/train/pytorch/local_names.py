@@ -69,7 +69,9 @@ class LocalNames:
     def _same_kind(self, operand: str, value: str) -> bool:
         """Whether a name may go on from one to the other without a surprise: both tensors of one dtype."""
         types = self.program.types
-        return operand in types and value in types and types[operand].dtype == types[value].dtype
+        if operand in types and value in types:
+            return types[operand].dtype == types[value].dtype
+        return value not in types  # of a program that does not say
 
     def _alive(self, name: str, number: int) -> bool:
         value = self.bound.get(name)

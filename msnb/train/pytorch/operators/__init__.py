@@ -10,6 +10,7 @@ from msnb.train.pytorch.operators import (
     layer_operators,
     reduction_operators,
     shape_operators,
+    size_operators,
 )
 
 OPERATORS = {
@@ -18,4 +19,5 @@ OPERATORS = {
     **shape_operators.TABLE,
     **index_operators.TABLE,
     **layer_operators.TABLE,
+    **size_operators.TABLE,
 }

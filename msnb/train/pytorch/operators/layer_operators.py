@@ -120,6 +120,7 @@ TABLE: dict[str, Any] = {
     + ("{, eps=eps})" if a.get("eps") else f", eps={2.0**-23})"),
     "group_norm": f("F.group_norm({input}, {num_groups}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
     "instance_norm": f("F.instance_norm({input}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
+    "local_response_norm": "ops.lrn({self}, depth_radius={radius}, bias={bias}, alpha={alpha}, beta={beta})",
     "embedding": lambda a: f("F.embedding({indices}, {weight}")
     + (", {padding_idx})" if a.get("padding_idx", -1) >= 0 else ")"),
     "one_hot": f("F.one_hot({self}, {num_classes})"),
