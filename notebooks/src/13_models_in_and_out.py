@@ -135,6 +135,18 @@ print("weights that moved:", ", ".join(sorted(moved)))
 print("still reads:", accuracy(again) > 0.85)
 
 # %% [markdown]
+# ## Read as source
+# A program in a file can be read as the Cells that a person would write: layers in `__init__`, names of the model, weights apart. Programs of
+# PyTorch take the same way: `ms.from_torch(model, *inputs)` beside PyTorch, `ms.from_torch("model.pt2")` without it; its `.report` compares all
+# layers and all gradients with the original.
+
+# %%
+# The network again, from nothing but the file
+found = ms.source_of(folder / "reader.onnx")
+print(found.source)
+print("largest difference below 1e-6:", np.abs((found.cell(x) - net(x)).asnumpy()).max() < 1e-6)
+
+# %% [markdown]
 # ## Weights from PyTorch
 # `ms.load_torch_state_dict` takes a file (`.pth`) or a dict. PyTorch is not needed, and no pickle is run. It maps names (`norm.running_mean`
 # is `norm.moving_mean` here) and says what did not fit, and what came near.

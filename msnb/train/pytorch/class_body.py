@@ -22,6 +22,7 @@ from msnb.train.pytorch.symbolic_size import multiple_of, python_of
 
 _LIST = re.compile(r"(.+)\.(\d+)\Z")
 _INPUT_NAMES = ("x", "y", "z")
+_WINDOWS = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 
 
 @dataclass
@@ -291,6 +292,8 @@ def named_arguments(call: Call) -> dict[str, Any]:
     for key, value in call.arguments.items():
         if isinstance(value, list):
             arguments |= {f"{key}_{i}": part for i, part in enumerate(value)}
+            if key in _WINDOWS and (not value or (type(value[0]) is int and len(set(value)) == 1)):
+                arguments[key] = value[0] if value else None  # one number for all axes; none is the default
     return arguments
 
 
