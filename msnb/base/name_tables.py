@@ -107,6 +107,8 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
         **_TAYLOR,
         **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
+        **{name: f"msnb.ops.mindspore.sampling_primitives:{name}"
+           for name in ("uniform_candidate_sampler", "log_uniform_candidate_sampler")},
         "constexpr": "msnb.api.compiler_hints:constexpr",
         **{f"tensor_{name}": f"msnb.ops:{name}" for name in ("add", "sub", "mul", "div", "pow", "mod")},
         "scalar_to_array": "msnb.core.tensor:Tensor",

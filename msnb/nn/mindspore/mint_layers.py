@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from msnb import nn, ops
+from msnb.base.missing_names import public_names
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
@@ -34,6 +35,10 @@ _OWN = (
     "Softshrink", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)
 
 
 def _ones_and_zeros(cell: Any, shape: Any, affine: bool, bias: bool, dtype: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
+from msnb.base.missing_names import public_names
 from msnb.core import dtypes
 
 _SAME = (
@@ -40,6 +41,10 @@ _OWN = (
     "squeeze", "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "unique", "var", "var_mean",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
+from msnb.base.missing_names import public_names
 
 _SAME = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "batch_norm", "binary_cross_entropy",
@@ -24,6 +25,10 @@ _OWN = (
     "one_hot",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)
 
 
 def padding_of(padding: Any) -> dict[str, Any]:
