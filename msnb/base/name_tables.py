@@ -98,6 +98,7 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"{place}:{name}" for name, place in _PARALLEL_PARTS.items()},
     },
     "msnb.nn": {
+        "probability": "msnb.nn.probability",
         **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
         "no_init_parameters": "msnb.nn.initializer:no_init_parameters",
         "Parameter": "msnb.core.parameter:Parameter",
@@ -311,7 +312,6 @@ SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("StepLR", "MultiStepLR", "LambdaLR", "CosineAnnealingLR", "OneCycleLR"), _SCHEDULES),
         **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_"), _CLIPS),
         **dict.fromkeys(("rnn", "pack_padded_sequence", "pad_packed_sequence"), _PACKED),
-        "probability": f"{_PART}; ops has normal, uniform, categorical, bernoulli, gumbel.",
         "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
     "msnb.ops": {
