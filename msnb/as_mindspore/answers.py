@@ -196,16 +196,20 @@ class KeepDropout(nn.Dropout, metaclass=_OneClass):
         super().__init__(keep_prob=keep_prob, p=p, dtype=dtype)
 
 
+def _one(position: Any) -> Any:
+    return position[0] if isinstance(position, tuple) and len(position) == 1 else position
+
+
 def grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False) -> Any:
-    """``msnb.grad``, also by integer tensors: what flows to them is cut off to integers."""
-    return make_grad(fn, kept(weights), grad_position, has_aux, return_ids, "real")
+    """``msnb.grad``, also by integer tensors, whose gradients are cut off to integers; (0,) means 0."""
+    return make_grad(fn, kept(weights), _one(grad_position), has_aux, return_ids, "real")
 
 
 def value_and_grad(
     fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
 ) -> Any:
-    """``msnb.value_and_grad``, also by integer tensors."""
-    return make_value_and_grad(fn, kept(weights), grad_position, has_aux, return_ids, "real")
+    """``msnb.value_and_grad``, also by integer tensors; (0,) means 0."""
+    return make_value_and_grad(fn, kept(weights), _one(grad_position), has_aux, return_ids, "real")
 
 
 class GradOperation(gradients.GradOperation):
