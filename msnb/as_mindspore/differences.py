@@ -64,6 +64,10 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(f"ops.{name}", "(values, places) along the last axis", "the value of all", _PAIR, "test_medians")
         for name in ("median", "nanmedian")
     ),
+    *(
+        _theirs(f"ops.{name}", "has rounding_mode=", "mint.div has it", "programs use it", "test_rounded_division")
+        for name in ("div", "divide")
+    ),
     _theirs("ops.unique", "(values, places)", "the values", _PAIR, "test_unique"),
     *(
         _theirs(f"ops.avg_pool{n}d", "stride 1", "the kernel's size", _SILENT, "test_stride_of_avg_pool")

@@ -154,6 +154,8 @@ MODULES = {
     "msnb.log": "logging",
     "msnb.runtime": "msnb.api.runtime",
     "msnb.mint": "msnb.ops.mindspore.mint",
+    "msnb.mint.linalg": "msnb.ops.mindspore.mint_special",
+    "msnb.mint.special": "msnb.ops.mindspore.mint_special",
     "msnb.mint.nn": "msnb.nn.mindspore.mint_layers",
     "msnb.mint.nn.functional": "msnb.ops.mindspore.mint_functional",
     "msnb.mindrecord": "msnb.dataset.sources.mindrecord",

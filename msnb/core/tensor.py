@@ -87,7 +87,7 @@ class Tensor(TensorMethods):
     _type: TensorType
     _rec: Any
 
-    def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None) -> None:
+    def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = ..., init: Any = None) -> None:
         want = None if dtype is None else as_dtype(dtype)
         if input_data is None:
             if init is None and want is not None and _is_open(shape):
@@ -456,7 +456,8 @@ class AbstractTensor(Tensor):
     @property
     def _data(self) -> Any:
         hint = "it describes inputs, for net.set_inputs(...); call the network with tensors of known sizes."
-        raise ShapeError(f"a tensor of shape {list(self._type.shape)} has no values: -1 and -2 are not known.", hint=hint)
+        sizes = list(self._type.shape)
+        raise ShapeError(f"a tensor of shape {sizes} has no values: -1 and -2 are not known.", hint=hint)
 
     def __reduce__(self) -> tuple[Any, ...]:
         sizes = None if self.shape == (-2,) else [None if n == -1 else n for n in self.shape]
@@ -472,7 +473,7 @@ def _is_open(shape: Any) -> bool:
 
 
 def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:
-    if shape is None:
+    if shape is None or shape is ...:
         raise ArgumentError("Tensor needs input_data, or shape and init; the data given are None.")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     want = dtypes.float32 if dtype is None else dtype

@@ -183,6 +183,14 @@ def test_divergence_of_gumbel(mode: int) -> None:
     np.testing.assert_allclose(found.asnumpy(), [np.exp(-1.0), 0.0, np.e - 2.0], atol=1e-6)
 
 
+def test_rounded_division(mode: int) -> None:
+    x, y = Tensor([-7.0, 7.0]), Tensor([2.0, 2.0])
+    for name in ("div", "divide"):
+        assert theirs(name)(x, y, rounding_mode="floor").tolist() == [-4.0, 3.0]
+        assert theirs(name)(x, y, rounding_mode="trunc").tolist() == [-3.0, 3.0]
+        assert theirs(name)(x, y).tolist() == getattr(msnb.ops, name)(x, y).tolist() == [-3.5, 3.5]
+
+
 def test_checkpoints(mode: int, tmp_path: Path) -> None:
     import mindspore
 

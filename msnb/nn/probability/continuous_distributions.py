@@ -35,7 +35,9 @@ class Normal(Distribution):
 
     _positive = ("sd",)
 
-    def __init__(self, mean: Any = None, sd: Any = None, seed: Any = None, dtype: Any = None, name: str = "Normal") -> None:
+    def __init__(
+        self, mean: Any = None, sd: Any = None, seed: Any = None, dtype: Any = None, name: str = "Normal"
+    ) -> None:
         super().__init__(seed, dtype, name, {"mean": mean, "sd": sd})
 
     def _log_prob(self, value: Any, mean: Any, sd: Any) -> Any:

@@ -4,9 +4,9 @@
                                 x x 0                             [d e f] ->  0 e c
                                 0 x x                                         0 0 f
 
-A bundle has one row per diagonal, the upper ones first. Diagonals are shorter than the row: ``align`` says on which side
-those above (first word) and below (second word) the main one begin. Where each element goes is known from the sizes,
-so all three functions are one gather by a table of places.
+A bundle has one row per diagonal, the upper ones first. Diagonals may be shorter than the row: ``align`` says on which
+side those above (first word) and below (second word) the main one begin. Where each element goes is known from the
+sizes, so all three functions are one gather by a table of places.
 
 Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matrix_diag.html
 """
@@ -32,7 +32,7 @@ __all__ = ["matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_di
 _ALIGNS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
-def matrix_band_part(x: Any, lower: Any, upper: Any) -> Tensor:
+def matrix_band_part(x: Any, lower: Any, upper: Any) -> Any:
     """Matrices with zeros outside a band around the main diagonal.
 
     Args:
@@ -61,7 +61,7 @@ def _within(distance: Any, limit: Any) -> Any:
 
 def matrix_diag(
     x: Any, k: Any = 0, num_rows: Any = -1, num_cols: Any = -1, padding_value: Any = 0, align: str = "RIGHT_LEFT"
-) -> Tensor:
+) -> Any:
     """Matrices with the rows of ``x`` on their diagonals.
 
     Args:
@@ -99,7 +99,7 @@ def matrix_diag(
     return where(as_tensor(inside), found, as_tensor(padding_value).astype(t.dtype))
 
 
-def matrix_diag_part(x: Any, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
+def matrix_diag_part(x: Any, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT") -> Any:
     """Diagonals of matrices, as ``matrix_diag`` takes them.
 
     Args:
@@ -125,7 +125,7 @@ def matrix_diag_part(x: Any, k: Any = 0, padding_value: Any = 0, align: str = "R
     return where(as_tensor(table >= 0), found, as_tensor(padding_value).astype(t.dtype))
 
 
-def matrix_set_diag(x: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
+def matrix_set_diag(x: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
     """Matrices with new diagonals; ``diagonal``, ``k`` and ``align`` as of ``matrix_diag``.
 
     Examples:
@@ -135,11 +135,12 @@ def matrix_set_diag(x: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT"
     """
     t, d = _matrices("matrix_set_diag", x), as_tensor(diagonal)
     low, high = _bundle(k)
-    length = _length(*t.shape[-2:], low, high)
+    rows, cols = t.shape[-2:]
+    length = _length(rows, cols, low, high)
     if d.ndim < 1 or d.shape[-1] != length:
         text = f"matrix_set_diag: the longest of these diagonals has {length} elements."
         raise ShapeError(text, operands=operand_lines(t._type, d._type, names=("x", "diagonal")))
-    places, inside = _places(*t.shape[-2:], low, high, align, length)
+    places, inside = _places(rows, cols, low, high, align, length)
     flat = d.reshape((*d.shape[: -1 - (low != high)], -1))
     return where(as_tensor(inside), gather(flat, as_tensor(np.where(inside, places, 0)), -1), t)
 

@@ -32,6 +32,8 @@ _SAME = (
     "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt",
     "square", "stack", "sum", "t", "tan", "tanh", "tile", "topk", "trace", "tril", "triu", "trunc", "unbind",
     "unsqueeze", "view_as", "where", "xlogy", "zeros", "zeros_like",
+    "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "nanmedian", "polar", "polygamma", "ravel",
+    "rot90", "take", "unique_consecutive",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)

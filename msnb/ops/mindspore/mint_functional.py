@@ -16,13 +16,13 @@ _SAME = (
     "leaky_relu", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "nll_loss",
     "normalize", "pad", "pixel_shuffle", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "smooth_l1_loss",
     "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-    "threshold", "triplet_margin_loss", "unfold",
+    "threshold", "triplet_margin_loss", "unfold", "adaptive_max_pool1d", "adaptive_max_pool2d", "max_unpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "conv1d", "conv2d", "conv3d", "conv_transpose2d", "max_pool2d",
-    "one_hot",
+    "one_hot", "relu_",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -114,6 +114,11 @@ def max_pool2d(
     if dilation not in (1, (1, 1)):
         raise AttributeValueError(f"max_pool2d: dilation is 1, not {dilation!r}.")
     return ops.max_pool2d(input, kernel_size, stride, ceil_mode=ceil_mode, **padding_of(padding))
+
+
+def relu_(input: Any) -> Any:
+    """``input`` itself, its numbers below 0 set to 0."""
+    return input.relu_()
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:

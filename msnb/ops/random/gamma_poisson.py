@@ -40,7 +40,7 @@ _STEPS = 64  # of exponential length; more than 64 within a rate below 10 happen
 _FEW = 10.0
 
 
-def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Tensor:
+def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Any:
     """Numbers of gamma distributions.
 
     Args:
@@ -67,7 +67,7 @@ def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Tensor:
     return (drawn / b).astype(dtypes.float32)
 
 
-def random_gamma(shape: Any, alpha: Any, seed: Any = None) -> Tensor:
+def random_gamma(shape: Any, alpha: Any, seed: Any = None) -> Any:
     """Numbers of gamma distributions of rate 1; arguments as of ``gamma``, the result in alpha's dtype.
 
     Examples:
@@ -82,7 +82,7 @@ def random_gamma(shape: Any, alpha: Any, seed: Any = None) -> Tensor:
     return drawn.astype(a.dtype)
 
 
-def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = dtypes.float32) -> Tensor:
+def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = dtypes.float32) -> Any:
     """Counts of Poisson distributions.
 
     Args:

@@ -300,8 +300,9 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
     """
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         share = LINSPACE(start=0.0, stop=1.0, num=steps, dtype=dtypes.float64)
-        mixed = (1 - share) * start + share * end
-        return mixed.astype(as_dtype(dtype or dtypes.float32))
+        mixed: Tensor = (1 - share) * start + share * end
+        moved: Tensor = mixed.astype(as_dtype(dtype or dtypes.float32))
+        return moved
     out: Tensor = LINSPACE(start=float(start), stop=float(end), num=steps, dtype=as_dtype(dtype or dtypes.float32))
     return out
 

@@ -9,6 +9,7 @@ from the end.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ class Decision(Ternary):
     def __init__(self, pred: Any) -> None:
         super().__init__()
         self.expression, self.symbolic, self.pred = False, True, pred
+        assert isinstance(slot.engine, Capture)
         self.start(slot.engine)
         self.body = Body(self.outer, "then")
 
@@ -44,7 +46,7 @@ class Selection:
         engine = slot.engine
         assert isinstance(engine, Capture)
         call = engine.session.interpreter.call
-        return _decided([lambda fn=fn: call(fn, *args, **kwargs) for fn in self.options], self.index)
+        return _decided([functools.partial(call, fn, *args, **kwargs) for fn in self.options], self.index)
 
 
 def selected(options: Sequence[Any], index: Any) -> Any:
@@ -53,7 +55,11 @@ def selected(options: Sequence[Any], index: Any) -> Any:
     whole = at + (at < 0).astype(at.dtype) * len(options)
     if options and all(callable(option) for option in options):
         return Selection(options, whole)
-    return _decided([lambda value=value: value for value in options], whole)
+    return _decided([functools.partial(_itself, value) for value in options], whole)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _decided(makers: Sequence[Callable[[], Any]], index: Any, at: int = 0) -> Any:
@@ -66,7 +72,8 @@ def _decided(makers: Sequence[Callable[[], Any]], index: Any, at: int = 0) -> An
             rest = _decided(makers, index, at + 1)
         else:
             rest = SKIP
-            keep_inside(decision, IndexOutOfRange(f"a list of {len(makers)} elements was indexed by a number outside it."))
+            error = IndexOutOfRange(f"a list of {len(makers)} elements was indexed by a number outside it.")
+            keep_inside(decision, error)
     except BaseException:
         decision.abandon()
         raise
