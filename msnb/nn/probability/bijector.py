@@ -97,20 +97,22 @@ class PowerTransform(Bijector):
         if not (self.power >= 0).all():
             raise AttributeValueError("PowerTransform: power must be at least 0.")
 
-    def _safe(self) -> Any:
-        return ops.where(self.power == 0, 1.0, self.power)
+    def _parts(self, value: Any, neutral: float) -> tuple[Any, Any, Any]:
+        """(where the power is 0, the power, the value), with neutral numbers there: gradients meet no NaN."""
+        none = self.power == 0
+        return none, ops.where(none, 1.0, self.power), ops.where(none, neutral, value)
 
     def _forward(self, x: Any) -> Any:
-        c = self._safe()
-        return ops.where(self.power == 0, ops.exp(x), ops.exp(ops.log1p(x * c) / c))
+        none, c, inner = self._parts(x, 0.0)
+        return ops.where(none, ops.exp(x), ops.exp(ops.log1p(inner * c) / c))
 
     def _inverse(self, y: Any) -> Any:
-        c = self._safe()
-        return ops.where(self.power == 0, ops.log(y), ops.expm1(ops.log(y) * c) / c)
+        none, c, inner = self._parts(y, 1.0)
+        return ops.where(none, ops.log(y), ops.expm1(ops.log(inner) * c) / c)
 
     def _forward_log_jacobian(self, x: Any) -> Any:
-        c = self._safe()
-        return ops.where(self.power == 0, x, (1.0 / c - 1.0) * ops.log1p(x * c))
+        none, c, inner = self._parts(x, 0.0)
+        return ops.where(none, x, (1.0 / c - 1.0) * ops.log1p(inner * c))
 
     def _inverse_log_jacobian(self, y: Any) -> Any:
         return (self.power - 1.0) * ops.log(y)

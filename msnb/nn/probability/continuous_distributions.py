@@ -9,6 +9,7 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
+from msnb.eager.recording import known_false
 from msnb.nn.probability.distribution_cell import Distribution
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -275,7 +276,7 @@ class Uniform(Distribution):
         self, low: Any = None, high: Any = None, seed: Any = None, dtype: Any = None, name: str = "Uniform"
     ) -> None:
         super().__init__(seed, dtype, name, {"low": low, "high": high})
-        if low is not None and high is not None and not (self.low < self.high).all():
+        if low is not None and high is not None and known_false(self.low < self.high):
             raise AttributeValueError("Uniform: low must lie below high.")
 
     def _prob(self, value: Any, low: Any, high: Any) -> Any:

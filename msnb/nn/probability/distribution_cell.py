@@ -22,6 +22,7 @@ from msnb.core import dtypes
 from msnb.core.dtypes import as_dtype
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
+from msnb.eager.recording import known_false
 from msnb.nn.cells.cell import Cell
 from msnb.nn.probability.draw_stream import DrawStream
 
@@ -70,9 +71,9 @@ class Distribution(Cell):
         if isinstance(value, str):
             raise ArgumentError(f"{type(self).__name__}: {name} is a number or a tensor, not {value!r}.")
         found = Tensor(value).astype(self.parameter_type)
-        if name in self._positive and not (found > 0).all():
+        if name in self._positive and known_false(found > 0):
             raise AttributeValueError(f"{type(self).__name__}: {name} must lie above 0.")
-        if name in self._shares and not ((found >= 0) & (found <= 1)).all():
+        if name in self._shares and known_false((found >= 0) & (found <= 1)):
             raise AttributeValueError(f"{type(self).__name__}: {name} must lie between 0 and 1.")
         return found
 
