@@ -13,6 +13,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.mat
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -153,13 +154,15 @@ def _matrices(name: str, x: Any) -> Tensor:
 
 
 def _whole(value: Any) -> int:
-    return int(value.item() if isinstance(value, Tensor) else value)
+    return operator.index(value.item() if isinstance(value, Tensor) else value)
 
 
 def _bundle(k: Any) -> tuple[int, int]:
     """(lowest, highest) diagonal."""
-    found = np.atleast_1d(np.asarray(k.asnumpy() if isinstance(k, Tensor) else k)).tolist()
-    if len(found) not in (1, 2) or not all(isinstance(each, int) for each in found) or found[0] > found[-1]:
+    given = np.atleast_1d(k.asnumpy()).tolist() if isinstance(k, Tensor) else k
+    parts = given if isinstance(given, (tuple, list)) else (given,)
+    found = [operator.index(each) for each in parts]
+    if len(found) not in (1, 2) or found[0] > found[-1]:
         raise AttributeValueError(f"k is one diagonal, or (lowest, highest), not {found}.")
     return found[0], found[-1]
 

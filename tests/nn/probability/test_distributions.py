@@ -95,7 +95,8 @@ def test_divergences(mode: int, name: str) -> None:
     a, b = make(*mine), make(*other)
     x = np.arange(60) if span is None else np.linspace(*span, 40001)
     x = x[: {"Bernoulli": 2, "Categorical": 3}.get(name, len(x))]
-    p, log_p, log_q = (ask(d, w, Tensor(x.astype(np.float32))) for d, w in ((a, "prob"), (a, "log_prob"), (b, "log_prob")))
+    questions = ((a, "prob"), (a, "log_prob"), (b, "log_prob"))
+    p, log_p, log_q = (ask(dist, what, Tensor(x.astype(np.float32))) for dist, what in questions)
     with np.errstate(invalid="ignore"):
         wanted = np.where(p > 0, p * (log_p - log_q), 0.0).sum() * (1.0 if span is None else x[1] - x[0])
     tensors = [Tensor(np.asarray(value, np.float32)) for value in other]
