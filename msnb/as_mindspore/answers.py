@@ -11,6 +11,7 @@ from msnb.api.transforms import gradients
 from msnb.api.transforms.gradients import kept, make_grad, make_value_and_grad
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
+from msnb.ops.mindspore import mint
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 
@@ -27,6 +28,14 @@ def _pair(found: Any) -> tuple[Any, Any]:
 def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
     """Sums of int32 stay int32, as MindSpore's do."""
     return found.astype(dtypes.int32) if dtype is None and x.dtype is dtypes.int32 else found
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """``ops.div``; ``rounding_mode`` "floor" or "trunc" rounds the quotient."""
+    return mint.div(input, other, rounding_mode=rounding_mode)
+
+
+divide = div
 
 
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -196,16 +205,20 @@ class KeepDropout(nn.Dropout, metaclass=_OneClass):
         super().__init__(keep_prob=keep_prob, p=p, dtype=dtype)
 
 
+def _one(position: Any) -> Any:
+    return position[0] if isinstance(position, tuple) and len(position) == 1 else position
+
+
 def grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False) -> Any:
-    """``msnb.grad``, also by integer tensors: what flows to them is cut off to integers."""
-    return make_grad(fn, kept(weights), grad_position, has_aux, return_ids, "real")
+    """``msnb.grad``, also by integer tensors, whose gradients are cut off to integers; (0,) means 0."""
+    return make_grad(fn, kept(weights), _one(grad_position), has_aux, return_ids, "real")
 
 
 def value_and_grad(
     fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
 ) -> Any:
-    """``msnb.value_and_grad``, also by integer tensors."""
-    return make_value_and_grad(fn, kept(weights), grad_position, has_aux, return_ids, "real")
+    """``msnb.value_and_grad``, also by integer tensors; (0,) means 0."""
+    return make_value_and_grad(fn, kept(weights), _one(grad_position), has_aux, return_ids, "real")
 
 
 class GradOperation(gradients.GradOperation):

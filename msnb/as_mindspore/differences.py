@@ -64,6 +64,10 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(f"ops.{name}", "(values, places) along the last axis", "the value of all", _PAIR, "test_medians")
         for name in ("median", "nanmedian")
     ),
+    *(
+        _theirs(f"ops.{name}", "has rounding_mode=", "mint.div has it", "programs use it", "test_rounded_division")
+        for name in ("div", "divide")
+    ),
     _theirs("ops.unique", "(values, places)", "the values", _PAIR, "test_unique"),
     *(
         _theirs(f"ops.avg_pool{n}d", "stride 1", "the kernel's size", _SILENT, "test_stride_of_avg_pool")
@@ -96,6 +100,13 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(name, "in integers", "an error", "courses and tests do it", "test_gradients_by_integers")
         for name in ("grad", "value_and_grad", "ops.grad", "ops.value_and_grad", "ops.GradOperation")
     ),
+    *(
+        Difference(name, "of (0,): the gradient; others than tensors left out", "of (0,): a tuple; others: an error",
+                   "MindSpore", _PAIR, "test_gradients_by_one_position", f"msnb.as_mindspore.answers:{name}")
+        for name in ("grad", "value_and_grad")
+    ),
+    _ours("nn.probability.distribution.Gumbel", "kl_loss without (loc_a - loc_b) / scale_b", "with it",
+          "theirs is no divergence: it gets below 0", "test_divergence_of_gumbel"),
     _theirs(
         "ops.assign", "ends gradients, so does p = v", "hands gradients on", _SILENT, "test_gradients_of_assignments"
     ),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from msnb.base.missing_names import MODULES
 
 _PUBLIC = (
-    "amp", "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "nn", "numpy", "numpy.fft", "ops",
-    "parallel", "runtime", "train",
+    "amp", "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "nn",
+    "nn.probability", "nn.probability.bijector", "nn.probability.distribution", "numpy", "numpy.fft", "ops", "parallel",
+    "runtime", "train",
 )  # fmt: skip
 _PRIVATE = {
     "_c_expression": "msnb.as_mindspore.private_names",
@@ -35,6 +36,11 @@ _PRIVATE = {
     "ops._grad": "msnb.ops",
     "ops._primitive_cache": "msnb.as_mindspore.private_names",
     "ops.auto_generate": "msnb.ops",
+    "ops.auto_generate.gen_ops_def": "msnb.ops",
+    "ops.auto_generate.gen_ops_prim": "msnb.ops",
+    "ops.function.grad": "msnb.api",
+    "ops.function.grad.grad_func": "msnb.api",
+    "ops.operations.sparse_ops": "msnb.ops",
     "ops.composite.multitype_ops": "msnb.ops",
     "ops.operations._grad_ops": "msnb.ops",
     "ops.op_info_register": "msnb.as_mindspore.private_names",
@@ -61,7 +67,8 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "mindspore._checkparam": (_EXECUTORS,),
     **{f"mindspore.{path}": (_FUNCTIONAL, _GRADIENTS)
        for path in ("ops", "ops.functional", "ops.operations", "ops.operations._inner_ops", "ops.composite",
-                    "ops.operations._grad_ops", "ops.operations.nn_ops", "ops.auto_generate")},
+                    "ops.operations._grad_ops", "ops.operations.nn_ops", "ops.auto_generate",
+                    "ops.auto_generate.gen_ops_def", "ops.auto_generate.gen_ops_prim")},
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
 }  # fmt: skip
 """Modules in which a path's names are looked up that its own module lacks: words of older programs, under the alias

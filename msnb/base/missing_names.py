@@ -119,7 +119,8 @@ class _View(ModuleType):
         return value
 
     def __dir__(self) -> list[str]:
-        return dir(importlib.import_module(MODULES[self.__name__]))
+        below = {path.rpartition(".")[2] for path in MODULES if path.rpartition(".")[0] == self.__name__}
+        return sorted({*dir(importlib.import_module(MODULES[self.__name__])), *below})
 
 
 class _Views(MetaPathFinder, Loader):

@@ -99,6 +99,7 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"{place}:{name}" for name, place in _PARALLEL_PARTS.items()},
     },
     "msnb.nn": {
+        "probability": "msnb.nn.probability",
         **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
         "no_init_parameters": "msnb.nn.initializer:no_init_parameters",
         "Parameter": "msnb.core.parameter:Parameter",
@@ -108,6 +109,8 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
         **_TAYLOR,
         **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
+        **{name: f"msnb.ops.mindspore.sampling_primitives:{name}"
+           for name in ("uniform_candidate_sampler", "log_uniform_candidate_sampler")},
         "constexpr": "msnb.api.compiler_hints:constexpr",
         **{f"tensor_{name}": f"msnb.ops:{name}" for name in ("add", "sub", "mul", "div", "pow", "mod")},
         "scalar_to_array": "msnb.core.tensor:Tensor",
@@ -152,6 +155,8 @@ MODULES = {
     "msnb.log": "logging",
     "msnb.runtime": "msnb.api.runtime",
     "msnb.mint": "msnb.ops.mindspore.mint",
+    "msnb.mint.linalg": "msnb.ops.mindspore.mint_special",
+    "msnb.mint.special": "msnb.ops.mindspore.mint_special",
     "msnb.mint.nn": "msnb.nn.mindspore.mint_layers",
     "msnb.mint.nn.functional": "msnb.ops.mindspore.mint_functional",
     "msnb.mindrecord": "msnb.dataset.sources.mindrecord",
@@ -310,7 +315,6 @@ SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("StepLR", "MultiStepLR", "LambdaLR", "CosineAnnealingLR", "OneCycleLR"), _SCHEDULES),
         **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_"), _CLIPS),
         **dict.fromkeys(("rnn", "pack_padded_sequence", "pad_packed_sequence"), _PACKED),
-        "probability": f"{_PART}; ops has normal, uniform, categorical, bernoulli, gumbel.",
         "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
     "msnb.ops": {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import DTypeError, ShapeError
+from msnb.core.dtypes import as_dtype
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, make
 
@@ -201,6 +202,22 @@ class Parameter(Tensor):
         if value.dtype is not self.dtype:
             value = value.astype(self.dtype)
         slot.engine.assign(self, value)
+        return self
+
+    def set_dtype(self, dtype: Any) -> Parameter:
+        """Convert the parameter itself to another dtype. Returns the parameter.
+
+        Args:
+            dtype: any dtype; what it cannot hold is cut off, as in ``astype``.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Parameter.html
+
+        Examples:
+            >>> import msnb as ms
+            >>> ms.Parameter([1.5], name="p").set_dtype(ms.float16).dtype
+            Float16
+        """
+        self._from_tensor(self.value(), as_dtype(dtype))
         return self
 
     def clone(self, init: Any = "same") -> Parameter:

@@ -87,12 +87,12 @@ class Tensor(TensorMethods):
     _type: TensorType
     _rec: Any
 
-    def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None) -> None:
+    def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = ..., init: Any = None) -> None:
         want = None if dtype is None else as_dtype(dtype)
         if input_data is None:
-            if init is None and want is not None and isinstance(shape, (list, tuple)) and None in shape:
+            if init is None and want is not None and _is_open(shape):
                 self.__class__ = AbstractTensor
-                self._type = tensor_type(tuple(-1 if n is None else n for n in shape), want)
+                self._type = tensor_type((-2,) if shape is None else tuple(-1 if n is None else n for n in shape), want)
                 return
             input_data = _initial(shape, want, init)
         if isinstance(input_data, Tensor):
@@ -449,24 +449,31 @@ def truth_of_many(x: Tensor) -> ShapeError:
 
 
 class AbstractTensor(Tensor):
-    """A dtype and a shape with unknown sizes (-1), for ``Cell.set_inputs``; it has no values."""
+    """A dtype and a shape with unknown sizes (-1), or unknown axes (-2), for ``Cell.set_inputs``; it has no values."""
 
     __slots__ = ()
 
     @property
     def _data(self) -> Any:
         hint = "it describes inputs, for net.set_inputs(...); call the network with tensors of known sizes."
-        raise ShapeError(f"a tensor of shape {list(self._type.shape)} has no values: -1 is not known.", hint=hint)
+        sizes = list(self._type.shape)
+        raise ShapeError(f"a tensor of shape {sizes} has no values: -1 and -2 are not known.", hint=hint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tensor, (None, self._type.dtype, [None if n == -1 else n for n in self.shape])
+        sizes = None if self.shape == (-2,) else [None if n == -1 else n for n in self.shape]
+        return Tensor, (None, self._type.dtype, sizes)
 
     def __repr__(self) -> str:
         return f"Tensor(shape={list(self._type.shape)}, dtype={self._type.dtype!r}, value= <no values>)"
 
 
+def _is_open(shape: Any) -> bool:
+    """Whether a shape says that axes, or their number, are not known."""
+    return shape is None or (isinstance(shape, (list, tuple)) and None in shape)
+
+
 def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:
-    if shape is None:
+    if shape is None or shape is ...:
         raise ArgumentError("Tensor needs input_data, or shape and init; the data given are None.")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     want = dtypes.float32 if dtype is None else dtype

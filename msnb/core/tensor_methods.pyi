@@ -728,7 +728,8 @@ class TensorMethods:
         index."""
 
     def min(self, *place: Any, **words: Any) -> Any:
-        """Smallest element; as ``max``. ``axis=`` and ``keepdims=`` ask for the values alone."""
+        """Smallest element; as ``max``, with ``initial`` from above. ``axis=`` and ``keepdims=`` ask for the values
+        alone."""
 
     def minimum(self, other: Any) -> Tensor:
         """The smaller of two; NaN wins. Ties share the gradient."""
@@ -822,7 +823,9 @@ class TensorMethods:
     def nonzero(self, as_tuple: builtins.bool = ...) -> Any:
         """The positions of the elements that are not zero."""
 
-    def norm(self, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, p: Any = ...) -> Tensor:
+    def norm(
+        self, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, p: Any = ..., dtype: Any = ...
+    ) -> Tensor:
         """The norm of vectors or of matrices."""
 
     def normal_(self, *args: Any, **options: Any) -> Self:

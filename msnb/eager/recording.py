@@ -117,6 +117,11 @@ class Recording:
         self.recorder.close()
 
 
+def known_false(condition: Any) -> bool:
+    """Whether elements of a bool tensor are known to be false: nothing is known while a program is captured."""
+    return is_eager(slot.engine) and not bool(condition.all())
+
+
 def is_eager(engine: Engine) -> bool:
     """True when ops run at once in this engine, recorded or not."""
     return isinstance(engine, (EagerEngine, RecordingEngine))

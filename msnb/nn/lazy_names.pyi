@@ -4,6 +4,7 @@ Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
 from msnb.core.parameter import Parameter as Parameter
 from msnb.core.parameter import ParameterTuple as ParameterTuple
+from msnb.nn import probability as probability
 from msnb.nn.initializer import no_init_parameters as no_init_parameters
 from msnb.train.metrics import F1 as F1
 from msnb.train.metrics import MAE as MAE
@@ -38,4 +39,5 @@ __all__ = [
     "TopKCategoricalAccuracy",
     "get_metric_fn",
     "no_init_parameters",
+    "probability",
 ]

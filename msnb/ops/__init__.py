@@ -23,6 +23,7 @@ from msnb.ops.indexing.parameter_scatter import *
 from msnb.ops.indexing.rearrange import *
 from msnb.ops.indexing.scatter import *
 from msnb.ops.indexing.slice_updates import *
+from msnb.ops.linalg.diagonals import *
 from msnb.ops.linalg.einsum import einsum as einsum
 from msnb.ops.linalg.factorization import *
 from msnb.ops.linalg.matmul import *
@@ -40,6 +41,7 @@ from msnb.ops.nn.ctc_loss import ctc_loss as ctc_loss
 from msnb.ops.nn.loss import *
 from msnb.ops.nn.normalization import *
 from msnb.ops.random.draws import *
+from msnb.ops.random.gamma_poisson import *
 from msnb.ops.reduction.cumulative import *
 from msnb.ops.reduction.functional import *
 from msnb.ops.shape.concat_split import *

@@ -110,6 +110,10 @@ from msnb.ops.indexing.slice_updates import select_scatter as select_scatter
 from msnb.ops.indexing.slice_updates import slice_scatter as slice_scatter
 from msnb.ops.indexing.slice_updates import space_to_batch_nd as space_to_batch_nd
 from msnb.ops.indexing.slice_updates import strided_slice as strided_slice
+from msnb.ops.linalg.diagonals import matrix_band_part as matrix_band_part
+from msnb.ops.linalg.diagonals import matrix_diag as matrix_diag
+from msnb.ops.linalg.diagonals import matrix_diag_part as matrix_diag_part
+from msnb.ops.linalg.diagonals import matrix_set_diag as matrix_set_diag
 from msnb.ops.linalg.einsum import einsum as einsum
 from msnb.ops.linalg.factorization import lstsq as lstsq
 from msnb.ops.linalg.factorization import matrix_norm as matrix_norm
@@ -309,6 +313,9 @@ from msnb.ops.random.draws import randperm as randperm
 from msnb.ops.random.draws import shuffle as shuffle
 from msnb.ops.random.draws import trunc_normal as trunc_normal
 from msnb.ops.random.draws import uniform as uniform
+from msnb.ops.random.gamma_poisson import gamma as gamma
+from msnb.ops.random.gamma_poisson import random_gamma as random_gamma
+from msnb.ops.random.gamma_poisson import random_poisson as random_poisson
 from msnb.ops.reduction.cumulative import cummax as cummax
 from msnb.ops.reduction.cumulative import cummin as cummin
 from msnb.ops.reduction.cumulative import cumprod as cumprod
@@ -662,6 +669,7 @@ __all__ = [
     "full",
     "full_like",
     "function_methods",
+    "gamma",
     "gather",
     "gather_d",
     "gather_elements",
@@ -800,9 +808,13 @@ __all__ = [
     "masked_select",
     "math",
     "matmul",
+    "matrix_band_part",
+    "matrix_diag",
+    "matrix_diag_part",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "matrix_set_diag",
     "matrix_solve",
     "max",
     "max_pool1d",
@@ -891,10 +903,12 @@ __all__ = [
     "randn_like",
     "random",
     "random_categorical",
+    "random_gamma",
     "random_integers",
     "random_key",
     "random_normal",
     "random_permutation",
+    "random_poisson",
     "random_uniform",
     "randperm",
     "range",

@@ -161,6 +161,36 @@ def test_gradients_by_integers(mode: int) -> None:
         msnb.grad(lambda a: a * a)(x)
 
 
+def test_gradients_by_one_position(mode: int) -> None:
+    import mindspore
+
+    def scaled(x: Tensor, how: Any) -> Tensor:
+        return x * (2.0 if how == "twice" else 1.0)
+
+    x = Tensor([1.0, 3.0])
+    assert mindspore.grad(scaled, (0,))(x, "twice").tolist() == [2.0, 2.0]
+    assert [g.tolist() for g in mindspore.grad(scaled, (0, 1))(x, "twice")] == [[2.0, 2.0]]
+    assert mindspore.value_and_grad(scaled, (0,))(x, None)[1].tolist() == [1.0, 1.0]
+    assert isinstance(msnb.grad(scaled, (0,))(x, "twice"), tuple)
+    with pytest.raises(msnb.base.errors.DTypeError):
+        msnb.grad(scaled, (0, 1))(x, "twice")
+
+
+def test_divergence_of_gumbel(mode: int) -> None:
+    import mindspore.nn.probability.distribution as msd
+
+    found = msd.Gumbel(0.0, 1.0).kl_loss("Gumbel", Tensor([-1.0, 0.0, 1.0]), Tensor([1.0, 1.0, 1.0]))
+    np.testing.assert_allclose(found.asnumpy(), [np.exp(-1.0), 0.0, np.e - 2.0], atol=1e-6)
+
+
+def test_rounded_division(mode: int) -> None:
+    x, y = Tensor([-7.0, 7.0]), Tensor([2.0, 2.0])
+    for name in ("div", "divide"):
+        assert theirs(name)(x, y, rounding_mode="floor").tolist() == [-4.0, 3.0]
+        assert theirs(name)(x, y, rounding_mode="trunc").tolist() == [-3.0, 3.0]
+        assert theirs(name)(x, y).tolist() == getattr(msnb.ops, name)(x, y).tolist() == [-3.5, 3.5]
+
+
 def test_checkpoints(mode: int, tmp_path: Path) -> None:
     import mindspore
 

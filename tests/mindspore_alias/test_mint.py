@@ -147,3 +147,32 @@ def test_convolutions(mode: int) -> None:
         F.conv2d(x, w, padding="full")
     with pytest.raises(ValueError, match="dilation is 1"):
         F.max_pool2d(x, 2, dilation=2)
+
+
+@pytest.mark.parametrize("path", ["mint", "mint.nn", "mint.nn.functional", "mint.linalg", "mint.special"])
+def test_listed_names_are_the_public_ones(path: str) -> None:
+    module = importlib.import_module(f"msnb.{path}")
+    listed = [name for name in dir(module) if not name.startswith("__")]
+    below = {"nn", "linalg", "special"} if path == "mint" else set()
+    assert set(listed) - below == set(module.__all__) and all(hasattr(module, name) for name in listed)
+
+
+def test_layers_of_rows_and_volumes(mode: int) -> None:
+    for axes, layer in ((1, mint.nn.Conv1d(2, 3, 3)), (3, mint.nn.Conv3d(2, 3, 3))):
+        x = ms.ops.ones((1, 2, *[5] * axes))
+        weight, bias = layer.weight.asnumpy(), layer.bias.asnumpy()
+        found = layer(x).asnumpy()
+        assert found.shape == (1, 3, *[3] * axes)
+        wanted = weight.reshape(3, -1).sum(1) + bias
+        np.testing.assert_allclose(found.reshape(3, -1)[:, 0], wanted, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="padding_mode"):
+        mint.nn.Conv1d(2, 3, 3, padding_mode="circular")
+
+
+def test_linear_algebra_and_special_functions(mode: int) -> None:
+    x = Tensor([[2.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_allclose(run(mint.linalg.inv, x).asnumpy(), np.linalg.inv(x.asnumpy()), rtol=1e-5)
+    assert run(mint.linalg.vector_norm, x).item() == pytest.approx(np.sqrt(15))
+    assert run(mint.special.exp2, Tensor([3.0])).tolist() == [8.0]
+    y = Tensor([-1.0, 2.0])
+    assert mint.nn.functional.relu_(y) is y and y.tolist() == [0.0, 2.0]

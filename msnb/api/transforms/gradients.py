@@ -52,7 +52,8 @@ R = TypeVar("R")
 Position = int | tuple[int, ...] | None
 Integers = Literal["refuse", "zero", "real"]
 """What a gradient by an integer tensor is: an error; zero where it only chooses, else an error; or the gradient of the
-program extended to the reals, cut off to an integer again (MindSpore's answer)."""
+program extended to the reals, cut off to an integer again. That is MindSpore's answer, and another comes with it: of
+several positions those without a tensor are left out."""
 
 
 class _Request:
@@ -65,6 +66,8 @@ class _Request:
         self.single = not isinstance(position, tuple)
         self.positions = () if position is None else (position,) if isinstance(position, int) else position
         self.positions = tuple(_position(p, len(args), fn) for p in self.positions)
+        if integers == "real" and len(self.positions) > 1:
+            self.positions = tuple(p for p in self.positions if _has_tensors(args[p])) or self.positions
         self.single_weight = isinstance(weights, Parameter)
         self.weights: list[Parameter] = [weights] if self.single_weight else listed(weights)
         self.has_weights = weights is not None
@@ -140,6 +143,10 @@ def as_tensor(leaf: Any) -> Any:
     if not isinstance(leaf, float):
         return leaf
     return find("cast")(leaf, dtype=float32) if isinstance(slot.engine, GraphBuilder) else Tensor(leaf)
+
+
+def _has_tensors(arg: Any) -> bool:
+    return any(isinstance(leaf, (Tensor, float)) for leaf in pytree.flatten(arg)[0])
 
 
 def _as_tensors(arg: Any, position: int, integers: bool) -> Any:

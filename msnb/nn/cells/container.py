@@ -65,6 +65,8 @@ class _Container(Cell):
 class _Sequence(_Container):
     """Members by position."""
 
+    has_numbered_cells = True  # a tensor may be their index in a compiled function
+
     def __iter__(self) -> Iterator[Cell]:
         return iter([cell for _, cell in self._members()])
 

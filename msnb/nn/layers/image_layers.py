@@ -12,8 +12,9 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.nn.cells.cell import Cell
 
 __all__ = [
-    "ChannelShuffle", "ConstantPad1d", "ConstantPad2d", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d",
-    "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "Upsample", "ZeroPad2d",
+    "ChannelShuffle", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "PixelShuffle", "PixelUnshuffle",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+    "ReplicationPad3d", "Upsample", "ZeroPad2d",
 ]  # fmt: skip
 
 
@@ -26,7 +27,7 @@ class _Pad(Cell):
         super().__init__()
         flat = (padding,) * (2 * self._axes) if isinstance(padding, int) else tuple(padding)
         if len(flat) != 2 * self._axes or not all(isinstance(p, int) for p in flat):
-            sides = "left, right, top, bottom"[: 11 if self._axes == 1 else None]
+            sides = ", ".join(("left", "right", "top", "bottom", "front", "back")[: 2 * self._axes])
             raise AttributeValueError(f"{type(self).__name__}: padding is an int or ({sides}), got {padding!r}.")
         self.padding, self.value = flat, 0.0
 
@@ -67,6 +68,12 @@ class ConstantPad1d(ConstantPad2d):
     _axes = 1
 
 
+class ConstantPad3d(ConstantPad2d):
+    """Volumes with a border of one value; padding: an int, or (left, right, top, bottom, front, back)."""
+
+    _axes = 3
+
+
 class ZeroPad2d(_Pad):
     """Images with a border of zeros; padding: an int, or (left, right, top, bottom)."""
 
@@ -83,6 +90,12 @@ class ReflectionPad1d(ReflectionPad2d):
     _axes = 1
 
 
+class ReflectionPad3d(ReflectionPad2d):
+    """Volumes with a border that mirrors them; padding: an int, or (left, right, top, bottom, front, back)."""
+
+    _axes = 3
+
+
 class ReplicationPad2d(_Pad):
     """Images with a border that repeats the edge; padding: an int, or (left, right, top, bottom)."""
 
@@ -93,6 +106,12 @@ class ReplicationPad1d(ReplicationPad2d):
     """Rows of samples with a border that repeats the edge; padding: an int, or (left, right)."""
 
     _axes = 1
+
+
+class ReplicationPad3d(ReplicationPad2d):
+    """Volumes with a border that repeats the edge; padding: an int, or (left, right, top, bottom, front, back)."""
+
+    _axes = 3
 
 
 class PixelShuffle(Cell):

@@ -5,6 +5,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPo
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from msnb import ops
@@ -98,10 +99,18 @@ class AveragePooling(Pooling):
         padding: IntOrInts = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
+        divisor_override: int | None = None,
         data_format: str = "NCHW",
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
-        self.count_include_pad = count_include_pad
+        if divisor_override is not None and not divisor_override:
+            raise AttributeValueError(f"{type(self).__name__}: divisor_override must not be 0.")
+        self.divisor_override = divisor_override
+        self.count_include_pad = count_include_pad or divisor_override is not None
+
+    def _divided(self, mean: Any, pixels: int) -> Any:
+        """Means, or sums over the divisor that was asked for."""
+        return mean if self.divisor_override is None else mean * (pixels / self.divisor_override)
 
 
 class AvgPool2d(AveragePooling):
@@ -115,10 +124,12 @@ class AvgPool2d(AveragePooling):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.avg_pool2d(
+        found = ops.avg_pool2d(
             x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
             self.data_format,
         )  # fmt: skip
+        size = self.kernel_size
+        return self._divided(found, size * size if isinstance(size, int) else math.prod(size))
 
 
 class AvgPool1d(AveragePooling):
@@ -129,7 +140,8 @@ class AvgPool1d(AveragePooling):
     def construct(self, x: Any) -> Any:
         """The layer."""
         kernel, step = one(self.kernel_size), one(self.stride)
-        return ops.avg_pool1d(x, kernel, step, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad)
+        found = ops.avg_pool1d(x, kernel, step, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad)
+        return self._divided(found, kernel)
 
 
 class AdaptiveAvgPool2d(Cell):

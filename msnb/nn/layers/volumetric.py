@@ -5,6 +5,7 @@ MindSpore's defaults as in the layers for images: pad_mode "same" and no bias, p
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from msnb import ops
@@ -70,9 +71,11 @@ class AvgPool3d(AveragePooling):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.avg_pool3d(
+        found = ops.avg_pool3d(
             x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
         )
+        size = self.kernel_size
+        return self._divided(found, size**3 if isinstance(size, int) else math.prod(size))
 
 
 class AdaptiveAvgPool3d(Cell):

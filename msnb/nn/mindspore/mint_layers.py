@@ -10,6 +10,8 @@ import math
 from typing import Any
 
 from msnb import nn, ops
+from msnb.base.errors import AttributeValueError
+from msnb.base.missing_names import public_names
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
@@ -22,18 +24,23 @@ _SAME = (
     "LeakyReLU", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss", "PReLU",
     "PixelShuffle", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
     "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
-    "Threshold", "Unfold", "Upsample", "ZeroPad2d", "Hardtanh", "TripletMarginLoss",
+    "Threshold", "Unfold", "Upsample", "ZeroPad2d", "Hardtanh", "TripletMarginLoss", "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d", "ConstantPad3d", "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(nn, _name)
 Hardshrink, Hardsigmoid, Hardswish = nn.HShrink, nn.HSigmoid, nn.HSwish
 SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
 _OWN = (
-    "AvgPool2d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv2d", "Dropout", "Embedding", "Flatten", "GELU",
-    "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "LayerNorm", "Linear", "MaxPool2d", "SELU", "Softmax",
-    "Softshrink", "functional",
+    "AvgPool2d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "Embedding",
+    "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "LayerNorm", "Linear", "MaxPool2d",
+    "SELU", "Softmax", "Softshrink", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)
 
 
 def _ones_and_zeros(cell: Any, shape: Any, affine: bool, bias: bool, dtype: Any) -> None:
@@ -94,7 +101,40 @@ class Dropout(nn.Dropout):
         super().__init__(p=p)
 
 
-class Conv2d(Cell):
+class _Convolution(Cell):
+    """What the convolutions share; ``_axes`` is how many axes of space there are."""
+
+    _axes, _function = 2, staticmethod(F.conv2d)
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if padding_mode != "zeros":
+            name, hint = type(self).__name__, "pad with mint.nn.functional.pad."
+            raise AttributeValueError(f"{name}: padding_mode is 'zeros', not {padding_mode!r}.", hint=hint)
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        size = (kernel_size,) * self._axes if isinstance(kernel_size, int) else tuple(kernel_size)
+        self.kernel_size, self.stride, self.padding, self.dilation = size, stride, padding, dilation
+        shape, own = (out_channels, in_channels // groups, *self.kernel_size), dtype or dtypes.float32
+        bound = 1.0 / math.sqrt(math.prod(shape[1:]))
+        self.weight = Parameter(initializer(HeUniform(math.sqrt(5)), shape, own), name="weight")
+        self.bias = Parameter(initializer(Uniform(bound), (out_channels,), own), name="bias") if bias else None
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        return self._function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+
+class Conv1d(_Convolution):
+    """Convolution of rows [n, channels, length]; arguments as of ``Conv2d``."""
+
+    _axes, _function = 1, staticmethod(F.conv1d)
+
+
+class Conv2d(_Convolution):
     """Convolution of images [n, channels, height, width].
 
     Args:
@@ -110,25 +150,11 @@ class Conv2d(Cell):
         (2, 6, 28, 28)
     """
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        if padding_mode != "zeros":
-            raise ValueError(f"Conv2d: padding_mode is 'zeros', not {padding_mode!r}; pad with mint.nn.functional.pad.")
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        size = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
-        self.kernel_size, self.stride, self.padding, self.dilation = size, stride, padding, dilation
-        shape, own = (out_channels, in_channels // groups, *self.kernel_size), dtype or dtypes.float32
-        bound = 1.0 / math.sqrt(math.prod(shape[1:]))
-        self.weight = Parameter(initializer(HeUniform(math.sqrt(5)), shape, own), name="weight")
-        self.bias = Parameter(initializer(Uniform(bound), (out_channels,), own), name="bias") if bias else None
 
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        weight, bias = self.compute(self.weight), self.compute(self.bias)
-        return F.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+class Conv3d(_Convolution):
+    """Convolution of volumes [n, channels, depth, height, width]; arguments as of ``Conv2d``."""
+
+    _axes, _function = 3, staticmethod(F.conv3d)
 
 
 class MaxPool2d(Cell):
@@ -140,7 +166,7 @@ class MaxPool2d(Cell):
     ) -> None:  # fmt: skip
         super().__init__()
         if return_indices:
-            raise ValueError("MaxPool2d: return_indices is not supported.")
+            raise AttributeValueError("MaxPool2d: return_indices is not supported.")
         self.window = (kernel_size, stride, padding, dilation, ceil_mode)
 
     def construct(self, input: Any) -> Any:

@@ -147,7 +147,9 @@ _OF_A_MATRIX = (
 
 
 @worded
-def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: Any = None) -> Tensor:
+def norm(
+    x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: Any = None, dtype: Any = None
+) -> Tensor:
     """The norm of vectors or of matrices.
 
     Args:
@@ -158,6 +160,7 @@ def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: 
         dim: one axis (vectors), two (matrices), or None for all.
         keepdim: keep these axes with size 1.
         p: PyTorch's word for the order, of the elements in a row, also of a matrix.
+        dtype: x is converted to it first.
 
     Raises:
         ValueError: an order that vectors or matrices do not have.
@@ -172,7 +175,7 @@ def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: 
         >>> ms.ops.norm(x, 1).item(), ms.ops.norm(x, p=1).item()
         (6.0, 10.0)
     """
-    x = as_tensor(x)
+    x = as_tensor(x) if dtype is None else as_tensor(x).astype(dtype)
     # ``p`` is the norm of ``dim`` as one vector, as in PyTorch; ``ord`` over two axes is that of a matrix
     if p is not None:
         if ord is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 
 NEEDED: Any = inspect.Parameter.empty
@@ -110,18 +111,101 @@ def _weighted_logits(logits: Any, label: Any, weight: Any, pos_weight: Any, *, r
     return ops.binary_cross_entropy_with_logits(logits, label, weight, pos_weight, reduction)
 
 
+def _index_added(x: Any, index: Any, y: Any, axis: int, use_locking: bool, check_index_bound: bool) -> Any:
+    found = ops.index_add(x, axis, index, y)
+    if isinstance(x, Parameter):
+        ops.assign(x, found)
+    return found
+
+
+def _layer_norm_grad(
+    x: Any, dy: Any, variance: Any, mean: Any, gamma: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float
+) -> tuple[Any, Any, Any]:
+    """Gradients of layer normalization by x, gamma and beta."""
+    axes = tuple(range(begin_norm_axis % x.ndim, x.ndim))
+    lead = begin_params_axis % x.ndim
+    scale = 1.0 / ops.sqrt(variance + epsilon)
+    normal = (x - mean) * scale
+    weighted = dy * gamma.reshape((1,) * lead + x.shape[lead:])
+    share = ops.mean(weighted, axes, True) + normal * ops.mean(weighted * normal, axes, True)
+    rows = tuple(range(lead))
+    dg, db = (ops.sum(g, rows) if rows else g for g in (dy * normal, dy))
+    return (weighted - share) * scale, dg.reshape(gamma.shape), db.reshape(gamma.shape)
+
+
+def _kl_div_grad(dy: Any, x: Any, target: Any, reduction: str) -> Any:
+    """The gradient of ``KLDivLoss`` by x."""
+    counts = {"none": 1, "sum": 1, "mean": x.size, "batchmean": x.shape[0] if x.ndim else 1}
+    if reduction not in counts:
+        raise AttributeValueError(f"KLDivLossGrad: reduction is one of {', '.join(counts)}, not {reduction!r}.")
+    return (-target * (dy if reduction == "none" else dy.reshape(()) / counts[reduction])).astype(x.dtype)
+
+
+def _fft_with_size(
+    x: Any, signal_ndim: int, inverse: bool, real: bool, norm: str, onesided: bool, signal_sizes: Any
+) -> Any:
+    """Fourier transforms of the last ``signal_ndim`` axes: of complex numbers, or from or to real ones."""
+    axes = tuple(range(-signal_ndim, 0))
+    if real and onesided:
+        return ops.irfftn(x, signal_sizes or None, axes, norm) if inverse else ops.rfftn(x, None, axes, norm)
+    if real and inverse:
+        return ops.real(ops.ifftn(x, signal_sizes or None, axes, norm))
+    return (ops.ifftn if inverse else ops.fftn)(x, None, axes, norm)
+
+
+def _greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: bool) -> tuple[Any, Any, Any, Any]:
+    """The likeliest class of each step, without blanks (the last class) and, if asked for, repetitions."""
+    steps, _, classes = inputs.shape
+    best, score = ops.argmax(inputs, -1), ops.amax(inputs, -1)
+    within = ops.arange(steps).reshape((-1, 1)) < sequence_length.reshape((1, -1))
+    kept = ops.logical_and(within, best != classes - 1)
+    if merge_repeated and steps > 1:
+        again = ops.concat((ops.zeros_like(kept[:1]), ops.equal(best[1:], best[:-1])), 0)
+        kept = ops.logical_and(kept, ops.logical_not(again))
+    rows, batch = kept.astype(dtypes.int64).T, kept.shape[1]
+    places = ops.cumsum(rows, 1) - 1
+    mask = rows > 0
+    line = ops.broadcast_to(ops.arange(batch).reshape((-1, 1)), mask.shape)
+    pairs = ops.stack((ops.masked_select(line, mask), ops.masked_select(places, mask)), 1)
+    values = ops.masked_select(best.T, mask).astype(dtypes.int64)
+    longest = ops.amax(ops.sum(rows, 1)).reshape((1,))
+    shape = ops.concat((Tensor([batch], dtypes.int64), longest.astype(dtypes.int64)), 0)
+    return pairs, values, shape, -ops.sum(ops.where(within, score, 0.0), 0).reshape((-1, 1))
+
+
+def _padded_unique(x: Any, pad_num: Any) -> tuple[Any, Any]:
+    """(different elements in order, filled up to the size of x; the place of each element among them)."""
+    ordered, origin = ops.sort(x)
+    first = ops.concat((ops.ones((1,), dtypes.int64), ops.ne(ordered[1:], ordered[:-1]).astype(dtypes.int64)), 0)
+    places = ops.cumsum(first, 0) - 1
+    empty = ops.zeros_like(x) + pad_num
+    values = ops.tensor_scatter_update(empty, places.reshape((-1, 1)), ordered)
+    back = ops.zeros_like(places)
+    found = ops.tensor_scatter_update(back, origin.astype(dtypes.int64).reshape((-1, 1)), places)
+    return values, found.astype(dtypes.int64 if x.dtype is dtypes.int64 else dtypes.int32)
+
+
 ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ApproximateEqual": (lambda x, y, tolerance: ops.abs(x - y) < tolerance, {"tolerance": 1e-5}),
+    "BatchToSpaceND": (lambda x, block_shape, crops: ops.batch_to_space_nd(x, block_shape, crops),
+                       {"block_shape": NEEDED, "crops": NEEDED}),
     "BCEWithLogitsLoss": (_weighted_logits, {"reduction": "mean"}),
+    "CTCGreedyDecoder": (_greedy_decoder, {"merge_repeated": True}),
     "ConjugateTranspose": (lambda x, perm: ops.conj(x).transpose(tuple(perm)), {}),
     "DataFormatDimMap": (_axis_map, {"src_format": "NHWC", "dst_format": "NCHW"}),
     "DivNoNan": (_divided_or_zero, {}),
     "DropoutGrad": (lambda dout, mask, keep_prob: dout * mask / keep_prob, {"keep_prob": 0.5}),
     "EmbeddingLookup": (_embedding_lookup, {}),
     "EqualCount": (lambda x, y: ops.equal(x, y).astype(x.dtype).sum().reshape((1,)), {}),
+    "FFTWithSize": (_fft_with_size, {"signal_ndim": NEEDED, "inverse": NEEDED, "real": NEEDED, "norm": "backward",
+                                     "onesided": True, "signal_sizes": ()}),
     "FillDiagonal": (_filled_diagonal, {"fill_value": NEEDED, "wrap": False}),
     "HShrink": (lambda x, lambd: ops.hardshrink(x, lambd), {"lambd": 0.5}),
+    "IndexAdd": (_index_added, {"axis": NEEDED, "use_locking": True, "check_index_bound": True}),
+    "InplaceUpdate": (lambda x, v, indices: ops.inplace_update(x, v, indices), {"indices": NEEDED}),
     "InplaceUpdateV2": (lambda x, indices, v: ops.inplace_update(x, v, indices), {}),
+    "KLDivLossGrad": (_kl_div_grad, {"reduction": "mean"}),
+    "LayerNormGrad": (_layer_norm_grad, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),
     "KLDivLoss": (lambda x, target, reduction: ops.kl_div(x, target, reduction), {"reduction": "mean"}),
     "ListToTensor": (lambda values, dtype=None: Tensor(list(values), dtype), {}),
     "MaxPoolWithArgmax": (_max_pool_with_argmax,
@@ -131,6 +215,8 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
                              "ceil_mode": False, "argmax_type": dtypes.int64}),
     "Padding": (_padded_to, {"pad_dim_size": 8}),
     "ParallelConcat": (lambda xs: ops.concat(xs, 0), {}),
+    "RandomCategorical": (lambda logits, num_sample, seed=0, *, dtype: ops.random_categorical(
+        logits, num_sample, seed, dtype), {"dtype": dtypes.int64}),
     "RandomShuffle": (lambda x, seed, seed2: ops.shuffle(x), {"seed": 0, "seed2": 0}),
     "ResizeLinear1D": (lambda x, size, coordinate_transformation_mode: ops.interpolate(
         x, size if isinstance(size, int) else int(size[0]), mode="linear",
@@ -141,9 +227,12 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
                    {"use_locking": False}),
     "ScatterUpdate": (lambda x, indices, updates, use_locking: ops.scatter_update(x, indices, updates),
                       {"use_locking": True}),
+    "SpaceToBatchND": (lambda x, block_shape, paddings: ops.space_to_batch_nd(x, block_shape, paddings),
+                       {"block_shape": NEEDED, "paddings": NEEDED}),
     "SquareSumAll": (lambda x, y: (ops.square(x).sum(), ops.square(y).sum()), {}),
     "SquaredDifference": (lambda x, y: ops.square(x - y), {}),
     "TensorCopySlices": (_copied, {}),
+    "UniqueWithPad": (_padded_unique, {}),
     "TupleToTensor": (lambda values, dtype=None: Tensor(list(values), dtype), {}),
 }  # fmt: skip
 """Name -> (function of tensors and attributes, attributes with defaults)."""

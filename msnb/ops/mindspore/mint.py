@@ -11,6 +11,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
+from msnb.base.missing_names import public_names
 from msnb.core import dtypes
 
 _SAME = (
@@ -31,6 +32,8 @@ _SAME = (
     "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt",
     "square", "stack", "sum", "t", "tan", "tanh", "tile", "topk", "trace", "tril", "triu", "trunc", "unbind",
     "unsqueeze", "view_as", "where", "xlogy", "zeros", "zeros_like",
+    "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "nanmedian", "polar", "polygamma", "ravel",
+    "rot90", "take", "unique_consecutive",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
@@ -40,6 +43,10 @@ _OWN = (
     "squeeze", "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "unique", "var", "var_mean",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
+from msnb.base.missing_names import public_names
 
 _SAME = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "batch_norm", "binary_cross_entropy",
@@ -15,15 +16,19 @@ _SAME = (
     "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "nll_loss",
     "normalize", "pad", "pixel_shuffle", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "smooth_l1_loss",
     "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-    "threshold", "triplet_margin_loss", "unfold",
+    "threshold", "triplet_margin_loss", "unfold", "adaptive_max_pool1d", "adaptive_max_pool2d", "max_unpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "conv1d", "conv2d", "conv3d", "conv_transpose2d", "leaky_relu",
-    "max_pool2d", "one_hot",
+    "max_pool2d", "one_hot", "relu_",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)
 
 
 def padding_of(padding: Any) -> dict[str, Any]:
@@ -114,6 +119,11 @@ def max_pool2d(
     if dilation not in (1, (1, 1)):
         raise AttributeValueError(f"max_pool2d: dilation is 1, not {dilation!r}.")
     return ops.max_pool2d(input, kernel_size, stride, ceil_mode=ceil_mode, **padding_of(padding))
+
+
+def relu_(input: Any) -> Any:
+    """``input`` itself, its numbers below 0 set to 0."""
+    return input.relu_()
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:

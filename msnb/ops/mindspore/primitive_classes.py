@@ -25,6 +25,8 @@ from msnb.core.tensor import Tensor
 from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
+from msnb.ops.mindspore.region_primitives import REGIONS
+from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.random import draws
 from msnb.ops.random.draws import drawn_integers, next_key
 from msnb.ops.shape.slice import slice_
@@ -146,7 +148,7 @@ class _SeededPrimitive(Primitive):
         return named if self._stream is None else {**named, "key": next_key(self._stream)}
 
 
-_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt")
+_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS)
 _BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
 _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("alpha",): ("CeLU", "Elu"), ("axis",): ("Cummax", "GLU"), ("exclusive", "reverse"): ("CumSum", "CumProd"),
@@ -357,6 +359,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **GRADIENTS,
     **OPTIMIZERS,
     **ARRAYS,
+    **REGIONS,
+    **SAMPLERS,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     **{f"Reduce{n.capitalize()}": (_reduce(n), {"keep_dims": False})

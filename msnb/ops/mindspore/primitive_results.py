@@ -132,7 +132,7 @@ def unstack(x: Any, axis: int, num: int | None) -> Any:
     return ops.unstack(t, axis)
 
 
-def seed_state(name: str, seed: int, seed2: int) -> Parameter | None:
+def seed_state(name: str, seed: int, seed2: int = 0) -> Parameter | None:
     """The stream of an operator that has seeds of its own: what it draws depends on them and on its calls alone."""
     for value in (seed, seed2):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:

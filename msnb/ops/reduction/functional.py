@@ -97,8 +97,18 @@ def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices:
     return ValuesAndIndices(values, _reduce(arg, x, axis, keepdims)) if paired else values
 
 
+def _bounded(op: str, found: Any, initial: Any) -> Any:
+    if initial is None:
+        return found
+    if isinstance(found, tuple):
+        return ValuesAndIndices(find(op)(found[0], initial), found[1])
+    return find(op)(found, initial)
+
+
 @worded
-def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None) -> Any:
+def max(
+    x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None, initial: Any = None
+) -> Any:
     """Largest element: of all, or along an axis together with its index. NaN wins. Ties share the gradient, except
     along an axis with indices: there it goes to the element whose index is given.
 
@@ -106,6 +116,7 @@ def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: boo
         x: a tensor of any shape, at least one element.
         axis, keepdims: as in ``sum``.
         return_indices: whether to give (values, indices); by default for one axis.
+        initial: values below it become it, as in NumPy.
 
     Returns:
         With one axis (values, indices), as in MindSpore and PyTorch; else the largest element of the axes. ``amax``
@@ -123,13 +134,15 @@ def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: boo
         >>> values.tolist(), indices.tolist(), ms.ops.max(x).item()
         ([3, 6], [1, 0], 6)
     """
-    return _extreme(MAX, ARGMAX, x, axis, keepdims, return_indices)
+    return _bounded("maximum", _extreme(MAX, ARGMAX, x, axis, keepdims, return_indices), initial)
 
 
 @worded
-def min(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None) -> Any:
-    """Smallest element; as ``max``."""
-    return _extreme(MIN, ARGMIN, x, axis, keepdims, return_indices)
+def min(
+    x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None, initial: Any = None
+) -> Any:
+    """Smallest element; as ``max``, with ``initial`` from above."""
+    return _bounded("minimum", _extreme(MIN, ARGMIN, x, axis, keepdims, return_indices), initial)
 
 
 def extreme_method(fn: Any) -> Any:

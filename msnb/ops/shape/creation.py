@@ -285,8 +285,24 @@ LINSPACE = define(
 )  # fmt: skip
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: Any = None) -> Tensor:
-    """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
+    """``steps`` evenly spaced numbers from ``start`` to ``end``, both included.
+
+    Args:
+        start, end: numbers, or tensors of one number each, which may be results of the program.
+        steps: how many.
+        dtype: of the result, float32 by default.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.linspace(0, 1, 3).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    if isinstance(start, Tensor) or isinstance(end, Tensor):
+        share = LINSPACE(start=0.0, stop=1.0, num=steps, dtype=dtypes.float64)
+        mixed: Tensor = (1 - share) * start + share * end
+        moved: Tensor = mixed.astype(as_dtype(dtype or dtypes.float32))
+        return moved
     out: Tensor = LINSPACE(start=float(start), stop=float(end), num=steps, dtype=as_dtype(dtype or dtypes.float32))
     return out
 

@@ -12,6 +12,7 @@ https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.unfold.html
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,17 +49,25 @@ def _need_factor(name: str, t: Any, axis: int, factor: int, what: str) -> None:
         )
 
 
+def _need_channels(name: str, x: Any) -> Any:
+    t = as_tensor(x)
+    if t.ndim < 3:
+        text = f"{name} takes [n, channels, height, width], or other axes before the last three, got {t.ndim} axes."
+        raise ShapeError(text, operands=operand_lines(t._type))
+    return t
+
+
 def pixel_shuffle(x: Any, upscale_factor: int) -> Tensor:
     """Channels become blocks of pixels: a convolution's way to a larger image.
 
     Args:
-        x: [n, c * r * r, h, w]. upscale_factor: r.
+        x: [..., c * r * r, h, w]. upscale_factor: r.
 
     Returns:
-        [n, c, h * r, w * r].
+        [..., c, h * r, w * r].
 
     Raises:
-        ShapeError: not four axes, or channels that r * r does not divide.
+        ShapeError: less than three axes, or channels that r * r does not divide.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.pixel_shuffle.html
 
@@ -67,33 +76,34 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Tensor:
         >>> ms.ops.pixel_shuffle(ms.ops.arange(4).reshape(1, 4, 1, 1), 2).tolist()
         [[[[0, 1], [2, 3]]]]
     """
-    t, r = need_images("pixel_shuffle", x), upscale_factor
-    _need_factor("pixel_shuffle", t, 1, r * r if isinstance(r, int) else r, "upscale_factor squared")
-    n, c, h, w = t.shape
+    t, r = _need_channels("pixel_shuffle", x), upscale_factor
+    _need_factor("pixel_shuffle", t, -3, r * r if isinstance(r, int) else r, "upscale_factor squared")
+    *lead, c, h, w = t.shape
+    n = math.prod(lead)
     blocks = reshape(t, (n, c // (r * r), r, r, h, w))
-    return reshape(transpose(blocks, (0, 1, 4, 2, 5, 3)), (n, c // (r * r), h * r, w * r))
+    return reshape(transpose(blocks, (0, 1, 4, 2, 5, 3)), (*lead, c // (r * r), h * r, w * r))
 
 
 def pixel_unshuffle(x: Any, downscale_factor: int) -> Tensor:
     """The way back: blocks of pixels become channels.
 
     Args:
-        x: [n, c, h * r, w * r]. downscale_factor: r.
+        x: [..., c, h * r, w * r]. downscale_factor: r.
 
     Returns:
-        [n, c * r * r, h, w].
+        [..., c * r * r, h, w].
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.pixel_unshuffle(ms.ops.arange(4).reshape(1, 1, 2, 2), 2).shape
         (1, 4, 1, 1)
     """
-    t, r = need_images("pixel_unshuffle", x), downscale_factor
-    _need_factor("pixel_unshuffle", t, 2, r, "downscale_factor")
-    _need_factor("pixel_unshuffle", t, 3, r, "downscale_factor")
-    n, c, h, w = t.shape
-    blocks = reshape(t, (n, c, h // r, r, w // r, r))
-    return reshape(transpose(blocks, (0, 1, 3, 5, 2, 4)), (n, c * r * r, h // r, w // r))
+    t, r = _need_channels("pixel_unshuffle", x), downscale_factor
+    _need_factor("pixel_unshuffle", t, -2, r, "downscale_factor")
+    _need_factor("pixel_unshuffle", t, -1, r, "downscale_factor")
+    *lead, c, h, w = t.shape
+    blocks = reshape(t, (math.prod(lead), c, h // r, r, w // r, r))
+    return reshape(transpose(blocks, (0, 1, 3, 5, 2, 4)), (*lead, c * r * r, h // r, w // r))
 
 
 def depth_to_space(x: Any, block_size: int) -> Tensor:

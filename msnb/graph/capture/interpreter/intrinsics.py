@@ -23,6 +23,7 @@ from msnb.graph.capture.interpreter.capture_session import Session, stack
 from msnb.graph.capture.interpreter.control import branch as blocks
 from msnb.graph.capture.interpreter.control import loop
 from msnb.graph.capture.interpreter.control.branch import SKIP, ShortCircuit, Ternary, yielding
+from msnb.graph.capture.interpreter.control.function_selection import selected as selected
 from msnb.graph.capture.interpreter.control.match_statement import Patterns, subject
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.interpreter.program_errors import need_uncaught, raising

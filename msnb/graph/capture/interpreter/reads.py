@@ -231,7 +231,9 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
         return owner[plain_key(session, key)]
     if isinstance(owner, np.ndarray):
         return session.made(owner[plain_key(session, key)])
-    if isinstance(key, Tensor) and isinstance(owner, (list, tuple, dict, str)):
+    if isinstance(key, Tensor) and (isinstance(owner, (list, tuple)) or getattr(owner, "has_numbered_cells", False)):
+        return session.interpreter.intrinsics.selected([item(session, owner, i) for i in range(len(owner))], key)
+    if isinstance(key, Tensor) and isinstance(owner, (dict, str)):
         _refuse_key(owner)
     key = plain_key(session, key)
     source = session.source_of(owner)
@@ -247,7 +249,7 @@ def _refuse_key(owner: Any) -> None:
     error = ConcretizationError(
         f"a Python {type(owner).__name__} cannot be indexed by a tensor: its value is not known while the function is "
         "captured.",
-        hint="stack the values into a tensor and index that, or compute the index outside the function.",
+        hint="a list or tuple can be; or compute the index outside the function.",
     )
     error.where = here(3).where
     raise error

@@ -1,0 +1,4 @@
+"""``nn.probability``: distributions whose densities, moments and draws are programs, and bijectors between them."""
+
+from msnb.nn.probability import bijector as bijector
+from msnb.nn.probability import distribution as distribution

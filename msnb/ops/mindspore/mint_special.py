@@ -1,0 +1,32 @@
+"""``msnb.mint.special`` and ``msnb.mint.linalg``: special functions and linear algebra under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.base.missing_names import public_names
+from msnb.ops.linalg.factorization import matrix_norm as matrix_norm
+from msnb.ops.linalg.factorization import qr as qr
+from msnb.ops.math.clip_norm_interpolate import norm as norm
+from msnb.ops.math.clip_norm_interpolate import vector_norm as vector_norm
+
+_SAME = ("erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc")
+for _name in _SAME:
+    globals()[_name] = getattr(ops, _name)
+__all__ = [*_SAME, "inv", "matrix_norm", "norm", "qr", "vector_norm"]
+
+
+def inv(A: Any) -> Any:
+    """The inverse of square matrices; Raises LinAlgError where there is none.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.mint.linalg.inv(ms.Tensor([[2.0]])).tolist()
+        [[0.5]]
+    """
+    return ops.inverse(A)
+
+
+def __dir__() -> list[str]:
+    return public_names(__name__)

@@ -1,0 +1,144 @@
+"""MindSpore's primitives that draw samples: classes for a sampled loss, places of a mask, gamma and Poisson numbers.
+
+Each takes ``key``: the next key of the operator's own stream where seeds are given, else None for the stream of all
+draws. Samplers without replacement order all classes by a random score and take the highest (Gumbel top-k).
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.primitive.html (Sampling Operator)
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb import ops
+from msnb.base.errors import AttributeValueError
+from msnb.core import dtypes
+from msnb.core.tensor import Tensor
+from msnb.ops.random.draws import drawn_uniform
+
+NEEDED: Any = inspect.Parameter.empty
+_SEEDS = {"seed": 0, "seed2": 0}
+
+
+def _classes(name: str, chances: Any, x: Any, sampled: int, unique: bool, remove_hits: bool, key: Any) -> Any:
+    """(sampled classes, how often each true class is expected, how often each sampled one)."""
+    n = len(chances)
+    if unique and sampled > n:
+        raise AttributeValueError(f"{name}: {sampled} different classes of {n} cannot be sampled.")
+    share = Tensor(chances.astype(np.float32))
+    size = (n,) if unique else (sampled, n)
+    score = ops.log(share) - ops.log(-ops.log(1.0 - drawn_uniform(size, key)))
+    if unique:
+        if remove_hits:
+            hit = ops.equal(ops.arange(n).reshape((-1, 1)), x.reshape((1, -1))).any(1)
+            score = ops.where(hit, float("-inf"), score)
+        picked = ops.topk(score, sampled)[1]
+        counts = 1.0 - ops.pow(1.0 - share, sampled)
+    else:
+        picked, counts = ops.argmax(score, 1), share * sampled
+    inside = ops.logical_and(x >= 0, x < n)
+    true = ops.where(inside, ops.gather(counts, ops.where(inside, x, 0), 0), 0.0)
+    return picked.astype(x.dtype), true.astype(dtypes.float32), ops.gather(counts, picked, 0)
+
+
+def uniform_candidates(
+    x: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, remove_accidental_hits: bool, key: Any = None
+) -> Any:
+    """Classes drawn alike; with ``remove_accidental_hits`` the true ones are left out."""
+    chances = np.full(range_max, 1.0 / range_max)
+    return _classes("UniformCandidateSampler", chances, x, num_sampled, unique, remove_accidental_hits, key)
+
+
+def log_uniform_candidates(
+    x: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, key: Any = None
+) -> Any:
+    """Classes drawn with log(1 + 1 / (class + 1)) / log(range_max + 1)."""
+    chances = np.log1p(1.0 / np.arange(1, range_max + 1)) / np.log(range_max + 1)
+    return _classes("LogUniformCandidateSampler", chances, x, num_sampled, unique, False, key)
+
+
+def _key_of(seed: int) -> Any:
+    return Tensor(np.array([seed, 0], np.uint64)) if seed else None
+
+
+def uniform_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int = 0,
+    remove_accidental_hits: bool = False,
+) -> Any:  # fmt: skip
+    """Classes for a sampled loss, all equally likely.
+
+    Args:
+        true_classes: int [batch, num_true].
+        num_true: how many classes are right for each row.
+        num_sampled: how many are drawn.
+        unique: whether they all differ.
+        range_max: how many classes there are.
+        seed: draws of their own, the same at every call; 0: from the stream of ``ms.set_seed``.
+        remove_accidental_hits: leave the true classes out (with ``unique``).
+
+    Returns:
+        (sampled classes [num_sampled], how often each true class is expected, how often each sampled one).
+
+    Raises:
+        ValueError: more different classes than there are.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.uniform_candidate_sampler.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.uniform_candidate_sampler(ms.Tensor([[1], [3]]), 1, 4, True, 4)[0].sum().item()
+        6
+    """
+    found = (num_true, num_sampled, unique, range_max, remove_accidental_hits, _key_of(seed))
+    return uniform_candidates(true_classes, *found)
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any, num_true: int = 1, num_sampled: int = 5, unique: bool = True, range_max: int = 5, seed: int = 0
+) -> Any:
+    """Classes for a sampled loss, where small numbers are likelier: log(1 + 1 / (class + 1)) / log(range_max + 1).
+
+    Arguments and results are those of ``uniform_candidate_sampler``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.log_uniform_candidate_sampler(ms.Tensor([[1]]), 1, 4, True, 4)[0].sum().item()
+        6
+    """
+    return log_uniform_candidates(true_classes, num_true, num_sampled, unique, range_max, _key_of(seed))
+
+
+def _chosen_places(x: Any, count: int, key: Any = None) -> tuple[Any, Any]:
+    """(places [count, axes] of true elements in random order, which rows are places: the others are 0)."""
+    flat = x.reshape((-1,))
+    score = ops.where(flat, drawn_uniform(flat.shape, key), -1.0)
+    at = ops.argsort(score, descending=True)[:count].astype(dtypes.int64)
+    found = ops.gather(flat, at, 0)
+    if count > at.shape[0]:
+        at, found = (ops.pad(part.astype(dtypes.int64), (0, count - part.shape[0])) for part in (at, found))
+        found = found > 0
+    steps, places = np.cumprod((1, *x.shape[:0:-1]))[::-1], []
+    for step, size in zip(steps.tolist(), x.shape):
+        places.append(at // step % size)
+    rows = ops.where(found.reshape((-1, 1)), ops.stack(places, 1), 0)
+    return rows.astype(dtypes.int32), found
+
+
+SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "UniformCandidateSampler": (uniform_candidates, {
+        **dict.fromkeys(("num_true", "num_sampled", "unique", "range_max"), NEEDED), "seed": 0,
+        "remove_accidental_hits": False}),
+    "LogUniformCandidateSampler": (log_uniform_candidates, {
+        "num_true": 1, "num_sampled": 5, "unique": True, "range_max": 5, "seed": 0}),
+    "RandomChoiceWithMask": (_chosen_places, {"count": 256, **_SEEDS}),
+    "RandomPoisson": (lambda shape, rate, dtype, key=None: ops.random_poisson(shape, rate, key, dtype),
+                      {**_SEEDS, "dtype": dtypes.int64}),
+    "Poisson": (lambda shape, mean, key=None: ops.random_poisson(shape, mean, key, dtypes.int32), _SEEDS),
+    "RandomGamma": (lambda shape, alpha, key=None: ops.random_gamma(shape, alpha, key), _SEEDS),
+    "Gamma": (lambda shape, alpha, beta, key=None: ops.gamma(shape, alpha, beta, key), _SEEDS),
+}  # fmt: skip
+"""Name -> (function of tensors, attributes and a key, attributes with defaults)."""

@@ -1,0 +1,73 @@
+"""Arguments that MindSpore's programs give to layers, functions and parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import Parameter, Tensor, nn, ops
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+
+
+def test_borders_of_volumes(mode: int) -> None:
+    x = np.arange(8, dtype=np.float32).reshape(1, 1, 2, 2, 2)
+    width = ((0, 0), (0, 0), (0, 1), (1, 0), (1, 1))
+    for make, how in ((nn.ReflectionPad3d, "reflect"), (nn.ReplicationPad3d, "edge")):
+        assert (make((1, 1, 1, 0, 0, 1))(Tensor(x)).asnumpy() == np.pad(x, width, mode=how)).all()  # type: ignore[call-overload]
+    found = nn.ConstantPad3d((1, 1, 1, 0, 0, 1), 5.0)(Tensor(x)).asnumpy()
+    assert (found == np.pad(x, width, constant_values=5.0)).all()
+    with pytest.raises(AttributeValueError, match="front, back"):
+        nn.ConstantPad3d((1, 1), 0.0)
+
+
+def test_divisor_of_means(mode: int) -> None:
+    x = ops.ones((1, 1, 4, 4))
+    assert nn.AvgPool2d(2, 2, divisor_override=8)(x).tolist() == [[[[0.5, 0.5], [0.5, 0.5]]]]
+    assert nn.AvgPool3d((1, 2, 2), 2, divisor_override=2)(x.reshape((1, 1, 1, 4, 4))).max().item() == 2.0
+    with pytest.raises(AttributeValueError, match="divisor_override"):
+        nn.AvgPool2d(2, divisor_override=0)
+
+
+def test_shuffled_pixels_of_any_axes(mode: int) -> None:
+    x = Tensor(np.arange(64, dtype=np.float32).reshape(2, 2, 4, 2, 2))
+    found = ops.pixel_shuffle(x, 2)
+    assert found.shape == (2, 2, 1, 4, 4)
+    assert (found[1, 0] == ops.pixel_shuffle(x[1, 0], 2)).all() and (ops.pixel_unshuffle(found, 2) == x).all()
+    with pytest.raises(ShapeError, match="axes"):
+        ops.pixel_shuffle(ops.ones((4, 2)), 2)
+
+
+def test_a_parameter_takes_another_dtype(mode: int) -> None:
+    p = Parameter(np.array([1.5, 2.0], np.float32), name="p")
+    assert p.set_dtype(ms.float16) is p and p.dtype is ms.float16 and p.tolist() == [1.5, 2.0]
+    net = nn.Dense(2, 1)
+    for each in net.get_parameters():
+        each.set_dtype(ms.float64)
+    assert net(ops.ones((1, 2), dtype=ms.float64)).dtype is ms.float64
+
+
+def test_bounds_of_extremes_and_dtypes_of_norms(mode: int) -> None:
+    x = Tensor([[1.0, 5.0], [2.0, 0.0]])
+    assert x.max(initial=9.0).item() == 9.0 and x.min(axis=1, initial=0.5).tolist() == [0.5, 0.0]
+    assert ops.max(x, 1, initial=3.0)[0].tolist() == [5.0, 3.0]
+    assert ops.norm(Tensor([3.0, 4.0]), dtype=ms.float64).dtype is ms.float64
+
+
+def test_spaced_numbers_between_results(mode: int) -> None:
+    def fn(a: Tensor, b: Tensor) -> Tensor:
+        return ops.linspace(a * 2, b, 3)
+
+    run = ms.jit(fn) if mode == ms.GRAPH_MODE else fn
+    assert run(Tensor(1.0), Tensor(4.0)).tolist() == [2.0, 3.0, 4.0]
+    assert ms.grad(lambda a, b: fn(a, b).sum())(Tensor(1.0), Tensor(4.0)).item() == pytest.approx(3.0)
+
+
+def test_inputs_of_any_number_of_axes() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net, said = nn.ReLU(), Tensor(shape=None, dtype=ms.float32)
+    net.set_inputs(said)
+    assert [net(ops.ones(shape)).shape for shape in ((2, 3), (4,), ())] == [(2, 3), (4,), ()]
+    assert "no values" in repr(said) and said.shape == (-2,)
+    with pytest.raises(DTypeError):
+        net(ops.ones((2,), dtype=ms.int32))
