@@ -122,6 +122,17 @@ def test_memory_that_others_may_write_into_is_read_at_every_call(loaded, mode):
     assert near(cell(x), ordinary(cell, x))
 
 
+def test_an_array_of_a_weight_that_is_still_held_is_read_at_every_call(loaded, mode):
+    _, cell, x = loaded
+    cell(x)
+    array = cell.weights[0].asnumpy()
+    for _ in range(2):
+        array *= 2
+        assert near(cell(x), ordinary(cell, x))
+    del array
+    assert near(cell(x), ordinary(cell, x)) and near(cell(x), ordinary(cell, x))
+
+
 def test_it_trains_between_evaluations(loaded, mode):
     _, cell, x = loaded
     optimizer = nn.Adam(cell.trainable_params(), 0.01)
