@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from msnb.api.graph_mode import at_top_level
+from msnb.api.graph_mode import at_top_level, jitted
 from msnb.base import fork_locks
 from msnb.core.engine import slot
 
@@ -19,10 +19,9 @@ def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return cell._run(slot.engine, args, kwargs)
     found = _compiled.get(cell)
     if found is None:
-        from msnb.api.jit import jit  # compiling is loaded when something is compiled
-
+        made = jitted(cell)
         with _making:
-            found = _compiled.setdefault(cell, jit(cell))
+            found = _compiled.setdefault(cell, made)
     return found(*args, **kwargs)
 
 

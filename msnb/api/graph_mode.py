@@ -20,6 +20,13 @@ def at_top_level() -> bool:
     return isinstance(slot.engine, EagerEngine)
 
 
+def jitted(fn: Fn) -> Fn:
+    """``jit(fn)``."""
+    from msnb.api.jit import jit  # compiling is loaded when something is compiled
+
+    return jit(fn)
+
+
 def compiled_in_graph_mode(fn: Fn) -> Fn:
     """``fn``, compiled when it is called in graph mode at the top level."""
     compiled: list[Fn] = []
@@ -29,10 +36,9 @@ def compiled_in_graph_mode(fn: Fn) -> Fn:
         if not (in_graph_mode() and at_top_level()):
             return fn(*args, **kwargs)
         if not compiled:
-            from msnb.api.jit import jit  # compiling is loaded when something is compiled
-
+            made = jitted(fn)
             with _making:
-                compiled[:] = compiled or [jit(fn)]
+                compiled[:] = compiled or [made]
         return compiled[0](*args, **kwargs)
 
     return call

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msnb.api.cell_compilation import call_cell
 from msnb.api.transforms.custom_gradient import custom_vjp
@@ -40,6 +40,9 @@ from msnb.nn.cells.cell_state import CellState
 from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, owned, resettle, uproot
 from msnb.nn.cells.hooks import CellHooks, as_tuple, with_backward_hooks, with_backward_pre_hooks
 from msnb.nn.cells.mixed_precision import CellPrecision, cast_floats
+
+if TYPE_CHECKING:
+    from msnb.nn.cells.frozen_program import FrozenPrograms
 from msnb.ops.elementwise.identity_and_effects import assign
 
 Self = TypeVar("Self", bound="Cell")
@@ -78,6 +81,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     _scope_name = ""
     _auto_prefix = True
     _runs_whole = False
+    _frozen: FrozenPrograms | None = None  # what evaluation runs instead (GraphCell)
     _is_step = False  # all that a call writes, or nothing: a training step, an update
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
@@ -227,6 +231,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             stage = engine.read(self, "pipeline_stage")
             with engine.scoped(self.scope_name if stage is None else f"{stage_scope(stage)}/{self.scope_name}"):
                 return self._run(engine, args, kwargs)  # type: ignore[no-any-return]
+        if self._frozen is not None and (found := self._frozen.run(self, args, kwargs)) is not None:
+            return found[0]  # type: ignore[no-any-return]
         if in_graph_mode():
             return call_cell(self, args, kwargs)  # type: ignore[no-any-return]
         if self._is_step:

@@ -3,6 +3,8 @@
 ms.export(net, x, file_name="net")     net.mindir holds the graph of net's forward pass and the weights it reads
 graph = ms.load("net.mindir")          a SavedGraph
 net = nn.GraphCell(graph)              runs its nodes like any program: eagerly, compiled, inside a gradient
+
+Called in evaluation it runs a frozen program (``frozen_program``): weights are constants there.
 """
 
 from __future__ import annotations
@@ -56,6 +58,9 @@ class GraphCell(Cell):
             raise ArgumentError("GraphCell: obf_random_seed is for obfuscated files, which msnb does not write.")
         self.graph = graph
         self.weights = ParameterTuple(p.clone() for p in graph.weights.values())
+        from msnb.nn.cells.frozen_program import FrozenPrograms  # compiling is loaded when something is compiled
+
+        self._frozen = FrozenPrograms()
         self._begin_with({} if params_init is None else params_init)
 
     def _begin_with(self, given: Mapping[str, Any]) -> None:
@@ -69,6 +74,13 @@ class GraphCell(Cell):
                 raise AttributeValueError(f"GraphCell: params_init has {name!r}; the graph's Parameters: {known}.")
         for name, value in given.items():
             own[name].set_data(value)
+
+    def set_train(self, mode: bool = True) -> GraphCell:
+        """Switch between training and evaluation; what was frozen is given up where it would be in the way."""
+        if mode:
+            assert self._frozen is not None
+            self._frozen.clear()
+        return super().set_train(mode)
 
     def construct(self, *inputs: Any) -> Any:
         """The result of the program that was exported."""

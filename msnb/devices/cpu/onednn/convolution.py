@@ -26,7 +26,7 @@ from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn import convolution_1x1, primitives
 from msnb.devices.cpu.onednn.convolution_layout import Convolution, Images
-from msnb.devices.cpu.onednn.primitive_chain import DataRef, NotSupported, as_it_is, shape_of
+from msnb.devices.cpu.onednn.primitive_chain import DataRef, NotSupported, as_it_is, is_constant, shape_of
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive
 from msnb.devices.cpu.onednn.weight_reorder import Source, copied_into, learn, shown
 from msnb.ir.graph import Node, Value
@@ -54,7 +54,7 @@ def conv2d(node: Node, view_of: ViewOf, bias: Value | None = None) -> NativeKern
     if convolution_1x1.is_product(conv, view, x, y):
         return convolution_1x1.forward(conv, x, view, y, bias)
     weight, source = conv.weight(view), conv.source(node.inputs[1], view)
-    how = conv.how(view.shape[2:], x, y, "y")
+    how = "last" if is_constant(view.base) and x.last and y.last else conv.how(view.shape[2:], x, y, "y")
     channels = None if bias is None else Layout(shape_of(bias), (1,), conv.dtype)
     run = first_of(
         lambda h, t: primitives.convolution(

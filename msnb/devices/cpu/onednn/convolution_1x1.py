@@ -17,7 +17,7 @@ from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.convolution_layout import Convolution, Images
 from msnb.devices.cpu.onednn.matmul import Matrix, multiply
-from msnb.devices.cpu.onednn.primitive_chain import need
+from msnb.devices.cpu.onednn.primitive_chain import is_constant, need
 from msnb.devices.cpu.onednn.primitives import Layout, Primitive
 from msnb.ir.graph import Value
 from msnb.ir.kernel.strided_views import View
@@ -28,6 +28,8 @@ _FEW = 8
 
 def is_product(conv: Convolution, weight: View, x: Images, y: Images) -> bool:
     """True for a 1x1 convolution of few pixels on images whose channels lie together."""
+    if is_constant(weight.base):
+        return False  # it is packed once, for the library's own code
     one = weight.shape[2:] == (1, 1) and conv.groups == 1 and not any((*conv.window.before, *conv.window.after))
     few = conv.dtype != c.F32 or _FEW * _pixels(y) <= weight.shape[0] * weight.shape[1]
     every = conv.window.stride == (1, 1)

@@ -25,6 +25,7 @@ from msnb.devices.cpu.onednn.primitive_chain import (
     NotSupported,
     as_it_is,
     dtype_of,
+    is_constant,
     need,
     number_of,
     shape_of,
@@ -144,8 +145,12 @@ def multiply(build: Builder, x: Matrix, y: Matrix, out: Layout, bias: Value | No
     """Append the product of two matrices, or of stacks of them, and a bias per column into result 0."""
     work = 2.0 * math.prod(out.dims) * x.dims[-1]
     row = None if bias is None else _row(out)
-    run = primitives.matmul(x.layout(out.dtype), y.layout(out.dtype), out, row, work=work)
-    places = {c.SRC: x.place, c.WEIGHTS: y.place, c.DST: DataRef("out", 0)}
+    weight = y.layout(out.dtype)
+    if y.place.kind == "in" and is_constant(build.reads[y.place.which]):
+        weight = weight._replace(strides=None)
+    run = primitives.matmul(x.layout(out.dtype), weight, out, row, work=work)
+    packed = y.place if run is None else build.fetch(run, c.WEIGHTS, y.layout(out.dtype), y.place)
+    places = {c.SRC: x.place, c.WEIGHTS: packed, c.DST: DataRef("out", 0)}
     if bias is not None:
         build.run(need(run), {**places, c.BIAS: build.place(as_it_is(bias))})
     elif run is None:

@@ -6,6 +6,7 @@
 
 A Builder collects the steps. Operands are asked for in the layout that a primitive wants: memory that lies so already
 is used as it is, other memory is copied into a temporary one by a reorder first; results the other way round.
+A constant is copied when the program is made, and the program holds the copy.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msnb.core.dtypes import DType, bfloat16, float16, float32
-from msnb.core.types import TensorType
+import numpy as np
+
+from msnb.core.dtypes import DType, bfloat16, float16, float32, uint8
+from msnb.core.types import TensorType, tensor_type
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, reorder
-from msnb.devices.cpu.onednn.trampoline import Operand, PrimitiveRun, function
-from msnb.ir.graph import Node, Value
+from msnb.devices.cpu.onednn.trampoline import Operand, PrimitiveRun, function, run_copy
+from msnb.ir.builder import Const
+from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides
+from msnb.ops.elementwise.constant import constant
 
 DTYPES: dict[DType, int] = {float32: c.F32, bfloat16: c.BF16, float16: c.F16}
 
@@ -101,9 +106,22 @@ class Builder:
         """An operand as ``primitive`` wants it."""
         if primitive.lies(argument, layout):
             return place
+        if place.kind == "in" and is_constant(self.reads[place.which]):
+            return self._packed(primitive, argument, layout, place)
         copied = self.temp(primitive.size(argument))
         self._steps.append((need(reorder(layout, Argument(primitive, argument))), {c.SRC: place, c.DST: copied}))
         return copied
+
+    def _packed(self, primitive: Primitive, argument: int, layout: Layout | Argument, place: DataRef) -> DataRef:
+        """A constant as ``primitive`` wants it: copied now, so the program holds it in that order only."""
+        node = self.reads[place.which].node
+        assert node is not None
+        copy = need(reorder(layout, Argument(primitive, argument)))
+        made = run_copy(copy, np.ascontiguousarray(node.attrs["value"].data), place.offset)
+        type_ = tensor_type(made.shape, uint8)
+        packed = Graph("packed").add(constant, [], {"value": Const(made, type_)}, [type_]).out
+        self.reads.append(packed)
+        return DataRef("in", len(self.reads) - 1)
 
     def run(self, primitive: Primitive, places: dict[int, DataRef]) -> None:
         """Append a primitive, with its scratch memory."""
@@ -123,8 +141,14 @@ class Builder:
             self._steps.append((need(reorder(Argument(primitive, argument), layout)), {c.SRC: written, c.DST: place}))
 
     def recipe(self) -> NativeKernel:
-        """What was collected."""
-        return Steps(self.reads, self._temps, self._steps)
+        """What was collected; operands that only a packed copy was made of are not read."""
+        used = sorted({p.which for _, places in self._steps for p in places.values() if p.kind == "in"})
+        new = {old: i for i, old in enumerate(used)}
+        steps = [
+            (run, {n: p._replace(which=new[p.which]) if p.kind == "in" else p for n, p in places.items()})
+            for run, places in self._steps
+        ]
+        return Steps([self.reads[i] for i in used], self._temps, steps)
 
 
 def converted(t: TensorType, half: int, wide: int, up: bool) -> KernelCall:
@@ -134,6 +158,11 @@ def converted(t: TensorType, half: int, wide: int, up: bool) -> KernelCall:
     run = need(reorder(short, long) if up else reorder(long, short))
     source, target = (half, wide) if up else (wide, half)
     return KernelCall(function(), (PrimitiveRun(run, {c.SRC: Operand(source), c.DST: Operand(target)}),))
+
+
+def is_constant(value: Value) -> bool:
+    """Whether a value is known when the program is made, so that its order in memory is ours to choose."""
+    return value.node is not None and value.node.op is constant and value.node.attrs["value"].type.size > 1
 
 
 def as_it_is(value: Value) -> View:

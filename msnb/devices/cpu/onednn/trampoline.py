@@ -19,10 +19,14 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from msnb.devices.cpu import thread_pool as threads
 from msnb.devices.cpu.llvm.jit import Library, Symbol
 from msnb.devices.cpu.native_kernel import Relocation
-from msnb.devices.cpu.onednn.c_api import Api
+from msnb.devices.cpu.onednn import c_api as c
+from msnb.devices.cpu.onednn.c_api import Api, OneDNNError
 from msnb.devices.cpu.onednn.primitives import Primitive, described, made_again
 
 _forked = threads.FORKED
@@ -98,6 +102,9 @@ def function() -> Relocation:
     return Symbol(Library(_IR), "msnb_onednn")
 
 
+_EXECUTE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+
+
 class _Argument(ctypes.Structure):
     _fields_ = (("number", ctypes.c_int), ("memory", ctypes.c_void_p))
 
@@ -143,3 +150,27 @@ class PrimitiveRun(Relocation):
     def __del__(self) -> None:
         for memory in getattr(self, "_memories", ()):
             self.api.call("memory_destroy", memory)
+
+
+def run_copy(primitive: Primitive, source: NDArray[Any], offset: int) -> NDArray[np.uint8]:
+    """Run a reorder at once.
+
+    Args:
+        primitive: the reorder; source: what it reads, from byte ``offset`` on.
+
+    Returns:
+        The bytes that it wrote; those that are padding are zero.
+    """
+    api, target = primitive.api, np.zeros(primitive.size(c.DST), np.uint8)
+    places = {c.SRC: source.ctypes.data + offset, c.DST: target.ctypes.data}
+    memories = {n: api.create("memory_create", primitive.desc(n), api.engine, p) for n, p in places.items()}
+    try:
+        given = (_Argument * len(memories))(*[_Argument(n, memory) for n, memory in memories.items()])
+        api.set_threads(primitive.threads)
+        status = _EXECUTE(api.addresses[0])(primitive.address, api.stream, len(memories), ctypes.addressof(given))
+        if status:
+            raise OneDNNError("primitive_execute", status)
+    finally:
+        for memory in memories.values():
+            api.call("memory_destroy", memory)
+    return target

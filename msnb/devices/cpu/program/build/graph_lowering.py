@@ -192,6 +192,8 @@ class Lowering(ControlFlowLowering):
     def place(self, value: Value) -> Spot:
         """Where a value lies."""
         base = self.choice.views.base(value)
+        if base not in self.places and (const := self.choice.given.const(base)) is not None:
+            self.places[base] = self._constant(const)  # of a recipe's own: weights that it has packed
         found = self.places[base]
         if found is None or base is value:
             return found
@@ -263,8 +265,7 @@ class Lowering(ControlFlowLowering):
         if recipe.guard is not None:
             self._guarded(node, recipe.guard)
             return
-        reads = node.inputs if recipe.reads is None else recipe.reads
-        ins = [self.sure(v) for v in reads]
+        ins = [self.sure(v) for v in (node.inputs if recipe.reads is None else recipe.reads)]
         spots = [self.place(v) for v in node.inputs] if recipe.declines else []
         temps = [BufferRef(self.tape.buffer(n, f"scratch of {node.op.name}")) for n in recipe.temps]
         outs = self._outputs(node)
