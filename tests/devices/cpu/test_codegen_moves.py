@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import Any
 
 import numpy as np
@@ -104,3 +106,19 @@ def test_views_of_views_are_read_where_they_lie(rng: np.random.Generator) -> Non
         second, lambda v: whole(v) if v.node is None else apply_view(v.node, whole(v.node.inputs[0]))
     )
     assert found is not None and found.reads == (graph.params[0],)
+
+
+def moved(x: ms.Tensor, at: tuple[slice, ...], perm: tuple[int, ...]) -> ms.Tensor:
+    return x[at].transpose(perm)
+
+
+def test_transposes_of_slices_with_steps() -> None:
+    """Layouts with gaps, which the library does not copy from in every order of axes."""
+    rng = np.random.default_rng(SEED := int(os.environ.get("MSNB_SEED", time.time_ns() % 10**6)))
+    for turn in range(40):
+        shape = tuple(int(n) for n in rng.integers(1, 6, rng.integers(2, 5)))
+        x = rng.standard_normal(shape).astype(rng.choice([np.float32, np.int32, np.float64]))
+        at = tuple(slice(None, None, int(rng.choice([-2, -1, 1, 2, 3]))) for _ in shape)
+        perm = tuple(int(p) for p in rng.permutation(len(shape)))
+        found = ms.jit(moved)(ms.Tensor(x), at, perm)
+        np.testing.assert_array_equal(found.asnumpy(), x[at].transpose(perm), f"seed {SEED}, turn {turn}: {at}, {perm}")

@@ -6,6 +6,7 @@ its instructions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from msnb.core.dtypes import DType, float32, int32
@@ -54,6 +55,7 @@ def transpose(node: Node, view_of: ViewOf) -> NativeKernel:
         view = as_it_is(source)
     strides = tuple(max(view.strides[p], 1) for p in node.attrs["perm"])
     place = build.place(view)
-    return LazyTranspose(
-        view.base, Layout(dims, strides, dtype), Layout(dims, dense_strides(dims), dtype), place.offset
-    )
+    layout, target = Layout(dims, strides, dtype), Layout(dims, dense_strides(dims), dtype)
+    if sum((n - 1) * step for n, step in zip(dims, strides)) + 1 != math.prod(dims):
+        need(reorder(layout, target))  # the library does not copy from every layout with gaps
+    return LazyTranspose(view.base, layout, target, place.offset)
