@@ -13,6 +13,7 @@ remembers it in ``captured``; the node that owns the body passes it as an argume
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -362,8 +363,7 @@ class Const:
             data = np.asarray(data)
         self.data: Array | bool | int | float | complex = data
         self.type = type_
-        raw = data.tobytes() if isinstance(data, np.ndarray) else (type(data).__name__, repr(data))
-        self._key = (type_, raw)
+        self._key = (type_, _content(data) if isinstance(data, np.ndarray) else (type(data).__name__, repr(data)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Const) and self._key == other._key
@@ -373,6 +373,16 @@ class Const:
 
     def __repr__(self) -> str:
         return f"Const({self.type!r})"
+
+
+_MOST_RAW = 1024  # bytes
+
+
+def _content(data: Array) -> bytes:
+    """The elements of an array, or their digest where they are many: weights are not held twice."""
+    if data.nbytes <= _MOST_RAW:
+        return data.tobytes()
+    return hashlib.blake2b(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data, digest_size=32).digest()
 
 
 def build(name: str, types: Iterable[Type], fn: Any, names: Sequence[str] = ()) -> Graph:

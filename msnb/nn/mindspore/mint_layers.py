@@ -21,7 +21,7 @@ from msnb.ops.mindspore import mint_functional as F
 _SAME = (
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "BCEWithLogitsLoss", "ConstantPad1d",
     "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "ELU", "GLU", "Identity", "KLDivLoss", "L1Loss",
-    "LeakyReLU", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss", "PReLU",
+    "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss", "PReLU",
     "PixelShuffle", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
     "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
     "Threshold", "Unfold", "Upsample", "ZeroPad2d", "Hardtanh", "TripletMarginLoss", "AdaptiveMaxPool1d",
@@ -33,8 +33,8 @@ Hardshrink, Hardsigmoid, Hardswish = nn.HShrink, nn.HSigmoid, nn.HSwish
 SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
 _OWN = (
     "AvgPool2d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "Embedding",
-    "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "LayerNorm", "Linear", "MaxPool2d",
-    "SELU", "Softmax", "Softshrink", "functional",
+    "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "LayerNorm", "LeakyReLU", "Linear",
+    "MaxPool2d", "SELU", "Softmax", "Softshrink", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -92,6 +92,18 @@ class GELU(Cell):
     def construct(self, input: Any) -> Any:
         """The layer."""
         return ops.gelu(input, self.approximate)
+
+
+class LeakyReLU(Cell):
+    """x where it is positive, else ``negative_slope`` times x."""
+
+    def __init__(self, negative_slope: float = 0.01) -> None:
+        super().__init__()
+        self.negative_slope = negative_slope
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return F.leaky_relu(input, self.negative_slope)
 
 
 class Dropout(nn.Dropout):

@@ -43,12 +43,12 @@ class LocalNames:
 
     def name_result(self, value: str, number: int, operands: list[str], call: Call | None) -> str:
         """A name for a result: that of an operand which ends here, else a new one."""
-        for operand in operands:
-            if self._ends(operand, number) and self._same_kind(operand, value):
-                name = self.local[operand]
-                self.last[operand] = -1  # taken
-                self.bind(name, value)
-                return name
+        ended = [operand for operand in operands if self._ends(operand, number) and self._same_kind(operand, value)]
+        if ended:  # the oldest name goes on: x = out + x
+            operand = min(ended, key=lambda operand: list(self.bound).index(self.local[operand]))
+            self.last[operand] = -1  # taken
+            self.bind(self.local[operand], value)
+            return self.local[operand]
         base = re.sub(r"_*\d*$", "", value) or "value"
         if base.startswith("getitem"):  # one of several results
             base = call.target.split(".")[1] if call else "state"
