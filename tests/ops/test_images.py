@@ -139,7 +139,7 @@ def test_refusals() -> None:
     x = ops.ones((1, 4, 3, 3))
     refused = [
         (lambda: ops.pixel_shuffle(x, 3), "axis 1 of size 4 does not divide by 9"),
-        (lambda: ops.pixel_shuffle(x[0], 2), r"takes \[n, channels, height, width\]"),
+        (lambda: ops.pixel_shuffle(x[0, 0], 2), r"takes \[n, channels, height, width\]"),
         (lambda: ops.channel_shuffle(x, 0), "groups is an int of at least 1"),
         (lambda: ops.unfold(x, 5), "does not fit an image"),
         (lambda: ops.fold(ops.ones((1, 4, 5)), 3, 2), "2 x 2 windows"),

@@ -53,14 +53,15 @@ def size_from_a_tensor(x: Any, n: Any) -> Any:
 
 
 @only_graph(
-    ConcretizationError,
-    "a Python list cannot be indexed by a tensor: its value is not known while the function is captured.",
+    CaptureError,
+    "the value of 'if else' is the Python str 'sum' after the if branch and the Python str 'mean' after the else "
+    "branch; a tensor decides which runs, so both must agree.",
     X,
     lambda: ms.Tensor(1),
 )
-def list_indexed_by_a_tensor(x: Any, n: Any) -> Any:
-    layers = [x, x * 2]
-    return layers[n]  # <- here
+def texts_indexed_by_a_tensor(x: Any, n: Any) -> Any:
+    texts = ["sum", "mean"]
+    return getattr(x, texts[n])()  # <- here: texts[n]
 
 
 @only_graph(
