@@ -25,6 +25,7 @@ from msnb.base.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from msnb.base.missing_names import MissingName
 from msnb.core import dtypes, pytree
 from msnb.core.dtypes import DType, as_dtype
+from msnb.core.storage.aligned_memory import copied
 from msnb.core.storage.host_array import host_array
 from msnb.core.storage.shared_memory import SharedValue
 from msnb.core.tensor_summary import tensor_html
@@ -262,7 +263,7 @@ class Tensor(TensorMethods):
             return kept.handed_out()
         buffer = self._buffer()
         host = device_registry.device_of(buffer).to_host(buffer)
-        array = np.array(host)
+        array = copied(host)
         if host is buffer:
             share(self, array)
         return array

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core.dtypes import DType
+from msnb.core.storage.aligned_memory import copied
 
 Array = NDArray[Any]
 
@@ -16,7 +17,7 @@ Array = NDArray[Any]
 def host_array(data: Any, dtype: DType | None) -> Array:
     """A fresh, native, contiguous NumPy array of what the user gave."""
     if isinstance(data, (np.ndarray, np.generic)):
-        array = np.array(data, dtype=None if dtype is None else dtype.numpy, order="C")
+        array = copied(data, None if dtype is None else dtype.numpy)
     else:
         array = _from_python(data, dtype)
     if not array.dtype.isnative:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.storage.aligned_memory import owns_memory
+
 Array = NDArray[Any]
 
 
@@ -48,7 +50,7 @@ class SharedValue:
 
     def _is_alone(self) -> bool:
         array = self.array
-        if not (array.flags.owndata and array.flags.c_contiguous and array.flags.writeable):
+        if not (owns_memory(array) and array.flags.c_contiguous and array.flags.writeable):
             return False
         return array.shape == self.own.shape and array.dtype == self.own.dtype and references(array) <= _ALONE
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from msnb.base import device_registry, events
 from msnb.base.errors import AttributeValueError
+from msnb.core.storage.aligned_memory import owns_memory
 from msnb.parallel.context import get_auto_parallel_context, set_value
 from msnb.parallel.engine.client.engine_client import BACKENDS, Engine
 from msnb.parallel.engine.executable_plan import RunnablePlan
@@ -89,5 +90,5 @@ class PlannedFunction:
         """A result as a buffer of its own: parts and parameters stay who they are."""
         if not isinstance(value, np.ndarray):
             return device.from_host(np.asarray(value)) if isinstance(value, np.generic) else value
-        shared = value.base is not None or id(value) in given
+        shared = not owns_memory(value) or id(value) in given
         return device.from_host(np.array(value) if shared else value)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base import fork_locks
+from msnb.core.storage import aligned_memory
 
 LARGE = 1 << 16
 MOST_BYTES = 1 << 29
@@ -43,7 +44,7 @@ class Results:
             return self._made(kept, shape, dtype)
 
     def _made(self, kept: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        made = np.empty(shape, dtype)
+        made = aligned_memory.empty(shape, dtype)
         if made.nbytes > self._most:
             return made
         self._bytes += made.nbytes

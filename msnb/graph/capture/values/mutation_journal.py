@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.storage.aligned_memory import owns_memory
+
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
 
@@ -109,7 +111,7 @@ class ContentPlace(MutationTarget):
 
 def root_of(array: Any) -> Any:
     """The array whose memory a view shows."""
-    while isinstance(array.base, np.ndarray):
+    while isinstance(array.base, np.ndarray) and not owns_memory(array):
         array = array.base
     return array
 

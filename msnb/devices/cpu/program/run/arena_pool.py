@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from msnb.base import fork_locks
 from msnb.base.errors import OutOfMemoryError
 from msnb.base.free_memory import CHECKED, free_memory, size
+from msnb.core.storage import aligned_memory
+from msnb.core.storage.aligned_memory import CACHE_LINE
 
-ALIGN = 64
-POOLED = 1 << 16
 Array = NDArray[Any]
 
 
@@ -36,13 +36,13 @@ class ArenaPool:
     def take(self, count: int, last: Array | None) -> Array:
         """An arena of at least ``count`` bytes, whose content is anything."""
         with self._lock:
-            if self._free and self._free[-1] is last and last.nbytes >= count + ALIGN:
+            if self._free and self._free[-1] is last and last.nbytes >= count + CACHE_LINE:
                 return self._free.pop()
-            fitting = [a for a in self._free if a.nbytes >= count + ALIGN]
+            fitting = [a for a in self._free if a.nbytes >= count + CACHE_LINE]
             found = next((a for a in fitting if a is last), min(fitting, key=lambda a: a.nbytes, default=None))
             if found is None:
                 self._free.clear()
-                found = room((count + ALIGN,), np.uint8)
+                found = room((count + CACHE_LINE,), np.uint8)
             else:
                 self._free = [a for a in self._free if a is not found]
             return found
@@ -58,7 +58,7 @@ SHELF = ArenaPool()
 
 def aligned(arena: Array) -> int:
     """The address of the first byte of an arena that is aligned."""
-    return -(-arena.ctypes.data // ALIGN) * ALIGN
+    return -(-arena.ctypes.data // CACHE_LINE) * CACHE_LINE
 
 
 def room(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -67,7 +67,7 @@ def room(shape: tuple[int, ...], dtype: Any) -> Array:
     Raises:
         MemoryError: there is less.
     """
-    found = np.empty(shape, dtype)
+    found = aligned_memory.empty(shape, dtype)
     if found.nbytes >= CHECKED and found.nbytes > (free_memory() or found.nbytes):
         raise MemoryError
     return found

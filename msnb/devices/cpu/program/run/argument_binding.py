@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.storage.aligned_memory import AlignedBuffer, owns_memory
 from msnb.devices.cpu.program.run.native_binding import ARRAY, FLOAT, SPEC, binder
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class BoundArguments:
         if sys.getrefcount(self.args[i]) != _OWNED:
             return False
         flags = self.args[i].flags
-        return bool(flags.owndata and flags.writeable and flags.c_contiguous)
+        return bool(owns_memory(self.args[i]) and flags.writeable and flags.c_contiguous)
 
 
 class Binding:
@@ -53,6 +54,7 @@ class Binding:
         for k, (i, slot, t) in enumerate(p.tensors):
             sizes = self._sizes[k].ctypes.data
             self._specs[k, :7] = i, ARRAY, slot, id(np.ndarray), id(t.dtype.numpy), t.ndim, sizes
+            self._specs[k, 8] = id(AlignedBuffer)
         for k, (i, _, address) in enumerate(self._floats, len(p.tensors)):
             self._specs[k, :5] = i, FLOAT, -1, id(float), address
         self._fresh = np.array([f.slot for f in p.fresh] or [0], np.int64)

@@ -21,6 +21,7 @@ from msnb.base import fork_locks
 from msnb.base.errors import MsnbError
 from msnb.base.events import notice
 from msnb.core import step_undo
+from msnb.core.storage.aligned_memory import LARGE
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.native_kernel import NativeKernel
@@ -28,7 +29,7 @@ from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.build.builder import ProgramBuild
 from msnb.devices.cpu.program.build.instructions import NotLowerable
 from msnb.devices.cpu.program.program_image import FRESH, PARAM, Image
-from msnb.devices.cpu.program.run.arena_pool import POOLED, SHELF, Pool, aligned, out_of_memory, room
+from msnb.devices.cpu.program.run.arena_pool import SHELF, Pool, aligned, out_of_memory, room
 from msnb.devices.cpu.program.run.argument_binding import BoundArguments
 from msnb.devices.cpu.program.run.loader import LoadedProgram
 from msnb.devices.inspection import PlannedBuffer
@@ -231,7 +232,7 @@ class NativeProgram:
             for f in p.fresh:
                 if lend and f.lender >= 0:
                     found.append(bound.args[f.lender])
-                elif f.state or f.size < POOLED:
+                elif f.state or f.size < LARGE:
                     found.append(room(f.shape, f.dtype))
                 else:
                     found.append(self._pool.take(f.shape, f.dtype))

@@ -11,6 +11,7 @@ they lie elsewhere (another Python), everything goes the slow way.
 
     spec: 0 index  1 kind (0 array, 1 float)  2 slot or -1  3 class  4 dtype, or address of the cell
           5 axes  6 address of the sizes  7 out: 1 when the list and one owner are all that hold the array
+          8 class of the buffer under an array that owns its memory through it (storage/aligned_memory)
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ import numpy as np
 
 from msnb.devices.cpu.llvm.jit import Library
 
-SPEC = 8
+SPEC = 9
 ARRAY, FLOAT = 0, 1
-_DENSE, _OWN = 0x101, 0x404
-_ITEMS, _DATA, _AXES, _SIZES, _DTYPE, _FLAGS, _VALUE = 24, 16, 24, 32, 56, 64, 16
+_DENSE, _OWN, _WRITEABLE = 0x101, 0x4, 0x400
+_ITEMS, _DATA, _AXES, _SIZES, _BASE, _DTYPE, _FLAGS, _VALUE = 24, 16, 24, 32, 48, 56, 64, 16
 
 # A loop over the items of a list, and its end: the address of a buffer goes into its slot, then on to the next.
 _EACH = f"""\
@@ -119,8 +120,21 @@ right:
   %count = load i64, ptr %object
   %two = icmp eq i64 %count, 2
   %flags.own = and i32 %flags, {_OWN}
-  %own = icmp eq i32 %flags.own, {_OWN}
-  %alone = and i1 %two, %own
+  %own = icmp ne i32 %flags.own, 0
+  %base.at = getelementptr i8, ptr %object, i64 {_BASE}
+  %base = load ptr, ptr %base.at
+  %no.base = icmp eq ptr %base, null
+  %probe = select i1 %no.base, ptr %object, ptr %base
+  %probe.at = getelementptr i8, ptr %probe, i64 8
+  %probe.class = load ptr, ptr %probe.at
+  %buffer.at = getelementptr ptr, ptr %spec, i64 8
+  %buffer = load ptr, ptr %buffer.at
+  %over.buffer = icmp eq ptr %probe.class, %buffer
+  %owner = or i1 %own, %over.buffer
+  %flags.write = and i32 %flags, {_WRITEABLE}
+  %write = icmp ne i32 %flags.write, 0
+  %lendable = and i1 %owner, %write
+  %alone = and i1 %two, %lendable
   %alone.64 = zext i1 %alone to i64
   %out.at = getelementptr i64, ptr %spec, i64 7
   store i64 %alone.64, ptr %out.at
@@ -173,6 +187,10 @@ def _known_layout() -> bool:
             return False
         if small(at + _FLAGS).value != a.flags.num or word(word(id(items) + _ITEMS).value).value != at:
             return False
+        over = a[...]
+        if word(at + _BASE).value or word(id(over) + _BASE).value != at:
+            return False
+        del over
         if word(at).value != 2 or word(at + 8).value != id(np.ndarray):
             return False
     return bool(ctypes.c_double.from_address(id(2.5) + _VALUE).value == 2.5)
