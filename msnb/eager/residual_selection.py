@@ -5,7 +5,8 @@
 
 A value that elementwise operations make from what is there anyway (params, results, what is kept already) is not
 written to memory: a sweep of the processor over a vector costs less than writing it and reading it again. Results of
-reductions, products and draws are kept.
+reductions, products and draws are kept, and so is what a comparison in the gradient reads, unless computing it again
+gives the same bits (``ir/analysis/reproducibility``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from msnb.autodiff.reverse_mode import VJP
 from msnb.core.types import TensorType
+from msnb.ir.analysis.reproducibility import all_decided_exactly, reproduces, values_that_decide
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import kind_of
 
@@ -40,6 +42,8 @@ class _Choice:
         self.there = set(pair.forward.outputs[: len(pair.forward.outputs) - pair.residuals])
         self.kept: dict[Value, None] = {}
         self.again: set[Node] = set()
+        decide = values_that_decide(pair.backward)
+        self.deciding = {v for p, v in zip(pair.backward.params, pair.residual_list) if p in decide}
         for value in sorted(pair.residual_list, key=lambda v: not self._is_free(v)):
             self._enter(value)
 
@@ -49,7 +53,8 @@ class _Choice:
     def _enter(self, value: Value) -> None:
         leaves: dict[Value, None] = {}
         nodes: set[Node] = set()
-        if self._walk(value, leaves, nodes) and sum(map(self._cost, leaves)) < self._cost(value):
+        cheap = self._walk(value, leaves, nodes) and sum(map(self._cost, leaves)) < self._cost(value)
+        if cheap and self._is_exact(value, nodes):
             self.kept.update(leaves)
             self.again |= nodes
         elif value.node not in self.again:
@@ -64,6 +69,12 @@ class _Choice:
             nodes.add(node)
             return len(nodes) <= LONGEST and all(self._walk(v, leaves, nodes) for v in node.inputs)
         return True
+
+    def _is_exact(self, value: Value, nodes: set[Node]) -> bool:
+        """True if no decision, here or in the gradient, depends on how a value is computed again."""
+        if value in self.deciding and not all(map(reproduces, nodes)):
+            return False
+        return all_decided_exactly((n for n in self.pair.forward.nodes if n in nodes), self._is_free)
 
     def _cost(self, value: Value) -> int:
         """Bytes that keeping a value adds."""

@@ -24,6 +24,7 @@ HALVES = (dtypes.float16, dtypes.bfloat16)
 _LIBRARY = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc"
 _QUICK = "sqrt abs floor ceil round trunc sign isnan isinf"
 _SLOW = "atan2 pow fmod hypot mod fdiv"
+_DECIDING = frozenset(("floor", "ceil", "round", "trunc", "sign", "fmod"))
 HEAVY = frozenset(f"{_LIBRARY} {_SLOW}".split())
 _UNARY = frozenset(f"{_LIBRARY} {_QUICK}".split())
 _BINARY = {"pow": "pow", "atan2": "atan2", "hypot": "hypot", "fmod": "rem", "max": "max", "min": "min"}
@@ -58,6 +59,30 @@ def functions(text: str) -> frozenset[str]:
 def is_heavy(op: Op) -> bool:
     """True where computing a value again costs more than reading it."""
     return op.scalar is not None and bool(functions(op.scalar) & HEAVY)
+
+
+@functools.cache
+def is_reproducible(text: str) -> bool:
+    """True where every kernel and the reference body give the same bits: at most one operation, rounded as IEEE 754
+    says. Elementary functions differ in the last bit from one implementation to the next."""
+    tree = parsed(text)
+    calls = [n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    operators = sum(isinstance(n, ast.BinOp) for n in ast.walk(tree))
+    return not functions(text) & HEAVY and operators + calls.count("sqrt") <= 1
+
+
+@functools.cache
+def deciding_names(text: str) -> frozenset[str]:
+    """The operands of an expression that are compared or rounded to whole numbers: where the last bit decides."""
+    deciding = [n for n in ast.walk(parsed(text)) if _decides(n)]
+    names = {n.id for tree in deciding for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    return frozenset(names - functions(text))
+
+
+def _decides(tree: ast.AST) -> bool:
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
+        return tree.func.id in _DECIDING
+    return isinstance(tree, ast.Compare) or isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.FloorDiv, ast.Mod))
 
 
 def cast(x: Inst, dtype: DType) -> Inst:

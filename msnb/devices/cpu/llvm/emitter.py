@@ -1,9 +1,10 @@
 """LLVM IR as text (``LoopBuilder``) on vectors of ``lanes`` elements, or on scalars, where lanes is 1.
 
 Dtypes in registers: bool is i1 (a byte in memory), bfloat16 is i16 and passes through float, the rest is what LLVM
-calls it. What a program adds and multiplies rounds as it is written; only inside the elementary functions and in sums
-may a product and a sum be one rounding (contracted). NaN, infinities, denormals and the sign of zero are kept. Loops
-carry their values through phis, so no pass has to find them again.
+calls it. What a program adds and multiplies rounds as it is written, and the elementary functions say themselves where
+a product and a sum are one rounding, so a function gives the same bits in every kernel; only sums over an axis are
+free (contracted, in another order). NaN, infinities, denormals and the sign of zero are kept. Loops carry their values
+through phis, so no pass has to find them again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
 
-FAST = "contract"
 SUMS = "contract reassoc nsz"
 _NAMES = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "i8", "uint16": "i16",

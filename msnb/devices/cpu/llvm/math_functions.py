@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msnb.devices.cpu.llvm.emitter import FAST, Emitter
+from msnb.devices.cpu.llvm.emitter import Emitter
 
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.428606765330187e-06
 _EXP = (0.500000008, 0.166666669, 0.0416662538, 0.00833326264, 0.00139472249, 0.000199193799)
@@ -51,7 +51,7 @@ class Maths:
 
     def op(self, word: str, a: str, b: str) -> str:
         """fadd, fsub, fmul, fdiv."""
-        return self.e.ins(f"{word} {FAST} {self.t} {a}, {b}")
+        return self.e.ins(f"{word} {self.t} {a}, {b}")
 
     def add(self, a: str, b: str) -> str:
         """a + b."""
