@@ -288,6 +288,61 @@ def test_gradients_flow_through_assignments(how: str) -> None:
 # ---- Python around and inside
 
 
+class WrittenUnderABranch(nn.Cell):
+    """Assigns its weight where the sum of the input is large."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = ms.Parameter(ms.Tensor([[1.0, -0.5], [0.25, 2.0]]), name="w")
+
+    def construct(self, x: ms.Tensor) -> ms.Tensor:
+        if x.sum() > 100:
+            ops.assign_add(self.w, self.w)
+        return ops.matmul(x, self.w) * x.sum()
+
+
+class WrittenInALoop(WrittenUnderABranch):
+    """Assigns its weight as often as the input says."""
+
+    def construct(self, x: ms.Tensor) -> ms.Tensor:
+        while x.sum() > 100:
+            ops.assign_add(self.w, self.w)
+            x = x - 50
+        return ops.matmul(x, self.w) * x.sum()
+
+
+def _assigned(net: Any, x: Any) -> None:
+    ops.assign_add(net.w, net.w * 0.0)
+
+
+def _differentiated(net: Any, x: Any) -> None:
+    ms.grad(net)(x)
+
+
+@pytest.mark.parametrize("kind", [WrittenUnderABranch, WrittenInALoop])
+@pytest.mark.parametrize("before", [_assigned, _differentiated])
+@pytest.mark.parametrize("how", ["grad", "vjp", "jvp of grad", "value_and_grad"])
+@pytest.mark.parametrize("size", [1.0, 90.0])
+def test_a_weight_that_was_assigned_and_may_be_again(kind: Any, before: Any, how: str, size: float) -> None:
+    x = ms.Tensor([1.0, 0.5]) * size
+
+    def gradient(net: Any, x: Any) -> Any:
+        before(net, x)
+        weights = net.trainable_params()
+        if how == "grad":
+            return ms.grad(net, None, weights)(x)[0]
+        if how == "vjp":
+            return ms.vjp(net, x, weights=weights)[1](ops.ones(2))[1][0]
+        if how == "value_and_grad":
+            return ms.value_and_grad(net, 0, weights)(x)[1][1][0]
+        return ms.jvp(lambda v: ms.grad(net, None, weights)(v)[0], (x,), (x,))[1]
+
+    eager, net = gradient(kind(), x), kind()
+    compiled = ms.jit(lambda x: gradient(net, x))(x)
+    np.testing.assert_allclose(compiled.asnumpy(), eager.asnumpy(), rtol=1e-6)
+    assert (eager.asnumpy() != 0).all()
+
+
 def test_a_repeated_transform_is_captured_once(w: ms.Parameter) -> None:
     compiled: list[Any] = []
     with events.listening("compiled", lambda **what: compiled.append(what["reason"])):

@@ -24,6 +24,7 @@ from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.call_arguments import CallArguments
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
+from msnb.graph.capture.values.mutation_journal import TensorPlace
 from msnb.ir import control_flow
 from msnb.ir.builder import ClosedFunction, GraphBuilder, Lane, SymbolicTensor
 from msnb.ir.graph import Graph, Value
@@ -117,7 +118,7 @@ class Capture(GraphBuilder):
         """A Tensor object: state of the program, unless the program itself made it."""
         if self.session.is_fresh(x) and id(x) not in self.session.locals:
             return super().lift_tensor(x)
-        return super().lift(self.session.aliases.own(self.session.state(x).current))
+        return super().lift(self.session.state(x).current)
 
     def lift_as(self, x: Any, want: TensorType) -> Value:
         """``x`` as a value of exactly this type: numbers are converted."""
@@ -152,18 +153,24 @@ class Capture(GraphBuilder):
 
     @contextmanager
     def telling_apart(self, tensors: Sequence[Tensor]) -> Iterator[None]:
-        """A gradient by a tensor is none by the tensor that was assigned to it, or that it was assigned to."""
-        aliases, outside = self.session.aliases, dict(self.session.aliases.twins)
+        """A gradient by a tensor is none by the tensor that was assigned to it, or that it was assigned to.
+
+        Inside, a value that several tensors have is the tensor's own as a copy: whoever reads it, also a branch that
+        hands on what it does not write, comes to the copy."""
         known = {**self.session.locals, **self.session.states}
+        copies: list[tuple[TensorPlace, Tensor, Value]] = []
         for current in (known[id(t)].current for t in tensors if id(t) in known):
-            if current._value in aliases.shared:
-                inputs = [super().lift(aliases.own(current))]
-                twin = self.add(find("identity"), inputs, {}, (inputs[0].type,))[0]
-                aliases.twins[id(current)] = current._value, twin
+            if current._value in self.session.aliases.shared:
+                place, lifted = TensorPlace(current), super().lift(current)
+                before, copy = place.get(), self.add(find("identity"), [lifted], {}, (lifted.type,))[0]
+                place.set(copy)
+                copies.append((place, before, copy._value))
         try:
             yield
         finally:
-            aliases.twins = outside
+            for place, before, value in copies:
+                if place.tensor._value is value:
+                    place.set(before)
 
     def current(self, owner: Tensor) -> SymbolicTensor:
         """The symbolic value that a Parameter has at this point of the program."""

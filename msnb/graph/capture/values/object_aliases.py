@@ -39,12 +39,10 @@ class Aliases:
 
     Attributes:
         shared: values that were assigned: the tensor that took one and the tensor that it comes from both have it.
-        twins: by the tensor of a state: a value that it shares, and a copy that stands for it in a gradient by it.
     """
 
     def __init__(self) -> None:
         self.shared: set[Value] = set()
-        self.twins: dict[int, tuple[Value, SymbolicTensor]] = {}
         self.found: list[Alias] = []
         self._stale: dict[int, Any] = {}
         self._blended: dict[int, Any] = {}
@@ -52,11 +50,6 @@ class Aliases:
     def add(self, merged: Any, owner: Any, condition: Callable[[], Any] | None, truth: bool) -> None:
         """``merged`` may be ``owner``."""
         self.found.append(Alias(merged, owner, condition, truth))
-
-    def own(self, current: SymbolicTensor) -> SymbolicTensor:
-        """The present value of a state, as a tensor that nothing else has where a gradient by it is traced."""
-        value, twin = self.twins.get(id(current), (None, current))
-        return twin if value is current._value else current
 
     def is_merged(self, tensor: Any) -> bool:
         """Is it one of several objects, a tensor decides which?"""
