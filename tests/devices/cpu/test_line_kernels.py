@@ -250,3 +250,17 @@ def test_a_variance_is_operations_that_fuse() -> None:
             found = compiled(ms.Tensor(x)).asnumpy()
             assert "var" not in compiled.versions[0].compiled.executable.host_steps
         np.testing.assert_allclose(found, np.var(x.astype("float64"), axis, ddof=ddof), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5, 5), (15, 15), (16, 16), (2, 20, 20), (70, 70), (7, 4), (20, 30)])
+def test_vectors_have_one_sign_in_both_modes(shape, dtype):
+    ms.set_context(jit_level="O1")
+    x = np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
+    functions = [lambda v: ops.svd(v)]
+    if shape[-1] == shape[-2]:
+        functions.append(lambda v: ops.eigh(v + ops.swapaxes(v, -1, -2)))
+    for function in functions:
+        eager, compiled = function(ms.Tensor(x)), ms.jit(function)(ms.Tensor(x))
+        for a, b in zip(eager, compiled):
+            np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), atol=1e-3 if dtype is np.float32 else 1e-9)

@@ -7,8 +7,12 @@ answer's transpose is what is wanted:
     inverse    inverse(A') = inverse(A)'                                           getrf, getri
     det        det(A') = det(A): the diagonal of its factor, a sign for each exchange of rows
     solve      A' X' = B' with A' factored is A X = B with "T"; B and X are turned where they have several columns
-    eigh       symmetric; the vectors are turned                                   syevd
-    svd        A' = V S U': the left vectors of the transpose are our right ones   gesdd
+    eigh       of the turned matrix; the vectors are turned                        syevd("L")
+    svd        of the turned matrix; the left vectors are turned                   gesdd
+
+Vectors have the sign that the routine gives them, and rounding may turn it. So eigh and svd hand over what NumPy hands
+over, and what is so small that eager mode leaves it to NumPy is computed in float64 as there: a program has the same
+vectors in both modes.
 
 NumPy calls the same routines for one matrix after the other, and copies around them: np.linalg.cholesky of 512x512 in
 float32 takes 6 ms or more, potrf 0.9. A matrix that LAPACK refuses makes the call decline: the reference body raises.
@@ -37,6 +41,8 @@ WORTH = 256
 _INT = 8
 _BLOCK = 64
 """Columns of a block of getri: its memory is n times this."""
+_SIGNED = ("eigh", "svd")
+"""What gives vectors whose sign is free."""
 
 
 class LapackRecipe(NativeKernel):
@@ -53,7 +59,9 @@ class LapackRecipe(NativeKernel):
 
     def __init__(self, name: str, dtype: DType, batch: int, sizes: tuple[int, int, int]) -> None:
         self.name, self.dtype, self.batch, self.sizes = name, dtype, batch, sizes
-        self.lengths = _lengths(name, dtype, sizes)
+        wide = name in _SIGNED and batch * sizes[0] * sizes[1] < WORTH
+        self.computed = dtypes.float64 if wide else dtype
+        self.lengths = _lengths(name, self.computed, sizes)
         self.bytes = -(-sum(self.lengths) // 64) * 64
         self.threads = min(thread_pool.cores(), batch)
         self.temps = (_INT * batch, max(self.bytes, 64) * self.threads)
@@ -61,11 +69,11 @@ class LapackRecipe(NativeKernel):
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """The routine, then a look at what it said of each matrix."""
         symbol = f"msnb_{self.name}_of_matrices"
-        made = library(symbol, _written, self.name, self.dtype)
+        made = library(symbol, _written, self.name, self.dtype, self.computed)
         work = self.batch * math.prod(self.sizes[:2]) * max(self.sizes)
         threads = max(1, min(self.threads, work // 100_000))
         slots = (*ins, *outs, *temps)
-        links: list[int | Relocation] = [EntryPoint(name_of(r, self.dtype)) for r in ROUTINES[self.name].functions]
+        links: list[int | Relocation] = [EntryPoint(name_of(r, self.computed)) for r in ROUTINES[self.name].functions]
         sizes = (self.batch, threads, *self.sizes, *slots, max(self.bytes, 64), *self.lengths)
         return [
             KernelCall(Symbol(made, symbol), (*sizes, *links)),
@@ -81,7 +89,8 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     x = types[0]
     if x.dtype not in (dtypes.float32, dtypes.float64) or any(t.dtype is not x.dtype for t in types):
         return None
-    if any(entry_point(name_of(r, x.dtype)) is None for r in ROUTINES[node.op.name].functions):
+    routines = ROUTINES[node.op.name].functions
+    if any(entry_point(name_of(r, d)) is None for r in routines for d in (x.dtype, dtypes.float64)):
         return None
     shape = x.ints()
     right = types[-1].ints()
@@ -103,12 +112,12 @@ def _lengths(name: str, dtype: DType, sizes: tuple[int, int, int]) -> tuple[int,
     if name == "solve":
         return _INT * n, whole, each * n * k
     if name == "eigh":
-        asked = workspace(name_of("syevd", dtype), (b"V", b"U"), (n,), (n, 0), True)
-        return _INT * asked[1], each * asked[0], whole
+        asked = workspace(name_of("syevd", dtype), (b"V", b"L"), (n,), (n, 0), True)
+        return _INT * asked[1], each * asked[0], whole, each * n
     if name == "svd":
         least = min(m, n)
-        asked = workspace(name_of("gesdd", dtype), (b"S",), (n, m), (n, 0, n, least), False)
-        return _INT * 8 * least, each * asked[0], whole, each * n * least
+        asked = workspace(name_of("gesdd", dtype), (b"S",), (m, n), (m, 0, m, least), False)
+        return _INT * 8 * least, each * asked[0], whole, each * m * least, each * least, each * n * least
     return ()
 
 
@@ -118,9 +127,10 @@ def _lengths(name: str, dtype: DType, sizes: tuple[int, int, int]) -> tuple[int,
 class _Matrices(LineEmitter):
     """Part of one thread. Words behind the sizes: slots, bytes of a thread's memory, bytes of its parts, functions."""
 
-    def __init__(self, name: str, dtype: DType) -> None:
+    def __init__(self, name: str, dtype: DType, computed: DType) -> None:
         super().__init__()
         self.dtype, self.stored = dtype, memory_name(dtype)
+        self.computed, self.wide = computed, memory_name(computed)
         self.rows, self.cols, self.right = (self.word(i) for i in (2, 3, 4))
         reads, writes, parts = ROUTINES[name].slots
         self.data = [self.pointer(i) for i in range(reads + writes)]
@@ -187,22 +197,35 @@ class _Matrices(LineEmitter):
             count = self.i64("mul", count, size)
         self.act("llvm.memcpy.p0.p0.i64", ("ptr", target), ("ptr", source), ("i64", count), ("i1", "false"))
 
-    def turn(self, target: str, source: str, rows: str, cols: str) -> None:
-        """target[j, i] = source[i, j] for a source [rows, cols]."""
+    def turn(self, target: str, source: str, rows: str, cols: str, read: str = "", write: str = "") -> None:
+        """target[j, i] = source[i, j] for a source [rows, cols]; ``read``, ``write``: types if not stored so."""
 
         def row(i: str) -> None:
             def column(j: str) -> None:
-                near = self.place(self.stored, source, self.i64("add", self.i64("mul", i, cols), j))
-                far = self.place(self.stored, target, self.i64("add", self.i64("mul", j, rows), i))
-                self.do(f"store {self.stored} {self.ins(f'load {self.stored}, ptr {near}')}, ptr {far}")
+                here = self.i64("add", self.i64("mul", i, cols), j)
+                self.move(target, self.i64("add", self.i64("mul", j, rows), i), source, here, read, write)
 
             self.each("0", cols, column)
 
         self.each("0", rows, row)
 
 
-def _written(name: str, dtype: DType) -> LineEmitter:
-    e = _Matrices(name, dtype)
+    def narrow(self, target: str, source: str, *sizes: str) -> None:
+        """Elements as they are computed, that lie close, as they are stored."""
+        count = sizes[0] if len(sizes) == 1 else self.i64("mul", *sizes)
+        self.each("0", count, lambda i: self.move(target, i, source, i, self.wide, ""))
+
+    def move(self, target: str, far: str, source: str, near: str, read: str, write: str) -> None:
+        """An element from one place to another."""
+        read, write = read or self.stored, write or self.stored
+        value = self.ins(f"load {read}, ptr {self.place(read, source, near)}")
+        if read != write:
+            value = self.ins(f"{'fpext' if write == 'double' else 'fptrunc'} {read} {value} to {write}")
+        self.do(f"store {write} {value}, ptr {self.place(write, target, far)}")
+
+
+def _written(name: str, dtype: DType, computed: DType) -> LineEmitter:
+    e = _Matrices(name, dtype, computed)
     e.units(functools.partial(ROUTINES[name].write, e))
     return e
 
@@ -265,25 +288,28 @@ def _solve(e: _Matrices, unit: str) -> None:
 def _eigh(e: _Matrices, unit: str) -> None:
     x, vectors = (e.matrix(e.data[i], unit, e.rows, e.rows) for i in (0, 2))
     values = e.matrix(e.data[1], unit, e.rows)
-    ints, room, own = e.parts
-    e.copy(own, x, e.rows, e.rows)
+    ints, room, own, wide = e.parts
+    e.turn(own, x, e.rows, e.rows, write=e.wide)
     n = e.boxed(e.rows)
-    sizes = e.boxed(e.i64("udiv", e.lengths[1], e.dtype.itemsize)), e.boxed(e.i64("udiv", e.lengths[0], _INT))
-    e.run(0, unit, e.letter("V"), e.letter("U"), n, own, n, values, room, sizes[0], ints, sizes[1], letters=2)
-    e.turn(vectors, own, e.rows, e.rows)
+    sizes = e.boxed(e.i64("udiv", e.lengths[1], e.computed.itemsize)), e.boxed(e.i64("udiv", e.lengths[0], _INT))
+    e.run(0, unit, e.letter("V"), e.letter("L"), n, own, n, wide, room, sizes[0], ints, sizes[1], letters=2)
+    e.narrow(values, wide, e.rows)
+    e.turn(vectors, own, e.rows, e.rows, read=e.wide)
 
 
 def _svd(e: _Matrices, unit: str) -> None:
     k = e.smaller(e.rows, e.cols)
     x = e.matrix(e.data[0], unit, e.rows, e.cols)
     values, left, right = (e.matrix(d, unit, *s) for d, s in zip(e.data[1:], ((k,), (e.rows, k), (e.cols, k))))
-    ints, room, own, turned = e.parts
-    e.copy(own, x, e.rows, e.cols)
-    m, n, least = e.boxed(e.cols), e.boxed(e.rows), e.boxed(k)
-    size = e.boxed(e.i64("udiv", e.lengths[1], e.dtype.itemsize))
-    args = (e.letter("S"), m, n, own, m, values, turned, m, left, least, room, size, ints)
+    ints, room, own, turned, wide, others = e.parts
+    e.turn(own, x, e.rows, e.cols, write=e.wide)
+    m, n, least = e.boxed(e.rows), e.boxed(e.cols), e.boxed(k)
+    size = e.boxed(e.i64("udiv", e.lengths[1], e.computed.itemsize))
+    args = (e.letter("S"), m, n, own, m, wide, turned, m, others, least, room, size, ints)
     e.run(0, unit, *args, letters=1)
-    e.turn(right, turned, k, e.cols)
+    e.narrow(values, wide, k)
+    e.turn(left, turned, k, e.rows, read=e.wide)
+    e.narrow(right, others, k, e.cols)
 
 
 class MatrixFunction(NamedTuple):
@@ -305,6 +331,6 @@ ROUTINES = {
     "inverse": MatrixFunction(("getrf", "getri"), (1, 1, 2), _inverse),
     "det": MatrixFunction(("getrf",), (1, 1, 2), _det),
     "solve": MatrixFunction(("getrf", "getrs"), (2, 1, 3), _solve),
-    "eigh": MatrixFunction(("syevd",), (1, 2, 3), _eigh),
-    "svd": MatrixFunction(("gesdd",), (1, 3, 4), _svd),
+    "eigh": MatrixFunction(("syevd",), (1, 2, 4), _eigh),
+    "svd": MatrixFunction(("gesdd",), (1, 3, 6), _svd),
 }
