@@ -27,6 +27,7 @@ from msnb.core.dtypes import dtype_to_pytype as dtype_to_pytype
 from msnb.core.dtypes import pytype_to_dtype as pytype_to_dtype
 from msnb.nn import initializer as initializer
 from msnb.notebook.show import program_views as show
+from msnb.numpy import scipy as scipy
 from msnb.ops import abs as abs
 from msnb.ops import add as add
 from msnb.ops import addmm as addmm
@@ -324,6 +325,7 @@ __all__ = [
     "save_checkpoint",
     "scatter",
     "scatter_add",
+    "scipy",
     "set_auto_parallel_context",
     "set_device",
     "shard",

@@ -47,6 +47,8 @@ _PRIVATE = {
     "parallel._auto_parallel_context": "msnb.as_mindspore.private_names",
     "parallel._utils": "msnb.as_mindspore.private_names",
     "parallel._ps_context": "msnb.as_mindspore.private_names",
+    "scipy.optimize.line_search": "msnb.numpy.scipy.optimize.wolfe_search",
+    "scipy.optimize.minimize": "msnb.numpy.scipy.optimize.minimization",
     "train._utils": "msnb.as_mindspore.private_names",
     "train.amp": "msnb.train.amp",
     "train.loss_scale_manager": "msnb.train.amp",

@@ -71,6 +71,7 @@ MOVED: dict[str, dict[str, str]] = {
         "amp": "msnb.train.amp",
         "show": "msnb.notebook.show.program_views",
         "numpy": "msnb.numpy",
+        "scipy": "msnb.numpy.scipy",
         **{name: f"msnb.train:{name}" for name in (*_TRAIN, *_CALLBACKS)},
         **{name: f"msnb.train.amp:{name}" for name in _AMP},
         **{name: f"msnb.core.dtypes:{name}" for name in _DTYPES},
@@ -131,6 +132,10 @@ MODULES = {
     "msnb.communication": "msnb.parallel.engine.process_group_api",
     "msnb.communication.management": "msnb.parallel.engine.process_group_api",
     "msnb.context": "msnb.base.settings",
+    "msnb.scipy": "msnb.numpy.scipy",
+    "msnb.scipy.fft": "msnb.numpy.scipy.cosine_transforms",
+    "msnb.scipy.linalg": "msnb.numpy.scipy.linalg",
+    "msnb.scipy.optimize": "msnb.numpy.scipy.optimize",
     "msnb.dtype": "msnb.core.dtypes",
     "msnb.common": "msnb",
     "msnb.common.api": "msnb",
@@ -231,7 +236,6 @@ SAID_MODULES = {
     "msnb.profiler":
         f"{_PART}; ms.show.profile(fn, x, times=True) measures every op and line, ms.show.roofline says their bounds.",
     "msnb.rewrite": f"{_PART}.",
-    "msnb.scipy": f"{_PART}; ms.ops has cholesky, qr, svd, eigh, solve, lstsq, inverse, det.",
 }  # fmt: skip
 
 _TORCH = "PyTorch's {} is called {} here."

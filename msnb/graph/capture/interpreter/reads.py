@@ -27,7 +27,7 @@ _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
 
 _CONVERTED_FILES = ("as_mindspore/functional_names.py", "onnx/tensor_branch.py")
-_CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train", *_CONVERTED_FILES))
+_CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train", "numpy/scipy", *_CONVERTED_FILES))
 # what these do is the framework's business; it asks the engine for what a program may depend on
 OPAQUE_FILES = tuple(
     PACKAGE_DIR + "nn/" + file

@@ -1,0 +1,14 @@
+"""MindSpore's SciPy: linear algebra, cosine transforms and minimization on Tensors, with gradients, in both modes.
+
+    import msnb.scipy as msp
+    msp.optimize.minimize(f, x0, method="BFGS").x
+
+Nothing here needs SciPy. Arguments come in SciPy's order; what is computed are the operators of ``msnb.ops``.
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.scipy.html
+"""
+
+from msnb.numpy.scipy import cosine_transforms as fft
+from msnb.numpy.scipy import linalg, optimize
+
+__all__ = ["fft", "linalg", "optimize"]
