@@ -40,6 +40,7 @@ _PRIVATE = {
     "ops.auto_generate.gen_ops_prim": "msnb.ops",
     "ops.function.grad": "msnb.api",
     "ops.function.grad.grad_func": "msnb.api",
+    "ops.operations.linalg_ops": "msnb.ops",
     "ops.operations.sparse_ops": "msnb.ops",
     "ops.composite.multitype_ops": "msnb.ops",
     "ops.operations._grad_ops": "msnb.ops",

@@ -389,9 +389,9 @@ def lstsq(
         driver: "gelsy", "gels", "gelsd" or "gelss" in other libraries; here all are the singular value decomposition.
 
     Returns:
-        the solution [..., n, k] or [n]; sums of squares [..., k], or [0] where m <= n; the rank; the singular values.
-        (SciPy gives no sums either where the rank is below n < m: here they are there, since shapes do not depend on
-        values.)
+        the solution [..., n, k] or [n]; sums of squares [..., k], or [0] where m <= n; the rank; the singular values,
+        through which no gradient flows, as in MindSpore. (SciPy gives no sums either where the rank is below n < m:
+        here they are there, since shapes do not depend on values.)
 
     Raises:
         ShapeError: sizes that do not fit. DTypeError: other numbers. AttributeValueError: another driver.
@@ -414,7 +414,7 @@ def lstsq(
     if columns.ndim != t.ndim or columns.shape[:-1] != t.shape[:-1]:
         raise ShapeError("lstsq: B has the rows of A.", operands=operand_lines(t._type, right._type))
     cut = float(np.finfo(t.dtype.numpy).eps) if rcond is None else rcond
-    values = ops.svd(t, compute_uv=False)
+    values = ops.stop_gradient(ops.svd(t, compute_uv=False))
     rank = (values > values.max(-1, keepdims=True) * cut).sum(-1)
     found = ops.matmul(ops.pinv(t, cut), columns)
     squares = ops.square(ops.matmul(t, found) - columns).sum(-2)
