@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from msnb.base import missing_names
-from msnb.dataset import text, transforms, vision
+from msnb.dataset import audio, text, transforms, vision
 from msnb.dataset.pipeline import config, samplers
 from msnb.dataset.pipeline.batch import BatchInfo
 from msnb.dataset.pipeline.dataset import Dataset, zip
@@ -98,7 +98,7 @@ __all__ = [
     "SVHNDataset", "Sampler", "Schema", "SemeionDataset", "SequentialSampler", "Shuffle", "SogouNewsDataset",
     "SpeechCommandsDataset", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
     "UDPOSDataset", "USPSDataset", "VOCDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset",
-    "YelpReviewDataset", "YesNoDataset", "config", "samplers", "text", "transforms", "vision", "zip",
+    "YelpReviewDataset", "YesNoDataset", "audio", "config", "samplers", "text", "transforms", "vision", "zip",
 ]  # fmt: skip
 
 

@@ -179,7 +179,9 @@ def squad(folder: Path) -> None:
     def page(*answers: tuple[str, int]) -> str:
         found = [{"text": t, "answer_start": s} for t, s in answers]
         qas = [{"id": "1", "question": "who?", "answers": found}]
-        return json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": [{"context": "Ann ran", "qas": qas}]}]})
+        return json.dumps(
+            {"version": "1.1", "data": [{"title": "t", "paragraphs": [{"context": "Ann ran", "qas": qas}]}]}
+        )
 
     put(folder / "train-v1.1.json", page(("Ann", 0)))
     put(folder / "dev-v1.1.json", page(("Ann", 0), ("ran", 4)))
@@ -206,7 +208,11 @@ def lines(folder: Path) -> None:
 
 def png() -> bytes:
     """A picture of one red point."""
-    chunks = [(b"IHDR", struct.pack(">II5B", 1, 1, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(b"\0\xff\0\0")), (b"IEND", b"")]
+    chunks = [
+        (b"IHDR", struct.pack(">II5B", 1, 1, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(b"\0\xff\0\0")),
+        (b"IEND", b""),
+    ]
     file = io.BytesIO(b"\x89PNG\r\n\x1a\n")
     file.seek(0, 2)
     for kind, data in chunks:

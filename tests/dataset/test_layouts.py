@@ -119,7 +119,10 @@ def test_values(tmp_path: Path) -> None:
     data = ds.CocoDataset(tmp_path / "c" / "pictures", tmp_path / "c" / "captions.json", "Captioning", shuffle=False)
     assert [r[1].tolist() for r in rows(data)] == [[["a cat 0"], ["a cat 2"]], [["a cat 1"]]]
     layouts.reviews(tmp_path / "r", 2)
-    assert [str(a) for a in rows(ds.YelpReviewDataset(tmp_path / "r", "test", shuffle=False))[1]] == ["4", 'test said "0", and']
+    assert [str(a) for a in rows(ds.YelpReviewDataset(tmp_path / "r", "test", shuffle=False))[1]] == [
+        "4",
+        'test said "0", and',
+    ]
     layouts.squad(tmp_path / "q")
     context, question, answers, starts = rows(ds.SQuADDataset(tmp_path / "q", "dev"))[0]
     assert (str(context), str(question)) == ("Ann ran", "who?")

@@ -18,7 +18,12 @@ from msnb.dataset.sources.records.checksum import crc32c, masked
 from msnb.dataset.sources.records.example_message import encode_example
 
 ROWS: list[dict[str, Any]] = [
-    {"image": [bytes([i, 255, 0])], "label": np.array([i, -i]), "size": np.array([0.5 * i], np.float32), "word": [b"w\xc3\xa9"]}
+    {
+        "image": [bytes([i, 255, 0])],
+        "label": np.array([i, -i]),
+        "size": np.array([0.5 * i], np.float32),
+        "word": [b"w\xc3\xa9"],
+    }
     for i in range(5)
 ]
 
@@ -65,7 +70,9 @@ def test_with_a_schema_and_without(path: Path) -> None:
     with pytest.raises(DatasetError, match="'image' is no text"):
         rows(ds.TFRecordDataset(path))
     data = ds.TFRecordDataset(path, columns_list=["word", "label"], shuffle=False)
-    assert [r["label"].tolist() for r in rows(data)] == [[i, -i] for i in range(5)] and rows(data)[0]["word"].tolist() == ["wé"]
+    assert [r["label"].tolist() for r in rows(data)] == [[i, -i] for i in range(5)] and rows(data)[0][
+        "word"
+    ].tolist() == ["wé"]
     schema = ds.Schema()
     schema.add_column("image", "uint8", [3])
     schema.add_column("label", "int32", [2])

@@ -87,7 +87,7 @@ class CharNGram(Vectors):
         chars = ["#BEGIN#", *word, "#END#"]
         names = [f"{n}gram-{''.join(chars[i : i + n])}" for n in (2, 3, 4) for i in range(len(chars) - n + 1)]
         found = [self._vectors[name] for name in names if name in self._vectors]
-        return np.mean(found, 0, dtype=np.float32) if found else None
+        return np.asarray(np.mean(found, 0), np.float32) if found else None
 
 
 def _read(name: str, path: Path, most: int | None) -> dict[str, Array]:
@@ -142,7 +142,7 @@ class ToVectors(TextTransform):
         self.vectors, self.backup = vectors, flag(lower_case_backup)
         self.unknown = np.zeros(vectors.dim, np.float32) if unk_init is None else np.asarray(unk_init, np.float32)
         if self.unknown.shape != (vectors.dim,):
-            raise AttributeValueError(f"ToVectors: unk_init is {self.unknown.shape}, vectors have {vectors.dim} numbers")
+            raise AttributeValueError(f"ToVectors: unk_init is {self.unknown.shape}, vectors have {vectors.dim}")
 
     def text(self, value: Array) -> Array:
         found = [self._one(str(token)) for token in value.ravel()]

@@ -191,12 +191,11 @@ class VOCDataset(TableDataset):
         part = "Main" if boxes else "Segmentation"
         titles = [inner(name, folder, w.split()[0]).name
                   for w in words_of(name, file_in(name, folder, "ImageSets", part, f"{usage}.txt"))]  # fmt: skip
-        self._classes: dict[str, int] = {}
         objects: dict[str, list[_Thing]] = {}
         if boxes:
             objects = {t: _things(name, file_in(name, folder, "Annotations", f"{t}.xml")) for t in titles}
-            names = sorted({thing[0] for things in objects.values() for thing in things})
-            self._classes = dict(class_indexing) if class_indexing is not None else {n: i for i, n in enumerate(names)}
+        self._classes = _classes(objects, class_indexing)
+        if boxes:
             objects = {t: [o for o in things if o[0] in self._classes] for t, things in objects.items()}
             titles = [t for t in titles if objects[t]]
 
@@ -219,6 +218,12 @@ class VOCDataset(TableDataset):
 
 
 _Thing = tuple[str, list[float], int, int]
+
+
+def _classes(objects: Mapping[str, list[_Thing]], chosen_ones: Mapping[str, int] | None) -> dict[str, int]:
+    """Name of a class -> label."""
+    names = sorted({thing[0] for things in objects.values() for thing in things})
+    return dict(chosen_ones) if chosen_ones is not None else {n: i for i, n in enumerate(names)}
 
 
 def _boxes(things: list[_Thing], classes: Mapping[str, int]) -> list[Array]:

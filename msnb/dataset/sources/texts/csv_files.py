@@ -96,7 +96,7 @@ class CSVDataset(TableDataset):
         if skipped:
             firsts = np.cumsum([0, *parts[:-1]])
             keep = np.delete(np.arange(sum(parts)), firsts)
-            rows, parts = _Kept(rows, keep), [part - 1 for part in parts]
+            rows, parts = _EntryChoice(rows, keep), [part - 1 for part in parts]
 
         def read(place: Place) -> Row:
             found = fields(place, field_delim, len(columns))
@@ -110,7 +110,7 @@ class CSVDataset(TableDataset):
         super().__init__(Table(columns, rows, read, parts), choice)
 
 
-class _Kept(Sequence[Any]):
+class _EntryChoice(Sequence[Any]):
     """Some entries of a sequence."""
 
     def __init__(self, entries: Sequence[Any], keep: Array) -> None:
