@@ -27,7 +27,8 @@ def cookbook(kind: str, rate: float, frequency: float, q: float = 0.707, gain: f
     """The cookbook's coefficients from the analogue prototype H(s), by the bilinear transform."""
     a = 10 ** (gain / 40)
     analogue: dict[str, tuple[list[float], list[float]]] = {
-        "lowpass": ([1], [1, 1 / q, 1]), "highpass": ([1, 0, 0], [1, 1 / q, 1]), "bandpass": ([1 / q, 0], [1, 1 / q, 1]),
+        "lowpass": ([1], [1, 1 / q, 1]), "highpass": ([1, 0, 0], [1, 1 / q, 1]),
+        "bandpass": ([1 / q, 0], [1, 1 / q, 1]),
         "bandreject": ([1, 0, 1], [1, 1 / q, 1]), "allpass": ([1, -1 / q, 1], [1, 1 / q, 1]),
         "equalizer": ([1, a / q, 1], [1, 1 / (a * q), 1]),
         "bass": ([a, a * a**0.5 / q, a * a], [a, a**0.5 / q, 1]),

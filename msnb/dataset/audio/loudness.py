@@ -48,7 +48,7 @@ class AmplitudeToDB(SoundTransform):
         self.top = check_real(top_db, "AmplitudeToDB: top_db", 0, open_low=True)
 
     def sound(self, value: Array) -> Array:
-        found: Array = self.factor * np.log10(np.maximum(value, self.amin))
+        found = self.factor * np.log10(np.maximum(value, self.amin))
         found -= self.factor * math.log10(max(self.ref, self.amin))
         axes = tuple(range(max(found.ndim - 3, 0), found.ndim))
         lowest: Array = found.max(axes, keepdims=True) - self.top
@@ -94,7 +94,7 @@ class Vol(SoundTransform):
         self.factor = {GainType.DB: 10 ** (amount / 20), GainType.AMPLITUDE: amount}.get(kind, abs(amount) ** 0.5)
 
     def sound(self, value: Array) -> Array:
-        return np.clip(value * self.factor, -1, 1)
+        return np.asarray(np.clip(value * self.factor, -1, 1))
 
 
 class Contrast(SoundTransform):
