@@ -64,7 +64,7 @@ class CSVDataset(TableDataset):
     >>> path = pathlib.Path(folder.name, "a.csv")
     >>> size = path.write_text("1,a\\n2,b\\n")
     >>> data = CSVDataset(path, column_defaults=[0, ""], column_names=["n", "word"], shuffle=False)
-    >>> [(int(n), str(w)) for n, w in data.create_tuple_iterator(1, output_numpy=True)]
+    >>> [(int(n), str(w)) for n, w in data.create_tuple_iterator(num_epochs=1, output_numpy=True)]
     [(1, 'a'), (2, 'b')]
     """
 

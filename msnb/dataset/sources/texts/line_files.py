@@ -73,7 +73,7 @@ class TextFileDataset(TableDataset):
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name, "a.txt")
     >>> size = path.write_text("one\\n\\ntwo\\n")
-    >>> [str(t) for (t,) in TextFileDataset(path, shuffle=False).create_tuple_iterator(1, output_numpy=True)]
+    >>> [str(t) for (t,) in TextFileDataset(path, shuffle=False).create_tuple_iterator(num_epochs=1, output_numpy=True)]
     ['one', 'two']
     """
 
