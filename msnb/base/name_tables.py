@@ -152,6 +152,8 @@ MODULES = {
     "msnb.dataset.engine": "msnb.dataset",
     "msnb.dataset.transforms.transforms": "msnb.dataset.transforms",
     "msnb.dataset.text.transforms": "msnb.dataset.text",
+    "msnb.dataset.audio.transforms": "msnb.dataset.audio",
+    "msnb.dataset.audio.utils": "msnb.dataset.audio",
     "msnb.dataset.text.utils": "msnb.dataset.text",
     "msnb.dataset.vision.transforms": "msnb.dataset.vision",
     "msnb.dataset.vision.utils": "msnb.dataset.vision",
@@ -214,15 +216,15 @@ _LOADER = (
 )
 _DATA = {
     "msnb.dataset": dict.fromkeys(("DataLoader", "Dataset", "TensorDataset"), _LOADER) | dict.fromkeys(
-        ("TFRecordDataset", "CocoDataset", "VOCDataset", "CelebADataset", "TextFileDataset", "CSVDataset",
-         "ManifestDataset", "IMDBDataset", "PaddedDataset", "DatasetCache", "Schema", "DSCallback"), _ROWS),
+        ("Caltech101Dataset", "KITTIDataset", "LFWDataset", "PhotoTourDataset", "WIDERFaceDataset", "SBDataset",
+         "IWSLT2016Dataset", "IWSLT2017Dataset", "TedliumDataset", "RandomDataset", "DatasetCache", "DSCallback"),
+        _ROWS),
     "msnb.dataset.vision": dict.fromkeys(
         ("DecodeVideo", "ReadVideo", "ReadVideoTimestamps", "ReadFile", "ReadImage", "WriteFile", "WriteJpeg",
          "WritePng", "EncodeJpeg", "EncodePng"), _FRAMES),
 }  # fmt: skip
 SAID_MODULES = {
     **{f"{room}.{name}": said for room, names in _DATA.items() for name, said in names.items()},
-    "msnb.dataset.audio": f"{_PART}; a function of an array is a transform too: .map(fn, 'wave').",
     "msnb.boost": f"{_PART}.",
     "msnb.experimental": f"{_PART}.",
     **{f"msnb.train.callback.{name}": f"{_PART}; ms.show draws trainings, History keeps their numbers."

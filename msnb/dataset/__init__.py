@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from msnb.base import missing_names
-from msnb.dataset import text, transforms, vision
+from msnb.dataset import audio, text, transforms, vision
 from msnb.dataset.pipeline import config, samplers
 from msnb.dataset.pipeline.batch import BatchInfo
 from msnb.dataset.pipeline.dataset import Dataset, zip
@@ -25,13 +25,80 @@ from msnb.dataset.sources.image_folder import ImageFolderDataset
 from msnb.dataset.sources.mindrecord import MindDataset
 from msnb.dataset.sources.mnist import FashionMnistDataset, KMnistDataset, MnistDataset
 from msnb.dataset.sources.numpy_slices import NumpySlicesDataset
+from msnb.dataset.sources.pictures.object_boxes import CocoDataset, VOCDataset
+from msnb.dataset.sources.pictures.packed_pictures import (
+    EMnistDataset,
+    FakeImageDataset,
+    QMnistDataset,
+    SemeionDataset,
+    STL10Dataset,
+    SVHNDataset,
+    USPSDataset,
+)
+from msnb.dataset.sources.pictures.picture_lists import (
+    Caltech256Dataset,
+    CelebADataset,
+    Flowers102Dataset,
+    Food101Dataset,
+    LSUNDataset,
+    ManifestDataset,
+    OmniglotDataset,
+    Places365Dataset,
+    RenderedSST2Dataset,
+    SUN397Dataset,
+)
+from msnb.dataset.sources.pictures.picture_pairs import CityscapesDataset, DIV2KDataset, FlickrDataset, SBUDataset
+from msnb.dataset.sources.records.padded import PaddedDataset
+from msnb.dataset.sources.records.schema import Schema
+from msnb.dataset.sources.records.tfrecord import TFRecordDataset
+from msnb.dataset.sources.sounds.speech import (
+    CMUArcticDataset,
+    GTZANDataset,
+    LibriTTSDataset,
+    LJSpeechDataset,
+    SpeechCommandsDataset,
+    YesNoDataset,
+)
+from msnb.dataset.sources.tables.table_source import Shuffle
+from msnb.dataset.sources.texts.corpora import (
+    CLUEDataset,
+    CoNLL2000Dataset,
+    IMDBDataset,
+    SQuADDataset,
+    SST2Dataset,
+    UDPOSDataset,
+)
+from msnb.dataset.sources.texts.csv_files import (
+    AGNewsDataset,
+    AmazonReviewDataset,
+    CSVDataset,
+    DBpediaDataset,
+    SogouNewsDataset,
+    YahooAnswersDataset,
+    YelpReviewDataset,
+)
+from msnb.dataset.sources.texts.line_files import (
+    EnWik9Dataset,
+    Multi30kDataset,
+    PennTreebankDataset,
+    TextFileDataset,
+    WikiTextDataset,
+)
 
 __all__ = [
-    "BatchInfo", "Cifar100Dataset", "Cifar10Dataset", "Dataset", "DigitsDataset", "DistributedSampler",
-    "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset", "IterSampler", "KMnistDataset", "MindDataset",
-    "MnistDataset", "NumpySlicesDataset", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",
-    "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler", "config", "samplers", "text", "transforms",
-    "vision", "zip",
+    "AGNewsDataset", "AmazonReviewDataset", "BatchInfo", "CLUEDataset", "CMUArcticDataset", "CSVDataset",
+    "Caltech256Dataset", "CelebADataset", "Cifar100Dataset", "Cifar10Dataset", "CityscapesDataset",
+    "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DIV2KDataset", "Dataset", "DigitsDataset",
+    "DistributedSampler", "EMnistDataset", "EnWik9Dataset", "FakeImageDataset", "FashionMnistDataset",
+    "FlickrDataset", "Flowers102Dataset", "Food101Dataset", "GTZANDataset", "GeneratorDataset", "IMDBDataset",
+    "ImageFolderDataset", "IterSampler", "KMnistDataset", "LJSpeechDataset", "LSUNDataset", "LibriTTSDataset",
+    "ManifestDataset", "MindDataset", "MnistDataset", "Multi30kDataset", "NumpySlicesDataset", "OmniglotDataset",
+    "PKSampler", "PaddedDataset", "PennTreebankDataset", "Places365Dataset", "QMnistDataset", "RandomSampler",
+    "RenderedSST2Dataset", "SBUDataset", "SQuADDataset", "SST2Dataset", "STL10Dataset", "SUN397Dataset",
+    "SVHNDataset", "Sampler", "Schema", "SemeionDataset", "SequentialSampler", "Shuffle", "SogouNewsDataset",
+    "SpeechCommandsDataset", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
+    "UDPOSDataset", "USPSDataset", "VOCDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset",
+    "YelpReviewDataset", "YesNoDataset", "audio", "config", "samplers", "text", "transforms", "vision", "zip",
 ]  # fmt: skip
 
 

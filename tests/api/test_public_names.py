@@ -24,8 +24,8 @@ import json, sys, types
 from importlib import import_module
 sys.path.insert(0, sys.argv[1])
 packages = ["msnb", *("msnb." + p for p in (
-    "amp", "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "nn", "nn.initializer", "numpy", "ops",
-    "optim", "train"))]
+    "amp", "dataset", "dataset.audio", "dataset.text", "dataset.transforms", "dataset.vision", "nn", "nn.initializer",
+    "numpy", "ops", "optim", "train"))]
 print(json.dumps([
     f"{p}.{name}" for p in packages for name, value in sorted(vars(import_module(p)).items())
     if not name.startswith("_") and not isinstance(value, types.ModuleType)]))

@@ -9,9 +9,8 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.dataset.tra
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,8 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_text
 from msnb.core.dtypes import as_dtype
-from msnb.dataset.pipeline.rows import Array, check_count, describe, to_array
-from msnb.dataset.transforms.basic import Transform
-
-__path__: list[str] = []  # MindSpore has modules below this one; msnb.base.missing_names finds them
+from msnb.dataset.pipeline.rows import Array
+from msnb.dataset.text.text_transform import TextTransform
 
 
 class Vocab:
@@ -137,25 +134,7 @@ class Vocab:
         return len(self._numbers)
 
 
-class _OfText(Transform):
-    """A transform of text: subclasses define `text(array of str) -> array`."""
-
-    def apply(self, value: Array) -> Array:
-        if value.dtype.kind not in "US":
-            raise ArgumentError(f"{type(self).__name__} expects text, got {describe(value)}")
-        return self.text(value.astype(str))
-
-    def text(self, value: Array) -> Array:
-        raise NotImplementedError(f"{type(self).__name__} must define text(array)")
-
-    def one(self, value: Array) -> str:
-        """The single string of a row."""
-        if value.ndim:
-            raise ArgumentError(f"{type(self).__name__} expects one string per row, got {describe(value)}")
-        return str(value)
-
-
-class Lookup(_OfText):
+class Lookup(TextTransform):
     """Tokens to their numbers.
 
     Args:
@@ -189,70 +168,3 @@ class Lookup(_OfText):
                 hint="unknown_token='<unk>' gives one number to all of these",
             )
         return int(found if found >= 0 else self.unknown)
-
-
-class WhitespaceTokenizer(_OfText):
-    """A string to its words."""
-
-    def text(self, value: Array) -> Array:
-        return np.array(self.one(value).split() or [""])
-
-
-class UnicodeCharTokenizer(_OfText):
-    """A string to its characters."""
-
-    def text(self, value: Array) -> Array:
-        return np.array(list(self.one(value)) or [""])
-
-
-class PythonTokenizer(_OfText):
-    """A string to what a function `tokenizer(str) -> list of str` makes of it."""
-
-    def __init__(self, tokenizer: Callable[[str], Sequence[str]]) -> None:
-        if not callable(tokenizer):
-            raise ArgumentError(f"PythonTokenizer takes a function of a string, got {tokenizer!r}")
-        self.tokenizer = tokenizer
-
-    def text(self, value: Array) -> Array:
-        return to_array(self.tokenizer(self.one(value)))
-
-
-class Truncate(Transform):
-    """A row of tokens or numbers, cut to at most `max_seq_len`."""
-
-    def __init__(self, max_seq_len: int) -> None:
-        self.length = check_count(max_seq_len, "max_seq_len")
-
-    def apply(self, value: Array) -> Array:
-        return value[: self.length]
-
-
-class CaseFold(_OfText):
-    """Capitals to small letters."""
-
-    def text(self, value: Array) -> Array:
-        return np.array([str(token).casefold() for token in value.ravel()]).reshape(value.shape)
-
-
-class RegexReplace(_OfText):
-    """What a regular expression finds is replaced, everywhere or (`replace_all=False`) the first time."""
-
-    def __init__(self, pattern: str, replace: str, replace_all: bool = True) -> None:
-        self.pattern, self.replace, self.count = re.compile(pattern), replace, 0 if replace_all else 1
-
-    def text(self, value: Array) -> Array:
-        found = [self.pattern.sub(self.replace, str(token), count=self.count) for token in value.ravel()]
-        return np.array(found).reshape(value.shape)
-
-
-class ToNumber(_OfText):
-    """Strings of digits to numbers of a dtype."""
-
-    def __init__(self, data_type: Any) -> None:
-        self.dtype = as_dtype(data_type).numpy
-
-    def text(self, value: Array) -> Array:
-        try:
-            return np.asarray(value.astype(np.float64 if self.dtype.kind == "f" else np.int64).astype(self.dtype))
-        except ValueError as error:
-            raise DatasetError(f"ToNumber: {error}") from error

@@ -1,0 +1,172 @@
+"""What transforms of sounds share: MindSpore's kinds, and the one idea of what a sound is.
+
+A sound is [..., time]: the last axis runs in time, all others are channels and batches. Results are float32, or float64
+for float64.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.dataset.pipeline.rows import Array, describe
+from msnb.dataset.transforms.basic import Transform
+
+
+class BorderType(enum.Enum):
+    """How a border is filled; the values are NumPy's names."""
+
+    CONSTANT = "constant"
+    EDGE = "edge"
+    REFLECT = "reflect"
+    SYMMETRIC = "symmetric"
+
+
+class DensityFunction(enum.Enum):
+    """Shapes of noise for `Dither`: a triangle, a rectangle, a bell."""
+
+    TPDF = "TPDF"
+    RPDF = "RPDF"
+    GPDF = "GPDF"
+
+
+class FadeShape(enum.Enum):
+    """Curves of `Fade`."""
+
+    QUARTER_SINE = "quarter_sine"
+    HALF_SINE = "half_sine"
+    LINEAR = "linear"
+    LOGARITHMIC = "logarithmic"
+    EXPONENTIAL = "exponential"
+
+
+class GainType(enum.Enum):
+    """What the gain of `Vol` is."""
+
+    AMPLITUDE = "amplitude"
+    POWER = "power"
+    DB = "db"
+
+
+class Interpolation(enum.Enum):
+    """Between samples, in `Flanger`."""
+
+    LINEAR = "linear"
+    QUADRATIC = "quadratic"
+
+
+class MelType(enum.Enum):
+    """Two scales of pitch."""
+
+    HTK = "htk"
+    SLANEY = "slaney"
+
+
+class Modulation(enum.Enum):
+    """Waves that modulate."""
+
+    SINUSOIDAL = "sinusoidal"
+    TRIANGULAR = "triangular"
+
+
+class NormMode(enum.Enum):
+    """Norms of a cosine transform."""
+
+    ORTHO = "ortho"
+    NONE = "none"
+
+
+class NormType(enum.Enum):
+    """Norms of triangles of a filter bank: each of area one (SLANEY), or height one."""
+
+    SLANEY = "slaney"
+    NONE = "none"
+
+
+class ResampleMethod(enum.Enum):
+    """Windows of `Resample`."""
+
+    SINC_INTERPOLATION = "sinc_interpolation"
+    KAISER_WINDOW = "kaiser_window"
+
+
+class ScaleType(enum.Enum):
+    """What `AmplitudeToDB` is given: powers or magnitudes."""
+
+    POWER = "power"
+    MAGNITUDE = "magnitude"
+
+
+class WindowType(enum.Enum):
+    """Windows of a spectrogram."""
+
+    BARTLETT = "bartlett"
+    BLACKMAN = "blackman"
+    HAMMING = "hamming"
+    HANN = "hann"
+    KAISER = "kaiser"
+
+
+class SoundTransform(Transform):
+    """A transform of [..., time]: subclasses define `sound(array of floats) -> array`."""
+
+    axes = 1  # the fewest that it takes
+
+    def apply(self, value: Array) -> Any:
+        if value.dtype.kind not in "iufb" or value.ndim < self.axes:
+            raise ArgumentError(f"{type(self).__name__} expects numbers [..., {self._shape()}], got {describe(value)}")
+        given = value if value.dtype in (np.float32, np.float64) else value.astype(np.float32)
+        return cast_back(self.sound(given.astype(np.float64)), given.dtype)
+
+    def sound(self, value: Array) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define sound(array)")
+
+    def _shape(self) -> str:
+        return {1: "time", 2: "frequency, time", 3: "frequency, time, 2"}[self.axes]
+
+
+class ComplexTransform(SoundTransform):
+    """A transform of complex numbers, real and imaginary parts on the last axis."""
+
+    def apply(self, value: Array) -> Any:
+        if value.ndim < max(self.axes, 1) or value.shape[-1] != 2:
+            raise ArgumentError(f"{type(self).__name__} expects complex numbers [..., 2], got {describe(value)}")
+        return super().apply(value)
+
+
+def cast_back(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Floats in the type that came in; whole numbers as they are."""
+    if isinstance(value, tuple):
+        return tuple(cast_back(part, dtype) for part in value)
+    return value.astype(dtype) if value.dtype.kind == "f" else value
+
+
+def joined(value: Array) -> Array:
+    """Real and imaginary parts on the last axis, as complex numbers."""
+    found: Array = value[..., 0] + 1j * value[..., 1]
+    return found
+
+
+def parted(value: Array) -> Array:
+    """Complex numbers as real and imaginary parts on a new last axis."""
+    return np.stack([value.real, value.imag], -1)
+
+
+def check_real(value: Any, what: str, low: float = -math.inf, high: float = math.inf, open_low: bool = False) -> float:
+    """A finite number in low..high; ``open_low``: above low."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ArgumentError(f"{what} is a number, got {type(value).__name__} {value!r}")
+    if not math.isfinite(value) or not low <= value <= high or (open_low and value == low):
+        raise AttributeValueError(f"{what} lies in {low}..{high}{' and above' if open_low else ''}, got {value}")
+    return float(value)
+
+
+def check_kind(value: Any, kind: type[enum.Enum], what: str) -> Any:
+    """An argument that is one of a kind."""
+    if not isinstance(value, kind):
+        raise ArgumentError(f"{what} is one of {kind.__name__}, got {value!r}")
+    return value

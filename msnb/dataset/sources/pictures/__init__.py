@@ -1,0 +1,1 @@
+"""Data sets of pictures, in the layouts of their publishers."""

@@ -1,0 +1,105 @@
+"""Arrays of numbers in MATLAB's files of version 5, the kind in which some data sets are published.
+
+    128 bytes of text, version and order of bytes, then elements    type, size, content   (up to 4 bytes: in one word)
+    element 15    packed by zlib: one element              element 14    a matrix: class, sizes, name, numbers
+
+Only full arrays of real numbers are read; other elements (structures, cells, functions) are passed over and never
+become objects.
+Source: "MAT-File Format", The MathWorks.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from msnb.base.files.bounded_reader import Refuse, need_room, read_file, room
+from msnb.dataset.pipeline.rows import Array
+from msnb.dataset.sources.tables.record_file import refusal
+
+_STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+_MATRIX, _PACKED = 14, 15
+Element = tuple[int, memoryview]
+
+
+def read_matlab(name: str, path: Path, wanted: tuple[str, ...]) -> dict[str, Array]:
+    """The arrays of these names.
+
+    Args:
+        name: of the data set, for messages. path: the file. wanted: names of arrays.
+
+    Raises:
+        DatasetError: no such file, damaged, or an array is missing.
+    """
+    refuse = refusal(name, path)
+    content = memoryview(read_file(path, refuse))
+    if len(content) < 128 or bytes(content[126:128]) not in (b"IM", b"MI"):
+        raise refuse("it is no MATLAB file of version 5", hint="files of version 7.3 are HDF5: save them with -v7")
+    order = "<" if bytes(content[126:128]) == b"IM" else ">"
+    found: dict[str, Array] = {}
+    left = room(len(content))
+    for kind, body in _elements(content[128:], order, refuse):
+        if kind == _PACKED:
+            body = _unpacked(body, left, len(content), refuse)
+            left -= len(body)
+            kind, body = next(_elements(body, order, refuse), (0, body))
+        matrix = _matrix(body, order, wanted, refuse) if kind == _MATRIX else None
+        if matrix is not None:
+            found[matrix[0]] = matrix[1]
+    missing = [w for w in wanted if w not in found]
+    if missing:
+        raise refuse(f"it has no array of numbers {missing[0]!r}")
+    return found
+
+
+def _elements(content: memoryview, order: str, refuse: Refuse) -> Iterator[Element]:
+    at = 0
+    while at + 8 <= len(content):
+        first, size = (int(n) for n in np.frombuffer(content[at : at + 8], f"{order}u4"))
+        if first >> 16:  # a small element: size and type in one word, content in the other
+            kind, size, start, at = first & 0xFFFF, first >> 16, at + 4, at + 8
+        else:
+            kind, start = first, at + 8
+            at = start + size + (-size % 8 if kind != _PACKED else 0)
+        if start + size > len(content) or (first >> 16 and size > 4):
+            raise refuse("it was cut short, or an element is longer than the file")
+        yield kind, content[start : start + size]
+
+
+def _unpacked(body: memoryview, left: int, packed: int, refuse: Refuse) -> memoryview:
+    try:
+        machine = zlib.decompressobj()
+        plain = machine.decompress(body, max(left, 1))
+    except zlib.error as error:
+        raise refuse(f"a part of it is no packed data: {error}") from None
+    if machine.unconsumed_tail:
+        need_room(packed, room(packed) + 1, refuse)
+    return memoryview(plain)
+
+
+def _matrix(body: memoryview, order: str, wanted: tuple[str, ...], refuse: Refuse) -> tuple[str, Array] | None:
+    """The name and numbers of a matrix that is wanted, or None."""
+    parts = _elements(body, order, refuse)
+    try:
+        flags, sizes, title, real = (next(parts) for _ in range(4))
+    except StopIteration:
+        return None
+    except RuntimeError:  # a generator that ends inside another one
+        return None
+    called = bytes(title[1]).decode("latin-1")
+    kind = int(np.frombuffer(flags[1][:4], f"{order}u4")[0]) if len(flags[1]) >= 4 else 0
+    if called not in wanted:
+        return None
+    if kind & 0xFF not in _CLASSES or kind & 0x0800 or real[0] not in _STORED:
+        raise refuse(f"{called!r} is no full array of real numbers")
+    shape = tuple(int(n) for n in np.frombuffer(sizes[1][: len(sizes[1]) // 4 * 4], f"{order}i4"))
+    stored = np.dtype(f"{order}{_STORED[real[0]]}")
+    if len(shape) > 32 or any(n < 0 for n in shape) or math.prod(shape) * stored.itemsize != len(real[1]):
+        raise refuse(f"the sizes {shape} of {called!r} do not fit its {len(real[1])} bytes")
+    numbers = np.frombuffer(real[1], stored).reshape(shape, order="F")
+    return called, numbers.astype(_CLASSES[kind & 0xFF])

@@ -1,0 +1,1 @@
+"""Files of records of general use."""

@@ -1,0 +1,1 @@
+"""Data sets of sounds, in the layouts of their publishers."""

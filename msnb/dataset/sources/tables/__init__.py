@@ -1,0 +1,1 @@
+"""What all data sets that lie in files of a layout share."""

@@ -1,0 +1,1 @@
+"""Data sets of text, in the layouts of their publishers."""
