@@ -579,7 +579,7 @@ def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_para
         given, sens = args, None
         if sens_param:
             args, sens = args[:-1], args[-1]
-        everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+        everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) or hasattr(type(a), "CONSTANTS"))
         position: Position = everything if get_all else None if get_by_list else 0
         if not (get_by_list or everything) and (get_all or not args):
             fn(*args, **kwargs)
