@@ -20,14 +20,13 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Shape
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.indexing.gather import take
 from msnb.ops.math.sort import argsort
 from msnb.ops.reduction.cumulative import cumsum
 from msnb.ops.shape.concat_split import concat, stack
 from msnb.ops.shape.creation import ones_like, zeros
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, dense_to_coo, flat_keys
-from msnb.ops.sparse.entry_merge import ROW_JOIN
+from msnb.ops.sparse.entry_merge import ROW_JOIN, taken
 from msnb.ops.sparse.row_pointers import CSR_ROWS, check_columns, check_pointers
 from msnb.ops.sparse.row_products import CSR_MATMUL
 from msnb.ops.sparse.sparse_tensor import SparseTensor, as_values, is_known, need_indices, need_shape, whole
@@ -253,8 +252,9 @@ def _sparse_product(a: CSRTensor, b: CSRTensor) -> CSRTensor:
     if a.shape[1] != b.shape[0]:
         raise ShapeError(f"sparse matrices of shapes {a.shape} and {b.shape} do not fit for a product.")
     left, right = ROW_JOIN(b.indptr, a.indices)
-    values = take(a.values, left, axis=0) * take(b.values, right, axis=0)
-    places = stack((take(a.rows(), left, axis=0), cast(take(b.indices, right, axis=0), a.indices.dtype)), axis=1)
+    values = taken(a.values, left, a.indices) * taken(b.values, right, b.indices)
+    columns = cast(taken(b.indices, right, b.indices), a.indices.dtype)
+    places = stack((taken(a.rows(), left, a.indices), columns), axis=1)
     return coo_to_csr(coo_of(places, values, (a.shape[0], b.shape[1])).coalesce())
 
 
@@ -282,9 +282,9 @@ def coo_to_csr(tensor: Any) -> CSRTensor:
     if not isinstance(tensor, COOTensor) or tensor.ndim != 2:
         raise ShapeError("coo_to_csr takes a COOTensor of two axes.")
     order = argsort(flat_keys(tensor.indices, tensor.shape))
-    places = take(tensor.indices, order, axis=0)
+    places = taken(tensor.indices, order, order)
     rows, columns = places[:, 0], places[:, 1]
-    return csr_of(row_pointers(rows, tensor.shape[0]), columns, take(tensor.values, order, axis=0), tensor.shape)
+    return csr_of(row_pointers(rows, tensor.shape[0]), columns, taken(tensor.values, order, order), tensor.shape)
 
 
 def dense_to_csr(tensor: Any) -> CSRTensor:

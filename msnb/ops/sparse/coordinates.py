@@ -20,11 +20,10 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Shape
 from msnb.ops.definition.operand_checks import as_ints
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.indexing.gather import take
 from msnb.ops.indexing.masked_select import masked_select, nonzero
 from msnb.ops.shape.concat_split import concat, stack
 from msnb.ops.shape.index_records import INDEX, UNINDEX
-from msnb.ops.sparse.entry_merge import ENTRY_MERGE
+from msnb.ops.sparse.entry_merge import merged, taken
 from msnb.ops.sparse.row_pointers import check_columns
 from msnb.ops.sparse.sparse_tensor import SparseTensor, as_values, is_known, need_indices, need_shape, whole
 
@@ -116,7 +115,8 @@ class COOTensor(SparseTensor):
             >>> x.indices.tolist(), x.values.tolist()
             ([[0, 1], [1, 0]], [2.0, 5.0])
         """
-        keys, sums, _ = ENTRY_MERGE(flat_keys(self.indices, self.shape), self.values)
+        most = math.prod(as_ints("a sparse tensor", self.shape))
+        keys, sums = merged(flat_keys(self.indices, self.shape), self.values, most)
         return coo_of(cast(coordinates_of(keys, self.shape), self.indices.dtype), sums, self.shape)
 
     def is_coalesced(self) -> Any:
@@ -181,7 +181,8 @@ def coordinates_of(keys: Any, shape: Shape) -> Tensor:
 
 def _large_enough(x: COOTensor, thresh: Any) -> COOTensor:
     kept = nonzero(x.values.abs() >= thresh)[:, 0]
-    return coo_of(take(x.indices, kept, axis=0), take(x.values, kept, axis=0), x.shape)
+    entries = x.indices[:, 0]
+    return coo_of(taken(x.indices, kept, entries), taken(x.values, kept, entries), x.shape)
 
 
 def dense_to_coo(tensor: Any) -> COOTensor:

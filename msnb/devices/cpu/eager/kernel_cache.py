@@ -19,7 +19,7 @@ programs.
     LAPACK             from matrices of 16x16 on: NumPy copies, asks and checks around the same routines
     unindex            adding rows at an index (the gradient of an embedding, sums over segments) from 4k elements on:
                        NumPy adds one element at a time
-    sparse rows        products with compressed rows from 64 entries on, for the same reason
+    sparse rows        products with compressed rows from a thousand entries on, for the same reason
 """
 
 from __future__ import annotations

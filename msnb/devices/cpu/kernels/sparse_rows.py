@@ -27,7 +27,7 @@ from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node, Value
 
 NAMES = frozenset(("csr_rows", "csr_matmul", "csr_matmul_transposed", "csr_sampled_matmul"))
-WORTH = 64
+WORTH = 1024
 """Entries from which on a native call is worth it in eager mode."""
 _NUMBERS = (dtypes.float32, dtypes.float64)
 _INDICES = (dtypes.int32, dtypes.int64)
