@@ -43,6 +43,16 @@ def tuple_len(values: Any) -> int:
 list_len = tuple_len
 
 
+def is_sequence_value_unknown(values: Any) -> bool:
+    """True where a number of a tuple, such as a shape, is known only when the program runs."""
+    return any(not isinstance(value, int) for value in values)
+
+
+def is_sequence_shape_unknown(values: Any) -> bool:
+    """False: how many elements a tuple or list has is always known here."""
+    return False
+
+
 def tuple_div(x: tuple[Any, ...], y: tuple[Any, ...]) -> tuple[Any, ...]:
     """Whole quotients of two tuples, element by element."""
     return tuple([a // b for a, b in zip(x, y)])

@@ -30,6 +30,7 @@ _PRIVATE = {
     "common._register_for_tensor": "msnb.core.tensor",
     "common.auto_dynamic_shape": "msnb",
     "common.jit_config": "msnb",
+    "common.sparse_tensor": "msnb",
     "common.mutable": "msnb.api.compiler_hints",
     "nn._loss": "msnb.nn",
     "nn._graph_kernels": "msnb.nn",
@@ -44,6 +45,7 @@ _PRIVATE = {
     "ops.operations.sparse_ops": "msnb.ops",
     "ops.composite.multitype_ops": "msnb.ops",
     "ops.operations._grad_ops": "msnb.ops",
+    "ops.operations._csr_ops": "msnb.ops",
     "ops.op_info_register": "msnb.as_mindspore.private_names",
     "parallel._auto_parallel_context": "msnb.as_mindspore.private_names",
     "parallel._utils": "msnb.as_mindspore.private_names",
@@ -68,6 +70,7 @@ _GRADIENTS = "msnb.as_mindspore.gradient_operators"
 FURTHER: dict[str, tuple[str, ...]] = {
     "mindspore.common.api": (_EXECUTORS,),
     "mindspore._checkparam": (_EXECUTORS,),
+    "mindspore.common.sparse_tensor": ("msnb.as_mindspore.private_names",),
     **{f"mindspore.{path}": (_FUNCTIONAL, _GRADIENTS)
        for path in ("ops", "ops.functional", "ops.operations", "ops.operations._inner_ops", "ops.composite",
                     "ops.operations._grad_ops", "ops.operations.nn_ops", "ops.auto_generate",

@@ -8,6 +8,7 @@ from typing import Any
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.ops.sparse.row_tensor import RowTensor
 from msnb.parallel.context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
 
 
@@ -213,3 +214,7 @@ def deprecated(version: str, substitute: str, use_substitute_name: bool = False)
 def _get_cache_prim(primitive: Any) -> Any:
     """MindSpore's cache of primitives: they cost nothing to make here."""
     return primitive
+
+
+RowTensorInner = RowTensor
+"""``common.sparse_tensor`` has it under this name."""

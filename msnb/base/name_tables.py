@@ -62,6 +62,12 @@ _PARALLEL_PARTS = {
     "blank": "msnb.core.tensor",
 }
 _TRAINING_VIEWS = ("confusion", "curves", "data", "features", "flow", "images", "lr_find", "watching")
+_SPARSE = {
+    "COOTensor": "msnb.ops.sparse.coordinates:COOTensor",
+    "CSRTensor": "msnb.ops.sparse.compressed_rows:CSRTensor",
+    "RowTensor": "msnb.ops.sparse.row_tensor:RowTensor",
+    "SparseTensor": "msnb.ops.sparse.coordinates:COOTensor",
+}
 _FUNCTIONAL = ("HyperMap", "Map", "MultitypeFuncGraph", "partial")
 
 MOVED: dict[str, dict[str, str]] = {
@@ -92,6 +98,7 @@ MOVED: dict[str, dict[str, str]] = {
         "shard": "msnb.api.shard:shard",
         "Layout": "msnb.parallel.sharding.layout:Layout",
         **_AUTO_PARALLEL,
+        **_SPARSE,
     },
     "msnb.core": {"initializer": "msnb.nn.initializer:initializer"},
     "msnb.base.settings": _AUTO_PARALLEL,
@@ -207,7 +214,6 @@ MODULES |= {f"{room}.{family}": room for room, families in _FAMILIES.items() for
 MODULES |= {path: MODULES.get(room, room) for path, room in MODULES.items()}
 
 _PART = "is not part of msnb yet"
-_SPARSE = f"{_PART}: tensors are dense."
 _ROWS = f"{_PART}; GeneratorDataset takes any Python object with __getitem__ and __len__."
 _FRAMES = f"{_PART}; Pillow and imageio read and write files, GeneratorDataset takes what they give."
 _LOADER = (
@@ -265,9 +271,6 @@ SAID: dict[str, dict[str, str]] = {
         **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
         **dict.fromkeys(("SummaryRecord", "SummaryCollector", "SummaryLandscape"), SAID_MODULES["msnb.train.summary"]),
         "Profiler": SAID_MODULES["msnb.profiler"],
-        "COOTensor": _SPARSE,
-        "CSRTensor": _SPARSE,
-        "RowTensor": _SPARSE,
         "Symbol": f"{_PART}; another shape compiles another version by itself.",
         "get_grad": f"{_PART}; gradients come in the order of the parameters.",
         "fft": "is spelled ms.ops.fft, or ms.numpy.fft.fft as in NumPy.",
@@ -352,8 +355,6 @@ SAID: dict[str, dict[str, str]] = {
         "data": "PyTorch's x.data is x.detach() to read; a Parameter takes values by set_data(...) or copy_(...).",
         "is_leaf": "PyTorch's is_leaf has no meaning here: gradients are asked for by ms.grad(fn)(x).",
         "element_size": _torch("element_size()", "itemsize"),
-        "to_coo": _SPARSE,
-        "to_csr": _SPARSE,
     },
     "Cell": {
         "forward": _torch("forward", "construct"),

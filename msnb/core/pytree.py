@@ -56,6 +56,18 @@ def _flatten(tree: Any, leaves: list[Any]) -> Shape:
     return Shape(type(tree), keys, tuple(_flatten(part, leaves) for part in parts))
 
 
+def constants(tree: Any) -> list[bool]:
+    """For every leaf, whether it is a constant of its container: a dataclass names such fields in ``CONSTANTS``, as the
+    places of a sparse tensor are. They are no numbers that a gradient could be taken by."""
+    found = children(tree)
+    if found is None:
+        return [False]
+    keys, parts = found
+    held = getattr(type(tree), "CONSTANTS", ())
+    inner = [constants(part) for part in parts]
+    return [flag or (bool(keys) and keys[i] in held) for i, flags in enumerate(inner) for flag in flags]
+
+
 def unflatten(shape: Shape, leaves: Sequence[Any]) -> Any:
     """The tree of this shape with these leaves."""
     rest = iter(leaves)

@@ -460,6 +460,12 @@ class AbstractTensor(Tensor):
         sizes = list(self._type.shape)
         raise ShapeError(f"a tensor of shape {sizes} has no values: -1 and -2 are not known.", hint=hint)
 
+    def __copy__(self) -> AbstractTensor:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> AbstractTensor:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         sizes = None if self.shape == (-2,) else [None if n == -1 else n for n in self.shape]
         return Tensor, (None, self._type.dtype, sizes)

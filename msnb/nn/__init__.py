@@ -28,6 +28,7 @@ from msnb.nn.mindspore.array_layers import Range as Range
 from msnb.nn.mindspore.composed_layers import *
 from msnb.nn.mindspore.fused_layers import *
 from msnb.nn.mindspore.operator_layers import *
+from msnb.nn.mindspore.sparse_layers import *
 from msnb.nn.training.gradient_reducer import DistributedGradReducer as DistributedGradReducer
 from msnb.nn.training.loss import *
 from msnb.nn.training.loss_scale import *

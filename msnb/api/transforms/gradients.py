@@ -74,7 +74,10 @@ class _Request:
         if not self.positions and not self.has_weights:
             raise AttributeValueError("grad needs grad_position, weights, or both.")
         self._trees = [pytree.flatten(_as_tensors(args[p], p, integers != "refuse")) for p in self.positions]
-        self.inputs: list[Any] = [leaf for leaves, _ in self._trees for leaf in leaves if isinstance(leaf, Tensor)]
+        self._varying = [_varying(args[p], leaves) for p, (leaves, _) in zip(self.positions, self._trees)]
+        self.inputs: list[Any] = [
+            leaf for (leaves, _), flags in zip(self._trees, self._varying) for leaf, varies in zip(leaves, flags) if varies
+        ]
 
     @property
     def needs_graph(self) -> bool:
@@ -95,8 +98,8 @@ class _Request:
     def _parts(self, tensors: Sequence[Any]) -> list[Any]:
         rest = iter(tensors)
         return [
-            pytree.unflatten(shape, [next(rest) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
-            for leaves, shape in self._trees
+            pytree.unflatten(shape, [next(rest) if varies else leaf for leaf, varies in zip(leaves, flags)])
+            for (leaves, shape), flags in zip(self._trees, self._varying)
         ]
 
     def result(self, gradients: Sequence[Any]) -> Any:
@@ -149,11 +152,16 @@ def _has_tensors(arg: Any) -> bool:
     return any(isinstance(leaf, (Tensor, float)) for leaf in pytree.flatten(arg)[0])
 
 
+def _varying(arg: Any, leaves: Sequence[Any]) -> list[bool]:
+    """Which leaves of an argument the gradient is taken by: its tensors, but for the places of sparse ones."""
+    return [isinstance(leaf, Tensor) and not held for leaf, held in zip(leaves, pytree.constants(arg))]
+
+
 def _as_tensors(arg: Any, position: int, integers: bool) -> Any:
     """The argument with Python floats as tensors; refuses what has no gradient (``integers``: but those)."""
     leaves, shape = pytree.flatten(arg)
     out = [as_tensor(leaf) for leaf in leaves]
-    tensors = [leaf for leaf in out if isinstance(leaf, Tensor)]
+    tensors = [leaf for leaf, varies in zip(out, _varying(arg, out)) if varies]
     if not tensors:
         raise DTypeError(f"argument {position} is {type(arg).__name__}: there is no tensor to differentiate by.")
     for leaf in tensors:
@@ -242,7 +250,8 @@ def _call_hook(hook: Fn, gradient: Tensor) -> Tensor:
 
 
 def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
-    given = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in pytree.flatten(sens)[0]]
+    leaves = [leaf for leaf, held in zip(pytree.flatten(sens)[0], pytree.constants(sens)) if not held]
+    given = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves]
     if len(given) != len(losses):
         raise ArgumentError(f"{len(given)} sensitivities were given for {len(losses)} outputs.")
     for g, loss in zip(given, losses):
@@ -570,7 +579,7 @@ def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_para
         given, sens = args, None
         if sens_param:
             args, sens = args[:-1], args[-1]
-        everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+        everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) or hasattr(type(a), "CONSTANTS"))
         position: Position = everything if get_all else None if get_by_list else 0
         if not (get_by_list or everything) and (get_all or not args):
             fn(*args, **kwargs)

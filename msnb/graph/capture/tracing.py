@@ -336,6 +336,7 @@ def _guard_distinct(session: Session, written: list[tuple[int, int, Any]]) -> No
     they were now."""
     if not written:
         return
-    sources = [state.source for state in session.states.values()] + [source for _, _, source, _ in session.stand_ins()]
+    found = [state.source for state in session.states.values()] + [source for _, _, source, _ in session.stand_ins()]
+    sources = list({source.ident: source for source in found}.values())  # a field of a merged object is met both ways
     if len(sources) > 1 and any(s.pattern != "{c0}" for s in sources):
         session.guard("distinct", tuple(sources), ())

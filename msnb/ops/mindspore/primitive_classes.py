@@ -27,6 +27,7 @@ from msnb.ops.mindspore.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
 from msnb.ops.mindspore.region_primitives import REGIONS
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
+from msnb.ops.mindspore.sparse_primitives import SPARSE
 from msnb.ops.random import draws
 from msnb.ops.random.draws import drawn_integers, next_key
 from msnb.ops.shape.slice import slice_
@@ -361,6 +362,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **ARRAYS,
     **REGIONS,
     **SAMPLERS,
+    **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     **{f"Reduce{n.capitalize()}": (_reduce(n), {"keep_dims": False})

@@ -24,6 +24,7 @@ from msnb.ops.nn.activation import gelu, hardshrink, softshrink
 from msnb.ops.random import draws
 from msnb.ops.shape.creation import empty, full
 from msnb.ops.spatial.interpolate import interpolate
+from msnb.ops.sparse.functions import dense_to_sparse_coo, dense_to_sparse_csr
 from msnb.ops.special import bessel_functions, gamma_functions, windows
 from msnb.ops.tensor import properties
 from msnb.ops.tensor.operators import forward, named, single
@@ -157,6 +158,7 @@ _OWN: dict[str, Any] = {
     "scatter_sub": scatter.tensor_scatter_sub, "scatter_mul": scatter.tensor_scatter_mul,
     "scatter_div": scatter.tensor_scatter_div, "scatter_max": scatter.tensor_scatter_max,
     "scatter_min": scatter.tensor_scatter_min, "triangular_solve": _triangular_solve,
+    "to_coo": dense_to_sparse_coo, "to_csr": dense_to_sparse_csr,
     "approximate_equal": _approximately_equal, "diagflat": _diagonal_matrix, "byte": _byte, "short": _short,
 }  # fmt: skip
 

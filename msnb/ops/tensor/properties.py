@@ -21,6 +21,7 @@ from msnb.ops.reduction.functional import sum as total
 from msnb.ops.shape.creation import full
 from msnb.ops.shape.views import reshape
 from msnb.ops.shape.views import transpose as permuted
+from msnb.ops.sparse.sparse_tensor import SparseTensor
 from msnb.ops.tensor.operators import named
 from msnb.ops.tensor.subscripts import updated
 
@@ -59,7 +60,7 @@ def rank(input_x: Any) -> int:
 
 def dtype(input_x: Any) -> DType:
     """The element type: ``x.dtype``."""
-    found: DType = as_tensor(input_x).dtype
+    found: DType = (input_x if isinstance(input_x, SparseTensor) else as_tensor(input_x)).dtype
     return found
 
 

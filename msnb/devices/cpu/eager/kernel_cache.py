@@ -19,6 +19,7 @@ programs.
     LAPACK             from matrices of 16x16 on: NumPy copies, asks and checks around the same routines
     unindex            adding rows at an index (the gradient of an embedding, sums over segments) from 4k elements on:
                        NumPy adds one element at a time
+    sparse rows        products with compressed rows from a thousand entries on, for the same reason
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from msnb.devices.cpu.kernels import (
     philox,
     pooling,
     row_reduction,
+    sparse_rows,
 )
 from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
@@ -93,6 +95,8 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
         return not numbers and (op.family in IMAGES or is_shared_product(op, types))
     if op.name == "unindex":
         return isinstance(types[0], TensorType) and types[0].size >= WORTH_ADDING
+    if op.name in sparse_rows.NAMES:
+        return isinstance(types[1], TensorType) and types[1].size >= sparse_rows.WORTH
     if op.family == "random":
         return philox.is_worth(op, types, attrs)
     if op.name in lapack.ROUTINES:
@@ -209,7 +213,7 @@ def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | No
     """How ``node`` runs natively where its operands lie like that."""
     makers = (
         matvec.recipe, halves, provider.recipe, pooling.recipe, indexed_access.recipe, gather_scatter.recipe,
-        row_reduction.recipe, line_provider.recipe, philox.recipe, lapack.recipe,
+        row_reduction.recipe, line_provider.recipe, philox.recipe, lapack.recipe, sparse_rows.recipe,
     )  # fmt: skip
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or elementwise.recipe(
         node

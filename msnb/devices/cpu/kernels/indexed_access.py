@@ -76,7 +76,7 @@ class IndexedAccessRecipe(NativeKernel):
         """Chunks of entries, each added to a result of its own; the one index tensor is read as it is."""
         walk, n = self.walk, self.chunks
         size = walk.size * self.dtype.itemsize
-        zeroed = Symbol(_filled(), "msnb_zeroed")
+        zeroed = Symbol(filled(), "msnb_zeroed")
         checked, cut, summed = (
             Symbol(library(f"msnb_{name}_at", write, self.dtype, self.indices[0]), f"msnb_{name}_at")
             for name, write in (("checked", _check), ("cut", _add_chunk), ("summed", _sum_chunks))
@@ -117,8 +117,8 @@ class IndexedAccessRecipe(NativeKernel):
         size = walk.size * self.dtype.itemsize
         start = {
             "read": (),
-            "write": (KernelCall(Symbol(_filled(), "msnb_copied"), (operands[0], out, size)),),
-            "add": (KernelCall(Symbol(_filled(), "msnb_zeroed"), (out, size)),),
+            "write": (KernelCall(Symbol(filled(), "msnb_copied"), (operands[0], out, size)),),
+            "add": (KernelCall(Symbol(filled(), "msnb_zeroed"), (out, size)),),
         }[self.kind]
         return [*start, KernelCall(made, (*own, a0) if self.kind == "add" else own)]
 
@@ -274,7 +274,7 @@ def _entry(e: LoopBuilder, dtype: str, start: str, at: str, size: str) -> tuple[
 
 
 @functools.lru_cache(maxsize=1)
-def _filled() -> Library:
+def filled() -> Library:
     """``msnb_copied`` [from, to, bytes], nothing where these are one; ``msnb_zeroed`` [to, bytes]."""
     copied, zeroed = LoopBuilder(), LoopBuilder()
     for e, slots in ((copied, 2), (zeroed, 1)):

@@ -102,13 +102,18 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
         return builtin_calls.call(engine, fn, args, kwargs)
     if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
         return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)
-    if fn.__code__.co_filename == "<string>" and dataclasses.is_dataclass(type(args[0]) if args else None):
+    if args and fn.__code__.co_filename == "<string>" and _is_generated(fn, type(args[0])):
         return fn(*args, **kwargs)
     session = engine.session
     if not is_own(fn.__code__.co_filename) and not _found_by_path(session, fn):
         session.guard("is", (sources.attr(sources.ref(fn), "__code__"),), (fn.__code__,))
     defaults, kwdefaults = _defaults(session, fn, args, kwargs)
     return _guarded_call(engine, converter.twin(fn, session.interpreter.intrinsics, defaults, kwdefaults), args, kwargs)
+
+
+def _is_generated(fn: types.FunctionType, kind: type) -> bool:
+    """Is it a method that ``dataclass`` wrote?"""
+    return dataclasses.is_dataclass(kind) and getattr(kind, fn.__name__, None) is fn
 
 
 def _found_by_path(session: Session, fn: types.FunctionType) -> bool:

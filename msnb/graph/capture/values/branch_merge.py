@@ -203,8 +203,9 @@ class Merge:
             return self._missing(label, a, b, lines)
         if not is_tensor(a) and same(a, b):
             return lambda results: a
-        leaves_a, rebuild, key_a = flatten(a)
-        leaves_b, _, key_b = flatten(b)
+        read = self.builders[0].given  # what lies in a container from outside is read, and guarded
+        leaves_a, rebuild, key_a = flatten(read(a))
+        leaves_b, _, key_b = flatten(read(b))
         if key_a != key_b:
             raise self._differ(label, describe(a), describe(b), lines, *_structures(a, b))
         makers = [self._leaf(label, p, q, lines) for p, q in zip(leaves_a, leaves_b)]

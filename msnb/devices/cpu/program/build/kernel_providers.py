@@ -15,6 +15,7 @@ from msnb.devices.cpu.kernels.indexed_access import recipe as accesses
 from msnb.devices.cpu.kernels.lapack import recipe as factors
 from msnb.devices.cpu.kernels.matvec import recipe as vectors
 from msnb.devices.cpu.kernels.lines.line_provider import recipe as lines
+from msnb.devices.cpu.kernels.sparse_rows import recipe as sparse_rows
 from msnb.devices.cpu.onednn.provider import joint
 from msnb.devices.cpu.onednn.provider import recipe as library
 from msnb.ir.graph import Node
@@ -28,5 +29,6 @@ def halves(node: Node, view_of: ViewOf) -> NativeKernel | None:
 @functools.lru_cache(maxsize=1)
 def enter() -> None:
     """Enter them into ``PROVIDERS`` and ``JOINERS``, once."""
-    PROVIDERS.extend((vectors, halves, library, products, poolings, generated, accesses, tables, draws, lines, factors))
+    dense = (vectors, halves, library, products, poolings, generated, accesses, tables, draws, lines, factors)
+    PROVIDERS.extend((*dense, sparse_rows))
     JOINERS.append(joint)

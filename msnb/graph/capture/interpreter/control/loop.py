@@ -63,13 +63,16 @@ class LoopCapture(Handle):
         self.symbolic = True
         self.begin = begin
         self.pythonic = engine.session.pythonic
-        self._carry(begin)
+        self._carry(engine, begin)
         self.start(engine)
 
-    def _carry(self, begin: dict[str, Any]) -> None:
-        """Carry the variables that somebody reads after a turn; the others start every turn without a value."""
+    def _carry(self, engine: Capture, begin: dict[str, Any]) -> None:
+        """Carry the variables that somebody reads after a turn; the others start every turn without a value. What lies
+        in a container from outside is read, and guarded: it is carried element by element."""
         self.carried = [
-            LoopVariable(n, v, max(self.lines[n]), self.pythonic) for n, v in begin.items() if n in self.lines
+            LoopVariable(n, engine.given(v), max(self.lines[n]), self.pythonic)
+            for n, v in begin.items()
+            if n in self.lines
         ]
 
     def _values(self, found: dict[str, Any]) -> tuple[Any, ...]:
@@ -253,7 +256,7 @@ class While(LoopCapture):
             self.first_pass = False
             return
         self.entry_truth = as_bool(symbolic_test(self.flag_value))
-        self._carry(grab(self.names, space))
+        self._carry(self.outer, grab(self.names, space))
         self._open_body()
 
     def _open_body(self) -> None:
