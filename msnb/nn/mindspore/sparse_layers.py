@@ -52,7 +52,7 @@ class SparseTensorDenseMatmul(Cell):
         for name, value in (("adjoint_st", adjoint_st), ("adjoint_dt", adjoint_dt)):
             if not isinstance(value, bool):
                 raise ArgumentError(f"SparseTensorDenseMatmul: {name} is a bool, got {value!r}.")
-        self.multiply = ops.SparseTensorDenseMatmul(adjoint_st, adjoint_dt)
+        self.multiply: Any = ops.SparseTensorDenseMatmul(adjoint_st, adjoint_dt)  # type: ignore[attr-defined]
 
     def construct(self, indices: Any, values: Any, sparse_shape: Any, dense: Any) -> Any:
         """The layer."""

@@ -48,7 +48,8 @@ _EXAMPLES = {
 
 def _function(fn: Callable[..., Any], name: str, kin: str, kind: type) -> Callable[[Any], Any]:
     def of_values(x: Any) -> Any:
-        if not isinstance(x, kind):
+        fits: bool = isinstance(x, kind)
+        if not fits:
             raise ArgumentError(f"{kin}_{name} takes a {kind.__name__}, got {type(x).__name__}.")
         return x.with_values(fn(x.values))
 

@@ -95,15 +95,12 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
         return not numbers and (op.family in IMAGES or is_shared_product(op, types))
     if op.name == "unindex":
         return isinstance(types[0], TensorType) and types[0].size >= WORTH_ADDING
-    if op.name in sparse_rows.NAMES:
-        return isinstance(types[1], TensorType) and types[1].size >= sparse_rows.WORTH
     if op.family == "random":
         return philox.is_worth(op, types, attrs)
     if op.name in lapack.ROUTINES:
         return isinstance(types[0], TensorType) and types[0].size >= lapack.WORTH
-    return (
-        line_provider.is_worth(op, types) or row_reduction.is_worth(op, types) or elementwise.is_worth(op, types, attrs)
-    )
+    by_types = (sparse_rows, line_provider, row_reduction)
+    return any(kernels.is_worth(op, types) for kernels in by_types) or elementwise.is_worth(op, types, attrs)
 
 
 def is_shared_product(op: Op, types: tuple[Type, ...]) -> bool:

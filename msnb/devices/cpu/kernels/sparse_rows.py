@@ -18,15 +18,15 @@ from collections.abc import Callable, Sequence
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
+from msnb.core.types import TensorType, Type
 from msnb.devices.cpu.kernels.indexed_access import filled
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict
 from msnb.devices.cpu.llvm.emitter import memory_name
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node, Value
+from msnb.ops.definition.record import Op
 
-NAMES = frozenset(("csr_rows", "csr_matmul", "csr_matmul_transposed", "csr_sampled_matmul"))
 WORTH = 1024
 """Entries from which on a native call is worth it in eager mode."""
 _NUMBERS = (dtypes.float32, dtypes.float64)
@@ -68,7 +68,7 @@ class SparseRowsRecipe(NativeKernel):
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a loop over compressed rows runs; None for other nodes, and for dtypes that have no loop."""
-    if node.op.name not in NAMES or not is_static(node):
+    if node.op.name not in _WRITERS or not is_static(node):
         return None
     pointers, columns, *operands = map(_type, node.inputs)
     out = _type(node.out)
@@ -83,6 +83,11 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     )
 
 
+def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
+    """True for eager operations over so many entries that a native call pays."""
+    return op.name in _WRITERS and isinstance(types[1], TensorType) and types[1].size >= WORTH
+
+
 def _type(value: Value) -> TensorType:
     assert isinstance(value.type, TensorType)
     return value.type
@@ -91,13 +96,13 @@ def _type(value: Value) -> TensorType:
 # ---- code -----------------------------------------------------------------------------------------------------------
 
 
-class _Walk(LineEmitter):
+class _RowWalk(LineEmitter):
     """One thread's part: units %begin to %end."""
 
     def __init__(self, dtype: DType, index: DType) -> None:
         super().__init__()
         self.dtype, self.stored, self.index = dtype, memory_name(dtype), memory_name(index)
-        self.rows, self.entries, self.columns, self.wide = (self.word(i) for i in range(2, 6))
+        self.rows, self.entries, self.column_count, self.wide = (self.word(i) for i in range(2, 6))
         self.pointers, self.places, self.left, self.right, self.out, self.noted = (self.slot(i) for i in range(6, 12))
 
     def integer(self, base: str, at: str) -> str:
@@ -132,7 +137,7 @@ class _Walk(LineEmitter):
     def column(self, p: str) -> str:
         """The column of an entry; 0 where it is wrong."""
         found = self.integer(self.places, p)
-        bad = self.ins(f"icmp uge i64 {found}, {self.columns}")
+        bad = self.ins(f"icmp uge i64 {found}, {self.column_count}")
         self.note(bad)
         return self.ins(f"select i1 {bad}, i64 0, i64 {found}")
 
@@ -175,7 +180,7 @@ class _Walk(LineEmitter):
 
 
 def _rows(dtype: DType, index: DType) -> LineEmitter:
-    e = _Walk(dtype, index)
+    e = _RowWalk(dtype, index)
 
     def row(r: str) -> None:
         low, high = e.bounds(r)
@@ -187,7 +192,7 @@ def _rows(dtype: DType, index: DType) -> LineEmitter:
 
 
 def _product(dtype: DType, index: DType) -> LineEmitter:
-    e = _Walk(dtype, index)
+    e = _RowWalk(dtype, index)
 
     def row(r: str) -> None:
         low, high = e.bounds(r)
@@ -212,7 +217,7 @@ def _product(dtype: DType, index: DType) -> LineEmitter:
 
 def _transposed(dtype: DType, index: DType) -> LineEmitter:
     """Units are rows of the result."""
-    e = _Walk(dtype, index)
+    e = _RowWalk(dtype, index)
     e.clear(e.out, "%begin", e.i64("sub", "%end", "%begin"))
 
     def row(r: str) -> None:
@@ -232,7 +237,7 @@ def _transposed(dtype: DType, index: DType) -> LineEmitter:
 
 
 def _sampled(dtype: DType, index: DType) -> LineEmitter:
-    e = _Walk(dtype, index)
+    e = _RowWalk(dtype, index)
     vector = f"<{_VECTOR} x {e.stored}>"
 
     def dot(a: str, b: str) -> str:

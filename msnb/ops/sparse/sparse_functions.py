@@ -205,13 +205,14 @@ def csr_mm(
     _need("csr_mm", a, CSRTensor)
     if (trans_a and adjoint_a) or (trans_b and adjoint_b):
         raise AttributeValueError("csr_mm: an operand is transposed or its adjoint is taken, not both.")
+    turns_a, turns_b = trans_a or adjoint_a, trans_b or adjoint_b
     if isinstance(b, CSRTensor):
-        first = _transposed(a, adjoint_a) if trans_a or adjoint_a else a
-        return first.mm(_transposed(b, adjoint_b) if trans_b or adjoint_b else b)
+        first = _transposed(a, adjoint_a) if turns_a else a
+        return first.mm(_transposed(b, adjoint_b) if turns_b else b)
     dense = as_tensor(b)
-    if trans_b or adjoint_b:
+    if turns_b:
         dense = (adjoint(dense) if adjoint_b else dense).T
-    if not (trans_a or adjoint_a):
+    if not turns_a:
         return a.mm(dense)
     values, dense = common(adjoint(a.values) if adjoint_a else a.values, dense)
     return CSR_MATMUL_TRANSPOSED(*pointers_like(a), values, dense, columns=a.shape[1])
