@@ -113,7 +113,8 @@ def end_with(root: Capture, error: Exception) -> None:
         _refuse(error, "inside an and, or, or if expression", "write the decision as an if statement.")
     known = not any(isinstance(v, Tensor) for v in side_effects.open_values(_parts(error), {}).values())
     if known and not side_effects.has_effects(root.graph):
-        error.args = tuple(str(a) if isinstance(a, side_effects.Text) else concrete(a) for a in error.args)
+        error.args = tuple(map(_said, error.args))
+        error.__dict__.update({name: _said(value) for name, value in error.__dict__.items()})
         raise error
     origin = _origin(error.__traceback__)
     slot.engine = root
@@ -121,6 +122,12 @@ def end_with(root: Capture, error: Exception) -> None:
     session.forget_writes()
     if session.raised is not error:
         side_effects.raise_at_run(root, error, origin)
+
+
+def _said(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(map(_said, value))
+    return str(value) if isinstance(value, side_effects.Text) else concrete(value)
 
 
 def ends_trace(body: Capture, error: Exception) -> bool:
