@@ -7,7 +7,6 @@ from weakref import WeakKeyDictionary
 
 from msnb.api.graph_mode import at_top_level, jitted
 from msnb.base import fork_locks
-from msnb.core import step_undo
 from msnb.core.engine import slot
 
 _compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -24,15 +23,6 @@ def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with _making:
             found = _compiled.setdefault(cell, made)
     return found(*args, **kwargs)
-
-
-def run_plainly(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``fn``, a function or a Cell, as Python, in whatever mode."""
-    if not hasattr(fn, "_is_step"):
-        return fn(*args, **kwargs)
-    if fn._is_step and at_top_level():
-        return step_undo.step(fn._run, slot.engine, args, kwargs)
-    return fn._run(slot.engine, args, kwargs)
 
 
 def compiled_cell(cell: Any) -> Any:

@@ -23,9 +23,8 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from msnb.api.cell_compilation import run_plainly
 from msnb.api.compile_report import timing_table
-from msnb.api.graph_mode import GraphBreak, GraphBreaks
+from msnb.api.graph_breaks import GraphBreak, GraphBreaks, run_plainly
 from msnb.api.input_signature import InputSignature, signature_of
 from msnb.api.size_templates import BoundSizes, SizeTemplates
 from msnb.base import compile_timing, events, fork_locks
@@ -146,8 +145,7 @@ class CompiledFunction(Generic[P, R]):
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self.breaks = GraphBreaks(self.name, whole)
         self.versions: list[Version] = []
-        self._made = 0
-        self._bound = 0
+        self._made = self._bound = 0
         self._by_types: weakref.WeakValueDictionary[tuple[Any, ...], Version] = weakref.WeakValueDictionary()
         self._templates = SizeTemplates()
         self._queue = fork_locks.lock()
@@ -330,11 +328,8 @@ class CompiledFunction(Generic[P, R]):
             outputs, writes state and gives the function's result.
         """
         kwargs = kwargs or {}
-        try:
-            with self._queue:
-                version, buffers, held = self._fitting(args, kwargs)
-        except GraphBreak as broken:
-            raise broken.error from None
+        with self.breaks.refused(), self._queue:
+            version, buffers, held = self._fitting(args, kwargs)
         tensors = self._operands(version, buffers, args, kwargs)
         return version.captured.graph, tensors, lambda outs: version.captured.finish_tensors(outs, held)
 
@@ -379,8 +374,7 @@ class CompiledFunction(Generic[P, R]):
         return f"{self.name}\n" + "\n".join([*map(str, ordered), *rest])
 
     def __repr__(self) -> str:
-        count = len(self.versions)
-        return f"<jit {self.name}: {count} version{'s' * (count != 1)}>"
+        return f"<jit {self.name}: {len(self.versions)} version{'s' * (len(self.versions) != 1)}>"
 
 
 def _bounded(versions: list[Version]) -> list[Version]:
