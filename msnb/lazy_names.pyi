@@ -19,7 +19,7 @@ from msnb.api.compiler_hints import no_inline as no_inline
 from msnb.api.explain import explain as explain
 from msnb.api.jit import jit as jit
 from msnb.api.jit import jit as ms_function
-from msnb.api.shard import shard as shard
+from msnb.api.transforms.shard import shard as shard
 from msnb.api.transforms.taylor import get_grad as get_grad
 from msnb.base.settings import set_device as set_device
 from msnb.core.dtypes import dtype_to_nptype as dtype_to_nptype

@@ -1,4 +1,10 @@
-"""Graph mode at the top level: the same function, compiled on first use and from then on called compiled."""
+"""Graph mode at the top level: the same function, compiled on first use and from then on called compiled.
+
+x.asnumpy(), np.exp(x), pickle.dumps(x)      in a program that is captured: there is no value yet
+GraphBreaks                                  the call runs as Python, operation by operation, and the user is told;
+                                             jitted functions and Cells that it calls are compiled on their own
+jit(fullgraph=True), jit_syntax_level=0      refuse instead
+"""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from time import perf_counter
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from msnb.api.compile_report import timing_table
+from msnb.api.graph_breaks import GraphBreak, GraphBreaks, run_plainly
 from msnb.api.input_signature import InputSignature, signature_of
 from msnb.api.size_templates import BoundSizes, SizeTemplates
 from msnb.base import compile_timing, events, fork_locks
@@ -129,19 +130,22 @@ class CompiledFunction(Generic[P, R]):
 
     Args:
         fn: a function, method, Cell or other callable.
+        whole: refuse a call that needs values of tensors while it is captured.
 
     Attributes:
         versions: the compiled programs, the one used last first.
     """
 
-    def __init__(self, fn: Callable[P, R], name: str = "", signature: InputSignature | None = None) -> None:
+    def __init__(
+        self, fn: Callable[P, R], name: str = "", signature: InputSignature | None = None, whole: bool = False
+    ) -> None:
         self.signature = signature
         functools.update_wrapper(self, fn, updated=())
         self.__msnb_fn__ = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
+        self.breaks = GraphBreaks(self.name, whole)
         self.versions: list[Version] = []
-        self._made = 0
-        self._bound = 0
+        self._made = self._bound = 0
         self._by_types: weakref.WeakValueDictionary[tuple[Any, ...], Version] = weakref.WeakValueDictionary()
         self._templates = SizeTemplates()
         self._queue = fork_locks.lock()
@@ -163,19 +167,23 @@ class CompiledFunction(Generic[P, R]):
             if worn_by(engine) is not None:
                 events.notice(_UNCOMPILED, key="jit under a rule of precision")
                 return self.__msnb_fn__(*args, **kwargs)
-        with self._queue:
-            version, inputs, held = self._fitting(args, kwargs)
-            version.calls += 1
-            if engine.__class__ is not EagerEngine:
-                self._told(engine, version, inputs, args, kwargs)
-                if not isinstance(engine, EagerEngine):
-                    return self._recorded(version, inputs, args, kwargs, held)  # type: ignore[no-any-return]
-            if step_undo.log.entries is not None:
-                return self._in_step(version, inputs, held)  # type: ignore[no-any-return]
-            found = version.captured.finish(version.run(inputs), held)
-            if step_undo.log.late is not None:
-                step_undo.raise_late()
-            return found  # type: ignore[no-any-return]
+        try:
+            with self._queue:
+                version, inputs, held = self._fitting(args, kwargs)
+                version.calls += 1
+                if engine.__class__ is not EagerEngine:
+                    self._told(engine, version, inputs, args, kwargs)
+                    if not isinstance(engine, EagerEngine):
+                        return self._recorded(version, inputs, args, kwargs, held)  # type: ignore[no-any-return]
+                if step_undo.log.entries is not None:
+                    return self._in_step(version, inputs, held)  # type: ignore[no-any-return]
+                found = version.captured.finish(version.run(inputs), held)
+                if step_undo.log.late is not None:
+                    step_undo.raise_late()
+                return found  # type: ignore[no-any-return]
+        except GraphBreak:
+            pass
+        return run_plainly(self.__msnb_fn__, args, kwargs)  # type: ignore[no-any-return]
 
     def _in_step(self, version: Version, inputs: list[Any], held: list[Any]) -> Any:
         """A call inside an eager step (``core.step_undo``): the update that ends it writes all at once, and in
@@ -207,7 +215,7 @@ class CompiledFunction(Generic[P, R]):
             found = getattr(found, part, None)
         if found is self and self.__module__ != "__main__":
             return named
-        return CompiledFunction, (self.__msnb_fn__, self.name, self.signature)
+        return CompiledFunction, (self.__msnb_fn__, self.name, self.signature, self.breaks.whole)
 
     @property
     def plan(self) -> Any:
@@ -237,7 +245,7 @@ class CompiledFunction(Generic[P, R]):
                 self._by_types[_types(args)] = version
                 return version, *found
             failed.append((found, version))
-        version = self._by_types[_types(args)] = self._compile(args, kwargs, failed)
+        version = self._by_types[_types(args)] = self.breaks.compiled(self._compile, args, kwargs, failed)
         found = _checked(version, args, kwargs)
         if not isinstance(found, tuple):
             wrong = version.captured.guards[found]
@@ -320,7 +328,7 @@ class CompiledFunction(Generic[P, R]):
             outputs, writes state and gives the function's result.
         """
         kwargs = kwargs or {}
-        with self._queue:
+        with self.breaks.refused(), self._queue:
             version, buffers, held = self._fitting(args, kwargs)
         tensors = self._operands(version, buffers, args, kwargs)
         return version.captured.graph, tensors, lambda outs: version.captured.finish_tensors(outs, held)
@@ -357,17 +365,16 @@ class CompiledFunction(Generic[P, R]):
 
     def explain(self, timing: bool = False) -> str:
         """Every version: why it was made, its guards, its times; with ``timing`` where its compile time went."""
-        if not self.versions:
+        if not self.versions and not self.breaks.found:
             return f"{self.name} has not been compiled yet: call it first."
         ordered = sorted(self.versions, key=lambda v: v.number)
         if timing:
             return "\n\n".join(timing_table(self.name, v) for v in ordered)
-        sizes = str(self._templates)
-        return f"{self.name}\n" + "\n".join([*map(str, ordered), *([sizes] if sizes else [])])
+        rest = [text for text in (str(self._templates), str(self.breaks)) if text]
+        return f"{self.name}\n" + "\n".join([*map(str, ordered), *rest])
 
     def __repr__(self) -> str:
-        count = len(self.versions)
-        return f"<jit {self.name}: {count} version{'s' * (count != 1)}>"
+        return f"<jit {self.name}: {len(self.versions)} version{'s' * (len(self.versions) != 1)}>"
 
 
 def _bounded(versions: list[Version]) -> list[Version]:
@@ -436,16 +443,19 @@ def jit(function: Any = None, **options: Any) -> Any:
 
     Args:
         function: what to compile (``fn=`` is the same).
-        **options: ``name`` for messages. MindSpore's ``capture_mode``, ``jit_level``, ``fullgraph``, ``backend`` and
-            ``jit_config`` are accepted and change nothing here; nor does ``dynamic``: an axis that is met with a second
-            size becomes a symbol by itself. ``input_signature``: a Tensor per argument, for instance
+        **options: ``name`` for messages. ``fullgraph=True`` refuses a function that needs values of tensors while it is
+            captured (``x.asnumpy()``, NumPy, pickle); without it such a call runs as Python, and a notice tells where
+            and why. MindSpore's ``capture_mode``, ``jit_level``, ``backend`` and ``jit_config`` are accepted and change
+            nothing here; nor does ``dynamic``: an axis that is met with a second size becomes a symbol by itself.
+            ``input_signature``: a Tensor per argument, for instance
             ``ms.Tensor(shape=[None, 8], dtype=ms.float32)``; its open axes are symbols from the first call on.
 
     Returns:
         A CompiledFunction, which is called like ``function``; ``ms.explain`` tells what it compiled and why.
 
     Raises:
-        TypeError: an unknown option, or ``function`` cannot be called.
+        TypeError: an unknown option, or ``function`` cannot be called; at a call with ``fullgraph=True``, a value that
+            is needed while the function is captured.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jit.html
 
@@ -467,7 +477,7 @@ def jit(function: Any = None, **options: Any) -> Any:
         raise TypeError(f"jit compiles a function, method or Cell, not {type(fn).__name__}.")
     said = options.get("input_signature")
     signature = InputSignature(said if isinstance(said, (list, tuple)) else [said]) if said is not None else None
-    return CompiledFunction(fn, options.get("name", ""), signature)
+    return CompiledFunction(fn, options.get("name", ""), signature, bool(options.get("fullgraph", False)))
 
 
 _OPTIONS = {

@@ -42,7 +42,7 @@ class MsnbError(Exception):
 
     def message(self) -> str:
         """The text without the place: the same in both modes."""
-        lines = [self.sentence]
+        lines = [str(self.sentence)]  # in a program that is captured, a text that is still open
         lines += [f"  {operand}" for operand in self.operands]
         if self.hint:
             lines.append(f"  hint: {self.hint}")

@@ -49,7 +49,7 @@ _AUTO_PARALLEL = {
     )
 }
 _PARALLEL_PARTS = {
-    "shard": "msnb.api.shard",
+    "shard": "msnb.api.transforms.shard",
     **dict.fromkeys(("Cluster", "Mesh"), "msnb.parallel.sharding.device_mesh"),
     "Layout": "msnb.parallel.sharding.layout",
     "Plan": "msnb.parallel.plans.plan",
@@ -95,7 +95,7 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.ops:{name}" for name in _TOP_LEVEL},
         "parallel": "msnb.parallel",
         "ascend": "msnb.parallel.engine.ascend_profile",
-        "shard": "msnb.api.shard:shard",
+        "shard": "msnb.api.transforms.shard:shard",
         "Layout": "msnb.parallel.sharding.layout:Layout",
         **_AUTO_PARALLEL,
         **_SPARSE,

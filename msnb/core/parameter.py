@@ -134,6 +134,7 @@ class Parameter(Tensor):
 
     # a Parameter has attributes of its own (hooks, plans), a plain Tensor has none: it must stay small
     __slots__ = ("__dict__",)
+    kept_hooks: tuple[Any, ...] = ()  # type: ignore[assignment]  # of its gradient: see register_hook
     __hash__ = object.__hash__
 
     def __init__(

@@ -2,7 +2,7 @@
 
 Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
-from msnb.api.shard import shard as shard
+from msnb.api.transforms.shard import shard as shard
 from msnb.core.tensor import blank as blank
 from msnb.parallel.context import ParallelMode as ParallelMode
 from msnb.parallel.context import get_auto_parallel_context as get_auto_parallel_context

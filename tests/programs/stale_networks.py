@@ -32,6 +32,21 @@ edit(
     "handle.remove()",
     "hook",
 )
+SLOPE = NET + "f = lambda x: ms.value_and_grad(lambda v: (v * net.w).sum(), 0, net.trainable_params())(x)\n"
+edit("gradient hook added later", SLOPE, "net.w.register_hook(lambda g: g * 2)", "hook")
+edit(
+    "gradient hook added to another",
+    SLOPE + "net.w.register_hook(lambda g: g * 2)\n",
+    "net.w.register_hook(lambda g: g + 1)",
+    "hook",
+)
+edit(
+    "gradient hook taken away",
+    SLOPE + "handle = net.w.register_hook(lambda g: g * 2)\n",
+    "handle.remove()",
+    "hook",
+)
+edit("gradient hook of a tensor", "f = ms.grad(lambda v: (v * v).sum())\n", "x.register_hook(lambda g: g * 2)", "hook")
 edit(
     "set_train",
     """

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import effects_errors  # noqa: F401
 import effects_prints  # noqa: F401
 import effects_state  # noqa: F401
 import pytest

@@ -31,7 +31,7 @@ def failure(program: WrongProgram, graph: bool) -> BaseException:
     """What the program raises."""
     inputs = [make() for make in program.inputs]
     with ms.set_context(mode=ms.GRAPH_MODE if graph else ms.PYNATIVE_MODE):
-        run: Any = ms.jit(program.fn) if graph and program.style != "script" else program.fn
+        run: Any = ms.jit(program.fn, fullgraph=True) if graph and program.style != "script" else program.fn
         try:
             run(*inputs)
         except Exception as error:

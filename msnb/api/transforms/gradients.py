@@ -230,8 +230,6 @@ def with_constants(weights: Sequence[Parameter]) -> tuple[Callable[[Sequence[Any
 
 def hooked(gradient: Tensor, by: Any) -> Tensor:
     """Hooks that a Parameter or a tensor keeps see, and may change, its gradient."""
-    if by.__class__ is Parameter and "gradient_hooks" not in by.__dict__:
-        return gradient
     for hook in hooks_for(by):
         gradient = _call_hook(hook, gradient)
     return gradient

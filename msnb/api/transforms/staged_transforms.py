@@ -106,7 +106,7 @@ def _program(steps: list[TransformStep], base: Any, rule: Autocast | None, fn: F
             from msnb.api.jit import CompiledFunction  # compiling is loaded when something is compiled
 
             body = _body([(step.make, step.options) for step in steps], rule)
-            found = _programs[key] = CompiledFunction(body, getattr(fn, "__name__", "transform"))
+            found = _programs[key] = CompiledFunction(body, getattr(fn, "__name__", "transform"), whole=True)
             if len(_programs) > CACHE_SIZE:
                 _programs.popitem(last=False)
         _programs.move_to_end(key)

@@ -4,8 +4,8 @@
                                                          for the gradients that the program itself takes
     ms.grad(f)(x)           h gets the gradient by x, and what it returns replaces it
 
-A plain Tensor has no room for attributes of its own, so its hooks lie in a table beside it and go with it. A captured
-program assumes the hooks of its arguments, by a guard.
+A plain Tensor has no room for attributes of its own, so its hooks lie in a table beside it and go with it; a Parameter
+shows them as an attribute, which is quicker to guard. A captured program assumes the ``kept_hooks`` of both.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ Tensor.kept_hooks = property(hooks_on)  # type: ignore[method-assign, assignment
 
 def keep_hook(x: Tensor, hook: Fn) -> HookHandle:
     """Remember a hook of a Tensor or Parameter."""
-    if isinstance(x, Parameter):
-        hooks: dict[int, Fn] = x.__dict__.setdefault("gradient_hooks", {})
-    else:
-        place = id(x)
-        found = _kept.get(place)
-        if found is None or found[0]() is not x:
-            _kept[place] = found = (weakref.ref(x, lambda _: _kept.pop(place, None)), {})
-        hooks = found[1]
+    place = id(x)
+    found = _kept.get(place)
+    if found is None or found[0]() is not x:
+        _kept[place] = found = (weakref.ref(x, lambda _: _kept.pop(place, None)), {})
+    hooks = found[1]
     key = max(hooks, default=0) + 1
     hooks[key] = hook
-    return HookHandle(hooks, key)
+    handle = HookHandle(hooks, key, found[0] if isinstance(x, Parameter) else None)
+    handle.tell()
+    return handle
 
 
 def hooks_for(x: Any) -> tuple[Fn, ...]:
     """The hooks for the gradient by ``x``, in whatever mode; a capture notes that it relied on them."""
-    engine = slot.engine
+    session = getattr(slot.engine, "session", None)
     if isinstance(x, Parameter):
-        return tuple(engine.read(x, "gradient_hooks").values()) if "gradient_hooks" in vars(x) else ()
-    session = getattr(engine, "session", None)
+        if session is not None and not session.is_fresh(x):
+            session.root.rely_on(session.anchor(x), "kept_hooks", x.kept_hooks)
+        return x.kept_hooks
     owner = None if session is None else session.owner_of(x)
     if session is None or owner is None:
         return hooks_on(x) if _kept and isinstance(x, Tensor) else ()
@@ -62,11 +62,24 @@ def hooks_for(x: Any) -> tuple[Fn, ...]:
 
 
 class HookHandle:
-    """Takes a hook away again with ``remove()``."""
+    """Takes a hook away again with ``remove()``.
 
-    def __init__(self, hooks: dict[int, Fn], key: int) -> None:
-        self._hooks, self._key = hooks, key
+    Args:
+        hooks: the hooks by their keys.
+        key: of this one.
+        owner: the Parameter that shows them.
+    """
+
+    def __init__(self, hooks: dict[int, Fn], key: int, owner: weakref.ref[Tensor] | None = None) -> None:
+        self._hooks, self._key, self._owner = hooks, key, owner
 
     def remove(self) -> None:
         """The hook is not called any more."""
         self._hooks.pop(self._key, None)
+        self.tell()
+
+    def tell(self) -> None:
+        """The Parameter has these hooks now."""
+        owner = None if self._owner is None else self._owner()
+        if owner is not None:
+            owner.__dict__["kept_hooks"] = tuple(self._hooks.values())

@@ -84,4 +84,4 @@ def test_what_cannot_be_chosen() -> None:
     with pytest.raises((CaptureError, DTypeError, ValueError)):
         ms.jit(lambda i: (Tensor([1.0]), Tensor([1.0, 2.0]))[i])(Tensor(0))
     with pytest.raises(ConcretizationError, match="dict cannot be indexed"):
-        ms.jit(lambda i: {0: 1.0, 1: 2.0}[i])(Tensor(0))
+        ms.jit(lambda i: {0: 1.0, 1: 2.0}[i], fullgraph=True)(Tensor(0))

@@ -184,7 +184,9 @@ def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
     init = cls.__init__
     if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__init__"),), (init,))
-    if issubclass(cls, BaseException) and isinstance(init, types.FunctionType) and not is_opaque(init):
+    if issubclass(cls, BaseException) and isinstance(init, types.FunctionType):
+        if is_opaque(init):  # an error of msnb: what it says may be open, as it may be in a plain error
+            return engine.session.fresh(cls(*args, **kwargs))
         error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
         call(init, error, *args, **kwargs)
         return error

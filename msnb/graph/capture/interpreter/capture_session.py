@@ -115,6 +115,7 @@ class Session:
         self.blocks: list[Any] = []
         self.attempts: list[Any] = []
         self.raised: Exception | None = None  # the program raises it already
+        self.stated: list[Exception] = []  # what its raise statements raised
         self.depth, self.frames = 0, sys.getrecursionlimit()
         self.autocast: Any = None
         self.settled: set[int] = set()
@@ -215,7 +216,8 @@ class Session:
             self.guard("eq", (source,), (value,))
         elif value is None or type(value) is bool or isinstance(value, BY_IDENTITY) or self._is_opaque(value):
             self.guard("is", (source,), (value,))
-            self._anchor(value)
+            if value is not None and type(value) is not bool:
+                self.anchor(value)
         else:
             self.guard("type", (source,), (type(value),))
             self.remember(value, source)
@@ -243,13 +245,8 @@ class Session:
         builtin = kind.__module__ == "builtins" and not kind.__flags__ & (1 << 9)  # not made by a class statement
         return builtin or not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__")
 
-    def _anchor(self, value: Any) -> None:
-        """An object known by identity: paths through it start at the object itself."""
-        if value is not None and type(value) is not bool and id(value) not in self._tracked:
-            self._tracked[id(value)] = (value, paths.ref(value))
-
     def anchor(self, obj: Any) -> Source:
-        """The path of an object that came in unseen: the program holds on to it."""
+        """The path of an object that came in unseen or is known by identity: the program holds on to it."""
         source = self.source_of(obj)
         if source is None:
             source = paths.ref(obj)

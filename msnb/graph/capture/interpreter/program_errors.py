@@ -6,7 +6,8 @@
     raise Wrong(f"{x}")       the text is not known yet: likewise
     f(x) + "a"                nothing comes before it: raised at once
 
-Errors of msnb itself (shapes that do not fit, what capture refuses) are told at once: they are the same for all values.
+Errors that msnb itself finds (shapes that do not fit, what capture refuses) are told at once: they are the same for all
+values. An error that a ``raise`` of the program states is the program's, also when its class is one of msnb's.
 """
 
 from __future__ import annotations
@@ -20,19 +21,25 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import side_effects
 from msnb.graph.capture.interpreter.capture_engine import Capture, run_root
-from msnb.graph.capture.interpreter.capture_session import stack
+from msnb.graph.capture.interpreter.capture_session import Session, stack
 from msnb.graph.capture.values.lazy_values import concrete
 from msnb.ir.builder import SymbolicTensor
 
 
 def raising(error: Any) -> Any:
-    """What ``raise error`` raises."""
+    """What ``raise error`` raises: an error that the program states, whatever its class is."""
+    if isinstance(error, type) and issubclass(error, BaseException):
+        error = error()
+    if isinstance(error, Exception) and isinstance(slot.engine, Capture):
+        slot.engine.session.stated.append(error)
     return error
 
 
-def is_refusal(error: BaseException) -> bool:
-    """Is it about the capture, and not the program's own?"""
-    return isinstance(error, MsnbError)
+def is_refusal(session: Session, error: BaseException) -> bool:
+    """Is it about the capture, and not the program's own? Classes of msnb are the program's where it states them."""
+    if isinstance(error, CaptureError):
+        return True
+    return isinstance(error, MsnbError) and not any(error is own for own in session.stated)
 
 
 def keep_inside(handle: Any, error: Exception) -> None:
@@ -100,13 +107,14 @@ def end_with(root: Capture, error: Exception) -> None:
     """
     session = root.session
     blocks = session.blocks
-    if is_refusal(error) or any(not block.decides for block in blocks):
+    if is_refusal(session, error) or any(not block.decides for block in blocks):
         raise error
     if any(block.symbolic for block in blocks):
         _refuse(error, "inside an and, or, or if expression", "write the decision as an if statement.")
     known = not any(isinstance(v, Tensor) for v in side_effects.open_values(_parts(error), {}).values())
     if known and not side_effects.has_effects(root.graph):
-        error.args = tuple(str(a) if isinstance(a, side_effects.Text) else concrete(a) for a in error.args)
+        error.args = tuple(map(_said, error.args))
+        error.__dict__.update({name: _said(value) for name, value in error.__dict__.items()})
         raise error
     origin = _origin(error.__traceback__)
     slot.engine = root
@@ -114,6 +122,12 @@ def end_with(root: Capture, error: Exception) -> None:
     session.forget_writes()
     if session.raised is not error:
         side_effects.raise_at_run(root, error, origin)
+
+
+def _said(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(map(_said, value))
+    return str(value) if isinstance(value, side_effects.Text) else concrete(value)
 
 
 def ends_trace(body: Capture, error: Exception) -> bool:
@@ -124,7 +138,7 @@ def ends_trace(body: Capture, error: Exception) -> bool:
         CaptureError: a ``try`` around would see the error.
     """
     session = body.session
-    if is_refusal(error):
+    if is_refusal(session, error):
         return False
     own = [v for v in side_effects.open_values(_parts(error), {}).values() if _is_of(body, v)]
     if not own and not side_effects.has_effects(body.graph):

@@ -76,7 +76,9 @@ class Handle:
 
     def failed(self, error: Exception) -> bool:
         """An error left the body. Where a tensor decides whether the body runs, the body ends in raising it: True."""
-        if not self.symbolic or self.body is None or slot.engine is None or program_errors.is_refusal(error):
+        if not self.symbolic or self.body is None or slot.engine is None:
+            return False
+        if program_errors.is_refusal(self.outer.session, error):
             return False
         program_errors.keep_inside(self, error)
         return True
