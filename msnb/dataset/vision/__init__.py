@@ -15,6 +15,7 @@ from msnb.dataset.vision.boxes import (
     RandomVerticalFlipWithBBox,
     ResizeWithBBox,
 )
+from msnb.dataset.vision import chain_records  # noqa: F401 - enters what the transforms are
 from msnb.dataset.vision.color import (
     AdjustBrightness,
     AdjustContrast,

@@ -1,0 +1,147 @@
+"""A map's operations as a chain: what runs row by row, then what one kernel does to the rows of a batch.
+
+    operations   Decode()   RandomCrop   RandomHorizontalFlip   Rescale   Normalize   HWC2CHW
+    chain        first      geometry: an ImageMap               tail: a table of 256 values per channel, and a layout
+
+The geometry only writes down where pixels come from, so what remains for a row of bytes is one pass over its pixels.
+Whatever a chain cannot say (floats as input, five-fold blending, functions) stays in ``first``, or runs as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msnb.dataset.chains import chain_kernel, plain_kernel
+from msnb.dataset.chains.image_map import ImageMap
+from msnb.dataset.chains.records import GEOMETRY, LAYOUT, Record, record_of, table_of
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Operations, cut in three.
+
+    Args:
+        first: run row by row. geometry: with their records. tail: changes of values and layout.
+    """
+
+    first: tuple[Any, ...]
+    geometry: tuple[tuple[Any, Record], ...]
+    tail: tuple[Any, ...]
+    _tables: dict[int, tuple[Array, bool] | None] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def many(self) -> bool:
+        """Whether rows of one size are traced all at once."""
+        return not self.first and all(record.many for _, record in self.geometry)
+
+    @property
+    def rest(self) -> tuple[Any, ...]:
+        """The operations behind ``first``, in an order that gives the same."""
+        return (*(operation for operation, _ in self.geometry), *self.tail)
+
+    def takes(self, value: Any) -> bool:
+        """Whether the kernel can do the rest for this value: an image of bytes."""
+        return (
+            type(value) is np.ndarray
+            and value.dtype == np.uint8
+            and value.ndim == 3
+            and value.size > 0
+            and self.table(value.shape[2]) is not None
+        )
+
+    def table(self, channels: int) -> tuple[Array, bool] | None:
+        """See `records.table_of`; None too where the border's value is none for so many channels."""
+        if channels not in self._tables:
+            found = table_of(self.tail, channels) if channels < 256 else None
+            self._tables[channels] = found if self._border(channels) is not None else None
+        return self._tables[channels]
+
+    def _border(self, channels: int) -> Array | None:
+        """The border's pixel, uint8[channels]."""
+        fills = [record.fill(operation) for operation, record in self.geometry]
+        fill = np.asarray(next((value for value in fills if value is not None), 0))
+        if fill.dtype.kind not in "biuf" or (fill.ndim and fill.shape != (channels,)):
+            return None
+        out = np.empty(channels, np.uint8)
+        with np.errstate(all="ignore"):
+            out[...] = fill
+        return out
+
+    def traced(self, shape: Sequence[int], draws: Any) -> ImageMap:
+        """What the geometry makes of images of this shape.
+
+        Raises:
+            ChainError: an operation refuses; it says which, and what it was given.
+        """
+        image = ImageMap.whole(*shape)
+        for operation, record in self.geometry:
+            assert record.trace is not None
+            try:
+                image = record.trace(operation, image, draws)
+            except Exception as error:
+                raise ChainError(operation, image.shape) from error
+        return image
+
+    def made(self, images: Array | list[Array], maps: list[ImageMap]) -> Array:
+        """The rest of the chain for images that it takes, stacked: one map for all, or one each, of one output shape."""
+        height, width, channels = maps[0].shape
+        found, border = self.table(channels), self._border(channels)
+        assert found is not None and border is not None
+        table, first = found
+        out = np.empty((len(images), *((channels, height, width) if first else (height, width, channels))), table.dtype)
+        kernel = chain_kernel if chain_kernel.at_hand(channels) else plain_kernel
+        if out.size:
+            kernel.run(_contiguous(images), maps, border, table, first, out)
+        return out
+
+
+class ChainError(Exception):
+    """An operation of a chain refuses an image of this shape; its own error is the cause."""
+
+    def __init__(self, operation: Any, shape: tuple[int, int, int]) -> None:
+        super().__init__(operation, shape)
+        self.operation = operation
+        self.value: Array = np.broadcast_to(np.uint8(0), shape)
+
+
+def _contiguous(images: Array | list[Array]) -> Array | list[Array]:
+    if isinstance(images, np.ndarray):
+        return np.ascontiguousarray(images)
+    return [np.ascontiguousarray(image) for image in images]
+
+
+def chain_of(operations: Sequence[Any]) -> Chain | None:
+    """The chain of a map's operations; None where no kernel can do any of them.
+
+    The longest end of the list that a kernel can do is behind ``first``.
+    """
+    for begin in range(len(operations)):
+        listed = [(operation, record_of(operation)) for operation in operations[begin:]]
+        known = [(operation, record) for operation, record in listed if record is not None]
+        if len(known) == len(listed) and _is_chain(known):
+            geometry = tuple(pair for pair in known if pair[1].kind == GEOMETRY)
+            tail = tuple(operation for operation, record in known if record.kind != GEOMETRY)
+            return Chain(tuple(operations[:begin]), geometry, tail)
+    return None
+
+
+def _is_chain(known: Sequence[tuple[Any, Record]]) -> bool:
+    """Whether geometry, then values, then layout say it all: one blending, one border, no pixel made of changed ones."""
+    blends = sum(record.blends(operation) for operation, record in known)
+    fills = [record.fill(operation) for operation, record in known]
+    borders = [np.asarray(fill) for fill in fills if fill is not None]
+    if blends > 1 or any(not np.array_equal(border, borders[0]) for border in borders):
+        return False
+    changed = moved = False
+    for _, record in known:
+        if record.kind == GEOMETRY and (moved or (changed and not record.picks)):
+            return False
+        changed, moved = changed or record.kind != GEOMETRY, moved or record.kind == LAYOUT
+    return True
