@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from msnb.dataset.chains import chain_kernel, plain_kernel
 from msnb.dataset.chains.image_map import ImageMap
-from msnb.dataset.chains.records import GEOMETRY, LAYOUT, Record, record_of, table_of
+from msnb.dataset.chains.records import GEOMETRY, LAYOUT, OPENING, PIXELS, Record, record_of, table_of
 
 Array = NDArray[Any]
 
@@ -28,10 +28,12 @@ class Chain:
     """Operations, cut in three.
 
     Args:
-        first: run row by row. geometry: with their records. tail: changes of values and layout.
+        first: run row by row. opening: makes an image of bytes, if there is one. geometry: with their records.
+        tail: changes of values and layout.
     """
 
     first: tuple[Any, ...]
+    opening: tuple[Any, Record] | None
     geometry: tuple[tuple[Any, Record], ...]
     tail: tuple[Any, ...]
     _tables: dict[int, tuple[Array, bool] | None] = field(default_factory=dict, compare=False, repr=False)
@@ -39,12 +41,7 @@ class Chain:
     @property
     def many(self) -> bool:
         """Whether rows of one size are traced all at once."""
-        return not self.first and all(record.many for _, record in self.geometry)
-
-    @property
-    def rest(self) -> tuple[Any, ...]:
-        """The operations behind ``first``, in an order that gives the same."""
-        return (*(operation for operation, _ in self.geometry), *self.tail)
+        return not self.first and self.opening is None and all(record.many for _, record in self.geometry)
 
     def takes(self, value: Any) -> bool:
         """Whether the kernel can do the rest for this value: an image of bytes."""
@@ -74,19 +71,34 @@ class Chain:
             out[...] = fill
         return out
 
-    def traced(self, shape: Sequence[int], draws: Any) -> ImageMap:
-        """What the geometry makes of images of this shape.
+    def opens(self, value: Any) -> bool:
+        """Whether `opened` may be asked for this value."""
+        return self.opening is not None and type(value) is np.ndarray and self.table(3) is not None
+
+    def opened(self, value: Array) -> tuple[Array, ImageMap]:
+        """The image that the opening makes of a value, and where its pixels go.
+
+        Raises:
+            ChainError: as `traced`.
+        """
+        assert self.opening is not None and self.opening[1].opened is not None
+        try:
+            return self.opening[1].opened(self.opening[0], value)
+        except Exception as error:
+            raise ChainError(self.opening[0], value) from error
+
+    def traced(self, image: ImageMap, draws: Any) -> ImageMap:
+        """What the geometry makes of images.
 
         Raises:
             ChainError: an operation refuses; it says which, and what it was given.
         """
-        image = ImageMap.whole(*shape)
         for operation, record in self.geometry:
             assert record.trace is not None
             try:
                 image = record.trace(operation, image, draws)
             except Exception as error:
-                raise ChainError(operation, image.shape) from error
+                raise ChainError(operation, np.broadcast_to(np.uint8(0), image.shape)) from error
         return image
 
     def made(self, images: Array | list[Array], maps: list[ImageMap]) -> Array:
@@ -103,12 +115,11 @@ class Chain:
 
 
 class ChainError(Exception):
-    """An operation of a chain refuses an image of this shape; its own error is the cause."""
+    """An operation of a chain refuses a value; its own error is the cause."""
 
-    def __init__(self, operation: Any, shape: tuple[int, int, int]) -> None:
-        super().__init__(operation, shape)
-        self.operation = operation
-        self.value: Array = np.broadcast_to(np.uint8(0), shape)
+    def __init__(self, operation: Any, value: Array) -> None:
+        super().__init__(operation, value)
+        self.operation, self.value = operation, value
 
 
 def _contiguous(images: Array | list[Array]) -> Array | list[Array]:
@@ -127,8 +138,9 @@ def chain_of(operations: Sequence[Any]) -> Chain | None:
         known = [(operation, record) for operation, record in listed if record is not None]
         if len(known) == len(listed) and _is_chain(known):
             geometry = tuple(pair for pair in known if pair[1].kind == GEOMETRY)
-            tail = tuple(operation for operation, record in known if record.kind != GEOMETRY)
-            return Chain(tuple(operations[:begin]), geometry, tail)
+            tail = tuple(operation for operation, record in known if record.kind in (PIXELS, LAYOUT))
+            opening = known[0] if known[0][1].kind == OPENING else None
+            return Chain(tuple(operations[:begin]), opening, geometry, tail)
     return None
 
 
@@ -140,8 +152,10 @@ def _is_chain(known: Sequence[tuple[Any, Record]]) -> bool:
     if blends > 1 or any(not np.array_equal(border, borders[0]) for border in borders):
         return False
     changed = moved = False
-    for _, record in known:
+    for place, (_, record) in enumerate(known):
+        if record.kind == OPENING and place:
+            return False
         if record.kind == GEOMETRY and (moved or (changed and not record.picks)):
             return False
-        changed, moved = changed or record.kind != GEOMETRY, moved or record.kind == LAYOUT
+        changed, moved = changed or record.kind in (PIXELS, LAYOUT), moved or record.kind == LAYOUT
     return True

@@ -10,6 +10,7 @@ draws by its own height, and by the number that the row had when the user's map 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -179,15 +180,17 @@ def chained(stage: Map, chain: Chain, epoch: Epoch, numbers: Array, column: Colu
     shape = _common(chain, column) if chain.many and many_rows.exact() else None
     if shape is None or numbers.max(initial=0) >= 2**32:
         return [_deferred(stage, chain, epoch, int(number), value) for number, value in zip(numbers, _listed(column))]
-    image_map = _traced(stage, chain, int(numbers[0]), shape, many_draws(epoch, stage.height, numbers))
+    source = many_draws(epoch, stage.height, numbers)
+    with refusals(stage, int(numbers[0])):
+        image_map = chain.traced(ImageMap.whole(*shape), source)
     return chain.made(column, [image_map])
 
 
-def _common(chain: Chain, column: Column) -> tuple[int, ...] | None:
+def _common(chain: Chain, column: Column) -> tuple[int, int, int] | None:
     """The shape that all these images have; None where they differ, or the chain does not take them."""
     if isinstance(column, np.ndarray):
-        return column.shape[1:] if column.ndim == 4 and chain.takes(column[0]) else None
-    shape = np.shape(column[0])
+        return column[0].shape if column.ndim == 4 and chain.takes(column[0]) else None
+    shape: Any = np.shape(column[0])
     return shape if all(chain.takes(value) and value.shape == shape for value in column) else None
 
 
@@ -195,16 +198,21 @@ def _deferred(stage: Map, chain: Chain, epoch: Epoch, number: int, value: Array)
     """A row of a chain, up to its pixels; all of it where the kernel does not take the row."""
     with row_draws(epoch, stage.height, number):
         values = stage.called(chain.first, (value,), number)
-        if len(values) == 1 and chain.takes(values[0]):
-            image = values[0]
-            return Deferred(chain, image, _traced(stage, chain, number, image.shape, draws()))
+        with refusals(stage, number):
+            if len(values) == 1 and chain.opens(values[0]):
+                image, image_map = chain.opened(values[0])
+                return Deferred(chain, image, chain.traced(image_map, draws()))
+            if len(values) == 1 and chain.opening is None and chain.takes(values[0]):
+                return Deferred(chain, values[0], chain.traced(ImageMap.whole(*values[0].shape), draws()))
         values = stage.called(stage.operations[len(chain.first) :], values, number)
     return stage.checked(values, number)[0]
 
 
-def _traced(stage: Map, chain: Chain, number: int, shape: tuple[int, ...], source: Any) -> ImageMap:
+@contextlib.contextmanager
+def refusals(stage: Map, number: int) -> Iterator[None]:
+    """What an operation of a chain refuses is told as a map tells it."""
     try:
-        return chain.traced(shape, source)
+        yield
     except ChainError as error:
         assert isinstance(error.__cause__, Exception)
         cause = error.__cause__

@@ -1,5 +1,6 @@
 """What a transform is, as data: how a chain knows it without running it.
 
+    opening    RandomCropDecodeResize       bytes of a file become an image of bytes, and an ImageMap of it
     geometry   RandomCrop, flips, Resize ...    an ImageMap becomes another, by drawn numbers
     pixels     Normalize, Rescale, TypeCast ... a value depends on the value and the channel alone
     layout     HWC2CHW, ToTensor ...            as pixels, and axes change places
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from msnb.dataset.chains.image_map import ImageMap
 
-GEOMETRY, PIXELS, LAYOUT = "geometry", "pixels", "layout"
+OPENING, GEOMETRY, PIXELS, LAYOUT = "opening", "geometry", "pixels", "layout"
 
 
 class Draws(Protocol):
@@ -39,7 +40,8 @@ class Record:
     """A transform as data.
 
     Args:
-        kind: GEOMETRY, PIXELS or LAYOUT.
+        kind: OPENING, GEOMETRY, PIXELS or LAYOUT.
+        opened: of an opening: the image, of three channels, and the map.
         trace: of geometry: what it makes of a map, with what it draws.
         many: one trace serves rows of one size; else rows are traced one by one, inside the draws of the row.
         picks: of geometry: it makes no pixel, blended or of a border, so it may stand behind changes of values.
@@ -51,6 +53,7 @@ class Record:
 
     kind: str
     trace: Trace | None = None
+    opened: Callable[[Any, NDArray[Any]], tuple[NDArray[Any], ImageMap]] | None = None
     many: bool = True
     picks: bool = False
     stacks: bool = False

@@ -12,8 +12,10 @@ import numpy as np
 from msnb.base.errors import ShapeError
 from msnb.dataset.chains import records
 from msnb.dataset.chains.image_map import ImageMap
-from msnb.dataset.chains.records import GEOMETRY, LAYOUT, PIXELS, Draws, Record
+from msnb.dataset.chains.records import GEOMETRY, LAYOUT, OPENING, PIXELS, Draws, Record
+from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.transforms import TypeCast
+from msnb.dataset.vision.decode import RandomCropDecodeResize
 from msnb.dataset.vision.enums import Border
 from msnb.dataset.vision.geometry import CenterCrop, Crop, HorizontalFlip, Pad, Resize, VerticalFlip, check_window
 from msnb.dataset.vision.pixel_values import HWC2CHW, Invert, Normalize, Rescale, ToTensor, ToType
@@ -69,6 +71,12 @@ def _random_resized_crop(crop: RandomResizedCrop, image: ImageMap, draws: Draws)
     return _resized(image.window(top, left, (height, width)), crop.size, crop.method)
 
 
+def _opened(crop: RandomCropDecodeResize, value: Array) -> tuple[Array, ImageMap]:
+    image, (top, left, height, width) = crop.opened(value)
+    part = ImageMap.whole(*image.shape).window(top, left, (height, width))
+    return image, _resized(part, crop.size, crop.method)
+
+
 def _is_linear(resize: Any) -> bool:
     return bool(resize.method != "bicubic")
 
@@ -94,6 +102,9 @@ def enter_all() -> None:
                blends=_is_blended, fits=_is_linear), Resize)  # fmt: skip
     records.enter(
         Record(GEOMETRY, _random_resized_crop, many=False, blends=_is_blended, fits=_is_linear), RandomResizedCrop
+    )
+    records.enter(
+        Record(OPENING, opened=_opened, many=False, blends=_is_blended, fits=_is_linear), RandomCropDecodeResize
     )
     records.enter(Record(PIXELS), Rescale, Normalize, Invert)
     records.enter(Record(PIXELS, stacks=True), TypeCast, ToType)
