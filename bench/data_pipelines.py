@@ -130,7 +130,8 @@ def cases(wanted: Sequence[str]) -> Iterator[Case]:
                    lambda _: source.batch(128))  # fmt: skip
     if "arrays" in wanted:
         yield Case("32x32: crop, flip, rescale, normalise, CHW, batch 128", 18_400, 5 * 18_400, SMALL, "NumPy, batches",
-                   lambda: whole_batches(images), lambda w: source.map(chain, num_parallel_workers=w).batch(128))  # fmt: skip
+                   lambda: whole_batches(images),
+                   lambda w: source.map(chain, num_parallel_workers=w).batch(128))  # fmt: skip
     if "pictures" in wanted:
         yield from picture_cases()
     if "python" in wanted:
@@ -195,7 +196,8 @@ def main() -> None:
     for case in cases(given.groups or groups):
         plain, one, two = measured(case, given.rounds)
         rates = " | ".join(map(shown, (case.recorded, case.bar, plain, one, two)))
-        print(f"| {case.name} ({case.plain_name}) | {rates} | {max(one, two) / plain:.2f} | {two / one:.2f} |", flush=True)
+        ratios = f"{max(one, two) / plain:.2f} | {two / one:.2f}"
+        print(f"| {case.name} ({case.plain_name}) | {rates} | {ratios} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from msnb.dataset.chains import chain_kernel, plain_kernel
 from msnb.dataset.chains.image_map import ImageMap
-from msnb.dataset.chains.records import GEOMETRY, LAYOUT, OPENING, PIXELS, Record, record_of, table_of
+from msnb.dataset.chains.transform_record import GEOMETRY, LAYOUT, OPENING, PIXELS, Record, record_of, table_of
 
 Array = NDArray[Any]
 
@@ -54,7 +54,7 @@ class Chain:
         )
 
     def table(self, channels: int) -> tuple[Array, bool] | None:
-        """See `records.table_of`; None too where the border's value is none for so many channels."""
+        """See `transform_record.table_of`; None too where the border's value is none for so many channels."""
         if channels not in self._tables:
             found = table_of(self.tail, channels) if channels < 256 else None
             self._tables[channels] = found if self._border(channels) is not None else None
@@ -102,12 +102,13 @@ class Chain:
         return image
 
     def made(self, images: Array | list[Array], maps: list[ImageMap]) -> Array:
-        """The rest of the chain for images that it takes, stacked: one map for all, or one each, of one output shape."""
+        """The rest of the chain for images that it takes, stacked; one map for all, or one each, of one output shape."""
         height, width, channels = maps[0].shape
         found, border = self.table(channels), self._border(channels)
         assert found is not None and border is not None
         table, first = found
-        out = np.empty((len(images), *((channels, height, width) if first else (height, width, channels))), table.dtype)
+        shape = (channels, height, width) if first else (height, width, channels)
+        out = np.empty((len(images), *shape), table.dtype)
         kernel = chain_kernel if chain_kernel.at_hand(channels) else plain_kernel
         if out.size:
             kernel.run(_contiguous(images), maps, border, table, first, out)
@@ -145,17 +146,21 @@ def chain_of(operations: Sequence[Any]) -> Chain | None:
 
 
 def _is_chain(known: Sequence[tuple[Any, Record]]) -> bool:
-    """Whether geometry, then values, then layout say it all: one blending, one border, no pixel made of changed ones."""
-    blends = sum(record.blends(operation) for operation, record in known)
+    """Whether an opening, geometry, values and layout, in this order, say it all, with one blending and one border."""
     fills = [record.fill(operation) for operation, record in known]
     borders = [np.asarray(fill) for fill in fills if fill is not None]
-    if blends > 1 or any(not np.array_equal(border, borders[0]) for border in borders):
+    if sum(record.blends(operation) for operation, record in known) > 1:
         return False
-    changed = moved = False
-    for place, (_, record) in enumerate(known):
+    return all(np.array_equal(border, borders[0]) for border in borders) and _in_order([r for _, r in known])
+
+
+def _in_order(listed: Sequence[Record]) -> bool:
+    """Whether no pixel is made of values that were changed, and none is moved when the layout is another."""
+    kinds = [record.kind for record in listed]
+    for place, record in enumerate(listed):
+        before = kinds[:place]
         if record.kind == OPENING and place:
             return False
-        if record.kind == GEOMETRY and (moved or (changed and not record.picks)):
+        if record.kind == GEOMETRY and (LAYOUT in before or (PIXELS in before and not record.picks)):
             return False
-        changed, moved = changed or record.kind in (PIXELS, LAYOUT), moved or record.kind == LAYOUT
     return True

@@ -15,29 +15,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.util
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base.settings import get_context
 from msnb.dataset.chains.image_map import AxisMap, ImageMap
+from msnb.dataset.chains.kernel_kind import AT, KernelKind
 
 Array = NDArray[Any]
-_WORDS = ("source", "width", "y_low", "y_high", "y_weight", "x_low", "x_high", "x_weight", "out", "begin", "end", "row")
-_AT = {name: i for i, name in enumerate(_WORDS)}
 MOST_CHANNELS = 4
-_LANES = 8
-_ROUNDING = "0x4168000000000000"  # 1.5 * 2**23: added to it, a small float has its whole number in the lowest bits
-
-
-class Form(NamedTuple):
-    """Which kernel: channels, bytes of a result, channels the first axis, rows and columns blended."""
-
-    channels: int
-    size: int
-    first: bool
-    blends: bool
 
 
 def at_hand(channels: int) -> bool:
@@ -52,32 +40,32 @@ def _compiler() -> bool:
 
 def run(images: Array | list[Array], maps: list[ImageMap], border: Array, table: Array, first: bool, out: Array) -> None:
     """As `plain_kernel.run`."""
-    form = Form(len(table), table.dtype.itemsize, first, any(m.blends for m in maps))
+    kind = KernelKind(len(table), table.dtype.itemsize, first, any(m.blends for m in maps))
     height, width, channels = maps[0].shape
-    words = np.zeros((len(images), len(_WORDS)), np.int64)
-    words[:, _AT["out"]] = out.ctypes.data + np.arange(len(out)) * out.strides[0]
+    words = np.zeros((len(images), len(AT)), np.int64)
+    words[:, AT["out"]] = out.ctypes.data + np.arange(len(out)) * out.strides[0]
     kept: list[Any] = []
     _enter_sources(words, images)
     if len(maps) == 1:
-        _enter_map(words, maps[0], form.blends, kept)
+        _enter_map(words, maps[0], kind.blends, kept)
     else:
         for i, image_map in enumerate(maps):
-            _enter_map(words[i : i + 1], image_map, form.blends, kept)
-    wide = int(words[:, _AT["width"]].max())
-    line = np.empty((wide + 1) * channels, np.float32) if form.blends else border
-    row = np.tile(border, wide) if form.blends else border
-    words[:, _AT["row"]] = row.ctypes.data
+            _enter_map(words[i : i + 1], image_map, kind.blends, kept)
+    wide = int(words[:, AT["width"]].max())
+    line = np.empty((wide + 1) * channels, np.float32) if kind.blends else border
+    row = np.tile(border, wide) if kind.blends else border
+    words[:, AT["row"]] = row.ctypes.data
     places = (words, len(images), height, width, table, border, line)
-    _function(form)(*(part.ctypes.data if isinstance(part, np.ndarray) else part for part in places))
+    _function(kind)(*(part.ctypes.data if isinstance(part, np.ndarray) else part for part in places))
 
 
 def _enter_sources(words: Array, images: Array | list[Array]) -> None:
     if isinstance(images, np.ndarray):
-        words[:, _AT["source"]] = images.ctypes.data + np.arange(len(images)) * images.strides[0]
-        words[:, _AT["width"]] = images.shape[2]
+        words[:, AT["source"]] = images.ctypes.data + np.arange(len(images)) * images.strides[0]
+        words[:, AT["width"]] = images.shape[2]
         return
-    words[:, _AT["source"]] = [image.__array_interface__["data"][0] for image in images]
-    words[:, _AT["width"]] = [image.shape[1] for image in images]
+    words[:, AT["source"]] = [image.__array_interface__["data"][0] for image in images]
+    words[:, AT["width"]] = [image.shape[1] for image in images]
 
 
 def _enter_map(words: Array, image_map: ImageMap, blends: bool, kept: list[Any]) -> None:
@@ -85,12 +73,12 @@ def _enter_map(words: Array, image_map: ImageMap, blends: bool, kept: list[Any])
     _enter_axis(words, "y", image_map.rows, blends, kept)
     columns = image_map.columns
     if blends:  # the border's pixel lies behind the last one
-        width = np.int32(words[0, _AT["width"]])
+        width = np.int32(words[0, AT["width"]])
         low, high, weight = columns.full()
         inside = low[low >= 0]
         last = np.maximum(high, low)
-        words[:, _AT["begin"]] = inside.min() if inside.size else 0
-        words[:, _AT["end"]] = last.max() + 1
+        words[:, AT["begin"]] = inside.min() if inside.size else 0
+        words[:, AT["end"]] = last.max() + 1
         columns = AxisMap(np.where(low < 0, width, low), np.where(high < 0, width, high), weight)
     _enter_axis(words, "x", columns, blends, kept)
 
@@ -101,15 +89,14 @@ def _enter_axis(words: Array, axis: str, places: AxisMap, blends: bool, kept: li
         table = np.ascontiguousarray(part, np.float32 if name == "weight" else np.int32)
         kept.append(table)
         step = table.strides[0] if len(table) > 1 else 0
-        words[:, _AT[f"{axis}_{name}"]] = table.ctypes.data + np.arange(len(words)) * step
+        words[:, AT[f"{axis}_{name}"]] = table.ctypes.data + np.arange(len(words)) * step
 
 
 @functools.lru_cache(maxsize=64)
-def _function(form: Form) -> Any:
+def _function(kind: KernelKind) -> Any:
     from msnb.dataset.chains import kernel_text  # llvmlite is imported with it
 
-    library = kernel_text.library(form)
-    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)
-    made = kind(library.address("msnb_chain"))
-    made.library = library
+    library = kernel_text.library(kind)
+    made: Any = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(library.address("msnb_chain"))
+    made.library = library  # the code lives as long
     return made

@@ -1,7 +1,7 @@
 """Nodes that passes put in the place of those that the user wrote: the same rows, had in fewer or earlier steps.
 
     MapStages      map <- map                 one after the other on one thread
-    CarriedShuffle shuffle, below its map     rows are shuffled before they are decoded, and keep their numbers
+    EarlyShuffle shuffle, below its map     rows are shuffled before they are decoded, and keep their numbers
     ChainBatch     batch <- maps              the ends of maps run over the rows of a batch at once
 
 Draws are named by the height of a node and the number of a row, so a fused node keeps the maps it is made of: each
@@ -20,7 +20,7 @@ import numpy as np
 from msnb.dataset.chains import row_draws as many_rows
 from msnb.dataset.chains.chain import Chain, ChainError, chain_of
 from msnb.dataset.chains.image_map import ImageMap
-from msnb.dataset.chains.records import runs_stacked
+from msnb.dataset.chains.transform_record import runs_stacked
 from msnb.dataset.pipeline.batch import Batch, BatchInfo, stack
 from msnb.dataset.pipeline.epoch_rng import Epoch, draws, many_draws, row_draws
 from msnb.dataset.pipeline.map import Map
@@ -59,7 +59,7 @@ class MapStages(UnaryNode):
         return " + ".join(stage.describe() for stage in self.stages)
 
 
-class CarriedShuffle(Shuffle):
+class EarlyShuffle(Shuffle):
     """A shuffle of rows that maps above it still have to make: each keeps the number that it had before."""
 
     def __init__(self, shuffle: Shuffle, parent: Node) -> None:
@@ -80,7 +80,7 @@ class CarriedShuffle(Shuffle):
         return self.parent.numbered_pick(epoch, [order[number] for number in numbers])
 
 
-class Deferred:
+class LazyImage:
     """An image whose chain was traced, and not run."""
 
     def __init__(self, chain: Chain, image: Array, image_map: ImageMap) -> None:
@@ -201,9 +201,9 @@ def _deferred(stage: Map, chain: Chain, epoch: Epoch, number: int, value: Array)
         with refusals(stage, number):
             if len(values) == 1 and chain.opens(values[0]):
                 image, image_map = chain.opened(values[0])
-                return Deferred(chain, image, chain.traced(image_map, draws()))
+                return LazyImage(chain, image, chain.traced(image_map, draws()))
             if len(values) == 1 and chain.opening is None and chain.takes(values[0]):
-                return Deferred(chain, values[0], chain.traced(ImageMap.whole(*values[0].shape), draws()))
+                return LazyImage(chain, values[0], chain.traced(ImageMap.whole(*values[0].shape), draws()))
         values = stage.called(stage.operations[len(chain.first) :], values, number)
     return stage.checked(values, number)[0]
 
@@ -224,14 +224,14 @@ def stacked(name: str, column: Column, batch: int) -> Array:
     if isinstance(column, np.ndarray):
         return column
     first = column[0]
-    if all(isinstance(part, Deferred) and part.map.shape == first.map.shape for part in column):
+    if all(isinstance(part, LazyImage) and part.map.shape == first.map.shape for part in column):
         out: Array = first.chain.made([part.image for part in column], [part.map for part in column])
         return out
-    return stack(name, [part.made() if isinstance(part, Deferred) else part for part in column], batch)
+    return stack(name, [part.made() if isinstance(part, LazyImage) else part for part in column], batch)
 
 
 def _listed(column: Column) -> list[Any]:
     """The rows of a column, one by one."""
     if isinstance(column, np.ndarray):
         return [column[i, ...] for i in range(len(column))]
-    return [part.made() if isinstance(part, Deferred) else part for part in column]
+    return [part.made() if isinstance(part, LazyImage) else part for part in column]

@@ -28,7 +28,7 @@ class AxisMap:
     """The sources of the places along one axis.
 
     Args:
-        low, high: int32[n or 1, size]; weight: float32[n or 1, size]. high and weight are None where nothing is blended.
+        low, high: int32[n or 1, size]; weight: float32[n or 1, size]. high and weight are None where none is blended.
     """
 
     low: Array
@@ -62,8 +62,9 @@ class AxisMap:
         asked = np.asarray(which, bool)
         if asked.ndim == 0:
             return back if asked else self
-        parts = ((a, b) for a, b in zip(_parts(self), _parts(back), strict=True))
-        return AxisMap(*(None if a is None else np.where(asked[:, np.newaxis], b, a) for a, b in parts))  # type: ignore[arg-type]
+        pairs = zip(_parts(self), _parts(back), strict=True)
+        parts = (None if a is None or b is None else np.where(asked[:, np.newaxis], b, a) for a, b in pairs)
+        return AxisMap(*parts)  # type: ignore[arg-type]
 
     def padded(self, before: int, after: int, mode: str) -> AxisMap:
         """With places before and behind: "constant" is the border, others are names of `numpy.pad`."""
@@ -93,9 +94,8 @@ def _parts(axis: AxisMap) -> tuple[Array | None, Array | None, Array | None]:
 def _at(part: Array, places: Array) -> Array:
     if places.ndim == 1:
         return part[:, places]
-    if len(part) == 1:
-        return part[0][places]
-    return np.take_along_axis(part, places, 1)
+    out: Array = part[0][places] if len(part) == 1 else np.take_along_axis(part, places, 1)
+    return out
 
 
 @dataclass(frozen=True)

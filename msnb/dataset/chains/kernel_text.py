@@ -1,25 +1,27 @@
-"""The text of a chain's kernel in LLVM IR; see `chain_kernel`, which alone calls it, and calls it only with a compiler."""
+"""The text of a chain's kernel in LLVM IR; see `chain_kernel`, which calls it where there is a compiler."""
 
 from __future__ import annotations
 
-from msnb.dataset.chains.chain_kernel import _AT, _LANES, _ROUNDING, Form
+from msnb.dataset.chains.kernel_kind import AT, KernelKind
 from msnb.devices.cpu.llvm.jit import Library, attributes
 from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
 
+_LANES = 8
+_ROUNDING = "0x4168000000000000"  # 1.5 * 2**23: added to it, a small float has its whole number in the lowest bits
 _HEAD = "void @msnb_chain(i64 %words, i64 %n, i64 %height, i64 %width, i64 %table, i64 %border, i64 %line)"
 
 
-def library(form: Form) -> Library:
-    """The kernel of a form, compiled or from the cache."""
-    text = _Kernel(form)
+def library(kind: KernelKind) -> Library:
+    """The kernel of a kind, compiled or from the cache."""
+    text = _Kernel(kind)
     return Library("\n".join([*text.b.declared.values(), text.b.function(_HEAD, attributes())]))
 
 
 class _Kernel:
     """The loops over images, rows and columns."""
 
-    def __init__(self, form: Form) -> None:
-        self.form, self.b = form, LoopBuilder()
+    def __init__(self, kind: KernelKind) -> None:
+        self.kind, self.b = kind, LoopBuilder()
         b = self.b
         self.words, self.table, self.border, self.line = (
             b.ins(f"inttoptr i64 %{name} to ptr") for name in ("words", "table", "border", "line")
@@ -29,11 +31,11 @@ class _Kernel:
 
     def _image(self, i: str, _: list[str]) -> list[str]:
         b = self.b
-        base = b.place("i64", self.words, b.i64("mul", i, len(_AT)))
-        self.word = {name: b.field("i64", base, at) for name, at in _AT.items()}
+        base = b.place("i64", self.words, b.i64("mul", i, len(AT)))
+        self.word = {name: b.field("i64", base, at) for name, at in AT.items()}
         self.source, self.out = self._pointer("source"), self._pointer("out")
-        self.stride = b.i64("mul", self.word["width"], self.form.channels)
-        b.loop(("0", "%height", 1), [], self._blended_row if self.form.blends else self._picked_row)
+        self.stride = b.i64("mul", self.word["width"], self.kind.channels)
+        b.loop(("0", "%height", 1), [], self._blended_row if self.kind.blends else self._picked_row)
         return []
 
     def _pointer(self, name: str) -> str:
@@ -58,9 +60,9 @@ class _Kernel:
         def pixel(x: str, _: list[str]) -> list[str]:
             column = self._entry("x_low", x)
             none = b.ins(f"or i1 {outside}, {b.ins(f'icmp slt i64 {column}, 0')}")
-            inside = b.place("i8", start, b.i64("mul", column, self.form.channels))
+            inside = b.place("i8", start, b.i64("mul", column, self.kind.channels))
             place = b.ins(f"select i1 {none}, ptr {self.border}, ptr {inside}")
-            for c in range(self.form.channels):
+            for c in range(self.kind.channels):
                 value = b.ins(f"load i8, ptr {b.place('i8', place, c)}")
                 self._store(y, x, c, b.ins(f"zext i8 {value} to i64"))
             return []
@@ -74,14 +76,14 @@ class _Kernel:
         b = self.b
         low, high = (self._source_row(self._entry(name, y)) for name in ("y_low", "y_high"))
         weight = self._weight("y_weight", y)
-        begin, end = (b.i64("mul", self.word[name], self.form.channels) for name in ("begin", "end"))
+        begin, end = (b.i64("mul", self.word[name], self.kind.channels) for name in ("begin", "end"))
         whole = b.i64("sub", end, b.i64("srem", b.i64("sub", end, begin), _LANES))
         many = f"<{_LANES} x float>"
         first = b.ins(f"insertelement {many} poison, float {weight}, i64 0")
         wide = b.ins(f"shufflevector {many} {first}, {many} poison, <{_LANES} x i32> zeroinitializer")
         b.loop((begin, whole, _LANES), [], lambda i, _: self._mix(low, high, wide, i, _LANES))
         b.loop((whole, end, 1), [], lambda i, _: self._mix(low, high, weight, i, 1))
-        for c in range(self.form.channels):  # the border's pixel
+        for c in range(self.kind.channels):  # the border's pixel
             value = b.ins(f"load i8, ptr {b.place('i8', self.border, c)}")
             place = b.place("float", self.line, b.i64("add", self.stride, c))
             b.do(f"store float {b.ins(f'uitofp i8 {value} to float')}, ptr {place}")
@@ -100,20 +102,23 @@ class _Kernel:
         for row in (low, high):
             loaded = b.ins(f"load {bytes_}, ptr {b.place('i8', row, i)}, align 1")
             ends.append(b.ins(f"uitofp {bytes_} {loaded} to {floats}"))
-        b.do(f"store {floats} {self._between(floats, *ends, weight)}, ptr {b.place('float', self.line, i)}, align 4")
+        between = self._between(floats, ends, weight)
+        b.do(f"store {floats} {between}, ptr {b.place('float', self.line, i)}, align 4")
         return []
 
-    def _between(self, kind: str, low: str, high: str, weight: str) -> str:
+    def _between(self, kind: str, ends: list[str], weight: str) -> str:
+        low, high = ends
         part = self.b.ins(f"fmul {kind} {self.b.ins(f'fsub {kind} {high}, {low}')}, {weight}")
         return self.b.ins(f"fadd {kind} {low}, {part}")
 
     def _pixel(self, y: str, x: str) -> list[str]:
         b = self.b
-        low, high = (b.i64("mul", self._entry(name, x), self.form.channels) for name in ("x_low", "x_high"))
+        low, high = (b.i64("mul", self._entry(name, x), self.kind.channels) for name in ("x_low", "x_high"))
         weight = self._weight("x_weight", x)
-        for c in range(self.form.channels):
-            ends = (b.ins(f"load float, ptr {b.place('float', self.line, b.i64('add', p, c))}") for p in (low, high))
-            rounded = b.ins(f"fadd float {self._between('float', *ends, weight)}, {_ROUNDING}")
+        for c in range(self.kind.channels):
+            places = [b.place("float", self.line, b.i64("add", p, c)) for p in (low, high)]
+            ends = [b.ins(f"load float, ptr {place}") for place in places]
+            rounded = b.ins(f"fadd float {self._between('float', ends, weight)}, {_ROUNDING}")
             bits = b.ins(f"and i32 {b.ins(f'bitcast float {rounded} to i32')}, 255")
             self._store(y, x, c, b.ins(f"zext i32 {bits} to i64"))
         return []
@@ -122,12 +127,12 @@ class _Kernel:
 
     def _store(self, y: str, x: str, c: int, value: str) -> None:
         """What the table has for a value, where it belongs."""
-        b, kind = self.b, f"i{8 * self.form.size}"
+        b, kind = self.b, f"i{8 * self.kind.size}"
         found = b.ins(f"load {kind}, ptr {b.place(kind, self.table, b.i64('add', value, 256 * c))}")
-        if self.form.first:
+        if self.kind.first:
             row = b.i64("add", b.i64("mul", "%height", c), y)
             place = b.i64("add", b.i64("mul", row, "%width"), x)
         else:
             pixel = b.i64("add", b.i64("mul", y, "%width"), x)
-            place = b.i64("add", b.i64("mul", pixel, self.form.channels), c)
+            place = b.i64("add", b.i64("mul", pixel, self.kind.channels), c)
         b.do(f"store {kind} {found}, ptr {b.place(kind, self.out, place)}")

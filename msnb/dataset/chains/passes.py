@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 
-from msnb.dataset.chains.fused_nodes import CarriedShuffle, ChainBatch, MapStages, chains_of
+from msnb.dataset.chains.fused_nodes import ChainBatch, EarlyShuffle, MapStages, chains_of
 from msnb.dataset.pipeline.batch import Batch
 from msnb.dataset.pipeline.map import Map
 from msnb.dataset.pipeline.nodes import Node, Project, Repeat, RowRange, Shuffle, UnaryNode
@@ -114,7 +114,7 @@ def carry_shuffles(node: Node) -> Node:
         if type(above) is not Shuffle or type(above.parent) not in (Map, MapStages):
             return above
         mapped = above.parent
-        return with_parents(mapped, [CarriedShuffle(above, mapped.parents[0])])
+        return with_parents(mapped, [EarlyShuffle(above, mapped.parents[0])])
 
     return _upwards(node, rule)
 

@@ -157,8 +157,10 @@ class RowDraws:
         self._advance()
         if where is not None:
             self._high, self._low = (np.where(where, new, old) for new, old in zip((self._high, self._low), before))
-        folded, turn = self._high ^ self._low, self._high >> np.uint64(58)
-        return folded >> turn | folded << (np.uint64(64) - turn & np.uint64(63))
+        folded: Array = self._high ^ self._low
+        turn: Array = self._high >> np.uint64(58)
+        out: Array = folded >> turn | folded << (np.uint64(64) - turn & np.uint64(63))
+        return out
 
     def _half(self, where: Array | None = None) -> Array:
         """The next 32 bits: a word gives its lower half, then its upper one."""

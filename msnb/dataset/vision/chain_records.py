@@ -1,4 +1,4 @@
-"""Image transforms as data (``chains.records``): which of them a batch's kernel can run, and what they do to its maps.
+"""Image transforms as data (``chains.transform_record``): which of them a batch's kernel can run, and what they do to its maps.
 
 Each trace says in terms of rows and columns what the transform of the same name does to pixels, draws and raises.
 """
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ShapeError
-from msnb.dataset.chains import records
+from msnb.dataset.chains import transform_record as records
 from msnb.dataset.chains.image_map import ImageMap
-from msnb.dataset.chains.records import GEOMETRY, LAYOUT, OPENING, PIXELS, Draws, Record
+from msnb.dataset.chains.transform_record import GEOMETRY, LAYOUT, OPENING, PIXELS, Draws, Record
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.transforms import TypeCast
 from msnb.dataset.vision.decode import RandomCropDecodeResize
@@ -25,6 +25,10 @@ from msnb.dataset.vision.resampling import linear_places, nearest_places
 
 def _fill_of(fill: Any, border: Border) -> Any:
     return fill if border is Border.CONSTANT else None
+
+
+def _crop_fill(crop: RandomCrop) -> Any:
+    return None if crop.sides is None and not crop.pad_if_needed else _fill_of(crop.fill, crop.border)
 
 
 def _cropped(image: ImageMap, top: Any, left: Any, size: tuple[int, int], what: str) -> ImageMap:
@@ -87,8 +91,7 @@ def _is_blended(resize: Any) -> bool:
 
 def enter_all() -> None:
     """Enter the records of this module's transforms."""
-    crop_fill = lambda crop: None if crop.sides is None and not crop.pad_if_needed else _fill_of(crop.fill, crop.border)  # noqa: E731
-    records.enter(Record(GEOMETRY, _random_crop, fill=crop_fill), RandomCrop)
+    records.enter(Record(GEOMETRY, _random_crop, fill=_crop_fill), RandomCrop)
     records.enter(Record(GEOMETRY, _center_crop, fill=lambda crop: 0), CenterCrop)
     records.enter(
         Record(GEOMETRY, lambda crop, image, draws: _cropped(image, crop.top, crop.left, crop.size, "Crop"),
@@ -123,5 +126,3 @@ def _enter_flips() -> None:
     records.enter(Record(GEOMETRY, random_flip("columns"), picks=True), RandomHorizontalFlip)
     records.enter(Record(GEOMETRY, random_flip("rows"), picks=True), RandomVerticalFlip)
 
-
-enter_all()

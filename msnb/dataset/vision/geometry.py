@@ -69,7 +69,8 @@ class Crop(ImageTransform):
 
 def window(value: Array, top: int, left: int, size: tuple[int, int], what: str) -> Array:
     """The part of an image, or an error if it reaches over the edge."""
-    check_window(*value.shape[-3:-1], top, left, size, what)
+    height, width = value.shape[-3:-1]
+    check_window(height, width, top, left, size, what)
     return value[..., top : top + size[0], left : left + size[1], :]
 
 
