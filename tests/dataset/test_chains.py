@@ -9,7 +9,7 @@ import msnb as ms
 import msnb.dataset as ds
 from msnb.base.errors import DatasetError
 from msnb.dataset import transforms, vision
-from msnb.dataset.chains import row_draws
+from msnb.dataset.chains import chain_kernel, row_draws
 from msnb.dataset.chains.fused_nodes import ChainBatch, EarlyShuffle, MapStages
 from msnb.dataset.chains.transform_record import record_of
 from msnb.dataset.pipeline.epoch_rng import Epoch
@@ -246,3 +246,10 @@ def test_a_numpy_that_draws_otherwise_is_believed(monkeypatch):
     monkeypatch.setattr(row_draws, "exact", lambda: False)
     dataset = pictures("array").map(CHAINS["cifar"], "image").batch(4)
     same(run(dataset), written(dataset))
+
+
+@pytest.mark.parametrize("name", ["cifar", "enlarged"])
+def test_large_batches_are_shared_by_threads(name, monkeypatch):
+    monkeypatch.setattr(chain_kernel, "SHARE", 64)
+    one, two = (pictures("array").map(CHAINS[name], "image", num_parallel_workers=w).batch(11) for w in (1, 2))
+    same(run(two), written(one))

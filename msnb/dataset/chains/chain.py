@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from msnb.dataset.chains import chain_kernel, plain_kernel
 from msnb.dataset.chains.image_map import ImageMap
+from msnb.dataset.chains.kernel_kind import Images, Work
 from msnb.dataset.chains.transform_record import GEOMETRY, LAYOUT, OPENING, PIXELS, Record, record_of, table_of
 
 Array = NDArray[Any]
@@ -101,17 +102,23 @@ class Chain:
                 raise ChainError(operation, np.broadcast_to(np.uint8(0), image.shape)) from error
         return image
 
-    def made(self, images: Array | list[Array], maps: list[ImageMap]) -> Array:
-        """The rest of the chain for images that it takes, stacked; one map for all, or one each, of one output shape."""
+    def made(self, images: Images, maps: list[ImageMap], threads: int = 1) -> Array:
+        """The rest of the chain for images that it takes, stacked.
+
+        Args:
+            maps: one for all, or one each, of one output shape. threads: that share the images, in machine code.
+        """
         height, width, channels = maps[0].shape
         found, border = self.table(channels), self._border(channels)
         assert found is not None and border is not None
         table, first = found
         shape = (channels, height, width) if first else (height, width, channels)
         out = np.empty((len(images), *shape), table.dtype)
-        kernel = chain_kernel if chain_kernel.at_hand(channels) else plain_kernel
-        if out.size:
-            kernel.run(_contiguous(images), maps, border, table, first, out)
+        work = Work(_contiguous(images), maps, border, table, first, out)
+        if out.size and chain_kernel.at_hand(channels):
+            chain_kernel.run(work, threads)
+        elif out.size:
+            plain_kernel.run(work)
         return out
 
 
@@ -123,7 +130,7 @@ class ChainError(Exception):
         self.operation, self.value = operation, value
 
 
-def _contiguous(images: Array | list[Array]) -> Array | list[Array]:
+def _contiguous(images: Images) -> Images:
     if isinstance(images, np.ndarray):
         return np.ascontiguousarray(images)
     return [np.ascontiguousarray(image) for image in images]

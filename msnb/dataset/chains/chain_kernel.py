@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 
 from msnb.base.settings import get_context
 from msnb.dataset.chains.image_map import AxisMap, ImageMap
-from msnb.dataset.chains.kernel_kind import AT, KernelKind
+from msnb.dataset.chains.kernel_kind import AT, Images, KernelKind, Work
+from msnb.devices.cpu import thread_pool
 
 Array = NDArray[Any]
 MOST_CHANNELS = 4
+SHARE = 1 << 20  # pixels' values that are worth a thread: half a millisecond, what it takes to wake one
 
 
 def at_hand(channels: int) -> bool:
@@ -38,58 +40,61 @@ def _compiler() -> bool:
     return importlib.util.find_spec("llvmlite") is not None
 
 
-def run(images: Array | list[Array], maps: list[ImageMap], border: Array, table: Array, first: bool, out: Array) -> None:
-    """As `plain_kernel.run`."""
-    kind = KernelKind(len(table), table.dtype.itemsize, first, any(m.blends for m in maps))
-    height, width, channels = maps[0].shape
-    words = np.zeros((len(images), len(AT)), np.int64)
-    words[:, AT["out"]] = out.ctypes.data + np.arange(len(out)) * out.strides[0]
+def run(work: Work, threads: int = 1) -> None:
+    """Make the pixels; so many threads share the images."""
+    kind, images, out = work.kind, work.images, work.out
+    height, width, channels = work.maps[0].shape
+    jobs = np.zeros((len(images), len(AT)), np.int64)
+    jobs[:, AT["out"]] = out.ctypes.data + np.arange(len(out)) * out.strides[0]
     kept: list[Any] = []
-    _enter_sources(words, images)
-    if len(maps) == 1:
-        _enter_map(words, maps[0], kind.blends, kept)
+    _enter_sources(jobs, images)
+    if len(work.maps) == 1:
+        _enter_map(jobs, work.maps[0], kind.blends, kept)
     else:
-        for i, image_map in enumerate(maps):
-            _enter_map(words[i : i + 1], image_map, kind.blends, kept)
-    wide = int(words[:, AT["width"]].max())
-    line = np.empty((wide + 1) * channels, np.float32) if kind.blends else border
-    row = np.tile(border, wide) if kind.blends else border
-    words[:, AT["row"]] = row.ctypes.data
-    places = (words, len(images), height, width, table, border, line)
-    _function(kind)(*(part.ctypes.data if isinstance(part, np.ndarray) else part for part in places))
+        for i, image_map in enumerate(work.maps):
+            _enter_map(jobs[i : i + 1], image_map, kind.blends, kept)
+    wide = int(jobs[:, AT["width"]].max())
+    lines = np.empty((len(images) if kind.blends else 1, (wide + 1) * channels), np.float32)
+    row = np.tile(work.border, wide) if kind.blends else work.border
+    jobs[:, AT["row"]] = row.ctypes.data
+    worth = max(1, min(threads, out.size // SHARE))
+    call = (len(images), worth, height, width, work.table, work.border, lines, lines.shape[1], jobs)
+    words = np.array([part.ctypes.data if isinstance(part, np.ndarray) else part for part in call], np.int64)
+    allowed = np.array([1 if thread_pool.forked() else min(worth, thread_pool.cores())], np.int64)
+    _function(kind)(0, words.ctypes.data, allowed.ctypes.data)
 
 
-def _enter_sources(words: Array, images: Array | list[Array]) -> None:
+def _enter_sources(jobs: Array, images: Images) -> None:
     if isinstance(images, np.ndarray):
-        words[:, AT["source"]] = images.ctypes.data + np.arange(len(images)) * images.strides[0]
-        words[:, AT["width"]] = images.shape[2]
+        jobs[:, AT["source"]] = images.ctypes.data + np.arange(len(images)) * images.strides[0]
+        jobs[:, AT["width"]] = images.shape[2]
         return
-    words[:, AT["source"]] = [image.__array_interface__["data"][0] for image in images]
-    words[:, AT["width"]] = [image.shape[1] for image in images]
+    jobs[:, AT["source"]] = [image.__array_interface__["data"][0] for image in images]
+    jobs[:, AT["width"]] = [image.shape[1] for image in images]
 
 
-def _enter_map(words: Array, image_map: ImageMap, blends: bool, kept: list[Any]) -> None:
-    """The addresses of a map's tables, for all images of these words."""
-    _enter_axis(words, "y", image_map.rows, blends, kept)
+def _enter_map(jobs: Array, image_map: ImageMap, blends: bool, kept: list[Any]) -> None:
+    """The addresses of a map's tables, for all images of these jobs."""
+    _enter_axis(jobs, "y", image_map.rows, blends, kept)
     columns = image_map.columns
     if blends:  # the border's pixel lies behind the last one
-        width = np.int32(words[0, AT["width"]])
+        width = np.int32(jobs[0, AT["width"]])
         low, high, weight = columns.full()
         inside = low[low >= 0]
         last = np.maximum(high, low)
-        words[:, AT["begin"]] = inside.min() if inside.size else 0
-        words[:, AT["end"]] = last.max() + 1
+        jobs[:, AT["begin"]] = inside.min() if inside.size else 0
+        jobs[:, AT["end"]] = last.max() + 1
         columns = AxisMap(np.where(low < 0, width, low), np.where(high < 0, width, high), weight)
-    _enter_axis(words, "x", columns, blends, kept)
+    _enter_axis(jobs, "x", columns, blends, kept)
 
 
-def _enter_axis(words: Array, axis: str, places: AxisMap, blends: bool, kept: list[Any]) -> None:
+def _enter_axis(jobs: Array, axis: str, places: AxisMap, blends: bool, kept: list[Any]) -> None:
     parts = zip(("low", "high", "weight"), places.full()) if blends else [("low", places.low)]
     for name, part in parts:
         table = np.ascontiguousarray(part, np.float32 if name == "weight" else np.int32)
         kept.append(table)
         step = table.strides[0] if len(table) > 1 else 0
-        words[:, AT[f"{axis}_{name}"]] = table.ctypes.data + np.arange(len(words)) * step
+        jobs[:, AT[f"{axis}_{name}"]] = table.ctypes.data + np.arange(len(jobs)) * step
 
 
 @functools.lru_cache(maxsize=64)
@@ -97,6 +102,6 @@ def _function(kind: KernelKind) -> Any:
     from msnb.dataset.chains import kernel_text  # llvmlite is imported with it
 
     library = kernel_text.library(kind)
-    made: Any = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(library.address("msnb_chain"))
+    made: Any = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(library.address("msnb_chain"))
     made.library = library  # the code lives as long
     return made

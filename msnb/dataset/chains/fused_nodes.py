@@ -110,7 +110,9 @@ class ChainBatch(Batch):
         whole = self._whole(epoch, start)
         if whole is None:
             return super().rows(epoch, start)
-        return prefetch.ordered_map(lambda item: self._made(epoch, *item), whole, self.workers)
+        # where nothing but machine code takes time, it has the threads
+        workers = 1 if all(map(at_once, self.stages, self.chains)) else self.workers
+        return prefetch.ordered_map(lambda item: self._made(epoch, *item), whole, workers)
 
     def _whole(self, epoch: Epoch, start: int) -> Iterator[tuple[BatchInfo, Array, list[Column]]] | None:
         """Batches whose rows are stacked below; None where they come one by one, or something runs row by row."""
@@ -138,7 +140,7 @@ class ChainBatch(Batch):
         for stage, chain in zip(self.stages, self.chains):
             taken = [columns[i] for i in stage.taken]
             if chain is not None:
-                fresh = [chained(stage, chain, epoch, numbers, taken[0])]
+                fresh = [chained(stage, chain, epoch, numbers, taken[0], self.workers)]
             else:
                 fresh = mapped(stage, epoch, numbers, taken)
             columns = list(stage.joined(columns, fresh))
@@ -175,7 +177,12 @@ def mapped(stage: Map, epoch: Epoch, numbers: Array, columns: list[Column]) -> l
     return [list(column) for column in zip(*done, strict=True)]
 
 
-def chained(stage: Map, chain: Chain, epoch: Epoch, numbers: Array, column: Column) -> Column:
+def at_once(stage: Map, chain: Chain | None) -> bool:
+    """Whether a map does nothing row by row where rows are stacked."""
+    return all(map(runs_stacked, stage.operations)) if chain is None else chain.many
+
+
+def chained(stage: Map, chain: Chain, epoch: Epoch, numbers: Array, column: Column, threads: int) -> Column:
     """What a map with a chain makes of rows of a column: all at once, or images that are not made yet."""
     shape = _common(chain, column) if chain.many and many_rows.exact() else None
     if shape is None or numbers.max(initial=0) >= 2**32:
@@ -183,7 +190,7 @@ def chained(stage: Map, chain: Chain, epoch: Epoch, numbers: Array, column: Colu
     source = many_draws(epoch, stage.height, numbers)
     with refusals(stage, int(numbers[0])):
         image_map = chain.traced(ImageMap.whole(*shape), source)
-    return chain.made(column, [image_map])
+    return chain.made(column, [image_map], threads)
 
 
 def _common(chain: Chain, column: Column) -> tuple[int, int, int] | None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from msnb.dataset.chains.kernel_kind import AT, KernelKind
+from msnb.dataset.chains.kernel_kind import AT, CALL, KernelKind
 from msnb.devices.cpu.llvm.jit import Library, attributes
-from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
+from msnb.devices.cpu.llvm.loop_builder import LoopBuilder, module, units
 
 _LANES = 8
 _ROUNDING = "0x4168000000000000"  # 1.5 * 2**23: added to it, a small float has its whole number in the lowest bits
-_HEAD = "void @msnb_chain(i64 %words, i64 %n, i64 %height, i64 %width, i64 %table, i64 %border, i64 %line)"
 
 
 def library(kind: KernelKind) -> Library:
     """The kernel of a kind, compiled or from the cache."""
-    text = _Kernel(kind)
-    return Library("\n".join([*text.b.declared.values(), text.b.function(_HEAD, attributes())]))
+    body = _Kernel(kind).b
+    return Library(module([body], units("msnb_chain", attributes(), body)))
 
 
 class _Kernel:
@@ -23,19 +22,22 @@ class _Kernel:
     def __init__(self, kind: KernelKind) -> None:
         self.kind, self.b = kind, LoopBuilder()
         b = self.b
-        self.words, self.table, self.border, self.line = (
-            b.ins(f"inttoptr i64 %{name} to ptr") for name in ("words", "table", "border", "line")
+        call = {name: b.word(i) for i, name in enumerate(CALL)}
+        self.jobs, self.table, self.border, self.lines = (
+            b.ins(f"inttoptr i64 {call[name]} to ptr") for name in ("jobs", "table", "border", "lines")
         )
-        b.loop(("0", "%n", 1), [], self._image)
+        self.height, self.width, self.entries = call["height"], call["width"], call["line"]
+        b.loop(("%begin", "%end", 1), [], self._image)
         b.do("ret void")
 
     def _image(self, i: str, _: list[str]) -> list[str]:
         b = self.b
-        base = b.place("i64", self.words, b.i64("mul", i, len(AT)))
+        base = b.place("i64", self.jobs, b.i64("mul", i, len(AT)))
         self.word = {name: b.field("i64", base, at) for name, at in AT.items()}
+        self.line = b.place("float", self.lines, b.i64("mul", i, self.entries) if self.kind.blends else 0)
         self.source, self.out = self._pointer("source"), self._pointer("out")
         self.stride = b.i64("mul", self.word["width"], self.kind.channels)
-        b.loop(("0", "%height", 1), [], self._blended_row if self.kind.blends else self._picked_row)
+        b.loop(("0", self.height, 1), [], self._blended_row if self.kind.blends else self._picked_row)
         return []
 
     def _pointer(self, name: str) -> str:
@@ -67,7 +69,7 @@ class _Kernel:
                 self._store(y, x, c, b.ins(f"zext i8 {value} to i64"))
             return []
 
-        b.loop(("0", "%width", 1), [], pixel)
+        b.loop(("0", self.width, 1), [], pixel)
         return []
 
     # ---- blended -----------------------------------------------------------------------------------------------------
@@ -87,7 +89,7 @@ class _Kernel:
             value = b.ins(f"load i8, ptr {b.place('i8', self.border, c)}")
             place = b.place("float", self.line, b.i64("add", self.stride, c))
             b.do(f"store float {b.ins(f'uitofp i8 {value} to float')}, ptr {place}")
-        b.loop(("0", "%width", 1), [], lambda x, _: self._pixel(y, x))
+        b.loop(("0", self.width, 1), [], lambda x, _: self._pixel(y, x))
         return []
 
     def _source_row(self, row: str) -> str:
@@ -130,9 +132,9 @@ class _Kernel:
         b, kind = self.b, f"i{8 * self.kind.size}"
         found = b.ins(f"load {kind}, ptr {b.place(kind, self.table, b.i64('add', value, 256 * c))}")
         if self.kind.first:
-            row = b.i64("add", b.i64("mul", "%height", c), y)
-            place = b.i64("add", b.i64("mul", row, "%width"), x)
+            row = b.i64("add", b.i64("mul", self.height, c), y)
+            place = b.i64("add", b.i64("mul", row, self.width), x)
         else:
-            pixel = b.i64("add", b.i64("mul", y, "%width"), x)
+            pixel = b.i64("add", b.i64("mul", y, self.width), x)
             place = b.i64("add", b.i64("mul", pixel, self.kind.channels), c)
         b.do(f"store {kind} {found}, ptr {b.place(kind, self.out, place)}")

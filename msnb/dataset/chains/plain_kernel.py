@@ -8,41 +8,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.dataset.chains.image_map import BORDER, ImageMap
+from msnb.dataset.chains.kernel_kind import Work
 
 Array = NDArray[Any]
 
 
-def run(images: Array | list[Array], maps: list[ImageMap], border: Array, table: Array, first: bool, out: Array) -> None:
-    """Write the pixels of images into ``out``.
-
-    Args:
-        images: uint8[n,h,w,c], or uint8[h,w,c] each. maps: one for all, or one per image.
-        border: uint8[c]. table: [c,256]. first: channels are the first axis of ``out[i]``.
-    """
+def run(work: Work) -> None:
+    """Make the pixels."""
+    images, maps = work.images, work.maps
     if isinstance(images, np.ndarray) and len(maps) == 1 and not maps[0].blends:
-        _whole(images, maps[0], border, table, first, out)
+        _entered(_whole(images, maps[0], work.border), work, work.out)
         return
     for i, image in enumerate(images):
         found, j = (maps[0], i) if len(maps) == 1 else (maps[i], 0)
-        pixels = _pixels(image, found, j, border)
-        _entered(pixels, table, first, out[i])
+        _entered(_pixels(image, found, j, work.border), work, work.out[i])
 
 
-def _whole(images: Array, image_map: ImageMap, border: Array, table: Array, first: bool, out: Array) -> None:
-    """All images at once."""
+def _whole(images: Array, image_map: ImageMap, border: Array) -> Array:
+    """The pixels of all images at once."""
     rows, columns = image_map.rows.low, image_map.columns.low
     numbers = np.arange(len(images))[:, np.newaxis, np.newaxis]
-    pixels = images[numbers, rows.clip(0)[:, :, np.newaxis], columns.clip(0)[:, np.newaxis, :]]
+    pixels: Array = images[numbers, rows.clip(0)[:, :, np.newaxis], columns.clip(0)[:, np.newaxis, :]]
     outside = (rows == BORDER)[:, :, np.newaxis] | (columns == BORDER)[:, np.newaxis, :]
-    if outside.any():
-        pixels = np.where(outside[..., np.newaxis], border, pixels)
-    _entered(pixels, table, first, out)
+    return np.where(outside[..., np.newaxis], border, pixels) if outside.any() else pixels
 
 
-def _entered(pixels: Array, table: Array, first: bool, out: Array) -> None:
+def _entered(pixels: Array, work: Work, out: Array) -> None:
     """The table's values for pixels [..., h, w, c], in the order of axes of ``out``."""
-    for c, values in enumerate(table):
-        (out[..., c, :, :] if first else out[..., c])[...] = values[pixels[..., c]]
+    for c, values in enumerate(work.table):
+        (out[..., c, :, :] if work.first else out[..., c])[...] = values[pixels[..., c]]
 
 
 def _pixels(image: Array, image_map: ImageMap, i: int, border: Array) -> Array:

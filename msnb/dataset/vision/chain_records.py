@@ -1,4 +1,4 @@
-"""Image transforms as data (``chains.transform_record``): which of them a batch's kernel can run, and what they do to its maps.
+"""Image transforms as data (`chains.transform_record`): what a kernel can run of them, and what they do to its maps.
 
 Each trace says in terms of rows and columns what the transform of the same name does to pixels, draws and raises.
 """
