@@ -104,10 +104,10 @@ class Batch(UnaryNode):
             if whole is not None:
                 return (row for row in whole if not self.drop or len(row[0]) == self.size)
         if isinstance(self.size, int):
-            source = self.parent.rows(epoch, start * self.size)
+            source = self._rows_below(epoch, start * self.size)
             return self._batched(epoch, self._groups(epoch, source, itertools.count(start)))
         done, read = epoch.progress.at(epoch.place(self.height), start) or (0, 0)
-        groups = self._groups(epoch, self.parent.rows(epoch, read), itertools.count(done), read)
+        groups = self._groups(epoch, self._rows_below(epoch, read), itertools.count(done), read)
         return self._batched(epoch, itertools.islice(groups, start - done, None))
 
     def pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[Row] | None:
@@ -116,11 +116,17 @@ class Batch(UnaryNode):
             return None
         size = self.size
         spans = [range(number * size, min(below, (number + 1) * size)) for number in numbers]
-        source = self.parent.pick(epoch, list(itertools.chain.from_iterable(spans)))
+        source = self._picked_below(epoch, list(itertools.chain.from_iterable(spans)))
         if source is None:
             return None
         groups = ((BatchInfo(n, epoch.number), list(itertools.islice(source, len(s)))) for n, s in zip(numbers, spans))
         return self._batched(epoch, groups)
+
+    def _rows_below(self, epoch: Epoch, start: int) -> Iterator[Any]:
+        return self.parent.rows(epoch, start)
+
+    def _picked_below(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[Any] | None:
+        return self.parent.pick(epoch, numbers)
 
     def marks(self, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> None:
         if isinstance(self.size, int):

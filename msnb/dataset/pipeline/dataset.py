@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.dataset.chains import passes
 from msnb.dataset.pipeline import config, nodes
 from msnb.dataset.pipeline import map as mapping
 from msnb.dataset.pipeline import split as splitting
@@ -51,6 +52,7 @@ class Dataset:
         self._mark: object = None
         self._seed: int | None = None  # that of a state, until a seed is set
         self._counted: int | None = None
+        self._plan: nodes.Node | None = None
 
     # operations ------------------------------------------------------------------------------------------------
 
@@ -353,8 +355,14 @@ class Dataset:
 
     def _rows(self, epoch: Epoch, start: int) -> Iterator[Row]:
         ahead = config.get_prefetch_size()
-        node = nodes.Prefetch(self._node, ahead) if ahead else self._node
-        return node.rows(epoch, start)
+        node = self.plan()
+        return (nodes.Prefetch(node, ahead) if ahead else node).rows(epoch, start)
+
+    def plan(self) -> nodes.Node:
+        """The chain as it runs: what the passes (`chains.passes`) make of what was written. The same rows."""
+        if self._plan is None:
+            self._plan = passes.optimized(self._node)
+        return self._plan
 
     # questions -------------------------------------------------------------------------------------------------
 

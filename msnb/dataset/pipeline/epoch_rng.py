@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from msnb.dataset.chains.row_draws import RowDraws
 from msnb.dataset.pipeline import config
 
 _NODE, _BRANCH, _REPEAT, _ROW = 0, 1, 2, 3
@@ -141,6 +142,12 @@ _loose = _Loose()
 def row_path(epoch: Epoch, height: int, row: int) -> Path:
     """What is drawn for a row by the node of this height."""
     return epoch.values.step(_NODE, height).step(_ROW, row)
+
+
+def many_draws(epoch: Epoch, height: int, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> RowDraws:
+    """The draws of many rows at once; each row's are those of its `row_draws`, from the first on."""
+    path = epoch.values.step(_NODE, height)
+    return RowDraws(path.seed, (*path.key, _ROW), rows)
 
 
 class row_draws:

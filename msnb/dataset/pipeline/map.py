@@ -74,21 +74,21 @@ class Map(UnaryNode):
         super().__init__(parent, names)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
-        return self._mapped(epoch, enumerate(self.parent.rows(epoch, start), start))
+        return self._mapped(epoch, self.parent.numbered(epoch, start))
 
     def pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[Row] | None:
-        found = self.parent.pick(epoch, numbers)
-        return None if found is None else self._mapped(epoch, zip(numbers, found))
+        found = self.parent.numbered_pick(epoch, numbers)
+        return None if found is None else self._mapped(epoch, found)
 
     def _mapped(self, epoch: Epoch, numbered: Iterator[tuple[int, Row]]) -> Iterator[Row]:
         if self.processes:
             return self._by_processes(epoch, numbered)
 
-        def work(item: tuple[int, Row]) -> Row:
-            index, row = item
-            return self._joined(row, self.made(epoch, index, tuple(row[i] for i in self.taken)))
+        return prefetch.ordered_map(lambda item: self.row(epoch, *item), numbered, self.workers)
 
-        return prefetch.ordered_map(work, numbered, self.workers)
+    def row(self, epoch: Epoch, index: int, row: Row) -> Row:
+        """What becomes of a row."""
+        return self.joined(row, self.made(epoch, index, tuple(row[i] for i in self.taken)))
 
     def _by_processes(self, epoch: Epoch, numbered: Iterator[tuple[int, Row]]) -> Iterator[Row]:
         """Only the columns that are taken travel; the others wait here."""
@@ -101,24 +101,30 @@ class Map(UnaryNode):
 
         job = worker_pool.Job(worker_pool.alone(self), "made", epoch, "map", self.operations[0], worker_pool.first)
         for outputs in worker_pool.ordered_map(self, job, items(), self.workers):
-            yield self._joined(waiting.popleft(), outputs)
+            yield self.joined(waiting.popleft(), outputs)
 
-    def _joined(self, row: Row, outputs: Sequence[Array]) -> Row:
+    def joined(self, row: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The columns of a row with these outputs; or of many rows, column by column."""
         return tuple(outputs[i] if fresh else row[i] for _, fresh, i in self.plan)
 
     def made(self, epoch: Epoch, index: int, taken: Row) -> list[Array]:
         """What the operations make of the columns that they take of a row."""
-        values: tuple[Any, ...] = taken
         with row_draws(epoch, self.height, index):
-            for operation in self.operations:
-                try:
-                    result = operation(*values)
-                except Exception as error:
-                    raise failure("map", operation, index, self.inputs, values, error) from error
-                values = result if isinstance(result, tuple) else (result,)
-        return self._outputs(values, index)
+            values = self.called(self.operations, taken, index)
+        return self.checked(values, index)
 
-    def _outputs(self, values: tuple[Any, ...], index: int) -> list[Array]:
+    def called(self, operations: Sequence[Operation], values: tuple[Any, ...], index: int) -> tuple[Any, ...]:
+        """What operations make of values, one after the other, inside the draws of a row."""
+        for operation in operations:
+            try:
+                result = operation(*values)
+            except Exception as error:
+                raise failure("map", operation, index, self.inputs, values, error) from error
+            values = result if isinstance(result, tuple) else (result,)
+        return values
+
+    def checked(self, values: tuple[Any, ...], index: int) -> list[Array]:
+        """What the last operation returned, as arrays, one per output."""
         last = name_of(self.operations[-1])
         if len(values) != len(self.outputs):
             raise DatasetError(

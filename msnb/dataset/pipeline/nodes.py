@@ -49,6 +49,15 @@ class Node:
         """The rows of these numbers, in this order; None where a row can only be had after those before it."""
         return None
 
+    def numbered(self, epoch: Epoch, start: int = 0) -> Iterator[tuple[int, Row]]:
+        """`rows`, each with the number that its draws go by: its place, unless it was moved before it was mapped."""
+        return enumerate(self.rows(epoch, start), start)
+
+    def numbered_pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[tuple[int, Row]] | None:
+        """`pick`, each row with the number that its draws go by."""
+        found = self.pick(epoch, numbers)
+        return None if found is None else zip(numbers, found)
+
     def count(self) -> Count:
         raise NotImplementedError
 
@@ -364,6 +373,10 @@ class Project(UnaryNode):
 
     def pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[Row] | None:
         found = self.parent.pick(epoch, numbers)
+        return None if found is None else self._chosen(found)
+
+    def stacked(self, epoch: Epoch, size: int, start: int = 0) -> Iterator[Row] | None:
+        found = self.parent.stacked(epoch, size, start)
         return None if found is None else self._chosen(found)
 
     def _chosen(self, rows: Iterator[Row]) -> Iterator[Row]:

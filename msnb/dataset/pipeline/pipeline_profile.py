@@ -15,11 +15,14 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from msnb.base.errors import DatasetError
 from msnb.dataset.pipeline.epoch_rng import Epoch
 from msnb.dataset.pipeline.nodes import Count, Node, Prefetch, UnaryNode
 from msnb.dataset.pipeline.rows import Row
+
+A = TypeVar("A")
 
 
 class ProfileNode(UnaryNode):
@@ -48,10 +51,17 @@ class ProfileNode(UnaryNode):
         found = self.node.stacked(epoch, size, start)
         return None if found is None else self._timed(found, True)
 
+    def numbered(self, epoch: Epoch, start: int = 0) -> Iterator[tuple[int, Row]]:
+        return self._timed(self.node.numbered(epoch, start), False)
+
+    def numbered_pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[tuple[int, Row]] | None:
+        found = self.node.numbered_pick(epoch, numbers)
+        return None if found is None else self._timed(found, False)
+
     def count(self) -> Count:
         return self.node.count()
 
-    def _timed(self, rows: Iterator[Row], many: bool) -> Iterator[Row]:
+    def _timed(self, rows: Iterator[A], many: bool) -> Iterator[A]:
         ahead = self.node.parent if isinstance(self.node, Prefetch) else None
         while True:
             if isinstance(ahead, ProfileNode):
@@ -62,7 +72,7 @@ class ProfileNode(UnaryNode):
             self.seconds += time.perf_counter() - begin
             if row is None:
                 return
-            self.taken += len(row[0]) if many else 1
+            self.taken += len(row[0]) if many else 1  # type: ignore[index]
             yield row
 
 

@@ -6,6 +6,7 @@ Axes before the last three are carried along, so a transform works on one image 
 from typing import TYPE_CHECKING
 
 from msnb.base import missing_names
+from msnb.dataset.vision import chain_records
 from msnb.dataset.vision.boxes import (
     BoundingBoxAugment,
     RandomCropWithBBox,
@@ -98,6 +99,8 @@ __all__ = [
     "TrivialAugmentWide", "UniformAugment", "VerticalFlip",
 ]  # fmt: skip
 
+
+chain_records.enter_all()
 
 if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
 

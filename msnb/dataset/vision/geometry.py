@@ -70,12 +70,17 @@ class Crop(ImageTransform):
 def window(value: Array, top: int, left: int, size: tuple[int, int], what: str) -> Array:
     """The part of an image, or an error if it reaches over the edge."""
     height, width = value.shape[-3:-1]
+    check_window(height, width, top, left, size, what)
+    return value[..., top : top + size[0], left : left + size[1], :]
+
+
+def check_window(height: int, width: int, top: int, left: int, size: tuple[int, int], what: str) -> None:
+    """Raises a ShapeError where a window reaches over the edge of an image."""
     if top + size[0] > height or left + size[1] > width:
         raise ShapeError(
             f"{what}: a window of {size[0]}x{size[1]} at ({top}, {left}) reaches over the image {height}x{width}",
             hint="resize or pad the image first",
         )
-    return value[..., top : top + size[0], left : left + size[1], :]
 
 
 class CenterCrop(ImageTransform):

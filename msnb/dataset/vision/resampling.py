@@ -32,20 +32,28 @@ def resize(images: Array, size: Sequence[int], method: str) -> Array:
 
 
 def _nearest(images: Array, length: int, axis: int) -> Array:
-    have = images.shape[axis]
-    source = np.minimum(np.arange(length) * have // length, have - 1)
-    return np.asarray(np.take(images, source, axis))
+    return np.asarray(np.take(images, nearest_places(images.shape[axis], length), axis))
+
+
+def nearest_places(have: int, length: int) -> Array:
+    """Which of `have` pixels each of `length` is."""
+    return np.minimum(np.arange(length) * have // length, have - 1)
+
+
+def linear_places(have: int, length: int) -> tuple[Array, Array, Array]:
+    """Between which of `have` pixels each of `length` lies, and the weight of the second, float64."""
+    at = np.clip((np.arange(length) + 0.5) * (have / length) - 0.5, 0, have - 1)
+    low = np.floor(at).astype(np.int64)
+    return low, np.minimum(low + 1, have - 1), at - low
 
 
 def _linear(images: Array, length: int, axis: int) -> Array:
     have = images.shape[axis]
     kind = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
-    at = np.clip((np.arange(length) + 0.5) * (have / length) - 0.5, 0, have - 1)
-    low = np.floor(at).astype(np.int64)
-    high = np.minimum(low + 1, have - 1)
+    low, high, distance = linear_places(have, length)
     shape = [1] * images.ndim
     shape[axis] = length
-    weight = (at - low).astype(kind).reshape(shape)
+    weight = distance.astype(kind).reshape(shape)
     left, right = np.take(images, low, axis).astype(kind), np.take(images, high, axis).astype(kind)
     result: Array = left + (right - left) * weight
     return result

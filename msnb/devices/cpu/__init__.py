@@ -125,17 +125,19 @@ class CPU(ArrayDevice):
         """The loops, LLVM IR and assembly of a native program's kernels."""
         if not hasattr(program, "kernels"):
             return []
-        from msnb.devices.cpu.codegen.kernel_listing import listings
-
-        return listings(program)
+        return self._listing().listings(program)  # type: ignore[no-any-return]
 
     def ways_of(self, program: Executable) -> list[NodeLowering]:
         """How each node of a native program runs."""
         if not hasattr(program, "recipes"):
             return []
-        from msnb.devices.cpu.codegen.kernel_listing import ways
+        return self._listing().ways(program)  # type: ignore[no-any-return]
 
-        return ways(program)
+    def _listing(self) -> Any:
+        """What shows programs to people."""
+        from msnb.devices.cpu.codegen import kernel_listing
+
+        return kernel_listing
 
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a native program."""
