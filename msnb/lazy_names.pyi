@@ -149,6 +149,10 @@ from msnb.ops import var as var
 from msnb.ops import where as where
 from msnb.ops import zeros as zeros
 from msnb.ops import zeros_like as zeros_like
+from msnb.ops.sparse.compressed_rows import CSRTensor as CSRTensor
+from msnb.ops.sparse.coordinates import COOTensor as COOTensor
+from msnb.ops.sparse.coordinates import COOTensor as SparseTensor
+from msnb.ops.sparse.row_tensor import RowTensor as RowTensor
 from msnb.parallel.context import ParallelMode as ParallelMode
 from msnb.parallel.context import get_auto_parallel_context as get_auto_parallel_context
 from msnb.parallel.context import reset_auto_parallel_context as reset_auto_parallel_context
@@ -183,6 +187,8 @@ from msnb.train.pytorch.conversion import source_of as source_of
 
 __all__ = [
     "COMPATIBLE",
+    "COOTensor",
+    "CSRTensor",
     "Callback",
     "CheckpointConfig",
     "DynamicLossScaleManager",
@@ -199,8 +205,10 @@ __all__ = [
     "ModelCheckpoint",
     "ParallelMode",
     "ReduceLROnPlateau",
+    "RowTensor",
     "RunContext",
     "STRICT",
+    "SparseTensor",
     "TimeMonitor",
     "abs",
     "add",

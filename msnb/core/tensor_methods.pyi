@@ -11,6 +11,8 @@ from msnb.api.function_tracing import Fn
 from msnb.api.transforms.tensor_hooks import HookHandle
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices
+from msnb.ops.sparse.compressed_rows import CSRTensor
+from msnb.ops.sparse.coordinates import COOTensor
 
 class TensorMethods:
     """What Tensor can do beside what its class says."""
@@ -1148,6 +1150,12 @@ class TensorMethods:
 
     def tile(self, *reps: Any, dims: Any = ...) -> Tensor:
         """The whole tensor repeated along its axes; more counts than axes give new leading axes."""
+
+    def to_coo(self) -> COOTensor:
+        """The elements of a dense tensor that are not zero, with their coordinates (int64)."""
+
+    def to_csr(self) -> CSRTensor:
+        """The elements of a dense matrix that are not zero, row by row; pointers and columns are int32."""
 
     def top_k(
         self, k: builtins.int, dim: builtins.int | None = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...

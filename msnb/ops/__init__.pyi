@@ -18,6 +18,7 @@ from msnb.ops import mindspore as mindspore
 from msnb.ops import nn as nn
 from msnb.ops import random as random
 from msnb.ops import reduction as reduction
+from msnb.ops import sparse as sparse
 from msnb.ops import spatial as spatial
 from msnb.ops import special as special
 from msnb.ops import tensor as tensor
@@ -364,6 +365,23 @@ from msnb.ops.shape.views import reshape as reshape
 from msnb.ops.shape.views import squeeze as squeeze
 from msnb.ops.shape.views import sum_to as sum_to
 from msnb.ops.shape.views import transpose as transpose
+from msnb.ops.sparse.compressed_rows import coo_to_csr as coo_to_csr
+from msnb.ops.sparse.functions import coo_add as coo_add
+from msnb.ops.sparse.functions import coo_concat as coo_concat
+from msnb.ops.sparse.functions import coo_to_dense as coo_to_dense
+from msnb.ops.sparse.functions import csr_add as csr_add
+from msnb.ops.sparse.functions import csr_div as csr_div
+from msnb.ops.sparse.functions import csr_gather as csr_gather
+from msnb.ops.sparse.functions import csr_mm as csr_mm
+from msnb.ops.sparse.functions import csr_mul as csr_mul
+from msnb.ops.sparse.functions import csr_mv as csr_mv
+from msnb.ops.sparse.functions import csr_reduce_sum as csr_reduce_sum
+from msnb.ops.sparse.functions import csr_softmax as csr_softmax
+from msnb.ops.sparse.functions import csr_to_coo as csr_to_coo
+from msnb.ops.sparse.functions import csr_to_dense as csr_to_dense
+from msnb.ops.sparse.functions import dense_to_sparse_coo as dense_to_sparse_coo
+from msnb.ops.sparse.functions import dense_to_sparse_csr as dense_to_sparse_csr
+from msnb.ops.sparse.segments import sparse_segment_mean as sparse_segment_mean
 from msnb.ops.spatial.bounding_boxes import bounding_box_decode as bounding_box_decode
 from msnb.ops.spatial.bounding_boxes import bounding_box_encode as bounding_box_encode
 from msnb.ops.spatial.bounding_boxes import check_valid as check_valid
@@ -586,6 +604,41 @@ __all__ = [
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "coo_abs",
+    "coo_acos",
+    "coo_acosh",
+    "coo_add",
+    "coo_asin",
+    "coo_asinh",
+    "coo_atan",
+    "coo_atanh",
+    "coo_ceil",
+    "coo_concat",
+    "coo_cos",
+    "coo_cosh",
+    "coo_exp",
+    "coo_expm1",
+    "coo_floor",
+    "coo_inv",
+    "coo_isfinite",
+    "coo_isinf",
+    "coo_isnan",
+    "coo_log",
+    "coo_log1p",
+    "coo_neg",
+    "coo_relu",
+    "coo_relu6",
+    "coo_round",
+    "coo_sigmoid",
+    "coo_sin",
+    "coo_sinh",
+    "coo_softsign",
+    "coo_sqrt",
+    "coo_square",
+    "coo_tan",
+    "coo_tanh",
+    "coo_to_csr",
+    "coo_to_dense",
     "copysign",
     "corrcoef",
     "cos",
@@ -597,6 +650,47 @@ __all__ = [
     "crop_and_resize",
     "cross",
     "cross_entropy",
+    "csr_abs",
+    "csr_acos",
+    "csr_acosh",
+    "csr_add",
+    "csr_asin",
+    "csr_asinh",
+    "csr_atan",
+    "csr_atanh",
+    "csr_ceil",
+    "csr_cos",
+    "csr_cosh",
+    "csr_div",
+    "csr_exp",
+    "csr_expm1",
+    "csr_floor",
+    "csr_gather",
+    "csr_inv",
+    "csr_isfinite",
+    "csr_isinf",
+    "csr_isnan",
+    "csr_log",
+    "csr_log1p",
+    "csr_mm",
+    "csr_mul",
+    "csr_mv",
+    "csr_neg",
+    "csr_reduce_sum",
+    "csr_relu",
+    "csr_relu6",
+    "csr_round",
+    "csr_sigmoid",
+    "csr_sin",
+    "csr_sinh",
+    "csr_softmax",
+    "csr_softsign",
+    "csr_sqrt",
+    "csr_square",
+    "csr_tan",
+    "csr_tanh",
+    "csr_to_coo",
+    "csr_to_dense",
     "ctc_loss",
     "cummax",
     "cummin",
@@ -605,6 +699,8 @@ __all__ = [
     "definition",
     "deg2rad",
     "dense",
+    "dense_to_sparse_coo",
+    "dense_to_sparse_csr",
     "depend",
     "depth_to_space",
     "det",
@@ -1001,6 +1097,8 @@ __all__ = [
     "sort",
     "space_to_batch_nd",
     "space_to_depth",
+    "sparse",
+    "sparse_segment_mean",
     "sparse_softmax_cross_entropy_with_logits",
     "spatial",
     "special",
@@ -1247,11 +1345,197 @@ def conv_transpose2d(
 ) -> Tensor:
     """Transposed convolution: spread every input element over a window of the result."""
 
+def coo_abs(x: Any) -> Any:
+    """abs of the stored values, at the same places."""
+
+def coo_acos(x: Any) -> Any:
+    """acos of the stored values, at the same places."""
+
+def coo_acosh(x: Any) -> Any:
+    """acosh of the stored values, at the same places."""
+
+def coo_asin(x: Any) -> Any:
+    """asin of the stored values, at the same places."""
+
+def coo_asinh(x: Any) -> Any:
+    """asinh of the stored values, at the same places."""
+
+def coo_atan(x: Any) -> Any:
+    """atan of the stored values, at the same places."""
+
+def coo_atanh(x: Any) -> Any:
+    """atanh of the stored values, at the same places."""
+
+def coo_ceil(x: Any) -> Any:
+    """ceil of the stored values, at the same places."""
+
+def coo_cos(x: Any) -> Any:
+    """cos of the stored values, at the same places."""
+
+def coo_cosh(x: Any) -> Any:
+    """cosh of the stored values, at the same places."""
+
+def coo_exp(x: Any) -> Any:
+    """exp of the stored values, at the same places."""
+
+def coo_expm1(x: Any) -> Any:
+    """expm1 of the stored values, at the same places."""
+
+def coo_floor(x: Any) -> Any:
+    """floor of the stored values, at the same places."""
+
+def coo_inv(x: Any) -> Any:
+    """inv of the stored values, at the same places."""
+
+def coo_isfinite(x: Any) -> Any:
+    """isfinite of the stored values, at the same places."""
+
+def coo_isinf(x: Any) -> Any:
+    """isinf of the stored values, at the same places."""
+
+def coo_isnan(x: Any) -> Any:
+    """isnan of the stored values, at the same places."""
+
+def coo_log(x: Any) -> Any:
+    """log of the stored values, at the same places."""
+
+def coo_log1p(x: Any) -> Any:
+    """log1p of the stored values, at the same places."""
+
+def coo_neg(x: Any) -> Any:
+    """neg of the stored values, at the same places."""
+
+def coo_relu(x: Any) -> Any:
+    """relu of the stored values, at the same places."""
+
+def coo_relu6(x: Any) -> Any:
+    """relu6 of the stored values, at the same places."""
+
+def coo_round(x: Any) -> Any:
+    """round of the stored values, at the same places."""
+
+def coo_sigmoid(x: Any) -> Any:
+    """sigmoid of the stored values, at the same places."""
+
+def coo_sin(x: Any) -> Any:
+    """sin of the stored values, at the same places."""
+
+def coo_sinh(x: Any) -> Any:
+    """sinh of the stored values, at the same places."""
+
+def coo_softsign(x: Any) -> Any:
+    """softsign of the stored values, at the same places."""
+
+def coo_sqrt(x: Any) -> Any:
+    """sqrt of the stored values, at the same places."""
+
+def coo_square(x: Any) -> Any:
+    """square of the stored values, at the same places."""
+
+def coo_tan(x: Any) -> Any:
+    """tan of the stored values, at the same places."""
+
+def coo_tanh(x: Any) -> Any:
+    """tanh of the stored values, at the same places."""
+
 def cos(x: Any, /) -> Tensor:
     """Cosine of radians."""
 
 def cosh(x: Any, /) -> Tensor:
     """Hyperbolic cosine."""
+
+def csr_abs(x: Any) -> Any:
+    """abs of the stored values, at the same places."""
+
+def csr_acos(x: Any) -> Any:
+    """acos of the stored values, at the same places."""
+
+def csr_acosh(x: Any) -> Any:
+    """acosh of the stored values, at the same places."""
+
+def csr_asin(x: Any) -> Any:
+    """asin of the stored values, at the same places."""
+
+def csr_asinh(x: Any) -> Any:
+    """asinh of the stored values, at the same places."""
+
+def csr_atan(x: Any) -> Any:
+    """atan of the stored values, at the same places."""
+
+def csr_atanh(x: Any) -> Any:
+    """atanh of the stored values, at the same places."""
+
+def csr_ceil(x: Any) -> Any:
+    """ceil of the stored values, at the same places."""
+
+def csr_cos(x: Any) -> Any:
+    """cos of the stored values, at the same places."""
+
+def csr_cosh(x: Any) -> Any:
+    """cosh of the stored values, at the same places."""
+
+def csr_exp(x: Any) -> Any:
+    """exp of the stored values, at the same places."""
+
+def csr_expm1(x: Any) -> Any:
+    """expm1 of the stored values, at the same places."""
+
+def csr_floor(x: Any) -> Any:
+    """floor of the stored values, at the same places."""
+
+def csr_inv(x: Any) -> Any:
+    """inv of the stored values, at the same places."""
+
+def csr_isfinite(x: Any) -> Any:
+    """isfinite of the stored values, at the same places."""
+
+def csr_isinf(x: Any) -> Any:
+    """isinf of the stored values, at the same places."""
+
+def csr_isnan(x: Any) -> Any:
+    """isnan of the stored values, at the same places."""
+
+def csr_log(x: Any) -> Any:
+    """log of the stored values, at the same places."""
+
+def csr_log1p(x: Any) -> Any:
+    """log1p of the stored values, at the same places."""
+
+def csr_neg(x: Any) -> Any:
+    """neg of the stored values, at the same places."""
+
+def csr_relu(x: Any) -> Any:
+    """relu of the stored values, at the same places."""
+
+def csr_relu6(x: Any) -> Any:
+    """relu6 of the stored values, at the same places."""
+
+def csr_round(x: Any) -> Any:
+    """round of the stored values, at the same places."""
+
+def csr_sigmoid(x: Any) -> Any:
+    """sigmoid of the stored values, at the same places."""
+
+def csr_sin(x: Any) -> Any:
+    """sin of the stored values, at the same places."""
+
+def csr_sinh(x: Any) -> Any:
+    """sinh of the stored values, at the same places."""
+
+def csr_softsign(x: Any) -> Any:
+    """softsign of the stored values, at the same places."""
+
+def csr_sqrt(x: Any) -> Any:
+    """sqrt of the stored values, at the same places."""
+
+def csr_square(x: Any) -> Any:
+    """square of the stored values, at the same places."""
+
+def csr_tan(x: Any) -> Any:
+    """tan of the stored values, at the same places."""
+
+def csr_tanh(x: Any) -> Any:
+    """tanh of the stored values, at the same places."""
 
 def digamma(x: Any, /) -> Tensor:
     """The derivative of lgamma."""

@@ -76,8 +76,7 @@ def sparse_dense_matmul(
     if right.shape[0] != x.shape[down]:
         raise ShapeError(f"SparseTensorDenseMatmul: {x.shape} and {dense.shape} do not fit for a product.")
     rows = x.values.expand_dims(1) * ops.gather(right, x.indices[:, down], 0)
-    zeros = ops.zeros((x.shape[across], right.shape[1]), dtype=rows.dtype)
-    return ops.index_add(zeros, x.indices[:, across], rows, 0)  # type: ignore[no-any-return]
+    return ops.unsorted_segment_sum(rows, x.indices[:, across], x.shape[across])
 
 
 def _sparse_add(i: Any, v: Any, shape: Any, j: Any, w: Any, other: Any, thresh: Any = 0) -> tuple[Any, Any, Any]:
@@ -129,9 +128,9 @@ def _extreme(name: str) -> Callable[..., Any]:
         if sizes != _shape(other):
             raise ShapeError(f"SparseSparse{name.capitalize()} needs two tensors of one shape.")
         keys, most = flat_keys(ops.concat((i, j)), sizes), math.prod(sizes)
-        _, left = merged(keys, ops.concat((v, ops.zeros_like(w))), most)
-        found, right = merged(keys, ops.concat((ops.zeros_like(v), w)), most)
-        return coordinates_of(found, sizes).astype(as_tensor(i).dtype), getattr(ops, name)(left, right)
+        both = ops.stack((ops.concat((v, ops.zeros_like(w))), ops.concat((ops.zeros_like(v), w))), 1)
+        found, sums = merged(keys, both, most)
+        return coordinates_of(found, sizes).astype(as_tensor(i).dtype), getattr(ops, name)(sums[:, 0], sums[:, 1])
 
     return apply
 

@@ -118,6 +118,7 @@ class Session:
         self.depth, self.frames = 0, sys.getrecursionlimit()
         self.autocast: Any = None
         self.settled: set[int] = set()
+        self.stands_for: dict[Value, Value] = {}  # params of functions that were traced: the values that they are given
         self.used_at_capture: dict[str, str] = {}
         self.arrays: dict[int, Any] = {}
         self._guarded: set[tuple[Any, ...]] = set()

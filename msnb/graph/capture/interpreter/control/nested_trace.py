@@ -40,6 +40,8 @@ def trace(
     body = handle.body = Body(engine, getattr(fn, "__name__", "fn"))
     try:
         params = [body.builder.param(t, f"x{i}") for i, t in enumerate(own)]
+        if types is None:
+            engine.session.stands_for.update({p._value: engine.lift(x) for p, x in zip(params, inputs)})
         leaves, shape = pytree.flatten(engine.given(fn(*params)))
         body.builder.output(*(x for x in leaves if isinstance(x, Tensor)))
         body.close()
