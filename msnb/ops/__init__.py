@@ -50,8 +50,8 @@ from msnb.ops.shape.index_records import *
 from msnb.ops.shape.slice import *
 from msnb.ops.shape.slice import slice_ as slice
 from msnb.ops.shape.views import *
-from msnb.ops.sparse.functions import *
 from msnb.ops.sparse.segments import *
+from msnb.ops.sparse.sparse_functions import *
 from msnb.ops.sparse.value_functions import *
 from msnb.ops.spatial.bounding_boxes import *
 from msnb.ops.spatial.convolution import *

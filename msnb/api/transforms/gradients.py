@@ -76,7 +76,10 @@ class _Request:
         self._trees = [pytree.flatten(_as_tensors(args[p], p, integers != "refuse")) for p in self.positions]
         self._varying = [_varying(args[p], leaves) for p, (leaves, _) in zip(self.positions, self._trees)]
         self.inputs: list[Any] = [
-            leaf for (leaves, _), flags in zip(self._trees, self._varying) for leaf, varies in zip(leaves, flags) if varies
+            leaf
+            for (leaves, _), flags in zip(self._trees, self._varying)
+            for leaf, varies in zip(leaves, flags)
+            if varies
         ]
 
     @property

@@ -1,4 +1,4 @@
-"""MindSpore's primitives of sparse tensors, which take the parts of each tensor one by one; part of the table of classes.
+"""MindSpore's primitives of sparse tensors, which take the parts of each one by one; part of the table of classes.
 
     coordinates   SparseToDense(indices, values, shape)        a COOTensor of the three does the work
     matrices      SparseMatrixAdd(shape, batch, indptr, indices, values, ...)      a CSRTensor; ``batch`` is [0, n]
@@ -23,8 +23,8 @@ from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.sparse.compressed_rows import CSRTensor, coo_to_csr, csr_of
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, coordinates_of, flat_keys
 from msnb.ops.sparse.entry_merge import merged
-from msnb.ops.sparse.functions import coo_concat, csr_mm, csr_softmax
 from msnb.ops.sparse.segments import segments
+from msnb.ops.sparse.sparse_functions import coo_concat, csr_mm, csr_softmax
 from msnb.ops.sparse.sparse_tensor import is_known
 
 NEEDED: Any = inspect.Parameter.empty
@@ -59,7 +59,9 @@ def _dense_with_default(
 ) -> Tensor:
     found = _coo(indices, ops.ones_like(as_tensor(indices)).reshape(len(indices), -1)[:, 0], output_shape)
     if validate_indices and is_known(found.indices) and not found.is_coalesced():
-        raise AttributeValueError("SparseToDenseV2: indices stand in order, each once; validate_indices=False lets all pass.")
+        raise AttributeValueError(
+            "SparseToDenseV2: indices stand in order, each once; validate_indices=False lets all pass."
+        )
     written = sparse_to_dense(indices, values, output_shape)
     return ops.where(found.to_dense() != 0, written, as_tensor(default_value).astype(written.dtype))  # type: ignore[no-any-return]
 
@@ -76,7 +78,8 @@ def sparse_dense_matmul(
     if right.shape[0] != x.shape[down]:
         raise ShapeError(f"SparseTensorDenseMatmul: {x.shape} and {dense.shape} do not fit for a product.")
     rows = x.values.expand_dims(1) * ops.gather(right, x.indices[:, down], 0)
-    return ops.unsorted_segment_sum(rows, x.indices[:, across], x.shape[across])
+    count: Any = x.shape[across]
+    return ops.unsorted_segment_sum(rows, x.indices[:, across], count)
 
 
 def _sparse_add(i: Any, v: Any, shape: Any, j: Any, w: Any, other: Any, thresh: Any = 0) -> tuple[Any, Any, Any]:
@@ -84,7 +87,7 @@ def _sparse_add(i: Any, v: Any, shape: Any, j: Any, w: Any, other: Any, thresh: 
 
 
 def _dense_add(indices: Any, values: Any, shape: Any, dense: Any) -> Tensor:
-    return sparse_to_dense(indices, values, shape) + dense
+    return sparse_to_dense(indices, values, shape) + dense  # type: ignore[no-any-return]
 
 
 def _at_places(combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -152,7 +155,9 @@ def _softmax(indices: Any, values: Any, shape: Any) -> Any:
 def _csr(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any) -> CSRTensor:
     sizes = _shape(shape)
     if len(sizes) != 2:
-        raise ShapeError(f"a sparse matrix has two axes, got the shape {sizes}; take the matrices of a batch one by one.")
+        raise ShapeError(
+            f"a sparse matrix has two axes, got the shape {sizes}; take the matrices of a batch one by one."
+        )
     return CSRTensor(indptr, indices, values, sizes)
 
 

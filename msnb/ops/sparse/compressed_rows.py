@@ -141,7 +141,9 @@ class CSRTensor(SparseTensor):
         first, second = self.to_coo(), b.to_coo()
         return coo_to_csr(first.with_values(_times(self.values, alpha)).add(second.with_values(_times(b.values, beta))))
 
-    plus = add
+    def plus(self, other: Any) -> CSRTensor:
+        """The sum with another CSRTensor."""
+        return self.add(other)
 
     def mm(self, matrix: Any) -> Any:
         """The product with a dense matrix (dense) or with a CSRTensor (a CSRTensor).
@@ -297,4 +299,4 @@ def dense_to_csr(tensor: Any) -> CSRTensor:
     return csr_of(row_pointers(rows, t.shape[0]), columns, found.values, t.shape)
 
 
-COOTensor.to_csr = coo_to_csr  # type: ignore[method-assign]
+COOTensor.to_csr = coo_to_csr  # type: ignore[method-assign, assignment]

@@ -18,7 +18,7 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import strong_dtype
-from msnb.ops.definition.record import Example, InvalidExample, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.indexing.gather import take
@@ -68,8 +68,8 @@ ENTRY_MERGE = define(
 def merged(keys: Any, values: Any, most: int) -> tuple[Any, Tensor]:
     """The different keys in order, and the sum of the values of each; ``most``: how many keys there can be.
 
-    The sums are made where there is room for as many as there are entries, of which the first are kept: so all sizes but
-    that of the result are known before the program runs, and it can be differentiated.
+    The sums are made where there is room for as many as there are entries, of which the first are kept: so all sizes
+    but that of the result are known before the program runs, and it can be differentiated.
     """
     found, numbers, places = ENTRY_MERGE(keys)
     bound = bound_of(values.shape[0])
@@ -83,7 +83,7 @@ def _rest(t: TensorType) -> str:
     return "".join(f" {c}" for c in "abcdefgh"[: t.ndim - 1])
 
 
-ENTRY_TAKE = define(
+ENTRY_TAKE: Op = define(
     "entry_take",
     "x, index, entries",
     onnx="Gather(x, index, axis=0)",
@@ -92,7 +92,7 @@ ENTRY_TAKE = define(
     grad=lambda dout, index, entries: (ENTRY_PUT(dout, index, entries), None, None),
     axes=lambda types, attrs: f"q!{_rest(types[0])}, p!, q! -> p!{_rest(types[0])}",
     batch=one_by_one("entry_take"),
-    doc="x[index] where only the data tell how many entries x has: as many as the integers ``entries``.",
+    doc="x[index] where only the data tell how many entries x has: as many as there are integers ``entries``.",
     examples=(Example((_VALUES, _PLACES, np.arange(3))),),
     wrong=(InvalidExample((np.ones(2),), {}, "entry_take takes the tensors"),),
 )
@@ -104,7 +104,7 @@ def _put_body(xp: Any, y: Any, index: Any, entries: Any) -> Any:
     return out
 
 
-ENTRY_PUT = define(
+ENTRY_PUT: Op = define(
     "entry_put",
     "y, index, entries",
     infer=lambda y, index, entries: tensor_type((entries.shape[0], *y.shape[1:]), strong_dtype(y)),

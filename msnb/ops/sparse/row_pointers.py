@@ -37,7 +37,8 @@ def need_pointers(name: str, indptr: TensorType, indices: TensorType) -> None:
 
 def row_count(indptr: TensorType) -> Any:
     """How many rows the pointers are for."""
-    return indptr.shape[0] - 1
+    rows: Any = indptr.shape[0]
+    return rows - 1
 
 
 def check_pointers(xp: Any, indptr: Any, count: int | None) -> None:
@@ -53,7 +54,7 @@ def check_pointers(xp: Any, indptr: Any, count: int | None) -> None:
         )
 
 
-def check_columns(xp: Any, indices: Any, size: int, what: str = "column") -> None:
+def check_columns(xp: Any, indices: Any, size: Any, what: str = "column") -> None:
     """Raise IndexOutOfRange for an index that is not from 0 to ``size - 1``. A GPU is not asked."""
     if xp is not np:
         return

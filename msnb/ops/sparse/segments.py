@@ -28,6 +28,7 @@ def segments(kind: str, x: Any, indices: Any, segment_ids: Any, num_segments: An
         raise DTypeError(f"indices and segment_ids hold integers, got {places.dtype} and {ids.dtype}.")
     if isinstance(num_segments, Tensor):
         num_segments = num_segments.reshape(-1)[0]
+    count: Any
     (count,) = as_sizes("num_segments", (ids[-1] + 1 if num_segments is None else num_segments,))
     if type(count) is int and count < 1:
         raise AttributeValueError(f"there is at least one segment, got num_segments = {count}.")

@@ -46,7 +46,7 @@ _EXAMPLES = {
 }
 
 
-def _function(fn: Callable[..., Any], name: str, kin: str, kind: type) -> Callable[[Any], Any]:
+def _function(fn: Callable[..., Any], name: str, kin: str, kind: Any) -> Callable[[Any], Any]:
     def of_values(x: Any) -> Any:
         if not isinstance(x, kind):
             raise ArgumentError(f"{kin}_{name} takes a {kind.__name__}, got {type(x).__name__}.")

@@ -23,8 +23,8 @@ from msnb.ops.math.statistics import std_mean, unsorted_segment_sum
 from msnb.ops.nn.activation import gelu, hardshrink, softshrink
 from msnb.ops.random import draws
 from msnb.ops.shape.creation import empty, full
+from msnb.ops.sparse.sparse_functions import dense_to_sparse_coo, dense_to_sparse_csr
 from msnb.ops.spatial.interpolate import interpolate
-from msnb.ops.sparse.functions import dense_to_sparse_coo, dense_to_sparse_csr
 from msnb.ops.special import bessel_functions, gamma_functions, windows
 from msnb.ops.tensor import properties
 from msnb.ops.tensor.operators import forward, named, single

@@ -112,8 +112,7 @@ class Session:
         self.aliases = Aliases()
         self.journal.before_write = self.aliases.check_write
         self.pythonic = PythonNumbers()
-        self.blocks: list[Any] = []
-        self.attempts: list[Any] = []
+        self.blocks, self.attempts = list[Any](), list[Any]()
         self.raised: Exception | None = None  # the program raises it already
         self.depth, self.frames = 0, sys.getrecursionlimit()
         self.autocast: Any = None

@@ -16,7 +16,7 @@ import numpy as np
 from msnb.base import events
 from msnb.core.types import TensorType
 from msnb.graph.capture.values import sources
-from msnb.ir.builder import SymbolicTensor
+from msnb.ir.builder import GraphBuilder, SymbolicTensor
 from msnb.ir.graph import Value
 
 _LARGEST = 4096
@@ -30,7 +30,8 @@ def values_of(tensor: Any) -> tuple[Any, ...]:
 def known_values(session: Any, x: SymbolicTensor) -> Any:
     """The array that an integer tensor is at every call of the version that is being captured; None if unknown."""
     inputs = {first: (owner, source) for _, owner, source, first in session.stand_ins()}
-    outer, builder = dict(session.stands_for), x._builder
+    outer: dict[Value, Value] = dict(session.stands_for)
+    builder: GraphBuilder | None = x._builder
     while builder is not None:
         outer.update({own: tensor._value for tensor, own in builder.captured})
         builder = builder.parent
