@@ -96,9 +96,12 @@ def test_ways_between_dense_and_sparse(mode: int, rng: np.random.Generator) -> N
     for rows, columns in ((3, 5), (1, 1), (6, 2)):
         dense = random_matrix(rng, rows, columns)
         x = Tensor(dense)
-        ways = lambda t: (t.to_csr().to_dense(), t.to_coo().to_dense(), t.to_coo().to_csr().to_coo().to_dense())
-        there = run(ways, mode, x)
-        for back in there:
+        ways = (
+            lambda t: t.to_csr().to_dense(),
+            lambda t: t.to_coo().to_dense(),
+            lambda t: t.to_coo().to_csr().to_coo().to_dense(),
+        )
+        for back in (run(way, mode, x) for way in ways):
             np.testing.assert_array_equal(back.asnumpy(), dense)
     assert csr().indptr.tolist() == [0, 1, 3, 3] and csr().indptr.dtype is ms.int32
     assert coo().indices.tolist() == [[0, 1], [1, 0], [1, 2]]
@@ -169,8 +172,8 @@ def test_products(mode: int, kind: str, wide: int, rng: np.random.Generator) -> 
     s = CSRTensor(s.indptr.astype(kind), s.indices.astype(kind), s.values, s.shape)
 
     def products(c: Any, p: Any, q: Any) -> Any:
-        vectors = c.mv(p[:, 0]), ops.csr_mv(c, p[:, :1])
-        return c.mm(p), ops.csr_mm(c, q, trans_a=True), *vectors, ops.csr_mm(c, p.T, trans_b=True)
+        turned = ops.csr_mm(c, q, trans_a=True), ops.csr_mm(c, p.T, trans_b=True)
+        return c.mm(p), turned[0], c.mv(p[:, 0]), ops.csr_mv(c, p[:, :1]), turned[1]
 
     found = run(products, mode, s, Tensor(x), Tensor(y))
     for f, want in zip(found, (a @ x, a.T @ y, a @ x[:, 0], a @ x[:, :1], a @ x)):
@@ -181,7 +184,7 @@ def test_product_of_two_sparse_matrices(mode: int, rng: np.random.Generator) -> 
     a, b = random_matrix(rng, 7, 5), random_matrix(rng, 5, 6)
     found = run(lambda p, q: p.mm(q), mode, Tensor(a).to_csr(), Tensor(b).to_csr())
     np.testing.assert_allclose(found.to_dense().asnumpy(), a @ b, rtol=1e-5, atol=1e-6)
-    turned = [Tensor(m.T.copy()).to_csr() for m in (a, b)]
+    turned = [Tensor(x.T.copy()).to_csr() for x in (a, b)]
     found = run(lambda p, q: ops.csr_mm(p, q, True, True), mode, *turned)
     np.testing.assert_allclose(found.to_dense().asnumpy(), a @ b, rtol=1e-5, atol=1e-6)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb import ops
 from msnb.base.errors import ArgumentError
 from msnb.nn.cells.cell import Cell
+from msnb.ops.mindspore.sparse_primitives import sparse_dense_matmul
 from msnb.ops.sparse.coordinates import COOTensor
 
 __all__ = ["SparseTensorDenseMatmul", "SparseToDense"]
@@ -52,8 +52,8 @@ class SparseTensorDenseMatmul(Cell):
         for name, value in (("adjoint_st", adjoint_st), ("adjoint_dt", adjoint_dt)):
             if not isinstance(value, bool):
                 raise ArgumentError(f"SparseTensorDenseMatmul: {name} is a bool, got {value!r}.")
-        self.multiply: Any = ops.SparseTensorDenseMatmul(adjoint_st, adjoint_dt)  # type: ignore[attr-defined]
+        self.adjoint_st, self.adjoint_dt = adjoint_st, adjoint_dt
 
     def construct(self, indices: Any, values: Any, sparse_shape: Any, dense: Any) -> Any:
         """The layer."""
-        return self.multiply(indices, values, sparse_shape, dense)
+        return sparse_dense_matmul(indices, values, sparse_shape, dense, self.adjoint_st, self.adjoint_dt)

@@ -80,7 +80,8 @@ def as_sizes(name: str, args: Sequence[Any]) -> tuple[Size, ...]:
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = args[0]
     elif len(args) == 1 and isinstance(args[0], (Tensor, np.ndarray)) and args[0].ndim == 1:
-        args = args[0].tolist()
+        symbolic = hasattr(args[0], "_builder")  # in a program: each element may be known, or be a size by itself
+        args = [args[0][i] for i in range(len(args[0]))] if symbolic else args[0].tolist()
     return tuple(as_size(name, d) for d in args)
 
 

@@ -1,4 +1,4 @@
-"""MindSpore's primitives of sparse tensors, which take the parts of each tensor one by one; a part of the class table.
+"""MindSpore's primitives of sparse tensors, which take the parts of each one by one; part of the table of classes.
 
     coordinates   SparseToDense(indices, values, shape)        a COOTensor of the three does the work
     matrices      SparseMatrixAdd(shape, batch, indptr, indices, values, ...)      a CSRTensor; ``batch`` is [0, n]
@@ -59,7 +59,9 @@ def _dense_with_default(
 ) -> Tensor:
     found = _coo(indices, ops.ones_like(as_tensor(indices)).reshape(len(indices), -1)[:, 0], output_shape)
     if validate_indices and is_known(found.indices) and not found.is_coalesced():
-        raise AttributeValueError("SparseToDenseV2: indices stand in order, each once, unless validate_indices=False.")
+        raise AttributeValueError(
+            "SparseToDenseV2: indices stand in order, each once; validate_indices=False lets all pass."
+        )
     written = sparse_to_dense(indices, values, output_shape)
     return ops.where(found.to_dense() != 0, written, as_tensor(default_value).astype(written.dtype))  # type: ignore[no-any-return]
 
@@ -76,8 +78,8 @@ def sparse_dense_matmul(
     if right.shape[0] != x.shape[down]:
         raise ShapeError(f"SparseTensorDenseMatmul: {x.shape} and {dense.shape} do not fit for a product.")
     rows = x.values.expand_dims(1) * ops.gather(right, x.indices[:, down], 0)
-    zeros = ops.zeros((x.shape[across], right.shape[1]), dtype=rows.dtype)
-    return ops.index_add(zeros, x.indices[:, across], rows, 0)
+    count: Any = x.shape[across]
+    return ops.unsorted_segment_sum(rows, x.indices[:, across], count)
 
 
 def _sparse_add(i: Any, v: Any, shape: Any, j: Any, w: Any, other: Any, thresh: Any = 0) -> tuple[Any, Any, Any]:
@@ -85,8 +87,7 @@ def _sparse_add(i: Any, v: Any, shape: Any, j: Any, w: Any, other: Any, thresh: 
 
 
 def _dense_add(indices: Any, values: Any, shape: Any, dense: Any) -> Tensor:
-    found: Tensor = sparse_to_dense(indices, values, shape) + dense
-    return found
+    return sparse_to_dense(indices, values, shape) + dense  # type: ignore[no-any-return]
 
 
 def _at_places(combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -130,9 +131,9 @@ def _extreme(name: str) -> Callable[..., Any]:
         if sizes != _shape(other):
             raise ShapeError(f"SparseSparse{name.capitalize()} needs two tensors of one shape.")
         keys, most = flat_keys(ops.concat((i, j)), sizes), math.prod(sizes)
-        _, left = merged(keys, ops.concat((v, ops.zeros_like(w))), most)
-        found, right = merged(keys, ops.concat((ops.zeros_like(v), w)), most)
-        return coordinates_of(found, sizes).astype(as_tensor(i).dtype), getattr(ops, name)(left, right)
+        both = ops.stack((ops.concat((v, ops.zeros_like(w))), ops.concat((ops.zeros_like(v), w))), 1)
+        found, sums = merged(keys, both, most)
+        return coordinates_of(found, sizes).astype(as_tensor(i).dtype), getattr(ops, name)(sums[:, 0], sums[:, 1])
 
     return apply
 
@@ -154,7 +155,9 @@ def _softmax(indices: Any, values: Any, shape: Any) -> Any:
 def _csr(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any) -> CSRTensor:
     sizes = _shape(shape)
     if len(sizes) != 2:
-        raise ShapeError(f"a sparse matrix has two axes, got the shape {sizes}; take those of a batch one by one.")
+        raise ShapeError(
+            f"a sparse matrix has two axes, got the shape {sizes}; take the matrices of a batch one by one."
+        )
     return CSRTensor(indptr, indices, values, sizes)
 
 

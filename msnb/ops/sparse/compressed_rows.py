@@ -142,7 +142,7 @@ class CSRTensor(SparseTensor):
         return coo_to_csr(first.with_values(_times(self.values, alpha)).add(second.with_values(_times(b.values, beta))))
 
     def plus(self, other: Any) -> CSRTensor:
-        """``self + other``."""
+        """The sum with another CSRTensor."""
         return self.add(other)
 
     def mm(self, matrix: Any) -> Any:

@@ -143,7 +143,9 @@ class COOTensor(SparseTensor):
         known = thresh if not isinstance(thresh, Tensor) else thresh.item() if is_known(thresh) else None
         return added if known == 0 else _large_enough(added, thresh)
 
-    plus = add
+    def plus(self, other: Any) -> COOTensor:
+        """The sum with another COOTensor."""
+        return self.add(other)
 
     def to_csr(self) -> Any:
         """The same matrix as a CSRTensor, rows and columns in order."""

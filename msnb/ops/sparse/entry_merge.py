@@ -92,7 +92,7 @@ ENTRY_TAKE: Op = define(
     grad=lambda dout, index, entries: (ENTRY_PUT(dout, index, entries), None, None),
     axes=lambda types, attrs: f"q!{_rest(types[0])}, p!, q! -> p!{_rest(types[0])}",
     batch=one_by_one("entry_take"),
-    doc="x[index] where only the data tell how many entries x has: as many as the integers ``entries``.",
+    doc="x[index] where only the data tell how many entries x has: as many as there are integers ``entries``.",
     examples=(Example((_VALUES, _PLACES, np.arange(3))),),
     wrong=(InvalidExample((np.ones(2),), {}, "entry_take takes the tensors"),),
 )

@@ -37,8 +37,8 @@ def need_pointers(name: str, indptr: TensorType, indices: TensorType) -> None:
 
 def row_count(indptr: TensorType) -> Any:
     """How many rows the pointers are for."""
-    pointers: Any = indptr.shape[0]
-    return pointers - 1
+    rows: Any = indptr.shape[0]
+    return rows - 1
 
 
 def check_pointers(xp: Any, indptr: Any, count: int | None) -> None:

@@ -156,7 +156,7 @@ RECORDS["csr_matmul_transposed"] = CSR_MATMUL_TRANSPOSED = define(
 )
 
 
-# ---- a b^T where A has entries ---------------------------------------------------------------------------------------
+# ---- a b^T where A has entries --------------------------------------------------------------------------------
 
 
 def _sampled_type(indptr: TensorType, indices: TensorType, a: TensorType, b: TensorType) -> TensorType:

@@ -205,17 +205,20 @@ def csr_mm(
     _need("csr_mm", a, CSRTensor)
     if (trans_a and adjoint_a) or (trans_b and adjoint_b):
         raise AttributeValueError("csr_mm: an operand is transposed or its adjoint is taken, not both.")
-    turns_a, turns_b = trans_a or adjoint_a, trans_b or adjoint_b
+    turn_a, turn_b = trans_a or adjoint_a, trans_b or adjoint_b
     if isinstance(b, CSRTensor):
-        first = _transposed(a, adjoint_a) if turns_a else a
-        return first.mm(_transposed(b, adjoint_b) if turns_b else b)
+        first = _transposed(a, adjoint_a) if turn_a else a
+        return first.mm(_transposed(b, adjoint_b) if turn_b else b)
     dense = as_tensor(b)
-    if turns_b:
+    if turn_b:
         dense = (adjoint(dense) if adjoint_b else dense).T
-    if not turns_a:
-        return a.mm(dense)
-    values, dense = common(adjoint(a.values) if adjoint_a else a.values, dense)
-    return CSR_MATMUL_TRANSPOSED(*pointers_like(a), values, dense, columns=a.shape[1])
+    return _transposed_product(a, dense, adjoint_a) if turn_a else a.mm(dense)
+
+
+def _transposed_product(x: CSRTensor, dense: Tensor, adjoint_too: bool) -> Tensor:
+    """The product of the transposed x and a matrix; nothing is put in another order."""
+    values, dense = common(adjoint(x.values) if adjoint_too else x.values, dense)
+    return CSR_MATMUL_TRANSPOSED(*pointers_like(x), values, dense, columns=x.shape[1])
 
 
 def csr_reduce_sum(csr_tensor: Any, axis: int) -> Tensor:

@@ -1,8 +1,8 @@
 """What COO and CSR tensors share: a dense shape, a vector of stored values, and operators of the values.
 
-They are plain data of tensors, so they go everywhere where tuples of tensors go: as arguments and results of ``jit``
-and ``construct``, through branches and loops, through ``grad``, which gives a sparse tensor back with the gradient as
-its values. The places are data, no numbers: they have no gradient.
+They are plain data of tensors, so they go wherever tuples of tensors go: as arguments and results of ``jit`` and
+``construct``, through branches and loops, through ``grad``, which gives a sparse tensor back with the gradient as its
+values. The places are data, no numbers: they have no gradient.
 """
 
 from __future__ import annotations

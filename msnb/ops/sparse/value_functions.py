@@ -46,7 +46,7 @@ _EXAMPLES = {
 }
 
 
-def _function(fn: Callable[..., Any], name: str, kin: str, kind: type) -> Callable[[Any], Any]:
+def _function(fn: Callable[..., Any], name: str, kin: str, kind: Any) -> Callable[[Any], Any]:
     def of_values(x: Any) -> Any:
         fits: bool = isinstance(x, kind)
         if not fits:

@@ -94,13 +94,20 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
         numbers = any(isinstance(t, TensorType) and t.weak for t in types)
         return not numbers and (op.family in IMAGES or is_shared_product(op, types))
     if op.name == "unindex":
-        return isinstance(types[0], TensorType) and types[0].size >= WORTH_ADDING
+        return _at_least(types[0], WORTH_ADDING)
+    if op.family == "sparse":
+        return sparse_rows.is_worth(op, types)
     if op.family == "random":
         return philox.is_worth(op, types, attrs)
     if op.name in lapack.ROUTINES:
-        return isinstance(types[0], TensorType) and types[0].size >= lapack.WORTH
-    by_types = (sparse_rows, line_provider, row_reduction)
-    return any(kernels.is_worth(op, types) for kernels in by_types) or elementwise.is_worth(op, types, attrs)
+        return _at_least(types[0], lapack.WORTH)
+    return (
+        line_provider.is_worth(op, types) or row_reduction.is_worth(op, types) or elementwise.is_worth(op, types, attrs)
+    )
+
+
+def _at_least(t: Type, worth: int) -> bool:
+    return isinstance(t, TensorType) and t.size >= worth
 
 
 def is_shared_product(op: Op, types: tuple[Type, ...]) -> bool:

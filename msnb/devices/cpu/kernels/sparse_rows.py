@@ -39,7 +39,7 @@ class SparseRowsRecipe(NativeKernel):
     """A loop over the entries of compressed rows.
 
     Args:
-        name: the op's.
+        name: "rows", "matmul", "matmul_transposed" or "sampled_matmul".
         dtype: of the numbers.
         index: of pointers and columns.
         sizes: rows, entries, columns, numbers in a row of the dense operand.
@@ -54,9 +54,9 @@ class SparseRowsRecipe(NativeKernel):
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """Forget what was noted, walk, and see what was noted."""
         rows, entries, columns, wide = self.sizes
-        units = columns if self.name == "csr_matmul_transposed" else rows
+        units = columns if self.name == "matmul_transposed" else rows
         threads = max(1, min(units, entries * wide // _SHARED_WORK))
-        symbol = f"msnb_{self.name}_of_{self.index.name}"
+        symbol = f"msnb_entries_{self.name}_of_{self.index.name}"
         made = Symbol(library(symbol, _WRITERS[self.name], self.dtype, self.index), symbol)
         slots = (ins[0], ins[1], *(ins[2:] or (ins[0], ins[0])), outs[0], temps[0])
         return [
@@ -68,7 +68,7 @@ class SparseRowsRecipe(NativeKernel):
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a loop over compressed rows runs; None for other nodes, and for dtypes that have no loop."""
-    if node.op.name not in _WRITERS or not is_static(node):
+    if not _is_walk(node.op) or not is_static(node):
         return None
     pointers, columns, *operands = map(_type, node.inputs)
     out = _type(node.out)
@@ -78,9 +78,17 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
         return None
     dense = operands[-1].ints() if operands else (1, 1)
     width = node.attrs.get("columns", dense[0])
-    return SparseRowsRecipe(
-        node.op.name, out.dtype, pointers.dtype, (pointers.ints()[0] - 1, columns.ints()[0], width, dense[1])
-    )
+    sizes = (pointers.ints()[0] - 1, columns.ints()[0], width, dense[1])
+    return SparseRowsRecipe(node.op.name.removeprefix("csr_"), out.dtype, pointers.dtype, sizes)
+
+
+def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
+    """True for a loop over many entries."""
+    return _is_walk(op) and isinstance(types[1], TensorType) and types[1].size >= WORTH
+
+
+def _is_walk(op: Op) -> bool:
+    return op.family == "sparse" and op.name.removeprefix("csr_") in _WRITERS
 
 
 def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
@@ -96,13 +104,13 @@ def _type(value: Value) -> TensorType:
 # ---- code -----------------------------------------------------------------------------------------------------------
 
 
-class _RowWalk(LineEmitter):
+class _EntryWalk(LineEmitter):
     """One thread's part: units %begin to %end."""
 
     def __init__(self, dtype: DType, index: DType) -> None:
         super().__init__()
         self.dtype, self.stored, self.index = dtype, memory_name(dtype), memory_name(index)
-        self.rows, self.entries, self.column_count, self.wide = (self.word(i) for i in range(2, 6))
+        self.rows, self.entries, self.width, self.wide = (self.word(i) for i in range(2, 6))
         self.pointers, self.places, self.left, self.right, self.out, self.noted = (self.slot(i) for i in range(6, 12))
 
     def integer(self, base: str, at: str) -> str:
@@ -137,7 +145,7 @@ class _RowWalk(LineEmitter):
     def column(self, p: str) -> str:
         """The column of an entry; 0 where it is wrong."""
         found = self.integer(self.places, p)
-        bad = self.ins(f"icmp uge i64 {found}, {self.column_count}")
+        bad = self.ins(f"icmp uge i64 {found}, {self.width}")
         self.note(bad)
         return self.ins(f"select i1 {bad}, i64 0, i64 {found}")
 
@@ -180,7 +188,7 @@ class _RowWalk(LineEmitter):
 
 
 def _rows(dtype: DType, index: DType) -> LineEmitter:
-    e = _RowWalk(dtype, index)
+    e = _EntryWalk(dtype, index)
 
     def row(r: str) -> None:
         low, high = e.bounds(r)
@@ -192,7 +200,7 @@ def _rows(dtype: DType, index: DType) -> LineEmitter:
 
 
 def _product(dtype: DType, index: DType) -> LineEmitter:
-    e = _RowWalk(dtype, index)
+    e = _EntryWalk(dtype, index)
 
     def row(r: str) -> None:
         low, high = e.bounds(r)
@@ -217,7 +225,7 @@ def _product(dtype: DType, index: DType) -> LineEmitter:
 
 def _transposed(dtype: DType, index: DType) -> LineEmitter:
     """Units are rows of the result."""
-    e = _RowWalk(dtype, index)
+    e = _EntryWalk(dtype, index)
     e.clear(e.out, "%begin", e.i64("sub", "%end", "%begin"))
 
     def row(r: str) -> None:
@@ -237,7 +245,7 @@ def _transposed(dtype: DType, index: DType) -> LineEmitter:
 
 
 def _sampled(dtype: DType, index: DType) -> LineEmitter:
-    e = _RowWalk(dtype, index)
+    e = _EntryWalk(dtype, index)
     vector = f"<{_VECTOR} x {e.stored}>"
 
     def dot(a: str, b: str) -> str:
@@ -271,8 +279,8 @@ def _sampled(dtype: DType, index: DType) -> LineEmitter:
 
 
 _WRITERS: dict[str, Callable[[DType, DType], LineEmitter]] = {
-    "csr_rows": _rows,
-    "csr_matmul": _product,
-    "csr_matmul_transposed": _transposed,
-    "csr_sampled_matmul": _sampled,
+    "rows": _rows,
+    "matmul": _product,
+    "matmul_transposed": _transposed,
+    "sampled_matmul": _sampled,
 }

@@ -24,7 +24,7 @@ from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.call_arguments import CallArguments
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
-from msnb.graph.capture.values.mutation_journal import TensorPlace
+from msnb.graph.capture.values.values_as_sizes import known_values
 from msnb.ir import control_flow
 from msnb.ir.builder import ClosedFunction, GraphBuilder, Lane, SymbolicTensor
 from msnb.ir.graph import Graph, Value
@@ -244,6 +244,9 @@ class Capture(GraphBuilder):
         """Python asks for a value in a place that is not converted."""
         if kind == "bool" and x._type.is_static and x._type.size != 1:
             raise truth_of_many(x)
+        found = known_values(self.session, x) if kind == "index" and x._type.size == 1 else None
+        if found is not None:
+            return found.item()
         hint = "write the decision as if/while/and/or in a function that is captured, or use ops.where."
         raise _refusal(
             _KINDS[kind], hint if kind == "bool" else "keep it a tensor, or compute it outside the function."

@@ -112,13 +112,13 @@ class Session:
         self.aliases = Aliases()
         self.journal.before_write = self.aliases.check_write
         self.pythonic = PythonNumbers()
-        self.blocks: list[Any] = []
-        self.attempts: list[Any] = []
+        self.blocks, self.attempts = list[Any](), list[Any]()
         self.raised: Exception | None = None  # the program raises it already
         self.stated: list[Exception] = []  # what its raise statements raised
         self.depth, self.frames = 0, sys.getrecursionlimit()
         self.autocast: Any = None
         self.settled: set[int] = set()
+        self.stands_for: dict[Value, Value] = {}  # params of functions that were traced: the values that they are given
         self.used_at_capture: dict[str, str] = {}
         self.arrays: dict[int, Any] = {}
         self._guarded: set[tuple[Any, ...]] = set()

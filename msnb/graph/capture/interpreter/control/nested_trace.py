@@ -40,6 +40,7 @@ def trace(
     body = handle.body = Body(engine, getattr(fn, "__name__", "fn"))
     try:
         params = [body.builder.param(t, f"x{i}") for i, t in enumerate(own)]
+        _note_inputs(engine, params, inputs if types is None else ())
         leaves, shape = pytree.flatten(engine.given(fn(*params)))
         body.builder.output(*(x for x in leaves if isinstance(x, Tensor)))
         body.close()
@@ -61,6 +62,11 @@ def trace(
     made.write_inputs(inputs, params)
     made.outer = [t for t, _ in body.builder.captured]
     return made
+
+
+def _note_inputs(engine: Capture, params: Sequence[Any], inputs: Sequence[Any]) -> None:
+    """What the params stand for, where a function is given its inputs as they are."""
+    engine.session.stands_for.update({p._value: engine.lift(x) for p, x in zip(params, inputs)})
 
 
 def _written(engine: Capture, body: Capture, change: Change) -> list[Tensor]:
