@@ -9,7 +9,7 @@ from __future__ import annotations
 from msnb.base.missing_names import MODULES
 
 _PUBLIC = (
-    "amp", "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "nn",
+    "amp", "dataset", "dataset.audio", "dataset.text", "dataset.transforms", "dataset.vision", "nn",
     "nn.probability", "nn.probability.bijector", "nn.probability.distribution", "numpy", "numpy.fft", "ops", "parallel",
     "runtime", "train",
 )  # fmt: skip

@@ -505,7 +505,15 @@ class TensorMethods:
     def imag(self) -> Tensor:
         """The imaginary part."""
 
-    def index_add(self, axis: Any, index: Any, src: Any, *, alpha: Any = ...) -> Tensor:
+    def index_add(
+        self,
+        *operands: Any,
+        axis: Any = ...,
+        index: Any = ...,
+        src: Any = ...,
+        alpha: Any = ...,
+        **named: Any,
+    ) -> Tensor:
         """``x`` with the slices of ``src`` added to the slices along ``axis`` that ``index`` names."""
 
     def index_add_(self, *args: Any, **options: Any) -> Self:

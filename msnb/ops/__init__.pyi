@@ -111,6 +111,7 @@ from msnb.ops.indexing.slice_updates import select_scatter as select_scatter
 from msnb.ops.indexing.slice_updates import slice_scatter as slice_scatter
 from msnb.ops.indexing.slice_updates import space_to_batch_nd as space_to_batch_nd
 from msnb.ops.indexing.slice_updates import strided_slice as strided_slice
+from msnb.ops.linalg import assignment as _assignment
 from msnb.ops.linalg.diagonals import matrix_band_part as matrix_band_part
 from msnb.ops.linalg.diagonals import matrix_diag as matrix_diag
 from msnb.ops.linalg.diagonals import matrix_diag_part as matrix_diag_part
@@ -476,6 +477,7 @@ from msnb.ops.tensor.properties import tensor_dot as tensor_dot
 
 __all__ = [
     "ReduceOp",
+    "_assignment",
     "abs",
     "absolute",
     "acos",

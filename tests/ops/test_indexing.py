@@ -14,7 +14,7 @@ from hypothesis import given
 
 import msnb as ms
 from msnb.autodiff.gradient_check import check_grads
-from msnb.base.errors import IndexOutOfRange, LostWriteError
+from msnb.base.errors import ArgumentError, IndexOutOfRange, LostWriteError
 from msnb.core import temporary_writes
 from msnb.core.types import Dim, tensor_type
 from msnb.devices.reference_executor import ReferenceProgram
@@ -315,6 +315,15 @@ def test_rows() -> None:
     x = ms.ops.zeros((3, 2))
     i, v = ms.Tensor([0, 2, 0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     assert ms.ops.index_add(x, 0, i, v).tolist() == [[6.0, 8.0], [0.0, 0.0], [3.0, 4.0]]
+    assert ms.ops.index_add(x, i, v, 0).tolist() == [[6.0, 8.0], [0.0, 0.0], [3.0, 4.0]]
+    assert ms.ops.index_add(x, indices=i, y=v, axis=0).tolist() == [[6.0, 8.0], [0.0, 0.0], [3.0, 4.0]]
+    assert ms.ops.index_add(x, 0, i, source=v, alpha=2)[0].tolist() == [12.0, 16.0]
+    assert x.index_add(ms.Tensor([1]), ms.Tensor([[1.0, 2.0]]), 0).tolist() == [[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]
+    assert x.index_add(ms.Tensor([1]), y=ms.Tensor([[1.0, 2.0]]), axis=0)[1].tolist() == [1.0, 2.0]
+    with pytest.raises(ArgumentError, match="takes axis, index and src"):
+        ms.ops.index_add(x, 0, i)
+    with pytest.raises(ArgumentError, match="got 'z'"):
+        ms.ops.index_add(x, 0, i, z=v)
     assert ms.ops.index_copy(x, 0, i, v).tolist() == [[5.0, 6.0], [0.0, 0.0], [3.0, 4.0]]
     assert ms.ops.index_fill(x, 1, ms.Tensor([1]), 7.0).tolist() == [[0.0, 7.0]] * 3
     assert ms.ops.scatter_nd(ms.Tensor([[1], [1]]), ms.Tensor([2.0, 3.0]), (3,)).tolist() == [0.0, 5.0, 0.0]

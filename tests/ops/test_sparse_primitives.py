@@ -137,7 +137,7 @@ def test_inputs_that_are_sizes_are_read_at_every_call(mode: int) -> None:
 
 
 def test_sizes_from_numbers_of_a_loop_stay_unknown() -> None:
-    @ms.jit
+    @ms.jit(fullgraph=True)
     def grown(n: Any) -> Any:
         while n < 5:
             n = n + 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.rows import Array, check_count
 from msnb.dataset.text.text_transform import TextTransform
 
+_V = TypeVar("_V", bound="Vectors")
 _LONGEST = 1 << 20  # bytes of a line
 
 
@@ -43,7 +44,7 @@ class Vectors:
         self.dim = len(next(iter(vectors.values())))
 
     @classmethod
-    def from_file(cls, file_path: str | os.PathLike[str], max_vectors: int | None = None) -> Self:
+    def from_file(cls: type[_V], file_path: str | os.PathLike[str], max_vectors: int | None = None) -> _V:
         """The vectors of a text file.
 
         Args:

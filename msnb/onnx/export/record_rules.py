@@ -247,6 +247,32 @@ def _arange(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
     return writer.emit("Range", *scalars)  # type: ignore[no-any-return]
 
 
+def _places(writer: NodeWriter, boundaries: ModelValue, x: ModelValue, right: bool) -> ModelValue:
+    """How many boundaries of its row (or of the only one) stand before each x; what is no number stands last."""
+    a, x = (writer.emit("Unsqueeze", t, writer.ints([axis])) for t, axis in ((boundaries, -2), (x, -1)))
+    scope = {"a": a, "x": x}
+    before = evaluate("a <= x" if right else "a < x", writer, scope)
+    if x.dtype.is_float:
+        last = "before | IsNaN(x)" if right else "before | (IsNaN(x) & ~IsNaN(a))"
+        before = evaluate(last, writer, {**scope, "before": before})
+    return _reduced(writer, "ReduceSum", writer.cast(before, dtypes.int64), [-1], False)
+
+
+def _searchsorted(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
+    common = result_dtype(tuple(map(tensor_type_of, node.inputs)))
+    boundaries, x = (writer.cast(value, common) for value in xs)
+    return _places(writer, boundaries, x, bool(node.attrs["right"]))
+
+
+def _csr_rows(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
+    """The last row that begins at the entry or before it."""
+    count = writer.reshape(writer.shape(shape_of(node.out)), ())
+    entries = writer.emit("Range", writer.number(0), count, writer.number(1))
+    place = _places(writer, writer.cast(xs[0], dtypes.int64), writer.cast(entries, dtypes.int64), True)
+    found: ModelValue = evaluate("place - 1", writer, {"place": place})
+    return found
+
+
 _RULES: dict[str, Callable[[NodeWriter, Node, Values], Any]] = {
     "conv2d": _conv2d,
     "conv2d_transposed": _conv2d_transposed,
@@ -261,4 +287,6 @@ _RULES: dict[str, Callable[[NodeWriter, Node, Values], Any]] = {
     "sort": _sort,
     "write_box": write_box,
     "einsum": _einsum,
+    "searchsorted": _searchsorted,
+    "csr_rows": _csr_rows,
 }

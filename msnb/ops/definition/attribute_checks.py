@@ -99,7 +99,8 @@ _INTS, _SIZES = _tuple(_int), _tuple(_size)
 KINDS: dict[str, tuple[str, Check]] = {
     **dict.fromkeys(("concat", "ddof", "diagonal", "high", "ignore", "k", "low", "root", "split"), ("an int", _int)),
     **dict.fromkeys(
-        ("classes", "groups", "minlength", "n_carry", "n_in", "n_out", "n_xs", "num"), ("an int from 0", _count)
+        ("classes", "columns", "groups", "minlength", "n_carry", "n_in", "n_out", "n_xs", "num"),
+        ("an int from 0", _count),
     ),
     **dict.fromkeys(("length", "m", "n"), ("a size", _size)),
     **dict.fromkeys(

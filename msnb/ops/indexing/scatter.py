@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import DType
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
@@ -297,17 +297,57 @@ def _rows(name: str, x: Any, axis: int, index: Any, value: Any, how: str) -> Ten
 
 
 @worded
-def index_add(x: Any, axis: Any, index: Any, src: Any, *, alpha: Any = 1) -> Tensor:
+def index_add(
+    x: Any,
+    *operands: Any,
+    axis: Any = None,
+    index: Any = None,
+    src: Any = None,
+    alpha: Any = 1,
+    **named: Any,
+) -> Tensor:
     """``x`` with the slices of ``src`` added to the slices along ``axis`` that ``index`` names.
+
+    Both orders are taken: PyTorch's (axis, index, src) and MindSpore's (index, src, axis); the axis is the Python int.
+
+    Args:
+        x: a tensor; it stays as it is.
+        operands: the three others, those of them that no keyword gives.
+        axis: an int.
+        index: integers, one for each slice of src.
+        src: like x, with ``len(index)`` slices along the axis.
+        alpha: what src is multiplied by.
+        named: MindSpore's and PyTorch's words: ``indices``; ``y`` and ``source``. MindSpore's ``use_lock`` and
+            ``check_index_bound`` are True or False: indices are checked, and nothing else writes, in any case.
+
+    Raises:
+        IndexOutOfRange: an index is not from 0 to the size of the axis.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.index_add.html
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.index_add(ms.Tensor([1.0, 2.0]), 0, ms.Tensor([1, 1]), ms.Tensor([5.0, 5.0])).tolist()
         [1.0, 12.0]
+        >>> ms.ops.index_add(ms.Tensor([1.0, 2.0]), ms.Tensor([1]), ms.Tensor([5.0]), 0).tolist()
+        [1.0, 7.0]
     """
-    return _rows(
-        "index_add", x, axis, index, src if type(alpha) is int and alpha == 1 else as_tensor(src) * alpha, "add"
-    )
+    given = {"axis": axis, "index": index, "src": src}
+    for word, value in named.items():
+        if word in ("use_lock", "check_index_bound") and isinstance(value, bool):
+            continue
+        own = {"indices": "index", "y": "src", "source": "src"}.get(word)
+        if own is None or given[own] is not None:
+            raise ArgumentError(f"index_add takes axis, index and src, each once; got {word!r}.")
+        given[own] = value
+    ours = [name for name, value in given.items() if value is None]
+    if len(operands) != len(ours):
+        raise ArgumentError(f"index_add takes axis, index and src beside x, got {len(operands)} for {ours}.")
+    if "axis" in ours and operands and not isinstance(operands[0], int):
+        ours = [*ours[1:], "axis"]
+    given.update(zip(ours, operands))
+    added = given["src"] if type(alpha) is int and alpha == 1 else as_tensor(given["src"]) * alpha
+    return _rows("index_add", x, given["axis"], given["index"], added, "add")
 
 
 @worded

@@ -232,6 +232,7 @@ _search_lanes = all_spread(_search_rows)
 SEARCHSORTED: Op = define(
     "searchsorted",
     "boundaries, x",
+    onnx="searchsorted",
     attrs={"right": False},
     infer=_search_type,
     body=_search_body,

@@ -96,6 +96,7 @@ def _rows_type(indptr: TensorType, indices: TensorType) -> TensorType:
 RECORDS["csr_rows"] = CSR_ROWS = define(
     "csr_rows",
     "indptr, indices",
+    onnx="csr_rows",
     infer=_rows_type,
     body=lambda xp, indptr, indices: rows_of_entries(xp, indptr, indices.shape[0]).astype(indices.dtype),
     no_grad="a row number does not change with small changes of values",

@@ -91,11 +91,6 @@ def _is_walk(op: Op) -> bool:
     return op.family == "sparse" and op.name.removeprefix("csr_") in _WRITERS
 
 
-def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
-    """True for eager operations over so many entries that a native call pays."""
-    return op.name in _WRITERS and isinstance(types[1], TensorType) and types[1].size >= WORTH
-
-
 def _type(value: Value) -> TensorType:
     assert isinstance(value.type, TensorType)
     return value.type

@@ -24,6 +24,7 @@ from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.call_arguments import CallArguments
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
+from msnb.graph.capture.values.mutation_journal import TensorPlace
 from msnb.graph.capture.values.values_as_sizes import known_values
 from msnb.ir import control_flow
 from msnb.ir.builder import ClosedFunction, GraphBuilder, Lane, SymbolicTensor
