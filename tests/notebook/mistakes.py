@@ -49,8 +49,9 @@ MISTAKES: dict[str, str] = {
     "gradient of nothing": "ms.grad(lambda x: None)(ops.ones((2,)))  # here",
     "truth of many": X + "if x > 0:  # here\n    pass",
     "item of many": X + "x.item()  # here",
-    "value in jit": "@ms.jit\ndef f(x):\n    return ops.ones((int(x.sum()),))  # here\n\n\nf(ops.ones((2,)))",
-    "array in jit": "@ms.jit\ndef f(x):\n    return x.asnumpy()  # here\n\n\nf(ops.ones((2,)))",
+    "value in jit": "@ms.jit(fullgraph=True)\ndef f(x):\n    return ops.ones((int(x.sum()),))  # here\n\n\n"
+    "f(ops.ones((2,)))",
+    "array in jit": "@ms.jit(fullgraph=True)\ndef f(x):\n    return x.asnumpy()  # here\n\n\nf(ops.ones((2,)))",
     "yield in jit": "@ms.jit\ndef f(x):\n    yield x\n\n\nf(ops.ones((2,)))  # here",
     "one branch": "@ms.jit\ndef f(x):\n    if x.sum() > 0:\n        y = x\n    return y  # here\n\n\nf(ops.ones((2,)))",
     "python's own in a network": NET.replace("return self.fc(x)", "return self.fc(x) + undefined")

@@ -174,7 +174,7 @@ def test_what_cannot_be_shared_is_copied() -> None:
 
 def test_no_value_while_a_program_is_built() -> None:
     with pytest.raises(TypeError):
-        ms.jit(lambda x: ms.Tensor(x.asnumpy()))(ops.ones(2))
+        ms.jit(lambda x: ms.Tensor(x.asnumpy()), fullgraph=True)(ops.ones(2))
 
 
 def test_a_value_in_blocks_is_shared_too() -> None:

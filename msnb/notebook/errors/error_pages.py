@@ -175,8 +175,11 @@ _ALL = (
     _lesson(
         "ConcretizationError", "TypeError",
         "A program asked for the value of a tensor while it is captured: there is none yet, only its type.",
-        "@ms.jit\ndef f(x):\n    return ms.ops.ones((int(x.sum()),))\n\n\nf(ms.Tensor([3.0]))",
+        "@ms.jit(fullgraph=True)\ndef f(x):\n    return ms.ops.ones((int(x.sum()),))\n\n\nf(ms.Tensor([3.0]))",
         "@ms.jit\ndef f(x, n):\n    return ms.ops.ones((n,)) + x.sum()\n\n\nf(ms.Tensor([3.0]), 3)",
+        "Without `fullgraph=True` such a call is a graph break: it runs as Python, as in PyNative mode, and a notice "
+        "names the line and what that costs. `ms.vmap`, plans for many devices and exports need the whole program and "
+        "always refuse.\n\n"
         "A shape must be a Python number: take it as an argument, or from another tensor's `.shape`. `if` and "
         "`while` on "
         "tensors are fine: they become nodes.",

@@ -37,9 +37,9 @@ def _type(cost: TensorType, dimension_limit: TensorType, *, maximize: bool) -> t
 
 
 def _body(xp: Any, cost: Any, limit: Any, *, maximize: bool) -> tuple[Any, Any]:
-    cost = np.asarray(cost)
+    cost, limit = (np.asarray(x.get() if hasattr(x, "get") else x) for x in (cost, limit))  # CuPy's are fetched
     count = min(cost.shape)
-    width = int(np.clip(np.asarray(limit).reshape(()), 0, cost.shape[1]))
+    width = int(np.clip(limit.reshape(()), 0, cost.shape[1]))
     costs = cost[:, :width].astype(np.float64)
     if np.isnan(costs).any() or (costs == (np.inf if maximize else -np.inf)).any():
         raise AttributeValueError("linear_sum_assignment: a cost is NaN or infinitely good.")
@@ -102,7 +102,7 @@ def _column_of(row_of: NDArray[Any], row: int, other: int) -> int:
 
 ASSIGNMENT: Op = define(
     "linear_sum_assignment", "cost_matrix, dimension_limit", attrs={"maximize": False}, infer=_type, body=_body,
-    no_grad="an assignment is a choice of positions.", traits=("pure",),
+    no_grad="an assignment is a choice of positions.", traits=("pure",), axes="m! n!, -> K!, K!",
     doc="Rows, increasing, and the column of each, with the least (or largest) sum of costs; only the first "
     "`dimension_limit` columns count, and -1 stands where no row is left.",
     examples=(Example((_COST, _ALL)), Example((_COST[:2], _ALL), {"maximize": True}), Example((_COST, np.array(2)))),
