@@ -11,7 +11,7 @@ from msnb.api.transforms import gradients
 from msnb.api.transforms.gradients import kept, make_grad, make_value_and_grad
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
-from msnb.ops.mindspore import mint
+from msnb.ops.mindspore import mint, mint_functional
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 
@@ -181,6 +181,9 @@ def avg_pool3d(
 def diag(input: Any) -> Any:
     """A tensor of twice the axes with ``input`` on its diagonal."""
     return ops.diag(input.reshape(-1)).reshape((*input.shape, *input.shape))
+
+
+conv_transpose2d = mint_functional.conv_transpose2d
 
 
 def squeeze(input: Any, axis: Any = None) -> Any:

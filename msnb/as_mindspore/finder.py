@@ -13,7 +13,7 @@ import importlib.machinery
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from msnb.as_mindspore import local_files
@@ -21,6 +21,7 @@ from msnb.as_mindspore.assignments import stored
 from msnb.as_mindspore.differences import ANSWERS
 from msnb.as_mindspore.module_paths import FURTHER, PATHS
 from msnb.base.errors import MsnbError
+from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
 
 VERSION = "2.10.0"
@@ -45,7 +46,7 @@ class ModuleView(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         answer = ANSWERS.get(PATHS[self.__name__], {}).get(name)
-        value = _answer(answer) if answer is not None else self._found(name)
+        value = _in_words(_answer(answer) if answer is not None else self._found(name))
         setattr(self, name, value)
         return value
 
@@ -75,6 +76,13 @@ class ModuleView(ModuleType):
     def __dir__(self) -> list[str]:
         below = [path.rpartition(".")[2] for path in PATHS if path.rpartition(".")[0] == self.__name__]
         return sorted({*dir(importlib.import_module(PATHS[self.__name__])), *below})
+
+
+def _in_words(value: Any) -> Any:
+    """Functions of tensors take MindSpore's keywords: ``ops.softmax(input=x)``."""
+    home = getattr(value, "__module__", None) or ""
+    plain = isinstance(value, FunctionType) and not hasattr(value, "__wrapped__")
+    return worded(value) if plain and home.startswith(("msnb.ops.", "msnb.numpy.", "msnb.as_mindspore.")) else value
 
 
 def _answer(place: str) -> Any:

@@ -1560,7 +1560,7 @@ def dropout3d(x: Tensor, p: float = ..., training: bool = ...) -> Tensor:
 def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """``tensor_split`` along axis 2."""
 
-def empty(*size: Any, dtype: Any = ...) -> Tensor:
+def empty(*size: Any, shape: Any = ..., dtype: Any = ...) -> Tensor:
     """A tensor full of zeros."""
 
 def empty_like(x: Any, *, dtype: Any = ...) -> Tensor:

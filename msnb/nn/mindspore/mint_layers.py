@@ -19,11 +19,11 @@ from msnb.nn.initializer import HeUniform, Uniform, initializer
 from msnb.ops.mindspore import mint_functional as F
 
 _SAME = (
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "BCEWithLogitsLoss", "ConstantPad1d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "ConstantPad1d",
     "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "ELU", "GLU", "Identity", "KLDivLoss", "L1Loss",
     "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss", "PReLU",
     "PixelShuffle", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
-    "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
+    "SiLU", "Sigmoid", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
     "Threshold", "Unfold", "Upsample", "ZeroPad2d", "Hardtanh", "TripletMarginLoss", "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d", "ConstantPad3d", "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
 )  # fmt: skip
@@ -32,9 +32,10 @@ for _name in _SAME:
 Hardshrink, Hardsigmoid, Hardswish = nn.HShrink, nn.HSigmoid, nn.HSwish
 SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
 _OWN = (
-    "AvgPool2d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "Embedding",
+    "AvgPool2d", "BCEWithLogitsLoss",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "Embedding",
     "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "LayerNorm", "LeakyReLU", "Linear",
-    "MaxPool2d", "SELU", "Softmax", "Softshrink", "functional",
+    "MaxPool2d", "SELU", "SmoothL1Loss", "Softmax", "Softshrink", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -56,6 +57,31 @@ class Linear(nn.Linear):
         bias: whether b is added.
         weight_init, bias_init, dtype: first values, by default those of PyTorch.
     """
+
+
+class BCEWithLogitsLoss(nn.BCEWithLogitsLoss):
+    """``nn.BCEWithLogitsLoss`` with PyTorch's order of arguments.
+
+    Args:
+        weight: of each element, or None.
+        reduction: "mean", "sum" or "none".
+        pos_weight: of the positive elements, or None.
+    """
+
+    def __init__(self, weight: Any = None, reduction: str = "mean", pos_weight: Any = None) -> None:
+        super().__init__(reduction, weight, pos_weight)
+
+
+class SmoothL1Loss(nn.SmoothL1Loss):
+    """``nn.SmoothL1Loss`` with PyTorch's order and default.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        beta: where the square ends and the line begins.
+    """
+
+    def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
+        super().__init__(beta, reduction)
 
 
 class Flatten(Cell):

@@ -8,6 +8,8 @@
     learning_rate       lr
     has_bias, group     bias, groups        (layers)
     epsilon             eps
+    x, y                input, other        x1, x2; a, b
+    xs                  tensors             tup, arrays
 
 ``worded`` lets a function take all of them; positional calls pay one Python call for it. What PyTorch returns as a pair
 with names, ``values`` and ``indices``, is a ``ValuesAndIndices`` here.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from msnb.base.errors import ArgumentError
@@ -27,6 +29,17 @@ _WORDS = {
     "dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",), "keep_dims": ("keepdims",),
     "dim1": ("axis1",), "dim2": ("axis2",), "unbiased": ("ddof",), "correction": ("ddof",), "p": ("ord",),
     "lr": ("learning_rate",), "bias": ("has_bias",), "groups": ("group",), "eps": ("epsilon",),
+    "epsilon": ("eps",), "dim0": ("axis0",), "axis0": ("dim0",), "axis1": ("dim1",), "axis2": ("dim2",),
+    # operands: the first of these names that a function has
+    "input": ("c", "x", "logits", "ids", "weights", "x1", "input_x", "A"), "other": ("y", "x2"),
+    "input_x": ("x",), "input_y": ("y",), "x": ("input", "input_x", "xs"), "y": ("other",),
+    "x1": ("x",), "x2": ("y", "other", "exponent"), "a": ("x", "input_x"), "b": ("y",), "A": ("x", "b"),
+    **dict.fromkeys(("tensor", "obj", "array", "arr", "m", "mat", "mat1", "batch1", "dividend"), ("x",)),
+    **dict.fromkeys(("mat2", "vec2", "batch2", "exponent", "divisor"), ("y",)), "vec": ("v",),
+    **dict.fromkeys(("tensors", "tup", "arrays"), ("xs",)), "inputs": ("xs", "input"),
+    "indices": ("index",), "input_params": ("x",), "input_indices": ("index", "indices"),
+    "target": ("label", "labels"), "labels": ("target", "label"), "label": ("labels", "target"),
+    "logits": ("input", "x"), "gamma": ("weight",), "ar1": ("element",), "ar2": ("test_elements",),
 }  # fmt: skip
 
 
@@ -58,23 +71,49 @@ _PAIR = "max, min, median, sort and topk along an axis give two tensors, (values
 _WAY = "take .values, or write values, indices = x.max(1); x.amax(1) and x.max(axis=1) give the values alone."
 
 
-def worded(fn: _Fn) -> _Fn:
-    """``fn`` with PyTorch's keywords for the arguments that it has; TypeError for one argument by two names."""
-    called = fn.__name__ if fn.__name__ != "__init__" else fn.__qualname__.partition(".")[0]
-    own = [p.name for p in inspect.signature(fn).parameters.values() if p.kind is not p.VAR_POSITIONAL]
-    words = {word: name for word, names in _WORDS.items() if word not in own for name in names if name in own}
+def in_own_words(called: str, own: Container[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords, those of other frameworks as the ones that a function has.
 
-    def in_own_words(given: dict[str, Any]) -> dict[str, Any]:
-        named = {words.get(word, word): value for word, value in given.items()}
-        if len(named) < len(given):
-            said = ", ".join(word for word in given if word in words or word in words.values())
-            raise ArgumentError(f"{called} takes an argument by one name, got {said}.")
-        return named
+    Args:
+        called: the function's name, for the error.
+        own: the names of its arguments.
+        given: keywords and their values.
+
+    Raises:
+        ArgumentError: one argument is given by two names.
+
+    Examples:
+        >>> in_own_words("add", ("x", "y"), {"input": 1, "other": 2})
+        {'x': 1, 'y': 2}
+    """
+    words = {word: word if word in own else _own_word(word, own) for word in given}
+    named = {words[word]: value for word, value in given.items()}
+    if len(named) < len(given):
+        said = ", ".join(word for word in given if list(words.values()).count(words[word]) > 1)
+        raise ArgumentError(f"{called} takes an argument by one name, got {said}.")
+    return named
+
+
+def _own_word(word: str, own: Container[str]) -> str:
+    return next((name for name in _WORDS.get(word, ()) if name in own), word)
+
+
+def worded(fn: _Fn) -> _Fn:
+    """``fn`` with the keywords of other frameworks for the arguments that it has; ArgumentError for one argument by two
+    names."""
+    called = fn.__name__ if fn.__name__ != "__init__" else fn.__qualname__.partition(".")[0]
 
     @functools.wraps(fn)
     def call(*args: Any, **given: Any) -> Any:
         if given:
-            given = in_own_words(given)
+            given = in_own_words(called, _names(fn), given)
         return fn(*args, **given)
 
     return call  # type: ignore[return-value]
+
+
+@functools.cache
+def _names(fn: Callable[..., Any]) -> frozenset[str]:
+    """The names of all arguments but ``*args`` and ``**kwargs``."""
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return frozenset(p.name for p in inspect.signature(fn).parameters.values() if p.kind not in kinds)

@@ -83,6 +83,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, Type, result_dtype, unequal
 from msnb.ops.definition.docstring import LazyAttribute, documentation_of, signature_of
+from msnb.ops.definition.keyword_aliases import in_own_words
 
 
 @dataclass(frozen=True)
@@ -170,11 +171,22 @@ class Op:
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Tensor:
         if len(inputs) != self.arity:
-            self.bind_inputs(inputs)
+            inputs, attrs = self._named_inputs(inputs, attrs)
         # several results are a tuple, which type checkers may unpack too: a Tensor can be iterated over
         return slot.engine.apply(self, inputs, self.bind_attrs(attrs) if attrs or self.attrs else _NONE)  # type: ignore[no-any-return]
 
     # ---- signature -----------------------------------------------------------------------------------------------
+
+    def _named_inputs(self, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Tensors that are given by name, beside those given by place; the attributes that are left."""
+        if attrs:
+            names = [name.lstrip("*") for name in self.inputs]
+            attrs = in_own_words(self.name, (*names, *self.attrs), attrs)
+            for name in names[len(inputs) :]:
+                if name not in attrs:
+                    break
+                inputs = (*inputs, *attrs.pop(name)) if self.variadic else (*inputs, attrs.pop(name))
+        return self.bind_inputs(inputs), attrs
 
     def bind_inputs(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Check the number of tensors."""

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
@@ -119,9 +121,14 @@ def inplace_sub(x: Any, v: Any, indices: Any) -> Any:
 
 
 def inplace_index_add(var: Any, indices: Any, updates: Any, axis: int) -> Any:
-    """A copy of ``var`` with the slices of ``updates`` added at ``indices`` along an axis."""
+    """``var`` with the slices of ``updates`` added at ``indices`` along an axis; a Parameter is written."""
     x = as_tensor(var)
-    return _written(x, as_tensor(indices), normal_axis("inplace_index_add", axis, x.ndim), as_tensor(updates), "add")
+    axis = normal_axis("inplace_index_add", axis, x.ndim)
+    found = _written(x, as_tensor(indices), axis, as_tensor(updates), "add")
+    if not isinstance(var, Parameter):
+        return found
+    slot.engine.assign(var, found)
+    return var
 
 
 def reverse(x: Any, axis: Any) -> Any:

@@ -10,7 +10,7 @@ from msnb.base.missing_names import public_names
 
 _SAME = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "batch_norm", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
     "dropout2d", "elu", "embedding", "fold", "gelu", "glu", "grid_sample", "group_norm", "hardshrink",
     "hardsigmoid", "hardswish", "hardtanh", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
     "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "nll_loss",
@@ -21,7 +21,8 @@ _SAME = (
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "conv1d", "conv2d", "conv3d", "conv_transpose2d", "leaky_relu",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "binary_cross_entropy_with_logits",
+    "conv1d", "conv2d", "conv3d", "conv_transpose2d", "leaky_relu",
     "max_pool2d", "one_hot", "relu_",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
@@ -105,6 +106,13 @@ def avg_pool3d(
 ) -> Any:  # fmt: skip
     """Means of windows of volumes; the stride is the kernel's size by default."""
     return _average(ops.avg_pool3d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, reduction: str = "mean", pos_weight: Any = None
+) -> Any:
+    """Binary cross entropy of logits; the words in PyTorch's order."""
+    return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:

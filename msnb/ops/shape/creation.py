@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.engine import slot
@@ -122,11 +122,12 @@ def _int(d: Any) -> Any:
     return d.__index__() if hasattr(d, "__index__") else d
 
 
-def zeros(*size: Any, dtype: Any = None) -> Tensor:
+def zeros(*size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """A tensor full of zeros.
 
     Args:
         size: the shape: ``zeros((2, 3))`` or ``zeros(2, 3)``; a dtype may follow a tuple.
+        shape: the shape by name, instead of ``size``.
         dtype: its dtype, float32 by default.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.zeros.html
@@ -137,18 +138,22 @@ def zeros(*size: Any, dtype: Any = None) -> Tensor:
         Tensor(shape=[1, 2], dtype=Float32, value=
         [[0., 0.]])
     """
-    return _made(ZEROS, *_size_and_dtype(size, dtype))
+    return _made(ZEROS, *_size_and_dtype("zeros", size, shape, dtype))
 
 
-def ones(*size: Any, dtype: Any = None) -> Tensor:
+def ones(*size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """A tensor full of ones; arguments as ``zeros``."""
-    return _made(ONES, *_size_and_dtype(size, dtype))
+    return _made(ONES, *_size_and_dtype("ones", size, shape, dtype))
 
 
 empty = zeros
 
 
-def _size_and_dtype(size: tuple[Any, ...], dtype: Any) -> tuple[Any, Any]:
+def _size_and_dtype(name: str, size: tuple[Any, ...], shape: Any, dtype: Any) -> tuple[Any, Any]:
+    if shape is not None:
+        if size:
+            raise ArgumentError(f"{name} takes the shape once, got {size} and shape={shape}.")
+        size = (tuple(shape) if isinstance(shape, list) else shape,)
     if size and not isinstance(size[0], int) and len(size) <= 2:
         return size[0], size[1] if len(size) == 2 else dtype
     if len(size) == 2 and not isinstance(size[1], int):

@@ -1,0 +1,112 @@
+"""Keywords as MindSpore, PyTorch and NumPy write them: every function of tensors takes them, in both modes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import Tensor
+from msnb.base.errors import ArgumentError
+
+A = np.array([[1.0, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
+B = np.array([[0.5, 2.0, -1.0], [1.0, -3.0, 2.0]], np.float32)
+SQUARE = np.arange(9, dtype=np.float32).reshape(3, 3)
+PLACES = np.array([1, 0])
+CASES: list[tuple[str, dict[str, Any], Callable[[], Any]]] = [
+    ("ops.abs", {"input": A}, lambda: np.abs(A)),
+    ("ops.add", {"input": A, "other": B}, lambda: A + B),
+    ("ops.matmul", {"input": A, "other": B.T}, lambda: A @ B.T),
+    ("ops.maximum", {"input": A, "other": B}, lambda: np.maximum(A, B)),
+    ("ops.softmax", {"input": A, "axis": 0}, lambda: np.exp(A) / np.exp(A).sum(0)),
+    ("ops.argmax", {"input": A, "dim": 1, "keepdim": True}, lambda: A.argmax(1)[:, None]),
+    ("ops.cat", {"tensors": (A, B), "axis": 1}, lambda: np.concatenate((A, B), 1)),
+    ("ops.stack", {"tensors": (A, B)}, lambda: np.stack((A, B))),
+    ("ops.triu", {"input": SQUARE, "diagonal": 1}, lambda: np.triu(SQUARE, 1)),
+    ("ops.where", {"condition": A > 0, "input": A, "other": B}, lambda: np.where(A > 0, A, B)),
+    ("ops.gather", {"input_params": A, "input_indices": PLACES, "axis": 0}, lambda: A[PLACES]),
+    ("ops.isclose", {"input": A, "other": A}, lambda: np.ones_like(A, bool)),
+    ("ops.addmm", {"input": SQUARE, "mat1": A.T, "mat2": B}, lambda: SQUARE + A.T @ B),
+    ("ops.bmm", {"input_x": A[None], "mat2": B.T[None]}, lambda: (A @ B.T)[None]),
+    ("ops.outer", {"input": A[0], "vec2": B[0]}, lambda: np.outer(A[0], B[0])),
+    ("ops.ones", {"shape": (2, 3), "dtype": ms.int32}, lambda: np.ones((2, 3), np.int32)),
+    ("ops.zeros", {"shape": [2]}, lambda: np.zeros(2)),
+    ("mint.pow", {"input": A, "exponent": 2}, lambda: A**2),
+    ("mint.sum", {"input": A, "dim": 1, "keepdim": True}, lambda: A.sum(1, keepdims=True)),
+    ("mint.nn.functional.relu", {"input": A}, lambda: np.maximum(A, 0)),
+    ("numpy.add", {"x1": A, "x2": B}, lambda: A + B),
+    ("numpy.dot", {"a": A, "b": B.T}, lambda: A @ B.T),
+    ("numpy.vstack", {"tup": (A, B)}, lambda: np.vstack((A, B))),
+]
+
+
+def found_in(name: str) -> Any:
+    import mindspore
+
+    return operator.attrgetter(name)(mindspore)
+
+
+def tensors(given: dict[str, Any]) -> dict[str, Any]:
+    def as_given(value: Any) -> Any:
+        arrays = isinstance(value, tuple) and isinstance(value[0], np.ndarray)
+        return tuple(map(Tensor, value)) if arrays else Tensor(value) if isinstance(value, np.ndarray) else value
+
+    return {word: as_given(value) for word, value in given.items()}
+
+
+@pytest.mark.parametrize("name, given, want", CASES, ids=[name for name, _, _ in CASES])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+def test_keywords(name: str, given: dict[str, Any], want: Callable[[], Any], compiled: bool) -> None:
+    fn = found_in(name)
+    run = ms.jit(lambda: fn(**tensors(given))) if compiled else lambda: fn(**tensors(given))
+    np.testing.assert_allclose(run().asnumpy(), want(), rtol=1e-6)
+
+
+def test_operators_of_msnb_itself_take_them_too() -> None:
+    x = Tensor(A)
+    assert ms.ops.add(x, other=x).tolist() == ms.ops.add(x=x, y=x).tolist() == (2 * A).tolist()
+    assert ms.grad(lambda t: ms.ops.mul(input=t, other=t).sum())(x).tolist() == (2 * A).tolist()
+
+
+@pytest.mark.parametrize("name, given, words", [
+    ("ops.add", {"input": A, "x": A}, "takes an argument by one name, got input, x"),
+    ("ops.softmax", {"input": A, "x": A}, "takes an argument by one name"),
+    ("ops.add", {"other": A}, "has no attribute 'y'|takes the tensors"),
+    ("ops.abs", {"inptu": A}, "takes the tensors|has no attribute"),
+    ("ops.ones", {"size": 1}, "size"),
+])  # fmt: skip
+def test_wrong_keywords(name: str, given: dict[str, Any], words: str) -> None:
+    with pytest.raises((ArgumentError, TypeError), match=words):
+        found_in(name)(**tensors(given))
+
+
+def test_the_shape_is_given_once() -> None:
+    with pytest.raises(ArgumentError, match="takes the shape once"):
+        ms.ops.ones(2, shape=(3,))
+
+
+def test_orders_of_pytorch_in_mint() -> None:
+    x, t = Tensor(A), Tensor((B > 0).astype(np.float32))
+    weight = Tensor(np.abs(B))
+    F, nn = found_in("mint.nn.functional"), found_in("mint.nn")
+    want = ms.ops.binary_cross_entropy_with_logits(x, t, weight=weight, reduction="sum").item()
+    assert F.binary_cross_entropy_with_logits(x, t, weight, "sum").item() == pytest.approx(want)
+    assert nn.BCEWithLogitsLoss(weight, "sum")(x, t).item() == pytest.approx(want)
+    assert nn.SmoothL1Loss("sum", 0.5)(x, t).item() == pytest.approx(ms.nn.SmoothL1Loss(0.5, "sum")(x, t).item())
+
+
+def test_an_in_place_function_writes_a_parameter(mode: int) -> None:
+    ms.set_context(mode=mode)
+    p = ms.Parameter(Tensor(A), name="p")
+    found = found_in("ops.inplace_index_add")(p, Tensor([0]), Tensor(B[:1]), 0)
+    want = A.copy()
+    want[0] += B[0]
+    np.testing.assert_array_equal(p.asnumpy(), want)
+    np.testing.assert_array_equal(found.asnumpy(), want)
+    same = Tensor(A)
+    np.testing.assert_array_equal(ms.ops.inplace_index_add(same, Tensor([0]), Tensor(B[:1]), 0).asnumpy(), want)
+    np.testing.assert_array_equal(same.asnumpy(), A)
