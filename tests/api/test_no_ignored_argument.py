@@ -14,9 +14,11 @@ import pytest
 
 import msnb as ms
 import msnb.dataset as ds
+from msnb import ops
 from msnb.base import missing_names
 from msnb.dataset import text, transforms, vision
 from msnb.ops.indexing import parameter_scatter
+from msnb.ops.mindspore.primitive_classes import _POSITIONAL, _TABLE
 
 ROOT = str(Path(ms.__file__).parent)
 MODULES = [ms, ms.nn, ms.ops, ms.numpy, ms.amp, ms.train, ms.parallel, ms.mindrecord, ds, text, transforms, vision]
@@ -43,6 +45,13 @@ ALLOWED = {
     "mutable(dynamic_len)": "tensors and numbers may change between calls anyhow; a length makes a version",
     "sort(stable)": "False permits equal elements in any order; they keep theirs",
     "topk(sorted)": "False permits any order; these are in order",
+    "Conv2D.fn(mode)": "MindSpore knows the value 1 only",
+    "IndexAdd.fn(check_index_bound)": "indices are always checked",
+    **{f"{name}CandidateSampler.fn(num_true)": "the classes say it: [batch, num_true]"
+       for name in ("LogUniform", "Uniform")},
+    "Range.fn(maxlen)": "a bound for memory that MindSpore takes before it knows the size",
+    **{f"SparseMatrixNNZ.fn({name})": "the places where matrices of a batch begin say it"
+       for name in ("indices", "indptr", "shape", "values")},
     **{f"{name}(use_locking)": "a program writes a Parameter at one place at a time: there is nothing to lock"
        for name in parameter_scatter.__all__},
 }  # fmt: skip
@@ -75,6 +84,8 @@ def unread(node: ast.FunctionDef) -> list[str]:
 
 def public() -> Iterator[tuple[str, Any, type | None]]:
     """Functions, and methods of classes with the class."""
+    for name in (*_TABLE, *_POSITIONAL):  # classes of operators are made when they are named
+        getattr(ops, name)
     for module in MODULES:
         for name in {*dir(module), *missing_names.MOVED.get(module.__name__, {})}:
             if name.startswith("_"):

@@ -30,6 +30,21 @@ def test_attributes_by_position(mode: int) -> None:
     ]  # fmt: skip
     for op, expected in pairs:
         np.testing.assert_allclose(run(op, x).asnumpy(), expected.asnumpy(), 1e-5, 1e-6, err_msg=repr(op))
+    pooled = ops.adaptive_avg_pool2d(x[None], (None, 2))
+    assert run(ops.AdaptiveAvgPool2D((None, 2)), x[None]).tolist() == pooled.tolist()
+    for op in (ops.UniqueConsecutive(True, True, 0), ops.UniqueConsecutive(True, return_counts=True, dim=0)):
+        assert [t.tolist() for t in run(op, Tensor([1, 1, 2]))] == [[1, 2], [0, 0, 1], [2, 1]]
+    assert run(ops.TrilIndices(2, 2, -1, ms.int64)).tolist() == [[1], [0]]
+    assert run(ops.TriuIndices(2, 2)).dtype is ms.int32
+    wave, window = Tensor(np.sin(np.arange(64.0)).astype(np.float32)), ops.ones((16,))
+    parts = run(ops.STFT(16, 8, 16, False, True, False), wave, window)
+    frames = np.stack([wave.asnumpy()[i : i + 16] for i in range(0, 49, 8)])
+    np.testing.assert_allclose(parts.asnumpy()[..., 0], np.fft.rfft(frames).real.T, 1e-3, 1e-4)
+    p = ms.Parameter(ops.zeros((3,)), name="p")
+    ops.ScatterNdAdd(True)(p, Tensor([[1]]), Tensor([2.0]))
+    assert p.asnumpy().tolist() == [0, 2, 0]
+    with pytest.raises(ArgumentError, match="takes alpha once"):
+        ops.CeLU(1.0, alpha=2.0)
     assert run(ops.CumSum(True, True), x, 1).tolist() == ops.cumsum(x, 1, exclusive=True, reverse=True).tolist()
     with pytest.raises(ArgumentError, match="takes 1 attributes, 2 were given"):
         ops.CeLU(1.0, 2.0)

@@ -29,7 +29,8 @@ _WORDS = {
     "dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",), "keep_dims": ("keepdims",),
     "dim1": ("axis1",), "dim2": ("axis2",), "unbiased": ("ddof",), "correction": ("ddof",), "p": ("ord",),
     "lr": ("learning_rate",), "bias": ("has_bias",), "groups": ("group",), "eps": ("epsilon",),
-    "epsilon": ("eps",), "dim0": ("axis0",), "axis0": ("dim0",), "axis1": ("dim1",), "axis2": ("dim2",),
+    "epsilon": ("eps",), "use_lock": ("use_locking",),
+    "dim0": ("axis0",), "axis0": ("dim0",), "axis1": ("dim1",), "axis2": ("dim2",),
     # operands: the first of these names that a function has
     "input": ("c", "x", "logits", "ids", "weights", "x1", "input_x", "A"), "other": ("y", "x2"),
     "input_x": ("x",), "input_y": ("y",), "x": ("input", "input_x", "xs"), "y": ("other",),

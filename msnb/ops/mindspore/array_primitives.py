@@ -185,7 +185,26 @@ def _padded_unique(x: Any, pad_num: Any) -> tuple[Any, Any]:
     return values, found.astype(dtypes.int64 if x.dtype is dtypes.int64 else dtypes.int32)
 
 
+def _indices(name: str) -> Callable[..., Any]:
+    """Rows and columns of the lower or upper triangle."""
+    triangle = {"TrilIndices": "tril_indices", "TriuIndices": "triu_indices"}[name]
+
+    def indices(*, row: int, col: int, offset: int, dtype: Any) -> Any:
+        return getattr(ops, triangle)(row, col, offset).astype(dtype)
+
+    return indices
+
+
+def _short_time_fourier(x: Any, window: Any, **attrs: Any) -> Any:
+    """Spectra of frames, the first at the beginning; real and imaginary parts unless complex numbers are asked for."""
+    return ops.stft(x, window=window, center=False, **attrs)
+
+
 ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    **{name: (_indices(name), {"row": NEEDED, "col": NEEDED, "offset": 0, "dtype": dtypes.int32})
+       for name in ("TrilIndices", "TriuIndices")},
+    "STFT": (_short_time_fourier, {"n_fft": NEEDED, "hop_length": NEEDED, "win_length": NEEDED, "normalized": NEEDED,
+                                   "onesided": NEEDED, "return_complex": NEEDED}),
     "ApproximateEqual": (lambda x, y, tolerance: ops.abs(x - y) < tolerance, {"tolerance": 1e-5}),
     "BatchToSpaceND": (lambda x, block_shape, crops: ops.batch_to_space_nd(x, block_shape, crops),
                        {"block_shape": NEEDED, "crops": NEEDED}),

@@ -22,6 +22,7 @@ from msnb.core.engine import slot
 from msnb.core.process_group import WORLD_GROUP
 from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
+from msnb.ops.definition.keyword_aliases import in_own_words
 from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
@@ -52,6 +53,10 @@ class Primitive:
         names = list(self.defaults or self.positional)
         if len(args) > len(names):
             raise ArgumentError(self._legal(f"takes {len(names)} attributes, {len(args)} were given"))
+        kwargs = in_own_words(self.name, {*names, *self.defaults, *self.named_only}, kwargs)
+        twice = [name for name in kwargs if name in names[: len(args)]]
+        if twice:
+            raise ArgumentError(self._legal(f"takes {twice[0]} once"))
         given = dict(zip(names, args)) | kwargs
         unknown = [name for name in given if name not in self.defaults and name not in self.named_only]
         if unknown:
@@ -152,11 +157,26 @@ class _SeededPrimitive(Primitive):
 _DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS)
 _BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
 _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("alpha",): ("CeLU", "Elu"), ("axis",): ("Cummax", "GLU"), ("exclusive", "reverse"): ("CumSum", "CumProd"),
+    ("alpha",): ("CeLU", "Elu"), ("axis",): ("CountNonZero", "Cummax", "GLU", "InplaceIndexAdd"),
+    ("exclusive", "reverse"): ("CumSum", "CumProd"),
     ("reduction",): ("BinaryCrossEntropy", "SoftMarginLoss"), ("beta", "reduction"): ("SmoothL1Loss",),
-    ("p",): ("Cdist",), ("upper",): ("Cholesky",), ("dim",): ("Cross",), ("batch_dims",): ("Gather",),
+    ("p",): ("Cdist", "Pdist"), ("upper",): ("Cholesky", "CholeskyInverse", "CholeskySolve"),
+    ("dim",): ("Cross",), ("batch_dims",): ("Gather",),
     ("rtol", "atol", "equal_nan"): ("IsClose",), ("eps",): ("Logit",), ("nan", "posinf", "neginf"): ("NanToNum",),
-    ("lambd",): ("SoftShrink",), ("full_matrices", "compute_uv"): ("Svd",), ("diagonal",): ("Triu",),
+    ("lambd",): ("SoftShrink",), ("full_matrices", "compute_uv"): ("Svd",), ("diagonal",): ("Tril", "Triu"),
+    ("output_size",): ("AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D"),
+    ("align_corners",): ("AffineGrid",), ("periodic", "dtype"): ("BartlettWindow", "BlackmanWindow"),
+    ("periodic", "alpha", "beta", "dtype"): ("HammingWindow",), ("boundaries",): ("Bucketize",),
+    ("groups",): ("ChannelShuffle",), ("indices",): ("InplaceAdd", "InplaceSub"), ("adjoint",): ("MatrixSolve",),
+    ("steps", "base", "dtype"): ("LogSpace",), ("unpack_data", "unpack_pivots"): ("LuUnpack",),
+    ("n",): ("MatrixPower",),
+    ("p", "margin", "reduction"): ("MultiMarginLoss",), ("left", "transpose"): ("Ormqr",),
+    ("p", "swap", "eps", "reduction"): ("TripletMarginLoss",),
+    ("return_inverse", "return_counts", "axis"): ("UniqueConsecutive",),
+    ("use_locking",): (
+        "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul", "ScatterNdAdd", "ScatterNdDiv", "ScatterNdMax",
+        "ScatterNdMin", "ScatterNdMul", "ScatterNdSub", "ScatterNdUpdate", "ScatterSub",
+    ),
 }  # fmt: skip
 _POSITIONAL = {name: order for order, names in _SAME.items() for name in names}
 """The order of attributes where they are those of our function."""
@@ -198,8 +218,9 @@ def _of_function(name: str) -> type[Primitive] | None:
     if fn is None or not callable(fn) or isinstance(fn, type) or not name[:1].isupper():
         return None
     doc = f"``ops.{found}`` as an operator class.\n\n{fn.__doc__}"
-    made: type[Primitive] = _class(name, fn, {}, _keywords(fn), doc)
-    made.positional = _POSITIONAL.get(name, ())
+    positional = _POSITIONAL.get(name, ())
+    made: type[Primitive] = _class(name, fn, {}, _keywords(fn) | {*positional}, doc)
+    made.positional = positional
     return made
 
 
