@@ -74,8 +74,14 @@ def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
 
 
 def searchsorted(sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False) -> Any:
-    """``ops.searchsorted`` in int32."""
-    return _int32(ops.searchsorted(sorted_sequence, values, right=right))
+    """``ops.searchsorted``; ``out_int32`` gives int32 places."""
+    found = ops.searchsorted(sorted_sequence, values, right=right)
+    return _int32(found) if out_int32 else found
+
+
+def multinomial(input: Any, num_samples: int, replacement: bool = True) -> Any:
+    """``ops.multinomial`` with int32 places."""
+    return _int32(ops.multinomial(input, num_samples, replacement))
 
 
 def reduce_sum(input: Any, axis: Any = None, keep_dims: bool = False, skip_mode: bool = False) -> Any:
@@ -100,7 +106,7 @@ def _extreme(reduce: Any, input: Any, axis: Any, keepdims: bool, initial: Any, w
             raise AttributeValueError(f"ops.{reduce.__name__}: where= needs initial=, the value of what it leaves out.")
         input = ops.where(where, input, ops.full_like(input, initial))
     if axis is None or input.ndim == 0:
-        values, places = reduce(input), ops.zeros((), dtype=dtypes.int32)
+        values, places = reduce(input), ops.zeros((), dtype=dtypes.int64)
     else:
         values, places = reduce(input, axis, keepdims, return_indices=True)
     if initial is not None:

@@ -41,19 +41,28 @@ def test_every_row_has_its_test_and_its_answer(row: Any) -> None:
 
 
 def test_dtype_of_indices(mode: int) -> None:
-    x, edges = Tensor(X), Tensor([1.5, 3.5])
+    x = Tensor(X)
     cases: dict[str, Any] = {
         "argmin": ((x, 1), [1, 2]), "argsort": ((x, 1), [[1, 2, 0], [2, 1, 0]]),
         "sort": ((x, 1), [[1, 2, 0], [2, 1, 0]]), "topk": ((x, 1), [[0], [0]]),
         "cummin": ((x, 1), [[0, 1, 1], [0, 1, 2]]),
         "count_nonzero": ((x, 1), [3, 3]), "bucketize": ((x, [1.5, 3.5]), [[1, 0, 1], [2, 2, 2]]),
-        "searchsorted": ((edges, Tensor([2.0])), [1]),
     }  # fmt: skip
     for name, (inputs, expected) in cases.items():
         found = [compiled(lambda *a, f=f: f(*a), *inputs) for f in (theirs(name), getattr(msnb.ops, name))]
         last = [f[-1] if isinstance(f, tuple) else f for f in found]
         assert [f.tolist() for f in last] == [expected, expected], name
         assert [f.dtype for f in last] == [msnb.int32, msnb.int64], name
+
+
+def test_width_of_places(mode: int) -> None:
+    edges, x = Tensor([1.5, 3.5]), Tensor([2.0])
+    for narrow, dtype in ((False, msnb.int64), (True, msnb.int32)):
+        found = compiled(lambda e, x, narrow=narrow: theirs("searchsorted")(e, x, out_int32=narrow), edges, x)
+        assert (found.tolist(), found.dtype) == ([1], dtype)
+    found = compiled(lambda p: theirs("multinomial")(p, 3), Tensor([0.0, 1.0]))
+    assert (found.tolist(), found.dtype) == ([1, 1, 1], msnb.int32)
+    assert msnb.ops.multinomial(Tensor([0.0, 1.0]), 3).dtype is msnb.int64
 
 
 def test_sums_of_int32(mode: int) -> None:
@@ -67,7 +76,7 @@ def test_sums_of_int32(mode: int) -> None:
 
 def test_extreme_of_all_elements(mode: int) -> None:
     values, place = compiled(lambda x: theirs("max")(x), Tensor(X))
-    assert (float(values), int(place), place.dtype) == (6.0, 0, msnb.int32)
+    assert (float(values), int(place), place.dtype) == (6.0, 0, msnb.int64)
     assert float(msnb.ops.min(Tensor(X))) == 1.0 == float(theirs("min")(Tensor(X))[0])
     values, places = compiled(lambda x: theirs("min")(x, 1), Tensor(X))
     assert (values.tolist(), places.tolist()) == ([1.0, 4.0], [1, 2])

