@@ -192,6 +192,14 @@ def diag(input: Any) -> Any:
 conv_transpose2d = mint_functional.conv_transpose2d
 
 
+def conv3d_transpose(
+    inputs: Any, weight: Any, pad_mode: str = "valid", padding: Any = 0, stride: Any = 1, dilation: Any = 1,
+    group: int = 1, output_padding: Any = 0,
+) -> Any:  # fmt: skip
+    """``ops.conv3d_transpose`` in MindSpore's order."""
+    return ops.conv3d_transpose(inputs, weight, None, stride, pad_mode, padding, output_padding, dilation, group)
+
+
 def squeeze(input: Any, axis: Any = None) -> Any:
     """``ops.squeeze``; axes of another size than 1 stay."""
     if axis is None:

@@ -2,7 +2,7 @@
 
 import mindspore.nn as nn     Finder.find_spec: a path of module_paths.PATHS, else one sentence
 nn.Dropout                    ModuleView.__getattr__: an answer of MindSpore's own (differences), a path below this one,
-                              or the object of msnb's module
+                              the object of msnb's module, or what stands for a name that is not built
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from msnb.as_mindspore import local_files
 from msnb.as_mindspore.assignments import stored
 from msnb.as_mindspore.differences import ANSWERS
 from msnb.as_mindspore.module_paths import FURTHER, PATHS
+from msnb.as_mindspore.placeholders import placeholder
 from msnb.base.errors import MsnbError
+from msnb.nn.cells.cell_tree import name_by_last_place
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
 
@@ -67,6 +69,9 @@ class ModuleView(ModuleType):
             for further in map(importlib.import_module, FURTHER.get(self.__name__, ())):
                 if hasattr(further, name):
                     return getattr(further, name)
+            stands = placeholder(self.__name__, name, error)
+            if stands is not None:
+                return stands
             if type(error) is not AttributeError:
                 raise  # msnb says what there is instead
             raise AttributeError(
@@ -162,11 +167,13 @@ def install() -> None:
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     install_rule(stored)
+    name_by_last_place(True)
 
 
 def uninstall() -> None:
     """``mindspore`` is again what is installed under this name. Objects that a program has stay what they are."""
     install_rule(None)
+    name_by_last_place(False)
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     for name in [n for n, module in sys.modules.items() if getattr(module, "__loader__", None) is _finder]:

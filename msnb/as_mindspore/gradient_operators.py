@@ -35,7 +35,6 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "BiasAddGrad": ("BiasAdd", lambda net, dout: dout.sum(tuple(
         i for i in range(dout.ndim) if i != (dout.ndim - 1 if net.attrs["data_format"] == "NHWC" else 1)))),
     "Conv2DBackpropFilter": ("Conv2D", lambda net, dout, x, size: _by(lambda w: net(x, w), _zeros(size, x), dout)),
-    "Conv2DBackpropInput": ("Conv2D", lambda net, dout, w, size: _by(lambda x: net(x, w), _zeros(size, w), dout)),
     "KLDivLossGrad": ("KLDivLoss", lambda net, dout, x, target: _by(lambda x: net(x, target), x, dout)),
     "L2NormalizeGrad": ("L2Normalize", _of_first),
     "LRNGrad": ("LRN", lambda net, dout, x, out: _by(net, x, dout)),

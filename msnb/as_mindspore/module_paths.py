@@ -32,6 +32,13 @@ _PRIVATE = {
     "common.jit_config": "msnb",
     "common.sparse_tensor": "msnb",
     "common.mutable": "msnb.api.compiler_hints",
+    **dict.fromkeys(("graph", "graph.dynamic_shape", "common.dynamic_shape"), "msnb"),
+    "multiprocessing": "multiprocessing",
+    **dict.fromkeys(
+        ("boost", "common.generator", "experimental", "experimental.optim", "hal", "mint.distributed",
+         "mint.optim", "profiler", "rewrite", "safeguard", "train.summary", "train.train_thor"),
+        "msnb.as_mindspore.placeholders",
+    ),
     "nn._loss": "msnb.nn",
     "nn._graph_kernels": "msnb.nn",
     "ops._grad": "msnb.ops",
@@ -58,19 +65,99 @@ _PRIVATE = {
     "train.metrics": "msnb.train.metrics",
     "train.model": "msnb.train.model",
 }
-PATHS: dict[str, str] = {
+_NAMED: dict[str, str] = {
     "mindspore": "msnb",
     **{f"mindspore.{name}": f"msnb.{name}" for name in _PUBLIC},
     **{f"mindspore{path.removeprefix('msnb')}": home for path, home in MODULES.items()},
     **{f"mindspore.{path}": home for path, home in _PRIVATE.items()},
 }
+_FILES = {
+    "boost":
+        "adasum base boost boost_cell_wrapper dim_reduce grad_accumulation grad_freeze "
+        "group_loss_scale_manager less_batch_normalization",
+    "common":
+        "device dump dynamic_shape file_system hook_handle jit_context jit_trace lazy_inline mindir_util "
+        "no_inline recompute storage symbol",
+    "common.dynamic_shape": "auto_dynamic_shape enable_dynamic",
+    "communication": "comm_func",
+    "dataset": "callback",
+    "dataset.callback": "ds_callback",
+    "dataset.engine": "cache_client datasets_audio datasets_text offload queue serializer_deserializer",
+    "experimental": "map_parameter",
+    "experimental.optim":
+        "adadelta adagrad adam adamax adamw asgd lr_scheduler nadam optimizer radam rmsprop rprop sgd",
+    "graph":
+        "api custom_backend custom_infer custom_pass dynamic_shape jit_begin_end jit_config jit_context "
+        "jit_trace lazy_inline mutable no_inline symbol",
+    "graph.dynamic_shape": "auto_dynamic_shape enable_dynamic",
+    "hal": "contiguous_tensors_handle device event memory stream",
+    "mindrecord": "common config filereader filewriter mindpage",
+    "mint.distributed": "distributed",
+    "mint.nn": "layer",
+    "mint.nn.layer": "activation basic conv normalization padding pooling",
+    "mint.optim": "adam adamw fused_adamw sgd",
+    "nn": "sparse",
+    "nn.grad": "cell_grad",
+    "nn.layer": "channel_shuffle combined dense padding thor_layer timedistributed transformer",
+    "nn.optim": "adafactor adasum ftrl lars lazyadam proximal_ada_grad tft_wrapper thor",
+    "nn.probability": "bnn_layers",
+    "nn.probability.bijector": "bijector exp gumbel_cdf invert power_transform scalar_affine softplus",
+    "nn.probability.bnn_layers": "bnn_cell_wrapper conv_variational dense_variational layer_distribution",
+    "nn.probability.distribution":
+        "bernoulli beta categorical cauchy distribution exponential gamma geometric gumbel half_normal "
+        "laplace log_normal logistic normal poisson student_t transformed_distribution uniform",
+    "nn.sparse": "sparse",
+    "nn.utils": "init",
+    "numpy": "array_creations array_ops dtypes logic_ops math_ops utils",
+    "ops": "communication deprecated functional_overload signature tensor_method",
+    "ops.auto_generate": "cpp_create_prim_instance_helper gen_extend_func pyboost_inner_prim",
+    "ops.composite": "base env_ops math_ops",
+    "ops.function":
+        "comm_func debug_func fft_func image_func other_func reshard_func sparse_func sparse_unary_func "
+        "spectral_func vmap_func",
+    "ops.operations": "control_ops custom_ops debug_ops inner_ops manually_defined reshard_ops spectral_ops",
+    "ops.operations.manually_defined": "ops_def",
+    "parallel":
+        "algo_parameter_config checkpoint_convert checkpoint_transform function parameter_broadcast shard "
+        "strategy transform_safetensors",
+    "parallel.function": "reshard_func",
+    "parallel.nn": "parallel_cell_wrapper parallel_grad_reducer",
+    "profiler": "envprofiler experimental_config mstx profiler schedule",
+    "runtime": "device device_limit event executor memory stream stream_limit thread_bind_core",
+    "safeguard": "rewrite_obfuscation",
+    "scipy": "ops utils",
+    "scipy.optimize": "gradient_optimization_algorithm linear_sum_assignment",
+    "train": "data_sink dataset_helper",
+    "train.metrics":
+        "accuracy auc bleu_score confusion_matrix cosine_similarity dice error fbeta hausdorff_distance loss "
+        "mean_surface_distance metric occlusion_sensitivity perplexity precision recall roc "
+        "root_mean_square_surface_distance topk",
+    "train.summary": "summary_record",
+    "train.train_thor": "convert_utils dataset_helper model_thor",
+}
+"""Package -> files of MindSpore 2.10 that lie in it: each shows what its package shows."""
+
+
+def _paths() -> dict[str, str]:
+    found = dict(_NAMED)
+    for package, files in _FILES.items():
+        for path in (f"mindspore.{package}.{name}" for name in files.split()):
+            found.setdefault(path, found[f"mindspore.{package}"])
+    return found
+
+
+PATHS = _paths()
 _FUNCTIONAL = "msnb.as_mindspore.functional_names"
+_DTYPES = "msnb.as_mindspore.dtype_names"
 _EXECUTORS = "msnb.as_mindspore.executor_names"
 _GRADIENTS = "msnb.as_mindspore.gradient_operators"
 FURTHER: dict[str, tuple[str, ...]] = {
+    "mindspore": (_DTYPES, "msnb.train", "msnb.runtime"),
+    **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype"), (_DTYPES,)),
     "mindspore.common.api": (_EXECUTORS,),
     "mindspore._checkparam": (_EXECUTORS,),
-    "mindspore.common.sparse_tensor": ("msnb.as_mindspore.private_names",),
+    **dict.fromkeys(("mindspore.common.sparse_tensor", "mindspore.nn.optim.optimizer"),
+                    ("msnb.as_mindspore.private_names",)),
     **{f"mindspore.{path}": (_FUNCTIONAL, _GRADIENTS)
        for path in ("ops", "ops.functional", "ops.operations", "ops.operations._inner_ops", "ops.composite",
                     "ops.operations._grad_ops", "ops.operations.nn_ops", "ops.auto_generate",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.core.tensor import Tensor
+from msnb.nn.cells.cell import Cell
 from msnb.ops.sparse.row_tensor import RowTensor
 from msnb.parallel.context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
 
@@ -214,6 +218,31 @@ def deprecated(version: str, substitute: str, use_substitute_name: bool = False)
 def _get_cache_prim(primitive: Any) -> Any:
     """MindSpore's cache of primitives: they cost nothing to make here."""
     return primitive
+
+
+def opt_init_args_register(function: Any) -> Any:
+    """A decorator for the ``__init__`` of an optimizer: its arguments are kept as ``init_params`` (the weights),
+    ``init_learning_rate`` (None for a schedule) and ``init_args`` (the others, by name)."""
+
+    @functools.wraps(function)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = inspect.signature(function).bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given = dict([*bound.arguments.items()][1:])
+        kept: dict[str, Any] = {}
+        if "params" in given:
+            kept["init_params"] = {"params": given.pop("params")}
+        if "optimizer" in given:
+            kept["init_params"] = {"params": given.pop("optimizer").init_params["params"]}
+        if "learning_rate" in given:
+            rate = given.pop("learning_rate")
+            rate = rate.asnumpy().tolist() if isinstance(rate, Tensor) else rate
+            kept["init_learning_rate"] = None if isinstance(rate, Cell) else rate
+        for name, value in {**kept, "init_args": given}.items():
+            object.__setattr__(self, name, value)
+        function(self, *args, **kwargs)
+
+    return init
 
 
 RowTensorInner = RowTensor

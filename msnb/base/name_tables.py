@@ -320,7 +320,6 @@ SAID: dict[str, dict[str, str]] = {
         "ConvTranspose1d": _torch("nn.ConvTranspose1d", "nn.Conv1dTranspose"),
         "Hardswish": "is spelled nn.HSwish.",
         "Hardsigmoid": "is spelled nn.HSigmoid.",
-        "Conv3dTranspose": f"{_PART}; there are Conv1dTranspose and Conv2dTranspose.",
         **dict.fromkeys(("StepLR", "MultiStepLR", "LambdaLR", "CosineAnnealingLR", "OneCycleLR"), _SCHEDULES),
         **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_"), _CLIPS),
         **dict.fromkeys(("rnn", "pack_padded_sequence", "pad_packed_sequence"), _PACKED),

@@ -26,19 +26,23 @@ class NameScope:
         guest: the root of another tree in which the Cell stands too; its prefix counts while the trees are apart.
         borrowed: it hangs below a Cell that gives no names (``auto_prefix=False``), so it may still get a place.
         holds: something hung below it once.
+        late: a text that stands for the whole prefix until the tree hangs below another root.
     """
 
-    __slots__ = ("_moves", "_prefix", "borrowed", "guest", "holds", "outer", "step")
+    __slots__ = ("_moves", "_prefix", "borrowed", "guest", "holds", "late", "outer", "step")
     borrowed: bool
     holds: bool
     outer: NameScope | None
     step: str
     moves: int = 0  # of any scope so far: a prefix that was kept before the last one is out of date
 
-    def __init__(self, outer: NameScope | None = None, step: str = "") -> None:
+    def __init__(self, outer: NameScope | None = None, step: str = "", late: str | None = None) -> None:
         self.guest: NameScope | None = None
+        self.late: tuple[NameScope, str] | None = None
         self.borrowed, self.holds, self._prefix, self._moves = False, False, "", -1
         self._hang(outer, step)
+        if late is not None:
+            self.call(late)
 
     def _hang(self, outer: NameScope | None, step: str) -> None:
         self.outer, self.step = outer, step
@@ -71,8 +75,15 @@ class NameScope:
             before = "" if scope.outer is None else scope.outer._prefix
             if scope.guest is not None and scope.guest.root is not scope.root:
                 before = scope.guest._read() + before
-            scope._prefix, scope._moves = before + scope.step, moves
+            late = scope.late
+            here = late[1] if late is not None and late[0] is scope.root else before + scope.step
+            scope._prefix, scope._moves = here, moves
         return self._prefix
+
+    def call(self, text: str) -> None:
+        """``text`` is the prefix, not the path, until the tree's root gets a place."""
+        self.late = (self.root, text)
+        NameScope.moves += 1
 
     def move(self, outer: NameScope | None, step: str) -> None:
         """Hang here from now on; all that hangs below follows."""
@@ -106,11 +117,12 @@ class NameScope:
         self.move(NameScope(), self.prefix)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (NameScope, (self.outer, self.step))
+        text = self.late[1] if self.late is not None and self.late[0] is self.root else None
+        return (NameScope, (self.outer, self.step, text))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NameScope:
         """A copy hangs below the copy of what is around it, or else where it hung."""
-        made = NameScope(memo.get(id(self.outer), self.outer), self.step)
+        made = NameScope(memo.get(id(self.outer), self.outer), self.step, self.__reduce__()[1][2])
         made.borrowed = self.borrowed
         return made
 

@@ -424,6 +424,7 @@ from msnb.ops.spatial.unpooling import max_unpool3d as max_unpool3d
 from msnb.ops.spatial.volumetric import adaptive_avg_pool3d as adaptive_avg_pool3d
 from msnb.ops.spatial.volumetric import avg_pool3d as avg_pool3d
 from msnb.ops.spatial.volumetric import conv3d as conv3d
+from msnb.ops.spatial.volumetric import conv3d_transpose as conv3d_transpose
 from msnb.ops.spatial.volumetric import max_pool3d as max_pool3d
 from msnb.ops.special.fourier import fft as fft
 from msnb.ops.special.fourier import fft2 as fft2
@@ -604,6 +605,7 @@ __all__ = [
     "conv2d",
     "conv2d_transpose",
     "conv3d",
+    "conv3d_transpose",
     "conv_transpose1d",
     "conv_transpose2d",
     "coo_abs",

@@ -19,8 +19,9 @@ from msnb import ops
 from msnb.base import events
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.optim.gradient_steps import with_decay
 from msnb.optim.lr_schedules import positive, share
-from msnb.optim.optimizer import Optimizer, with_decay
+from msnb.optim.optimizer import Optimizer
 
 __all__ = ["Adam", "AdamW", "AdamWeightDecay", "Lamb"]
 

@@ -29,25 +29,13 @@ from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import worded
+from msnb.optim.gradient_steps import GradientSteps, ParamGroup, centred, with_decay
 from msnb.optim.lr_schedules import positive
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization")
 
 
-class ParamGroup:
-    """The settings of one group; None where they are the optimizer's.
-
-    Attributes:
-        learning_rate, weight_decay: may be changed between steps.
-        grad_centralization: whether gradients are centred over all axes but the first.
-    """
-
-    def __init__(self, learning_rate: Any = None, weight_decay: Any = None, grad_centralization: bool = False) -> None:
-        self.learning_rate, self.weight_decay = learning_rate, weight_decay
-        self.grad_centralization = grad_centralization
-
-
-class Optimizer(Cell):
+class Optimizer(GradientSteps):
     """Base of optimizers. A subclass writes ``update(...)`` and, if need be, ``prepare(step)``.
 
     Args:
@@ -112,7 +100,7 @@ class Optimizer(Cell):
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._need_fitting(gradients)
         step = self.global_step
-        rates = self.get_lr()
+        rates = self._group_rates()
         decays = [self._decay_rate(group, step) for group in self.param_groups]
         common = self.prepare(step)
         ops.assign(self.global_step, step + 1)
@@ -135,20 +123,11 @@ class Optimizer(Cell):
         """What all Parameters share in this step, from the number of steps done before."""
         return None
 
-    def get_lr(self) -> Any:
-        """The learning rate of every group at this step."""
-        step = self.global_step
-        own = [self.learning_rate if g.learning_rate is None else g.learning_rate for g in self.param_groups]
-        return tuple(rate_at(rate, step) for rate in own)
-
-    def _decay_rate(self, group: ParamGroup, step: Any) -> Any:
-        return rate_at(self.weight_decay if group.weight_decay is None else group.weight_decay, step)
-
     def _shaped_gradient(self, param: Parameter, grad: Any, decay: Any, group: ParamGroup) -> Any:
         if self.loss_scale != 1.0:
             grad = grad * (1.0 / self.loss_scale)
-        if group.grad_centralization and grad.ndim > 1:
-            grad = grad - ops.mean(grad, axis=tuple(range(1, grad.ndim)), keepdims=True)
+        if group.grad_centralization:
+            grad = centred(grad)
         if self.decay_in_gradient:
             grad = with_decay(grad, param, decay)
         return grad
@@ -180,22 +159,6 @@ class Optimizer(Cell):
     def extend_repr(self) -> str:
         """Its settings."""
         return f"parameters={len(self.parameters)}, learning_rate={self.learning_rate}"
-
-
-def with_decay(grad: Any, param: Any, decay: Any) -> Any:
-    """grad + decay * param, or grad alone where the decay is the number 0."""
-    if isinstance(decay, (int, float)) and decay == 0:
-        return grad
-    return grad + param * decay
-
-
-def rate_at(rate: Any, step: Any) -> Any:
-    """The value of a rate at a step."""
-    if isinstance(rate, Cell):
-        return rate(step)
-    if isinstance(rate, Tensor) and rate.ndim == 1:
-        return ops.gather(rate, ops.minimum(step, len(rate) - 1), axis=0)
-    return rate
 
 
 def as_rate(what: str, value: Any) -> Any:

@@ -92,7 +92,6 @@ def test_a_network_trains_through_the_alias(mode: int) -> None:
         ("import mindspore.commn", "did you mean mindspore.common"),
         ("from mindspore.nn._secret import x", "_secret"),
         ("import mindspore.ops._no.deeper", "_no"),
-        ("from mindspore import profiler", "not part of msnb"),
     ],
 )
 def test_what_is_not_there_gets_a_sentence(statement: str, sentence: str) -> None:

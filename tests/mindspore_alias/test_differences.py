@@ -123,6 +123,10 @@ def test_order_of_conv_transpose2d() -> None:
     )  # fmt: skip
     np.testing.assert_allclose(seen.asnumpy(), by_name.asnumpy())
     assert seen.shape == (1, 4, 6, 6)
+    x, w = x.reshape(1, 4, 1, 3, 3), w.reshape(4, 2, 1, 3, 3)
+    deep = compiled(lambda x, w: theirs("conv3d_transpose")(x, w, "pad", (0, 0, 1, 1, 1, 1), (1, 2, 2)), x, w)
+    flat = msnb.ops.conv_transpose2d(x.squeeze(2), w.squeeze(2), None, 2, "pad", 1)
+    np.testing.assert_allclose(deep.squeeze(2).asnumpy(), flat.asnumpy())
 
 
 def test_squeeze(mode: int) -> None:

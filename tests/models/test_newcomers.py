@@ -357,7 +357,6 @@ SENTENCES = {
     "F.sofmax": "did you mean softmax",
     "nn.Module": "PyTorch's nn.Module is called nn.Cell here, and its forward is called construct",
     "nn.Sequential": "nn.SequentialCell",
-    "nn.Conv3dTranspose": "nn.Conv3dTranspose is not part of msnb yet; there are Conv1dTranspose and Conv2dTranspose",
     "ms.utils.data.DataLoader": "ms.dataset.GeneratorDataset(source, ['x', 'y'], shuffle=True).batch(32)",
     "ms.dataset.DataLoader": "ms.dataset.GeneratorDataset(source, ['x', 'y'], shuffle=True).batch(32)",
     "ms.optim.lr_scheduler.StepLR": "PyTorch's schedulers are the optimizer's learning_rate here: a schedule",

@@ -234,7 +234,7 @@ def test_checkpoints_carry_the_names(tmp_path: Path) -> None:
     ms.save_checkpoint(net, str(tmp_path / "net.ckpt"))
     read = ms.load_checkpoint(str(tmp_path / "net.ckpt"))
     assert list(read) == names(net) == [
-        "a.0.w", "b.w", "b.inner.gamma", "b.inner.beta", "b.inner.moving_mean", "b.inner.moving_variance",
+        "a.0.w", "b.w", "b.inner.moving_mean", "b.inner.moving_variance", "b.inner.gamma", "b.inner.beta",
     ]  # fmt: skip
     assert ms.load_param_into_net(copy.deepcopy(net), read) == ([], [])
 

@@ -12,7 +12,7 @@ import pytest
 import msnb as ms
 from msnb import nn, ops
 
-LAYERS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose)
+LAYERS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose)
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"pad_mode": "valid"},
     {"pad_mode": "same", "stride": 2},
@@ -56,6 +56,16 @@ def test_a_layer_says_its_own_name(layer: Any) -> None:
         "output_padding" if layer is nn.Conv2dTranspose else "dilation",
     ]  # fmt: skip
     assert layer(2, 4, 3, bias=True, groups=2).bias is not None, "PyTorch's words"
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: s["pad_mode"])
+def test_a_transposed_volume_of_one_layer_is_an_image(mode: None, settings: dict[str, Any]) -> None:
+    x, w = images(2, 3, 6, 7), images(3, 4, 3, 2)
+    flat = ops.conv2d_transpose(x, w, None, **settings)
+    deep = {k: (1, v, v) if k in ("stride", "dilation") else (0, v, v) if k == "padding" else v
+            for k, v in settings.items()}  # fmt: skip
+    volume = ops.conv3d_transpose(x.expand_dims(2), w.expand_dims(2), None, **deep)
+    np.testing.assert_allclose(volume.squeeze(2).asnumpy(), flat.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_wrong_sizes_are_refused_in_the_words_of_the_axes() -> None:

@@ -159,3 +159,67 @@ def test_what_is_refused(attempt: Any, kind: type[Exception], words: str, mode: 
     with pytest.raises(kind) as caught:
         run(x, w)
     assert re.search(words, str(caught.value).replace("\n", " "))
+
+
+TRANSPOSED: tuple[dict[str, Any], ...] = (
+    {},
+    {"stride": (2, 3, 1), "dilation": (1, 2, 1), "pad_mode": "pad", "padding": (1, 0, 1, 1, 0, 2)},
+    {"stride": 3, "pad_mode": "pad", "padding": 1, "output_padding": 2, "groups": 2},
+    {"stride": 2, "groups": 2},
+)
+
+
+@pytest.mark.parametrize("settings", TRANSPOSED, ids=range(len(TRANSPOSED)))
+def test_the_transposed_convolution_is_the_adjoint(
+    settings: dict[str, Any], mode: int, rng: np.random.Generator
+) -> None:
+    groups = settings.get("groups", 1)
+    x, w = ms.Tensor(rng.standard_normal((2, 4, 3, 4, 5))), ms.Tensor(rng.standard_normal((4, 6 // groups, 2, 3, 2)))
+    bias = ms.Tensor(rng.standard_normal(6))
+    fn = lambda x, w: ops.conv3d_transpose(x, w, None, **settings)
+    run: Any = ms.jit(fn) if mode == ms.GRAPH_MODE else fn
+    y = run(x, w)
+    z = ms.Tensor(rng.standard_normal(y.shape))
+    there = {k: v for k, v in settings.items() if k != "output_padding"}
+    back = ops.conv3d(z, w, None, **there)[:, :, :3, :4, :5]
+    assert float((back * x).sum()) == pytest.approx(float((y * z).sum()))
+    gradient = ms.grad(lambda x: (run(x, w) * z).sum())(x)
+    np.testing.assert_allclose(gradient.asnumpy(), back.asnumpy(), rtol=0, atol=1e-10)
+    shifted = ops.conv3d_transpose(x, w, bias, **settings) - y
+    want = np.broadcast_to(bias.asnumpy().reshape(6, 1, 1, 1), y.shape)
+    np.testing.assert_allclose(shifted.asnumpy(), want, atol=1e-9)
+
+
+def test_transposed_volumes_that_do_not_fit() -> None:
+    x, w = ops.ones((1, 4, 2, 3, 3)), ops.ones((4, 2, 2, 2, 2))
+    with pytest.raises(ValueError, match=r"conv3d_transpose: x has 4 channels, the weight expects 3"):
+        ops.conv3d_transpose(x, w[:3])
+    with pytest.raises(ValueError, match="output_padding=1 goes with pad_mode='pad'"):
+        ops.conv3d_transpose(x, w, output_padding=1)
+    with pytest.raises(ValueError, match=r"output_padding \(2, 2, 2\) must be smaller than the stride"):
+        ops.conv3d_transpose(x, w, stride=2, pad_mode="pad", output_padding=2)
+    with pytest.raises(ValueError, match=r"data_format must be 'NCDHW', got 'NDHWC'"):
+        ms.nn.Conv3dTranspose(4, 2, 2, data_format="NDHWC")
+
+
+def test_operator_classes_of_convolutions(mode: int, rng: np.random.Generator) -> None:
+    from msnb.ops import Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose
+
+    x, w = ms.Tensor(rng.standard_normal((2, 3, 9, 12))), ms.Tensor(rng.standard_normal((4, 3, 3, 2)))
+    windows: dict[str, Any] = {"pad_mode": "pad", "pad": (1, 1, 0, 0), "stride": 2}
+    y = Conv2D(4, (3, 2), **windows)(x, w)
+    z = ms.Tensor(rng.standard_normal(y.shape))
+    back = Conv2DTranspose(4, (3, 2), **windows)(z, w, x.shape)
+    want = ms.grad(lambda x: (Conv2D(4, (3, 2), **windows)(x, w) * z).sum())(x)
+    np.testing.assert_allclose(back.asnumpy(), want.asnumpy(), atol=1e-10)
+    deep, kernel = ms.Tensor(rng.standard_normal((1, 3, 4, 5, 6))), ms.Tensor(rng.standard_normal((4, 3, 2, 3, 2)))
+    np.testing.assert_array_equal(Conv3D(4, (2, 3, 2))(deep, kernel).asnumpy(), ops.conv3d(deep, kernel).asnumpy())
+    seen = ms.Tensor(rng.standard_normal((1, 4, 3, 4, 5)))
+    made = Conv3DTranspose(4, 3, (2, 3, 2), stride=2)(seen, kernel)
+    np.testing.assert_array_equal(made.asnumpy(), ops.conv3d_transpose(seen, kernel, stride=2).asnumpy())
+    with pytest.raises(ValueError, match="the attributes say 5 kernels"):
+        Conv3D(5, (2, 3, 2))(deep, kernel)
+    with pytest.raises(ValueError, match="the attributes say 7"):
+        Conv3DTranspose(4, 7, (2, 3, 2))(seen, kernel)
+    with pytest.raises(ValueError, match="mode must be 1"):
+        Conv2D(4, (3, 2), mode=2)(x, w)

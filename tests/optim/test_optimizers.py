@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb import Parameter, Tensor, nn
+from msnb import Parameter, Tensor, nn, ops
 from msnb.api.cell_compilation import compiled_cell
 
 Array = np.ndarray[Any, Any]
@@ -292,3 +292,67 @@ def test_an_eager_step_runs_as_one_program_where_machine_code_is_on(make):
     np.testing.assert_allclose(one, other, rtol=1e-5)
     assert none is None
     assert len(program.versions) == 1, "a new learning rate compiles nothing"
+
+
+class Written(nn.Optimizer):
+    """An optimizer with its own construct, of MindSpore's parts."""
+
+    def __init__(self, params: Any, learning_rate: Any, weight_decay: float = 0.0, loss_scale: float = 1.0) -> None:
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        self.moment = self._parameters.clone(prefix="moment", init="zeros")
+
+    @nn.Optimizer.target.setter
+    def target(self, value: str) -> None:
+        self._set_base_target(value)
+
+    def construct(self, gradients: Any) -> Any:
+        gradients = self.flatten_gradients(gradients)
+        gradients = self.decay_weight(gradients)
+        gradients = self.gradients_centralization(gradients)
+        gradients = self.scale_grad(gradients)
+        rate = self.get_lr()
+        self.assignadd(self.global_step, self.global_step_increase_tensor)
+        for i, p in enumerate(self.parameters):
+            ops.assign(p, p - (rate[i] if self.is_group_lr else rate) * gradients[i])
+        return True
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_an_optimizer_of_mindspores_parts_is_sgd(mode: int, grouped: bool) -> None:
+    def trained(make: Any) -> tuple[Any, Any]:
+        ms.set_seed(3)
+        net = nn.SequentialCell(nn.Dense(3, 4), nn.Dense(4, 1))
+        params: Any = net.trainable_params()
+        schedule = nn.ExponentialDecayLR(0.1, 0.5, 2)
+        if grouped:
+            params = [{"params": params[:2], "lr": schedule, "weight_decay": 0.1},
+                      {"params": params[2:]}]  # fmt: skip
+        made = make(params, schedule)
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), made)
+        for k in range(4):
+            step(ops.ones((2, 3)) * (k + 1.0), ops.ones((2, 1)))
+        return made, [p.asnumpy() for p in net.trainable_params()]
+
+    mine, found = trained(lambda params, rate: Written(params, rate, weight_decay=0.01))
+    theirs, want = trained(lambda params, rate: nn.SGD(params, rate, weight_decay=0.01))
+    assert int(mine.global_step) == int(theirs.global_step) == 4
+    assert (mine.dynamic_lr, mine.is_group_lr) == (True, grouped)
+    for a, b in zip(found, want):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert mine.get_lr_parameter(mine.parameters[0]) is not None
+    with pytest.raises(ValueError, match="is not a parameter of this Written"):
+        mine.get_lr_parameter(theirs.parameters[0])
+    mine.target = "CPU"
+    with pytest.raises(ValueError, match="cannot move them"):
+        mine.target = "GPU"
+
+
+def test_gradients_over_the_loss_scale() -> None:
+    net = nn.Dense(2, 1)
+    made = Written(net.trainable_params(), 0.1, loss_scale=4.0)
+    assert [g.tolist() for g in made.scale_grad((ms.Tensor([8.0]), ms.Tensor([2.0])))] == [[2.0], [0.5]]
+    assert made.get_lr() == 0.1
+    assert made.get_weight_decay() == 0.0
+    grouped = Written([{"params": [net.weight], "grad_centralization": True}, {"params": [net.bias]}], 0.1)
+    first, second = grouped.gradients_centralization((ms.Tensor([[1.0, 3.0]]), ms.Tensor([5.0])))
+    assert (first.tolist(), second.tolist()) == ([[-1.0, 1.0]], [5.0])

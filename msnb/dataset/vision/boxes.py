@@ -17,7 +17,7 @@ from msnb.base.errors import ArgumentError, ShapeError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, describe, to_array
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.enums import Border, Inter, check_image
+from msnb.dataset.vision.enums import ANY_INTERPOLATION, Border, Inter, check_image
 from msnb.dataset.vision.geometry import Resize, resized, window
 from msnb.dataset.vision.random import RandomCrop, RandomResizedCrop
 
@@ -111,7 +111,7 @@ class RandomResizeWithBBox(_WithBBox):
     """`Resize` with a drawn interpolation, boxes too."""
 
     def __init__(self, size: Any) -> None:
-        self.all = [ResizeWithBBox(size, method) for method in Inter]
+        self.all = [ResizeWithBBox(size, method) for method in ANY_INTERPOLATION]
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
         return self.all[int(draws().integers(len(self.all)))].both(image, boxes)

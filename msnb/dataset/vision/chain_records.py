@@ -82,7 +82,7 @@ def _opened(crop: RandomCropDecodeResize, value: Array) -> tuple[Array, ImageMap
 
 
 def _is_linear(resize: Any) -> bool:
-    return bool(resize.method != "bicubic")
+    return bool(resize.method in ("bilinear", "nearest"))
 
 
 def _is_blended(resize: Any) -> bool:

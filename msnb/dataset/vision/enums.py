@@ -24,6 +24,13 @@ class Inter(enum.Enum):
     LINEAR = BILINEAR
     BICUBIC = "bicubic"
     CUBIC = BICUBIC
+    AREA = "area"
+    PILCUBIC = "smooth_cubic"
+    ANTIALIAS = "antialias"
+
+
+ANY_INTERPOLATION = (Inter.BILINEAR, Inter.NEAREST, Inter.BICUBIC, Inter.AREA)
+"""What a random resizing draws from, as in MindSpore."""
 
 
 class Border(enum.Enum):
@@ -66,6 +73,8 @@ def two_sides(size: Any, what: str) -> tuple[int, int]:
 def check_interpolation(value: Any) -> str:
     if not isinstance(value, Inter):
         raise ArgumentError(f"interpolation must be Inter.BILINEAR, Inter.BICUBIC or Inter.NEAREST, got {value!r}")
+    if value is Inter.ANTIALIAS:
+        raise ArgumentError("Inter.ANTIALIAS is for images of PIL only", hint="Inter.AREA or Inter.PILCUBIC.")
     return str(value.value)
 
 

@@ -13,6 +13,7 @@ from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import (
+    ANY_INTERPOLATION,
     Border,
     ImageTransform,
     Inter,
@@ -94,7 +95,7 @@ class RandomResize(ImageTransform):
     """`Resize` with a drawn interpolation."""
 
     def __init__(self, size: int | Sequence[int]) -> None:
-        self.all = [Resize(size, method) for method in Inter]
+        self.all = [Resize(size, method) for method in ANY_INTERPOLATION]
 
     def image(self, value: Array) -> Array:
         return self.all[int(draws().integers(len(self.all)))].image(value)

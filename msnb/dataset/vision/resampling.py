@@ -1,4 +1,4 @@
-"""Resizing images: bilinear, bicubic and nearest neighbour, with pixel centres at half coordinates.
+"""Resizing images: bilinear, bicubic, area and nearest neighbour, with pixel centres at half coordinates.
 
 Output pixel o of n_out covers the input around   x = (o + 1/2) * n_in / n_out - 1/2.   Bilinear takes the two pixels
 next to x, weighted by their distance; outside the image the border pixel counts. Rows and columns are independent, so
@@ -18,14 +18,16 @@ def resize(images: Array, size: Sequence[int], method: str) -> Array:
     """Images [..., h, w, c] to [..., size[0], size[1], c].
 
     Args:
-        method: "bilinear" or "bicubic" (floating-point result) or "nearest" (dtype kept).
+        method: "bilinear", "bicubic", "smooth_cubic" or "area" (floating-point result) or "nearest" (dtype kept).
 
     >>> resize(np.array([0., 1.]).reshape(1, 2, 1), (1, 4), "bilinear").ravel().tolist()
     [0.0, 0.25, 0.75, 1.0]
     """
+    if method == "area" and (size[0] > images.shape[-3] or size[1] > images.shape[-2]):
+        method = "stretched"
     along = _METHODS[method]
-    out = images
-    for axis, length in ((-3, size[0]), (-2, size[1])):
+    out, steps = images, ((-3, size[0]), (-2, size[1]))
+    for axis, length in steps[::-1] if method == "smooth_cubic" else steps:
         if out.shape[axis] != length:
             out = along(out, length, axis)
     return out
@@ -80,4 +82,45 @@ def _keys(distance: Array, a: float = -0.75) -> Array:
     return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
 
 
-_METHODS = {"bilinear": _linear, "bicubic": _cubic, "nearest": _nearest}
+def _area(images: Array, length: int, axis: int) -> Array:
+    """Means over what a pixel of the result covers, as OpenCV has them (to a smaller size)."""
+    have = images.shape[axis]
+    edges = np.arange(length + 1) * (have / length)
+    pixels = np.arange(have)
+    low, high = np.maximum(edges[:-1, None], pixels), np.minimum(edges[1:, None], pixels + 1)
+    return _weighted(images, np.maximum(high - low, 0), axis)
+
+
+def _stretched(images: Array, length: int, axis: int) -> Array:
+    """OpenCV's "area" to a larger size: constant inside a pixel, bilinear where a pixel of the result covers two."""
+    have = images.shape[axis]
+    places = np.arange(length)
+    low = np.floor(places * (have / length)).astype(np.int64)
+    share = places + 1 - (low + 1) * (length / have)
+    share = np.where(share <= 0, 0.0, share - np.floor(share))
+    weights = np.zeros((length, have))
+    weights[places, np.minimum(low, have - 1)] += 1 - share
+    weights[places, np.minimum(low + 1, have - 1)] += share
+    return _weighted(images, weights, axis)
+
+
+def _smooth_cubic(images: Array, length: int, axis: int) -> Array:
+    """Keys' kernel (a = -0.5), as wide as a pixel of the result: Pillow's "bicubic", whose bytes stay bytes."""
+    have = images.shape[axis]
+    scale = have / length
+    at = (np.arange(length) + 0.5) * scale - 0.5
+    out = _weighted(images, _keys((np.arange(have) - at[:, None]) / max(scale, 1.0), -0.5), axis)
+    return np.rint(out).clip(0, 255).astype(images.dtype) if images.dtype == np.uint8 else out
+
+
+def _weighted(images: Array, weights: Array, axis: int) -> Array:
+    """Means along ``axis`` with ``weights`` [length, have]."""
+    kind = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
+    normed = (weights / weights.sum(1, keepdims=True)).astype(kind)
+    return np.moveaxis(np.tensordot(images.astype(kind), normed, (axis, 1)), -1, axis)
+
+
+_METHODS = {
+    "bilinear": _linear, "bicubic": _cubic, "nearest": _nearest, "area": _area, "stretched": _stretched,
+    "smooth_cubic": _smooth_cubic,
+}  # fmt: skip

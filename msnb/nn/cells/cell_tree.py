@@ -11,6 +11,10 @@ A Cell or Parameter that is reachable on several paths is met once, under the fi
 ``Parameter.name`` is the path too: an assignment names the Parameter, and putting a Cell into a parent for the first
 time prefixes the names of what lives in it. A Parameter that lives elsewhere (tied weights) keeps its name. Nothing is
 renamed for that: Cells and Parameters know their ``NameScope``, and names are put together when they are read.
+
+MindSpore names at every assignment anew: the last place counts, and what is appended to a list that has its place
+already is called by its position alone. Checkpoints have these names, so its programs get them
+(``name_by_last_place``).
 """
 
 from __future__ import annotations
@@ -26,6 +30,13 @@ if TYPE_CHECKING:
     from msnb.nn.cells.cell import Cell
 
 UNNAMED = "Parameter"
+_by_last_place = False
+
+
+def name_by_last_place(on: bool) -> None:
+    """Whether an assignment renames a Cell that has a place already, as MindSpore does. Names given before stay."""
+    global _by_last_place
+    _by_last_place = on
 
 
 def owned(cell: Any, kind: type) -> Iterator[tuple[str, Any]]:
@@ -192,6 +203,15 @@ def adopt_cell(cell: Any, name: str, child: Any) -> None:
     if child is cell:
         raise ValueError(f"{type(cell).__name__}.{name}: a Cell cannot contain itself.")
     scope: NameScope = cell._name_scope
+    if _by_last_place and cell._auto_prefix and "." not in name:  # a dot: in a list of Python
+        called = _called_by_position(cell, name)
+        _take_place(cell, name, child, scope)
+        _call_below(child, called)
+    else:
+        _take_place(cell, name, child, scope)
+
+
+def _take_place(cell: Any, name: str, child: Any, scope: NameScope) -> None:
     if not cell._auto_prefix:
         if scope.outer is not None:
             child._name_scope.borrow(scope.root)
@@ -203,6 +223,51 @@ def adopt_cell(cell: Any, name: str, child: Any) -> None:
         _cut_old_ties(scope, child._name_scope)
         child._name_scope.enter(scope, f"{name}.")
         _lend(child)
+
+
+def _call_below(child: Any, prefix: str) -> None:
+    """Everything below is called ``prefix`` and its first path from here, until the tree gets another root."""
+    seen: set[int] = set()
+    waiting = [(prefix, child)]
+    while waiting:
+        text, part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if part._name_scope.prefix != text:
+            part._name_scope.call(text)
+        # MindSpore sees no Cells in lists and tuples of Python, and neither do names here
+        inside = [(f"{text}{name}.", cell) for name, cell in vars(part).items() if isinstance(cell, CellTree)]
+        waiting += inside[::-1]
+
+
+def _called_by_position(cell: Any, name: str) -> str:
+    """The prefix of a new member: its name, and in a list what stands before the positions of its first members."""
+    known = vars(cell).get(KNOWN_PREFIX)
+    if known is None:
+        known = prefix_of_members(cell) if getattr(cell, "has_numbered_cells", False) else ""
+    return f"{known}{name}."
+
+
+KNOWN_PREFIX = "_known_prefix"
+"""Where a list that gets several members at once keeps what all of them are called by."""
+
+
+def prefix_of_members(cell: Any) -> str:
+    """What stands before the positions in the names of a list's first two members."""
+    firsts = []
+    for key, member in cell.name_cells().items():
+        param = next(iter(member.get_parameters()), None)
+        if param is not None:
+            firsts.append((key, param.name.split(".")))
+    before: list[str] = []
+    if firsts:
+        (key, steps), second = firsts[0], firsts[1:2]
+        for i in (i for i, step in enumerate(steps) if step == key):
+            before = steps[:i]
+            if second and second[0][1][i : i + 1] == [second[0][0]]:
+                break
+    return "".join(f"{step}." for step in before)
 
 
 def _cut_old_ties(scope: NameScope, inner: NameScope) -> None:

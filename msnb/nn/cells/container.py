@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from msnb.core.engine import guarded
 from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import is_named_here, move_names, owned
+from msnb.nn.cells.cell_tree import KNOWN_PREFIX, is_named_here, move_names, owned, prefix_of_members
 
 __all__ = ["CellDict", "CellList", "SequentialCell"]
 
@@ -116,9 +117,19 @@ class _Sequence(_Container):
 
     def extend(self, cells: Iterable[Cell]) -> Any:
         """Put ``cells`` at the end; gives back the container."""
-        for cell in list(cells):
-            self.append(cell)
+        with self._many():
+            for cell in list(cells):
+                self.append(cell)
         return self
+
+    @contextmanager
+    def _many(self) -> Iterator[None]:
+        """Members that come together are called by what the members before them are."""
+        self.__dict__[KNOWN_PREFIX] = prefix_of_members(self) if self._members() else ""
+        try:
+            yield
+        finally:
+            del self.__dict__[KNOWN_PREFIX]
 
 
 class SequentialCell(_Sequence):
@@ -141,8 +152,9 @@ class SequentialCell(_Sequence):
         super().__init__()
         given = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, dict)) else args
         pairs = given.items() if isinstance(given, Mapping) else ((str(i), cell) for i, cell in enumerate(given))
-        for name, cell in pairs:
-            setattr(self, name, _need_cell("SequentialCell", cell))
+        with self._many():
+            for name, cell in pairs:
+                setattr(self, name, _need_cell("SequentialCell", cell))
 
     def construct(self, x: Any) -> Any:
         """The last Cell's result."""

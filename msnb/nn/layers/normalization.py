@@ -69,10 +69,10 @@ class _BatchNorm(Cell):
         self.num_features = positive_int("num_features", num_features)
         self.eps, self.momentum, self.affine = eps, momentum, affine
         self.use_batch_statistics = use_batch_statistics
-        self.gamma = _parameter(gamma_init, num_features, "gamma", dtype, affine)
-        self.beta = _parameter(beta_init, num_features, "beta", dtype, affine)
         self.moving_mean = _parameter(moving_mean_init, num_features, "moving_mean", dtype, False)
         self.moving_variance = _parameter(moving_var_init, num_features, "moving_variance", dtype, False)
+        self.gamma = _parameter(gamma_init, num_features, "gamma", dtype, affine)
+        self.beta = _parameter(beta_init, num_features, "beta", dtype, affine)
 
     def construct(self, x: Any) -> Any:
         """The layer."""

@@ -9,11 +9,15 @@ import math
 from typing import Any
 
 from msnb import ops
+from msnb.base.errors import AttributeValueError
+from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.convolution import Convolution, with_own_init
 from msnb.nn.layers.pooling import AveragePooling, Pooling
+from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition.window_geometry import IntOrInts
 
-__all__ = ["AdaptiveAvgPool3d", "AvgPool3d", "Conv3d", "MaxPool3d"]
+__all__ = ["AdaptiveAvgPool3d", "AvgPool3d", "Conv3d", "Conv3dTranspose", "MaxPool3d"]
 
 
 @with_own_init
@@ -40,6 +44,60 @@ class Conv3d(Convolution):
         """The layer."""
         weight, bias = self.compute(self.weight), self.compute(self.bias)
         return ops.conv3d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+
+
+class Conv3dTranspose(Convolution):
+    """Transposed convolution of volumes.
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, dilation, group, has_bias, weight_init, bias_init,
+            dtype: as in ``Conv3d``; the weight is [in, out/group, depth, rows, columns].
+        pad_mode: "same" (depth * stride results), "valid" or "pad"; see ``ops.conv3d_transpose``.
+        output_padding: layers, rows and columns added at the end; only with pad_mode="pad".
+        data_format: "NCDHW".
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv3dTranspose.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.Conv3dTranspose(4, 2, 3, stride=2)(ms.ops.zeros((1, 4, 2, 5, 5))).shape
+        (1, 2, 4, 10, 10)
+    """
+
+    _layer, _axes, _transposed = "Conv3dTranspose", 3, True
+
+    @worded
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: IntOrInts,
+        stride: IntOrInts = 1,
+        pad_mode: str = "same",
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        group: int = 1,
+        output_padding: IntOrInts = 0,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCDHW",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        if data_format != "NCDHW":
+            raise AttributeValueError(f"Conv3dTranspose: data_format must be 'NCDHW', got {data_format!r}.")
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, dtype,
+        )  # fmt: skip
+        self.output_padding = output_padding
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        return ops.conv3d_transpose(
+            x, weight, bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
+        )
 
 
 class MaxPool3d(Pooling):

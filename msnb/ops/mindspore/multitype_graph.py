@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -84,8 +85,23 @@ class Map(HyperMap):
 
 _KINDS: dict[str, Any] = {
     "Tensor": Tensor, "Number": (int, float, complex), "Bool": bool, "String": str, "Tuple": tuple, "List": list,
-    "Function": Callable, "Dict": dict, "TypeType": DType, "None": type(None),
+    "Function": Callable, "Dict": dict, "TypeType": DType, "None": type(None), "NoneType": type(None),
+    **dict.fromkeys(("Int", "Int32", "Int64"), int), **dict.fromkeys(("Float", "Float32", "Float64"), float),
 }  # fmt: skip
+_SPARSE = {
+    "COOTensor": "msnb.ops.sparse.coordinates", "CSRTensor": "msnb.ops.sparse.compressed_rows",
+    "RowTensor": "msnb.ops.sparse.row_tensor",
+}  # fmt: skip
+
+
+def _kind(graph: str, kind: str | DType) -> Any:
+    """The classes of Python that a kind stands for: a word of MindSpore, or the dtype of a number."""
+    name = str(kind)
+    if name in _SPARSE:
+        return getattr(importlib.import_module(_SPARSE[name]), name)
+    if name not in _KINDS:
+        raise ArgumentError(f"{graph} has no kind {name!r}; legal: {', '.join((*_KINDS, *_SPARSE))}.")
+    return _KINDS[name]
 
 
 class MultitypeFuncGraph:
@@ -108,32 +124,31 @@ class MultitypeFuncGraph:
 
     def __init__(self, name: str, read_value: bool = False) -> None:
         self.name, self.read_value = name, bool(read_value)
-        self._entries: list[tuple[tuple[str, ...], Callable[..., Any]]] = []
+        self._entries: list[tuple[tuple[str, ...], tuple[Any, ...], Callable[..., Any]]] = []
 
-    def register(self, *kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Decorates the function for these kinds: "Tensor", "Number", "Bool", "String", "Tuple", "List" ...
+    def register(self, *kinds: str | DType) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Decorates the function for these kinds: "Tensor", "Number", "Bool", "String", "Tuple", "List",
+        "RowTensor" ..., or the dtype of a number.
 
         Raises:
             TypeError: an unknown kind.
         """
-        unknown = [kind for kind in kinds if kind not in _KINDS]
-        if unknown:
-            raise ArgumentError(f"{self.name} has no kind {unknown[0]!r}; legal: {', '.join(_KINDS)}.")
+        classes = tuple(_kind(self.name, kind) for kind in kinds)
 
         def keep(fn: Callable[..., Any]) -> Callable[..., Any]:
-            self._entries.append((kinds, fn))
+            self._entries.append((tuple(map(str, kinds)), classes, fn))
             return fn
 
         return keep
 
     def __call__(self, *args: Any) -> Any:
-        for kinds, fn in self._entries:
+        for _, classes, fn in self._entries:
             if self.read_value:
                 args = tuple(identity(a) if isinstance(a, Parameter) else a for a in args)
-            if len(kinds) == len(args) and all(isinstance(a, _KINDS[k]) for a, k in zip(args, kinds)):
+            if len(classes) == len(args) and all(map(isinstance, args, classes)):
                 return slot.engine.convert(fn)(*args)
         given = ", ".join(type(a).__name__ for a in args)
         raise ArgumentError(
             f"{self.name} has no function for ({given}).",
-            operands=[f"registered: ({', '.join(kinds)})" for kinds, _ in self._entries],
+            operands=[f"registered: ({', '.join(kinds)})" for kinds, _, _ in self._entries],
         )

@@ -24,6 +24,7 @@ from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import in_own_words
 from msnb.ops.mindspore.array_primitives import ARRAYS
+from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
 from msnb.ops.mindspore.region_primitives import REGIONS
@@ -267,17 +268,6 @@ def _split(x: Any, axis: int, output_num: int) -> Any:
     return ops.split(x, n // output_num, axis)
 
 
-def _conv2d(x: Any, weight: Any, *, out_channel: int, kernel_size: Any, mode: int, pad_mode: str, pad: Any, stride: Any,
-            dilation: Any, group: int, data_format: str) -> Any:  # fmt: skip
-    size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
-    if (weight.shape[0], *weight.shape[2:]) != (out_channel, *size):
-        raise AttributeValueError(
-            f"Conv2D: the weight has shape {list(weight.shape)}, the attributes say {out_channel} kernels of "
-            f"{list(size)}."
-        )
-    return ops.conv2d(x, weight, None, stride, pad_mode, pad, dilation, group, data_format)
-
-
 def _pool(name: str) -> Callable[..., Any]:
     def pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Any:
         return getattr(ops, name)(x, kernel_size, strides, pad_mode.lower(), data_format=data_format)
@@ -381,7 +371,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **GRADIENTS,
     **OPTIMIZERS,
     **ARRAYS,
-    **REGIONS,
+    **CONVOLUTIONS, **REGIONS,
     **SAMPLERS,
     **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
@@ -468,8 +458,6 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Mod": (lambda x, y: ops.fmod(x, y), {}),  # the sign of x; FloorMod has the sign of y
     "RealDiv": (lambda x, y: ops.divide(x, y), {}),
     "BiasAdd": (results.bias_add, {"data_format": "NCHW"}),
-    "Conv2D": (_conv2d, {"out_channel": _NEEDED, "kernel_size": _NEEDED, "mode": 1, "pad_mode": "valid", "pad": 0,
-                         "stride": 1, "dilation": 1, "group": 1, "data_format": "NCHW"}),
     "MaxPool": (_pool("max_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
     "AvgPool": (_pool("avg_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
     "LayerNorm": (_layer_norm, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),

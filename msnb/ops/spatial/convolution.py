@@ -16,22 +16,23 @@ from msnb.core.types import Dim, Size
 from msnb.ops.definition.data_format import NCHW, NHWC, channels_of, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.definition.window_geometry import IntOrInts, Pair, pair, reach, resolve_pads, sides
+from msnb.ops.definition.window_geometry import IntOrInts, Pair, pair, per_axis, reach, resolve_pads, sides
 from msnb.ops.elementwise.arithmetic import add
 from msnb.ops.shape.views import expand_dims, reshape, squeeze
 from msnb.ops.spatial.convolution_records import CONV2D, CONV2D_INPUT_GRAD
 
 
-def _with_bias(y: Any, bias: Any, data_format: str = NCHW) -> Tensor:
+def with_bias(name: str, y: Any, bias: Any, axes: int = 2, data_format: str = NCHW) -> Tensor:
+    """``y``, whose results have ``axes`` axes of positions, plus one value per channel."""
     if bias is None:
         return y  # type: ignore[no-any-return]
     bias, channels = as_tensor(bias), channels_of(y.shape, data_format)
     if bias.shape != (channels,):
         raise ShapeError(
-            f"conv2d: the bias needs one value per output channel ({channels}).",
+            f"{name}: the bias needs one value per output channel ({channels}).",
             operands=operand_lines(bias._type, names=("bias",)),
         )
-    return add(y, bias if data_format == NHWC else reshape(bias, (channels, 1, 1)))
+    return add(y, bias if data_format == NHWC else reshape(bias, (channels, *(1,) * axes)))
 
 
 def _need_axes(name: str, x: Any, weight: Any, ndim: int, axes: str) -> None:
@@ -89,7 +90,7 @@ def conv2d(
     spans = _spans(weight, dilations)
     pads = resolve_pads("conv2d", pad_mode, padding, places_of(x.shape, data_format), spans, strides)
     y = CONV2D(x, weight, stride=strides, pads=pads, dilation=dilations, groups=groups, data_format=data_format)
-    return _with_bias(y, bias, data_format)
+    return with_bias("conv2d", y, bias, 2, data_format)
 
 
 def _spans(weight: Any, dilation: Pair) -> Pair:
@@ -157,12 +158,12 @@ def conv1d(
 # ---- transposed --------------------------------------------------------------------------------------------------
 
 
-def _transposed_axis(
-    mode: str, size: Size, span: int, stride: int, before: int, after: int, extra: int
+def transposed_axis(
+    name: str, mode: str, size: Size, span: int, stride: int, before: int, after: int, extra: int
 ) -> tuple[int, int, int]:
     """(size of the result, before, after) along one axis."""
     if isinstance(size, Dim):
-        raise ShapeError(f"conv2d_transpose needs images of known size, an axis is {size}.")
+        raise ShapeError(f"{name} needs images of known size, an axis is {size}.")
     if mode == "same":
         total = max(span - stride, 0)
         return size * stride + extra, total // 2, total - total // 2
@@ -213,32 +214,33 @@ def conv2d_transpose(
     x, weight = as_tensor(x), as_tensor(weight)
     _need_axes(name, x, weight, 4, "batch, channels, rows, columns")
     strides, dilations = pair(name, "stride", stride), pair(name, "dilation", dilation)
-    extra = _output_padding(name, output_padding, pad_mode, strides)
+    extra = legal_output_padding(name, output_padding, pad_mode, strides)
     spans = _spans(weight, dilations)
     given = resolve_pads(name, "pad" if pad_mode == "pad" else "valid", padding, (1, 1), spans, strides)
-    mode = _known_mode(name, pad_mode)
-    high, top, bottom = _transposed_axis(mode, x.shape[2], spans[0], strides[0], given[0], given[1], extra[0])
-    wide, left, right = _transposed_axis(mode, x.shape[3], spans[1], strides[1], given[2], given[3], extra[1])
+    mode = legal_pad_mode(name, pad_mode)
+    high, top, bottom = transposed_axis(name, mode, x.shape[2], spans[0], strides[0], given[0], given[1], extra[0])
+    wide, left, right = transposed_axis(name, mode, x.shape[3], spans[1], strides[1], given[2], given[3], extra[1])
     y = CONV2D_INPUT_GRAD(
         x, weight, size=(high, wide), stride=strides, pads=(top, bottom, left, right), dilation=dilations, groups=groups
     )
-    return _with_bias(y, bias)
+    return with_bias(name, y, bias)
 
 
-def _known_mode(name: str, pad_mode: Any) -> str:
+def legal_pad_mode(name: str, pad_mode: Any) -> str:
+    """``pad_mode`` in small letters."""
     mode = pad_mode.lower() if isinstance(pad_mode, str) else ""
     if mode not in ("valid", "same", "pad"):
         raise AttributeValueError(f"{name}: pad_mode must be 'valid', 'same' or 'pad', got {pad_mode!r}.")
     return mode
 
 
-def _output_padding(name: str, value: IntOrInts, pad_mode: str, stride: Pair) -> Pair:
-    extra = pair(name, "output_padding", value, low=0)
+def legal_output_padding(name: str, value: IntOrInts, pad_mode: str, stride: Sequence[int]) -> tuple[int, ...]:
+    """What is added at the end of each axis: less than its stride, only with pad_mode="pad"."""
+    extra = per_axis(name, "output_padding", value, len(stride), low=0)
     if any(extra) and pad_mode != "pad":
         raise AttributeValueError(f"{name}: output_padding={value!r} goes with pad_mode='pad', not {pad_mode!r}.")
-    if extra[0] >= max(stride[0], 1) or extra[1] >= max(stride[1], 1):
-        if any(extra):
-            raise AttributeValueError(f"{name}: output_padding {extra} must be smaller than the stride {stride}.")
+    if any(extra) and any(more >= max(step, 1) for more, step in zip(extra, stride)):
+        raise AttributeValueError(f"{name}: output_padding {extra} must be smaller than the stride {stride}.")
     return extra
 
 

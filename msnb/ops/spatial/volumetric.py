@@ -6,12 +6,17 @@
     the extreme or mean of a     that of rows and columns first, then that of layers: two poolings of images
     box                          [n, (c d), h, w] -> [n, c, d, (h' w')] -> [n, c, z, h', w']
 
+    the transposed one           each layer by each of the kernel's, [n o kd z h' w'], then the layers of the result as
+                                 sums: layer z of x by layer k of the kernel lands in layer z * stride + k * dilation
+
 So gradients, modes, half precision and the library's kernels are those of images. A convolution's layers are copied
 once per window that sees them (``kd / stride`` times the input).
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,10 +29,17 @@ from msnb.ops.definition.window_geometry import IntOrInts, per_axis, reach, reso
 from msnb.ops.indexing.pad import PAD
 from msnb.ops.shape.concat_split import stack
 from msnb.ops.shape.views import permute, reshape
-from msnb.ops.spatial.convolution import conv2d
+from msnb.ops.spatial.convolution import (
+    conv2d,
+    conv2d_transpose,
+    legal_output_padding,
+    legal_pad_mode,
+    transposed_axis,
+    with_bias,
+)
 from msnb.ops.spatial.pooling import adaptive_avg_pool2d, avg_pool2d, max_pool2d
 
-__all__ = ["adaptive_avg_pool3d", "avg_pool3d", "conv3d", "max_pool3d"]
+__all__ = ["adaptive_avg_pool3d", "avg_pool3d", "conv3d", "conv3d_transpose", "max_pool3d"]
 
 
 def _need_volumes(name: str, x: Any) -> None:
@@ -78,7 +90,7 @@ def conv3d(
     name = "conv3d"
     x, weight = as_tensor(x), as_tensor(weight)
     _need_volumes(name, x)
-    _need_weight(name, x, weight, groups)
+    _need_weight(name, x, weight, groups, 1)
     out, channels, *kernel = weight._type.ints()
     steps, holes = per_axis(name, "stride", stride, 3), per_axis(name, "dilation", dilation, 3)
     spans = [reach(k, hole) for k, hole in zip(kernel, holes)]
@@ -89,16 +101,17 @@ def conv3d(
     return permute(reshape(y, (-1, windows.shape[1], *y.shape[1:])), 0, 2, 1, 3, 4)
 
 
-def _need_weight(name: str, x: Any, weight: Any, groups: int) -> None:
+def _need_weight(name: str, x: Any, weight: Any, groups: int, axis: int) -> None:
+    """``axis`` of the weight sums over the channels of x: all of them, or those of a group where it is the second."""
     lines = operand_lines(x._type, weight._type, names=("x", "weight"))
     if weight.ndim != 5:
-        raise ShapeError(f"{name} needs a weight of five axes (out, in/groups, depth, rows, columns).", operands=lines)
+        axes = ("in, out/groups", "out, in/groups")[axis]
+        raise ShapeError(f"{name} needs a weight of five axes ({axes}, depth, rows, columns).", operands=lines)
     if not isinstance(groups, int) or groups < 1:
         raise AttributeValueError(f"{name}: groups must be an int of at least 1, got {groups!r}.")
-    if not isinstance(x.shape[1], Dim) and x.shape[1] != weight.shape[1] * groups:
-        raise ShapeError(
-            f"{name}: x has {x.shape[1]} channels, the weight expects {weight.shape[1] * groups}.", operands=lines
-        )
+    expected = weight.shape[axis] * (groups if axis else 1)
+    if not isinstance(x.shape[1], Dim) and x.shape[1] != expected:
+        raise ShapeError(f"{name}: x has {x.shape[1]} channels, the weight expects {expected}.", operands=lines)
 
 
 def _side_by_side(x: Any, kernel: int, step: int, hole: int, pads: Sequence[int]) -> Any:
@@ -118,6 +131,77 @@ def _side_by_side(x: Any, kernel: int, step: int, hole: int, pads: Sequence[int]
 def _merged(windows: Any) -> tuple[Any, ...]:
     _, _, channels, kernel, *image = windows.shape
     return (channels * kernel, *image)
+
+
+def conv3d_transpose(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: IntOrInts = 1,
+    pad_mode: str = "valid",
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Transposed convolution of volumes: spread every input element over a window of the result.
+
+    Args:
+        x: volumes [n, channels, depth, rows, columns], floats.
+        weight: [channels, out / groups, kernel depth, kernel rows, kernel columns], same dtype.
+        bias: [out] or None.
+        stride, dilation: int or (depth, rows, columns).
+        pad_mode: "valid", "same" or "pad", with the sizes of ``conv2d_transpose``.
+        padding: int, three ints or (front, back, top, bottom, left, right) cut off the result; only with
+            pad_mode="pad".
+        output_padding: layers, rows and columns added at the end, less than the stride; only with pad_mode="pad".
+        groups: how many separate convolutions share the channels.
+
+    Returns:
+        Tensor [n, out, depth', rows', columns'].
+
+    Raises:
+        As ``conv3d``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv3dTranspose.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> x, w = ms.Tensor([1.0, 2.0]).reshape(1, 1, 2, 1, 1), ms.Tensor([1.0, 10.0]).reshape(1, 1, 2, 1, 1)
+        >>> ms.ops.conv3d_transpose(x, w).flatten().tolist()
+        [1.0, 12.0, 20.0]
+    """
+    name = "conv3d_transpose"
+    x, weight = as_tensor(x), as_tensor(weight)
+    _need_volumes(name, x)
+    _need_weight(name, x, weight, groups, 0)
+    mode = legal_pad_mode(name, pad_mode)
+    channels, out, *kernel = weight._type.ints()
+    steps, holes = per_axis(name, "stride", stride, 3), per_axis(name, "dilation", dilation, 3)
+    spans = [reach(k, hole) for k, hole in zip(kernel, holes)]
+    extra = legal_output_padding(name, output_padding, mode, steps)
+    pads = resolve_pads(name, "pad" if mode == "pad" else "valid", padding, (1, 1, 1), spans, steps)
+    deep, front, _ = transposed_axis(name, mode, x.shape[2], spans[0], steps[0], pads[0], pads[1], extra[0])
+    # every layer of x by every layer of the kernel: images whose channels are (group, out, kernel depth)
+    layers = reshape(permute(x, 0, 2, 1, 3, 4), (-1, channels, *x.shape[3:]))
+    flat = reshape(weight, (channels, out * kernel[0], *kernel[1:]))
+    y = conv2d_transpose(
+        layers, flat, None, steps[1:], mode, pads[2:] if mode == "pad" else 0, extra[1:], holes[1:], groups
+    )
+    parts = permute(reshape(y, (-1, x.shape[2], groups * out, kernel[0], *y.shape[2:])), 0, 2, 3, 1, 4, 5)
+    return with_bias(name, _overlapped(parts, steps[0], holes[0], front, deep), bias, 3)
+
+
+def _overlapped(parts: Any, step: int, hole: int, front: int, deep: int) -> Any:
+    """Sums [n, o, deep, h, w] of ``parts`` [n, o, kernel, z, h, w]: layer k, z in layer z * step + k * hole - front."""
+    kernel, depth = parts.shape[2:4]
+    if step > 1:  # step - 1 layers of zeros after each
+        wide = PAD(parts.expand_dims(4), pads=((0, 0),) * 4 + ((0, step - 1), (0, 0), (0, 0)), value=0.0)
+        parts = reshape(wide, (-1, *parts.shape[1:3], depth * step, *parts.shape[4:]))
+    covered = max(front + deep, depth * step + (kernel - 1) * hole)
+    ends = [(k * hole, covered - depth * step - k * hole) for k in range(kernel)]
+    placed = [PAD(parts[:, :, k], pads=((0, 0), (0, 0), e, (0, 0), (0, 0)), value=0.0) for k, e in enumerate(ends)]
+    return functools.reduce(operator.add, placed)[:, :, front : front + deep]
 
 
 # ---- poolings ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,191 @@
+"""The parts of a step by their own names, for optimizers that users write as MindSpore's own are written.
+
+    class Mine(nn.Optimizer):
+        def construct(self, gradients):
+            gradients = self.flatten_gradients(gradients)           as they are: no weight is a part of a larger one
+            gradients = self.decay_weight(gradients)                g + weight_decay * p, where p may decay
+            gradients = self.gradients_centralization(gradients)    g - mean(g), in groups that ask for it
+            gradients = self.scale_grad(gradients)                  g / loss_scale
+            rate = self.get_lr()                                    one, or one per Parameter of groups with own ones
+            self.assignadd(self.global_step, self.global_step_increase_tensor)
+            ...
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Optimizer.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.core import dtypes
+from msnb.core.parameter import Parameter, ParameterTuple
+from msnb.core.tensor import Tensor
+from msnb.nn.cells.cell import Cell
+from msnb.ops.mindspore.multitype_graph import Map
+
+
+class ParamGroup:
+    """The settings of one group; None where they are the optimizer's.
+
+    Attributes:
+        learning_rate, weight_decay: may be changed between steps.
+        grad_centralization: whether gradients are centred over all axes but the first.
+    """
+
+    def __init__(self, learning_rate: Any = None, weight_decay: Any = None, grad_centralization: bool = False) -> None:
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.grad_centralization = grad_centralization
+
+
+class GradientSteps(Cell):
+    """What of an Optimizer a subclass with its own ``construct`` calls."""
+
+    parameters: ParameterTuple
+    global_step: Parameter
+    param_groups: tuple[ParamGroup, ...]
+    learning_rate: Any
+    weight_decay: Any
+    loss_scale: float
+    _group_of: tuple[int, ...]
+    _may_decay: tuple[bool, ...]
+    unique = True  # gradients are dense: there are no rows to be added up
+
+    @property
+    def target(self) -> str:
+        """Where Parameters are updated: "CPU", the memory in which they are."""
+        return "CPU"
+
+    @target.setter
+    def target(self, value: Any) -> None:
+        self._set_base_target(value)
+
+    def _set_base_target(self, value: Any) -> None:
+        if value not in ("CPU", "GPU", "Ascend"):
+            raise AttributeValueError(f"{type(self).__name__}: target must be 'CPU', 'GPU' or 'Ascend', got {value!r}.")
+        if value != "CPU":
+            raise AttributeValueError(
+                f"{type(self).__name__}: Parameters are updated where they are, target={value!r} cannot move them.",
+                hint="ms.set_context(device_target=...) chooses the device of a program.",
+            )
+
+    # ---- rates ------------------------------------------------------------------------------------------------------
+
+    @property
+    def dynamic_lr(self) -> bool:
+        """Whether a learning rate depends on the step."""
+        return any(map(_is_scheduled, (self.learning_rate, *(g.learning_rate for g in self.param_groups))))
+
+    @property
+    def is_group_lr(self) -> bool:
+        """Whether a group has its own learning rate."""
+        return any(g.learning_rate is not None for g in self.param_groups)
+
+    def _group_rates(self) -> tuple[Any, ...]:
+        own = [self.learning_rate if g.learning_rate is None else g.learning_rate for g in self.param_groups]
+        return tuple(rate_at(rate, self.global_step) for rate in own)
+
+    def _decay_rate(self, group: ParamGroup, step: Any) -> Any:
+        return rate_at(self.weight_decay if group.weight_decay is None else group.weight_decay, step)
+
+    def get_lr(self) -> Any:
+        """The learning rate at this step: one, or one per Parameter of groups with own ones."""
+        rates = self._group_rates()
+        return tuple(rates[group] for group in self._group_of) if self.is_group_lr else rates[0]
+
+    def get_lr_parameter(self, param: Any) -> Any:
+        """The learning rate, a number, Parameter or schedule, of a Parameter; a list of them of a list.
+
+        Raises:
+            TypeError: not a Parameter or a list of them. ValueError: one that is not of this optimizer.
+        """
+        if isinstance(param, list):
+            return [self.get_lr_parameter(p) for p in param]
+        if not isinstance(param, Parameter):
+            raise ArgumentError(f"get_lr_parameter takes a Parameter or a list of them, got {type(param).__name__}.")
+        for known, group in zip(self.parameters, self._group_of):
+            if known is param:
+                own = self.param_groups[group].learning_rate
+                return self.learning_rate if own is None else own
+        raise AttributeValueError(f"get_lr_parameter: {param.name} is not a parameter of this {type(self).__name__}.")
+
+    def get_weight_decay(self) -> Any:
+        """The weight decay at this step: one, or one per Parameter where there are groups."""
+        decays = [self._decay_rate(group, self.global_step) for group in self.param_groups]
+        return tuple(decays[group] for group in self._group_of) if len(decays) > 1 else decays[0]
+
+    # ---- gradients --------------------------------------------------------------------------------------------------
+
+    def flatten_gradients(self, gradients: Any) -> Any:
+        """The gradients: every Parameter has memory of its own."""
+        return gradients
+
+    def decay_weight(self, gradients: Any) -> tuple[Any, ...]:
+        """The gradients with the decay of each Parameter that decays."""
+        decays = [self._decay_rate(group, self.global_step) for group in self.param_groups]
+        rows = zip(gradients, self.parameters, self._group_of, self._may_decay)
+        return tuple(with_decay(grad, p, decays[group]) if may else grad for grad, p, group, may in rows)
+
+    def gradients_centralization(self, gradients: Any) -> tuple[Any, ...]:
+        """The gradients, centred in groups with ``grad_centralization``."""
+        asked = [self.param_groups[group].grad_centralization for group in self._group_of]
+        return tuple(centred(grad) if yes else grad for grad, yes in zip(gradients, asked))
+
+    def scale_grad(self, gradients: Any) -> tuple[Any, ...]:
+        """The gradients over the loss scale."""
+        if self.loss_scale == 1.0:
+            return tuple(gradients)
+        return tuple(grad * (1.0 / self.loss_scale) for grad in gradients)
+
+    # ---- words of MindSpore's own optimizers ------------------------------------------------------------------------
+
+    @property
+    def _parameters(self) -> ParameterTuple:
+        return self.parameters
+
+    @property
+    def map_(self) -> Map:
+        """Calls a function for every Parameter."""
+        return Map()
+
+    @property
+    def global_step_increase_tensor(self) -> Tensor:
+        """One step."""
+        return Tensor(1, dtypes.int32)
+
+    def assignadd(self, param: Parameter, value: Any) -> Any:
+        """``ops.assign_add``."""
+        return ops.assign_add(param, value)
+
+    def _is_dynamic_lr_or_weight_decay(self) -> bool:
+        decays = (self.weight_decay, *(g.weight_decay for g in self.param_groups))
+        return self.dynamic_lr or any(map(_is_scheduled, decays))
+
+    def _grad_sparse_indices_deduplicate(self, gradients: Any) -> Any:
+        return gradients
+
+
+def _is_scheduled(rate: Any) -> bool:
+    return isinstance(rate, Cell) or (isinstance(rate, Tensor) and rate.ndim == 1)
+
+
+def rate_at(rate: Any, step: Any) -> Any:
+    """The value of a rate at a step."""
+    if isinstance(rate, Cell):
+        return rate(step)
+    if isinstance(rate, Tensor) and rate.ndim == 1:
+        return ops.gather(rate, ops.minimum(step, len(rate) - 1), axis=0)
+    return rate
+
+
+def with_decay(grad: Any, param: Any, decay: Any) -> Any:
+    """grad + decay * param, or grad alone where the decay is the number 0."""
+    if isinstance(decay, (int, float)) and decay == 0:
+        return grad
+    return grad + param * decay
+
+
+def centred(grad: Any) -> Any:
+    """grad - its mean over all axes but the first, where it has several."""
+    return grad - ops.mean(grad, axis=tuple(range(1, grad.ndim)), keepdims=True) if grad.ndim > 1 else grad

@@ -1,0 +1,104 @@
+"""Names of Parameters under the alias: what MindSpore calls them, since its checkpoints hold these names."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import msnb as ms
+from msnb import nn
+from msnb.as_mindspore import install, uninstall
+
+
+class Stage(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.CellList([nn.Dense(1, 1, has_bias=False) for _ in range(2)])
+
+
+class Late(nn.Cell):
+    """Its list has a place before it has members."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages = nn.CellList()
+        for _ in range(3):
+            self.stages.append(Stage())
+
+
+class Tied(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Dense(1, 1, has_bias=False)
+        self.tail = nn.SequentialCell([nn.ReLU(), self.head])
+
+
+class Around(nn.Cell):
+    def __init__(self, net: nn.Cell) -> None:
+        super().__init__()
+        self.net = net
+
+
+def names(net: Any) -> list[str]:
+    return [p.name for p in net.get_parameters()]
+
+
+def test_members_that_come_late_are_called_by_their_position() -> None:
+    uninstall()
+    assert names(Late())[:2] == ["stages.0.blocks.0.weight", "stages.0.blocks.1.weight"]
+    install()
+    try:
+        late = Late()
+        called = ["0.blocks.0.weight", "0.blocks.1.weight", "0.blocks.1.blocks.0.weight", "0.blocks.1.blocks.1.weight",
+                  "0.blocks.2.blocks.0.weight", "0.blocks.2.blocks.1.weight"]  # fmt: skip
+        assert names(late) == called
+        assert [path for path, _ in late.parameters_and_names()][:2] == [
+            "stages.0.blocks.0.weight", "stages.0.blocks.1.weight",
+        ]  # fmt: skip
+        assert names(copy.deepcopy(late)) == called
+        assert names(pickle.loads(pickle.dumps(late))) == called
+        assert names(Around(late)) == [f"net.{path}" for path, _ in late.parameters_and_names()], "a new place: paths"
+        assert names(nn.CellList([Stage(), Stage()]).append(Stage()))[-1] == "2.blocks.1.weight"
+    finally:
+        uninstall()
+
+
+def test_cells_in_lists_of_python_do_not_count() -> None:
+    class Shared(nn.Cell):
+        def __init__(self, part: nn.Cell) -> None:
+            super().__init__()
+            self.parts = [part, part]
+            self.inner = nn.SequentialCell([part])
+
+    assert names(Around(Shared(nn.Dense(1, 1, has_bias=False)))) == ["net.inner.0.weight"]
+
+
+def test_the_last_place_names_a_cell() -> None:
+    uninstall()
+    assert names(Tied()) == ["head.weight"]
+    install()
+    try:
+        tied = Tied()
+        assert names(tied) == ["tail.1.weight"]
+        assert names(Around(tied)) == ["net.head.weight"], "a new place: the first path"
+    finally:
+        uninstall()
+
+
+def test_statistics_come_before_the_scale() -> None:
+    assert names(nn.BatchNorm2d(2)) == ["moving_mean", "moving_variance", "gamma", "beta"]
+    assert [p.name for p in nn.BatchNorm2d(2).trainable_params()] == ["gamma", "beta"]
+
+
+def test_a_checkpoint_with_these_names_comes_back(tmp_path: Any) -> None:
+    install()
+    try:
+        first, second = Late(), Late()
+        ms.save_checkpoint(first, str(tmp_path / "late.ckpt"))
+        left, unused = ms.load_param_into_net(second, ms.load_checkpoint(str(tmp_path / "late.ckpt")))
+        assert (left, unused) == ([], [])
+        for a, b in zip(first.get_parameters(), second.get_parameters()):
+            assert a.asnumpy() == b.asnumpy()
+    finally:
+        uninstall()
