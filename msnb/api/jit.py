@@ -15,7 +15,6 @@ capture at a time: while it runs, the user's objects are on loan, so every other
 from __future__ import annotations
 
 import functools
-import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -39,6 +38,7 @@ from msnb.eager.dispatch import EagerEngine, eager
 from msnb.eager.recorded_calls import call_recorded, tracked_inputs
 from msnb.eager.recording import is_eager
 from msnb.graph.capture import CAPTURING, CapturedProgram, captures, trace
+from msnb.graph.capture.frontend.code_places import Place, is_importable, places_of, put_back
 from msnb.graph.compile import CompiledProgram, SymbolicSource, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
 
@@ -209,13 +209,10 @@ class CompiledFunction(Generic[P, R]):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By name where that finds it; else what was compiled travels, and is compiled again where it arrives."""
-        found: Any = sys.modules.get(self.__module__)
-        named = str(getattr(self, "__qualname__", ""))
-        for part in named.split("."):
-            found = getattr(found, part, None)
-        if found is self and self.__module__ != "__main__":
-            return named
-        return CompiledFunction, (self.__msnb_fn__, self.name, self.signature, self.breaks.whole)
+        if is_importable(self):
+            return str(getattr(self, "__qualname__", ""))
+        function = self.__msnb_fn__
+        return _arrived, (function, self.name, self.signature, self.breaks.whole, places_of(function))
 
     @property
     def plan(self) -> Any:
@@ -404,6 +401,14 @@ def _is_stored(captured: CapturedProgram, outs: list[Any], held: list[Any]) -> b
     at, owner = captured.written[0] if captured.written else (0, 0)
     kept = kept_of(held[owner]) if captured.written else None
     return bool(captured.written) and (held[owner]._data if kept is None else kept.array) is outs[at]
+
+
+def _arrived(
+    function: Callable[..., Any], name: str, signature: Any, whole: bool, places: list[Place]
+) -> CompiledFunction[..., Any]:
+    """A pickled function where it arrives, its code placed where errors and capture look for its text."""
+    put_back(places)
+    return CompiledFunction(function, name, signature, whole)
 
 
 def _entered(buffer: Any, type_: Any) -> Any:

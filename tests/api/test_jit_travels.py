@@ -44,6 +44,34 @@ def test_local_functions_travel_by_value_also_after_they_were_compiled():
         np.testing.assert_array_equal(scaled(X).asnumpy(), [2, 4])
 
 
+def test_what_a_local_function_calls_travels_with_its_text():
+    def doubled(x):
+        return x + x
+
+    class Net(nn.Cell):
+        def construct(self, x):
+            return doubled(x) + 1
+
+    nets = [nn.SequentialCell(Net()), Net()]
+    run = ms.jit(lambda x: nets[0](x) + nets[1](x))
+    for made in (run, ms.jit(nets[0])):
+        again = cloudpickle.loads(cloudpickle.dumps(made))
+        np.testing.assert_array_equal(again(X).asnumpy(), made(X).asnumpy())
+    source = cloudpickle.loads(cloudpickle.dumps(run)).__msnb_fn__
+    assert source.__code__.co_filename == __file__
+
+
+def test_the_text_travels_where_no_file_holds_it():
+    """In another process: neither the folder of the script nor its command line is there."""
+    text = ("import msnb as ms, cloudpickle, sys\n"
+            "def doubled(x):\n    return x + x\n"
+            "@ms.jit\n"
+            "def run(x):\n    return doubled(x) * 3\n"
+            "sys.stdout.buffer.write(cloudpickle.dumps(run))\n")  # fmt: skip
+    sent = subprocess.run([sys.executable, "-c", text], capture_output=True, timeout=120, check=True).stdout
+    np.testing.assert_array_equal(pickle.loads(sent)(X).asnumpy(), [6, 12])
+
+
 def test_a_compiled_cell_travels_with_its_weights():
     net = nn.Dense(2, 1)
     run = ms.jit(net)

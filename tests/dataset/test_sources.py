@@ -105,7 +105,7 @@ def test_rows_that_do_not_fit():
     with pytest.raises(ValueError, match=r"row 0 gave 2 values, expected 3 columns"):
         column(ds.GeneratorDataset(Squares(), ["a", "b", "x"], shuffle=False))
     with pytest.raises(ValueError, match="row 0 gave a dict"):
-        column(ds.GeneratorDataset([{"x": 1}], "x"))
+        column(ds.GeneratorDataset([{"x": 1}], ["x", "y"]))
     with pytest.raises(ValueError, match=r"row 1, column 'x': expected numbers, text or an array, got NoneType"):
         column(ds.GeneratorDataset([1, None], "x", shuffle=False))
     with pytest.raises(ValueError, match="must return an iterator, it returned int"):

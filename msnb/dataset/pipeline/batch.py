@@ -21,7 +21,19 @@ from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.map import _arrange
 from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, entered, failure
-from msnb.dataset.pipeline.rows import Array, Row, check_count, describe, name_of, positions, to_array
+from msnb.dataset.pipeline.rows import (
+    Array,
+    Row,
+    boxed,
+    check_count,
+    describe,
+    holds_dict,
+    name_of,
+    opened,
+    positions,
+    stacked_dicts,
+    to_column,
+)
 from msnb.dataset.pipeline.workers import prefetch, worker_pool
 
 
@@ -54,6 +66,8 @@ def stack(name: str, parts: Sequence[Array], batch: int) -> Array:
         DatasetError: a row has another shape or dtype than the first.
     """
     first = parts[0]
+    if holds_dict(first):
+        return boxed(stacked_dicts(name, [opened(part) for part in parts], batch, stack), np.asarray)
     text = first.dtype.kind in "US"
     for index, part in enumerate(parts):
         if part.shape != first.shape or (part.dtype != first.dtype and not (text and part.dtype.kind in "US")):
@@ -209,7 +223,7 @@ class Batch(UnaryNode):
         assert self.function is not None
         try:
             with row_draws(epoch, self.height, info.batch):
-                result = self.function(*values, info)
+                result = self.function(*map(opened, values), info)
         except Exception as error:
             raise failure("batch: per_batch_map", self.function, info.batch, self.inputs, values, error) from error
         result = result if isinstance(result, tuple) else (result,)
@@ -223,7 +237,7 @@ class Batch(UnaryNode):
 
     def _column(self, name: str, value: Any, batch: int) -> Array:
         try:
-            return stack(name, [to_array(v) for v in value], batch) if isinstance(value, list) else to_array(value)
+            return stack(name, [to_column(v) for v in value], batch) if isinstance(value, list) else to_column(value)
         except TypeError as error:
             raise DatasetError(f"batch: per_batch_map, column {name!r} of batch {batch}: {error}") from error
 
@@ -255,7 +269,7 @@ class PaddedBatch(Batch):
         )
 
     def _padded(self, name: str, parts: Sequence[Array], batch: int) -> Sequence[Array]:
-        if name not in self.pad:
+        if name not in self.pad or holds_dict(parts[0]):
             return parts
         shape, value = self.pad[name]
         # rows may differ in sizes, never in rank

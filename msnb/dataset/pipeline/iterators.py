@@ -20,7 +20,7 @@ from msnb.base.errors import DatasetError
 from msnb.core.tensor import Tensor
 from msnb.dataset.pipeline.epoch_rng import Epoch
 from msnb.dataset.pipeline.nodes import Node
-from msnb.dataset.pipeline.rows import Array, Row
+from msnb.dataset.pipeline.rows import Array, Row, holds_dict, mapped, opened
 from msnb.dataset.pipeline.state import IteratorState
 
 T = TypeVar("T")
@@ -28,7 +28,9 @@ _open: weakref.WeakSet[EpochIterator[Any]] = weakref.WeakSet()
 
 
 def to_tensor(column: str, value: Array) -> Any:
-    """A Tensor of the array; text has no Tensor."""
+    """A Tensor of the array, or of every array in a dict; text has no Tensor."""
+    if holds_dict(value):
+        return mapped(value[()], lambda leaf: to_tensor(column, leaf))
     if value.dtype.kind in "USO":
         raise DatasetError(
             f"column {column!r} holds text ({value.dtype}), which a Tensor cannot",
@@ -80,7 +82,7 @@ class EpochIterator(Generic[T]):
             self._rows = None
             raise
         self._row += 1
-        return self._finish(self._columns, row if self._numpy else self._tensors(row))
+        return self._finish(self._columns, [*map(opened, row)] if self._numpy else self._tensors(row))
 
     def _begin(self) -> None:
         """Open the next epoch, where a state says so in the middle of it."""

@@ -19,7 +19,7 @@ from typing import Any
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.nodes import Node, UnaryNode, failure
-from msnb.dataset.pipeline.rows import Array, Operation, Row, name_of, positions, to_array
+from msnb.dataset.pipeline.rows import Array, Operation, Row, name_of, opened, positions, to_column
 from msnb.dataset.pipeline.workers import prefetch, worker_pool
 
 
@@ -115,6 +115,7 @@ class Map(UnaryNode):
 
     def called(self, operations: Sequence[Operation], values: tuple[Any, ...], index: int) -> tuple[Any, ...]:
         """What operations make of values, one after the other, inside the draws of a row."""
+        values = tuple(map(opened, values))
         for operation in operations:
             try:
                 result = operation(*values)
@@ -134,7 +135,7 @@ class Map(UnaryNode):
         arrays = []
         for name, value in zip(self.outputs, values, strict=True):
             try:
-                arrays.append(to_array(value))
+                arrays.append(to_column(value))
             except TypeError as error:
                 raise DatasetError(f"map: {last} at row {index}, column {name!r}: {error}") from error
         return arrays

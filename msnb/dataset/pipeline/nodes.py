@@ -24,7 +24,7 @@ import numpy as np
 from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.base.source_location import users_frame
 from msnb.dataset.pipeline.epoch_rng import Epoch, Path, row_draws
-from msnb.dataset.pipeline.rows import Row, describe_columns, name_of, positions
+from msnb.dataset.pipeline.rows import Row, describe_columns, name_of, opened, positions
 from msnb.dataset.pipeline.workers import prefetch
 
 Count = float | int | None
@@ -447,7 +447,7 @@ class Filter(UnaryNode):
         return 0 if self.parent.count() == 0 else None
 
     def _keep(self, epoch: Epoch, index: int, row: Row) -> bool:
-        values = [row[i] for i in self.order]
+        values = [opened(row[i]) for i in self.order]
         try:
             with row_draws(epoch, self.height, index):
                 verdict = np.asarray(self.predicate(*values))
@@ -531,7 +531,8 @@ def failure(
     what: str, function: Any, index: int, columns: Sequence[str], values: Sequence[Any], error: Exception
 ) -> DatasetError:
     """The error for a user's function that raised: operation, row, columns, and the original message."""
-    shown = describe_columns(columns, values) if all(isinstance(v, np.ndarray) for v in values) else ", ".join(columns)
+    described = all(isinstance(v, (np.ndarray, dict)) for v in values)
+    shown = describe_columns(columns, values) if described else ", ".join(columns)
     made = DatasetError(
         f"{what}: {name_of(function)} failed at row {index}: {type(error).__name__}: {error}",
         operands=[shown] if shown else [],

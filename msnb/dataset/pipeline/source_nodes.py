@@ -19,7 +19,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.nodes import Count, Node, failure
-from msnb.dataset.pipeline.rows import Array, Row, name_of, positions, to_array
+from msnb.dataset.pipeline.rows import Array, Row, name_of, positions, to_column
 from msnb.dataset.pipeline.samplers import Sampler
 from msnb.dataset.pipeline.workers import prefetch, worker_pool
 
@@ -44,7 +44,7 @@ class Reader:
         self.name, self.columns, self.types = name, tuple(columns), types
 
     def row(self, value: Any, index: int) -> Row:
-        if isinstance(value, dict):
+        if isinstance(value, dict) and len(self.columns) != 1:
             raise self._wrong(index, f"a dict with keys {list(value)}", "return a tuple in the order of column_names")
         parts = value if isinstance(value, (tuple, list)) else (value,)
         if len(parts) != len(self.columns):
@@ -57,7 +57,7 @@ class Reader:
 
     def _array(self, part: Any, column: int, index: int) -> Array:
         try:
-            array = to_array(part)
+            array = to_column(part)
         except TypeError as error:
             raise DatasetError(f"{self.name}: row {index}, column {self.columns[column]!r}: {error}") from error
         if self.types is not None and array.dtype != self.types[column]:

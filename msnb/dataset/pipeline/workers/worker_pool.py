@@ -21,8 +21,10 @@ from __future__ import annotations
 import atexit
 import contextlib
 import copy
+import io
 import itertools
 import linecache
+import marshal
 import os
 import pickle
 import queue
@@ -37,6 +39,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -137,17 +140,34 @@ class _Work:
 
 def _packed(job: Job) -> worker_channel.Parcel:
     try:
-        from cloudpickle import dumps
-    except ImportError:
-        dumps = pickle.dumps
-    try:
-        return worker_channel.Parcel(job, dumps)
+        return worker_channel.Parcel(job, _dumps())
     except Exception as error:
         raise DatasetError(
             f"{job.what}: {name_of(job.function)} cannot be sent to worker processes: {type(error).__name__}: {error}",
             hint="open files and make locks inside the function; functions of notebooks and local ones need "
             "`pip install msnb[workers]`; python_multiprocessing=False uses threads.",
         ) from error
+
+
+def _dumps() -> worker_channel.Dumps:
+    """cloudpickle, whose code objects keep their file name: errors and compilers look for the text under it."""
+    try:
+        from cloudpickle import Pickler
+    except ImportError:
+        return pickle.dumps
+
+    class CodePickler(Pickler):  # type: ignore[misc]
+        def reducer_override(self, value: Any) -> Any:
+            if isinstance(value, CodeType):
+                return marshal.loads, (marshal.dumps(value),)
+            return super().reducer_override(value)
+
+    def dumps(message: Any, **options: Any) -> bytes:
+        with io.BytesIO() as file:
+            CodePickler(file, **options).dump(message)
+            return file.getvalue()
+
+    return dumps
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------

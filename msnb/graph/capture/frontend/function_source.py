@@ -138,6 +138,15 @@ def find(code: CodeType) -> FunctionSource:
     raise _missing(code, seen and not code.co_filename.startswith("<"))
 
 
+def text_of(code: CodeType) -> str:
+    """The text that ``code`` was compiled from, as far as it is known: "" where none fits."""
+    for text in _texts(code.co_filename):
+        functions = _parse(code.co_filename, text)
+        if functions is not None and _match(functions, code) is not None:
+            return text
+    return ""
+
+
 def _show(filename: str, text: str) -> None:
     """Let carets see the text too."""
     if filename.startswith("<") and not linecache.getlines(filename):
