@@ -66,6 +66,8 @@ def recipe(node: Node, view_of: ViewOf, find: Find) -> NativeKernel | None:
         return None
     if not is_static(node) or any(_tensor(v).dtype is not dtype for v in node.inputs) or has_units(dtype):
         return None
+    if not all(map(_is_covered, map(view_of, node.inputs))):
+        return None
     twin = _Twin(node, view_of)
     inner = find(twin.node, twin.view_of)
     if inner is None or inner.declines:
@@ -103,7 +105,11 @@ class _Twin:
     def _operand(self, value: Value, view: View) -> Value:
         base = view.base
         t = base.type
-        if base is value or not isinstance(t, TensorType) or t.dtype is not _tensor(value).dtype or t.weak:
+        if base is value:  # an array as it lies, perhaps transposed
+            made = self._param(value)
+            self._views[made] = View(made, view.shape, view.strides, view.offset)
+            return made
+        if not isinstance(t, TensorType) or t.dtype is not _tensor(value).dtype or t.weak:
             return self._param(value)
         if t.size > _MOST * _tensor(value).size:
             return self._param(value)
@@ -116,6 +122,12 @@ class _Twin:
             self._known[value] = self.graph.add_param(_wide(_tensor(value)), value.name)
             self.origin[self._known[value]] = value
         return self._known[value]
+
+
+def _is_covered(view: View) -> bool:
+    """Is all that the view reads among the elements that are converted? An eager array may lie with gaps."""
+    last = sum(s * (d - 1) for s, d in zip(view.strides, view.shape))
+    return view.offset + last < _tensor(view.base).size
 
 
 def _tensor(value: Value) -> TensorType:
