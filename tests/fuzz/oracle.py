@@ -227,7 +227,7 @@ class Cell:
         if name in self._buffers:
             if of_tensor(value).shape != self._buffers[name].shape:
                 raise Unjudged("a buffer of another shape")
-            self._buffers[name].v = call("astype", value_of(value), dtype=self._buffers[name].dtype)
+            self._buffers[name] = boxed(call("astype", value_of(value), dtype=self._buffers[name].dtype))
         else:
             self.__dict__[name] = value
 

@@ -24,7 +24,7 @@ def mode(request):
 def laid(rng: np.random.Generator, shape: tuple[int, int], dtype: Any, layout: str) -> ms.Tensor:
     """A tensor of this shape whose elements lie in this way."""
     m, n = shape
-    made: Any = lambda *s: ms.Tensor(rng.standard_normal(s).astype(np.float32)).astype(dtype)  # noqa: E731
+    made: Any = lambda *s: ms.Tensor(rng.standard_normal(s).astype(np.float32)).astype(dtype)
     if layout == "transposed":
         return made(n, m).T
     if layout == "columns":

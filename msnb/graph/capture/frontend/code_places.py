@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from msnb.base.source_text import keep
 from msnb.graph.capture.frontend.function_source import register_source, text_of
 
 ERASED = "<dynamic-code>"
@@ -42,8 +43,16 @@ def put_back(places: list[Place]) -> None:
     for function, filename, text in places:
         if function.__code__.co_filename == ERASED:
             function.__code__ = _placed(function.__code__, filename)
-        if text and not linecache.getlines(filename):
-            register_source(filename, text)
+        if text:
+            _know(filename, text)
+
+
+def _know(filename: str, text: str) -> None:
+    """Several texts may have one name like ``<string>``: which of them holds a function its code tells."""
+    if linecache.getlines(filename):
+        keep(text, filename)
+    else:
+        register_source(filename, text)
 
 
 def _placed(code: CodeType, filename: str) -> CodeType:
