@@ -11,7 +11,7 @@ from msnb.api.transforms import gradients
 from msnb.api.transforms.gradients import kept, make_grad, make_value_and_grad
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
-from msnb.ops.mindspore import mint, mint_functional
+from msnb.ops.mindspore import mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 
@@ -77,6 +77,11 @@ def searchsorted(sorted_sequence: Any, values: Any, *, out_int32: bool = False, 
     """``ops.searchsorted``; ``out_int32`` gives int32 places."""
     found = ops.searchsorted(sorted_sequence, values, right=right)
     return _int32(found) if out_int32 else found
+
+
+def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
+    """``ops.rms_norm`` and 1 / root mean square."""
+    return primitive_results.rms_norm(x, gamma, epsilon)
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = True) -> Any:

@@ -62,6 +62,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(f"ops.{name}", "(value, place 0)", "the value", _PAIR, "test_extreme_of_all_elements")
         for name in ("max", "min")
     ),
+    _theirs("ops.rms_norm", "(normalized, 1 / root mean square)", "normalized", _PAIR, "test_rms_norm"),
     *(
         _theirs(f"ops.{name}", "(values, places) along the last axis", "the value of all", _PAIR, "test_medians")
         for name in ("median", "nanmedian")

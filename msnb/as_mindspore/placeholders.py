@@ -96,7 +96,7 @@ NAMES: dict[str, str] = {
         restore_group_info_list run_check safetensors_to_ckpt save_mindir saved_tensors_hooks seed
         set_algo_parameters set_cpu_affinity set_cur_stream set_deterministic set_device_limit set_dump
         set_kernel_launch_capture set_kernel_launch_group set_mindio_server_info set_op_strategy_config
-        set_ps_context set_recursion_limit set_rng_state set_stream_limit string swap_tensors
+        set_ps_context set_recursion_limit set_rng_state set_stream_limit swap_tensors
         sync_pipeline_shared_parameters tensor_type transform_checkpoint_by_rank transform_checkpoints tuple_
         type_none unified_safetensors use_mem_pool
     """,

@@ -77,5 +77,8 @@ def test_what_does_not_fit_is_named() -> None:
         next(GeneratorDataset(lambda: iter([{"a": 1, "b": 2}]), ["x", "y"]).create_dict_iterator())
     with pytest.raises(DatasetError, match=r"KeyError(?s:.)*dict of \['value', 'square'\]"):
         next(NumpySlicesDataset([1], "x").map(squares).map(lambda x: x["cube"]).create_dict_iterator())
-    with pytest.raises(DatasetError, match=r"holds text"):
-        next(GeneratorDataset(lambda: iter([({"a": "word"},)]), ["x"]).create_dict_iterator())
+
+
+def test_text_in_a_dict() -> None:
+    row = next(GeneratorDataset(lambda: iter([({"a": "word"},)]), ["x"]).create_dict_iterator())["x"]
+    assert repr(row["a"]) == "Tensor(shape=[], dtype=String, value= 'word')"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import msnb
 import msnb.dataset as ds
 from msnb.core.tensor import Tensor
 
@@ -58,11 +59,28 @@ def test_changing_a_row_leaves_the_source_alone():
     assert data.sum() == 0
 
 
-def test_text_has_no_tensor():
+def test_text_is_shown_compared_and_read():
     words = ds.NumpySlicesDataset(["a", "bcd"], "word", shuffle=False)
     assert next(words.batch(2).create_tuple_iterator(output_numpy=True))[0].tolist() == ["a", "bcd"]
-    with pytest.raises(ValueError, match="'word' holds text"):
-        next(words.create_tuple_iterator())
+    (first,) = next(words.create_tuple_iterator())
+    assert repr(first) == "Tensor(shape=[], dtype=String, value= 'a')"
+    assert str(first) == "a" and first.item() == "a" and (first == "a") and first != "b"
+    both = next(words.batch(2).create_dict_iterator())["word"]
+    assert repr(both) == "Tensor(shape=[2], dtype=String, value= ['a', 'bcd'])"
+    assert both.shape == (2,) and len(both) == both.size == 2 and both.ndim == 1
+    assert [word.tolist() for word in both] == both.asnumpy().tolist() == np.array(both).tolist() == ["a", "bcd"]
+    assert (both == np.array(["a", "b"])).tolist() == [True, False] and (both != both).tolist() == [False, False]
+
+
+def test_text_is_not_computed_with():
+    (word,) = next(ds.NumpySlicesDataset(["a"], "word").create_tuple_iterator())
+    with pytest.raises(TypeError, match="a Tensor of text has no sum"):
+        word.sum()
+    for run in (msnb.ops.sin, msnb.jit(msnb.ops.sin), lambda x: msnb.Tensor([1.0]) + x):
+        with pytest.raises(TypeError, match="StringTensor"):
+            run(word)
+    with pytest.raises(ValueError):
+        next(ds.NumpySlicesDataset(["a", "b"], "word").batch(2).create_tuple_iterator())[0].item()
 
 
 @pytest.mark.parametrize("epochs", [0, -2, 1.5, "2"])

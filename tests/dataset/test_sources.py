@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import msnb.dataset as ds
+from msnb.base.errors import DatasetError
 from msnb.core.dtypes import int64
 from msnb.core.tensor import Tensor
 from tests.waiting import PATIENCE
@@ -81,8 +82,6 @@ def test_column_types_are_checked():
         (dict(source=Squares()), "needs column_names"),
         (dict(source=Squares(), column_names=["a", "a"]), "twice"),
         (dict(source=Squares(), column_names="x", python_multiprocessing=1), "expected True or False"),
-        (dict(source=numbers(), column_names="x"), "read only once"),
-        (dict(source=iter([1]), column_names="x"), "read only once"),
         (dict(source=3, column_names="x"), "cannot read from int"),
         (dict(source={"a": 1}, column_names="x"), "from a dict"),
         (dict(source=numbers, column_names="x", shuffle=True), "another order"),
@@ -195,3 +194,12 @@ def test_batches_are_copies_of_their_arrays():
 def test_texts_of_a_batch_are_as_wide_as_its_longest():
     texts = ds.NumpySlicesDataset({"t": np.array(["a", "bb", "ccc", "d"])}, shuffle=False).batch(2)
     assert [r[0].dtype.str[1:] for r in texts.create_tuple_iterator(output_numpy=True)] == ["U2", "U3"]
+
+
+@pytest.mark.parametrize("made", [lambda: (i for i in range(3)), lambda: iter([0, 1, 2])])
+def test_a_generator_is_read_once_and_says_so(made):
+    data = ds.GeneratorDataset(made(), "x")
+    assert [int(x) for (x,) in data.create_tuple_iterator(num_epochs=1)] == [0, 1, 2]
+    for again in (lambda: list(data.create_tuple_iterator(num_epochs=1)), data.get_dataset_size):
+        with pytest.raises(DatasetError, match="read only once"):
+            again()

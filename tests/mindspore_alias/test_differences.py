@@ -93,6 +93,13 @@ def test_medians(mode: int) -> None:
         assert getattr(msnb.ops, name)(Tensor(X)).shape == ()
 
 
+def test_rms_norm(mode: int) -> None:
+    x, weight = Tensor([[3.0, 4.0]]), Tensor([1.0, 2.0])
+    y, reciprocal = compiled(lambda x, w: theirs("rms_norm")(x, w, epsilon=0.0), x, weight)
+    np.testing.assert_allclose(reciprocal.asnumpy(), [[1 / np.sqrt(12.5)]], rtol=1e-6)
+    np.testing.assert_allclose(y.asnumpy(), [[3 / np.sqrt(12.5), 8 / np.sqrt(12.5)]], rtol=1e-6)
+
+
 def test_unique() -> None:
     values, places = theirs("unique")(Tensor([5, 2, 5], msnb.int32))
     assert (values.tolist(), places.tolist()) == ([2, 5], [1, 0, 1])

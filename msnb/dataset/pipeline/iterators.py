@@ -22,18 +22,21 @@ from msnb.dataset.pipeline.epoch_rng import Epoch
 from msnb.dataset.pipeline.nodes import Node
 from msnb.dataset.pipeline.rows import Array, Row, holds_dict, mapped, opened
 from msnb.dataset.pipeline.state import IteratorState
+from msnb.dataset.string_tensor import StringTensor
 
 T = TypeVar("T")
 _open: weakref.WeakSet[EpochIterator[Any]] = weakref.WeakSet()
 
 
 def to_tensor(column: str, value: Array) -> Any:
-    """A Tensor of the array, or of every array in a dict; text has no Tensor."""
+    """A Tensor of the array, or of every array in a dict."""
     if holds_dict(value):
         return mapped(value[()], lambda leaf: to_tensor(column, leaf))
-    if value.dtype.kind in "USO":
+    if value.dtype.kind in "US":
+        return StringTensor(value)
+    if value.dtype.kind == "O":
         raise DatasetError(
-            f"column {column!r} holds text ({value.dtype}), which a Tensor cannot",
+            f"column {column!r} holds Python objects, which a Tensor cannot",
             hint="map it to numbers, leave it out with .project(...), or use output_numpy=True",
         )
     return Tensor(value)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline.dataset import Dataset, flag, workers_of
 from msnb.dataset.pipeline.nodes import Node, Shuffle
 from msnb.dataset.pipeline.rows import as_columns, check_count, name_of
@@ -82,7 +82,8 @@ class GeneratorDataset(Dataset):
         columns = as_columns(column_names, "column_names")
         if not columns:
             raise AttributeValueError("GeneratorDataset needs column_names", hint='for instance ["data", "label"]')
-        _refuse_one_shot(source)
+        if isinstance(source, (str, bytes, dict)):
+            raise ArgumentError(f"GeneratorDataset cannot read rows from a {type(source).__name__}")
         reader = Reader("GeneratorDataset", columns, numpy_types(column_types, columns))
         workers = workers_of(num_parallel_workers)
         if _is_indexed(source):
@@ -110,6 +111,8 @@ def _is_indexed(source: Any) -> bool:
 
 def _stream(source: Any, reader: Reader, num_samples: int | None) -> StreamSource:
     limit = None if num_samples is None else check_count(num_samples, "num_samples", least=0) or None
+    if _is_one_shot(source):
+        return StreamSource(_OneReading(source), reader, limit, None)
     if hasattr(source, "__iter__"):
         size = len(source) if hasattr(source, "__len__") else None
         return StreamSource(lambda: iter(source), reader, limit, size)
@@ -132,16 +135,25 @@ def _calling(source: Callable[[], Any]) -> Callable[[], Iterator[Any]]:
     return start
 
 
-def _refuse_one_shot(source: Any) -> None:
-    """Generators and other built-in iterators are empty in the second epoch: better to say so in the first."""
-    if isinstance(source, (str, bytes, dict)):
-        raise ArgumentError(f"GeneratorDataset cannot read rows from a {type(source).__name__}")
-    one_shot = hasattr(source, "__next__") and type(source).__module__ in ("builtins", "itertools", "_io", "_csv")
-    if one_shot:
-        raise ArgumentError(
-            f"the source is a {type(source).__name__}, which can be read only once, but every epoch reads anew",
-            hint="pass the generator function itself (without calling it), or a list",
-        )
+class _OneReading:
+    """A generator or another built-in iterator: it has rows for one reading, and says so in the second."""
+
+    def __init__(self, source: Any) -> None:
+        self.source, self.begun, self.__name__ = source, False, type(source).__name__
+
+    def __call__(self) -> Iterator[Any]:
+        if self.begun:
+            raise DatasetError(
+                f"GeneratorDataset: the source is a {self.__name__}, which can be read only once, and was",
+                hint="pass the generator function itself (without calling it), or a list: every epoch, "
+                "get_dataset_size() and output_shapes() read anew",
+            )
+        self.begun = True
+        return iter(self.source)
+
+
+def _is_one_shot(source: Any) -> bool:
+    return hasattr(source, "__next__") and type(source).__module__ in ("builtins", "itertools", "_io", "_csv")
 
 
 def _refuse_order(shuffle: Any, sampler: Any, num_shards: Any, shard_id: Any) -> None:
