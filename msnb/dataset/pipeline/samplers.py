@@ -152,7 +152,12 @@ class SubsetRandomSampler(SubsetSampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Row i is drawn with probability proportional to `weights[i]`; `num_samples` draws (default: one per weight)."""
+    """Row i is drawn with probability proportional to `weights[i]`; `num_samples` draws (default: one per weight).
+
+    Rows behind the last weight are never drawn.
+
+    Source: https://www.mindspore.cn/tutorials/en/master/dataset/sampler.html
+    """
 
     def __init__(self, weights: Sequence[float], num_samples: int | None = None, replacement: bool = True) -> None:
         super().__init__(num_samples)
@@ -168,10 +173,10 @@ class WeightedRandomSampler(Sampler):
         return wanted if self.replacement else min(wanted, int(np.count_nonzero(self.weights)))
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
-        if len(self.weights) != size:
+        if len(self.weights) > size:
             raise DatasetError(f"WeightedRandomSampler has {len(self.weights)} weights for a dataset of {size} rows")
         probability = self.weights / self.weights.sum()
-        return generator.choice(size, self._length(size), replace=self.replacement, p=probability)
+        return generator.choice(len(self.weights), self._length(size), replace=self.replacement, p=probability)
 
 
 class PKSampler(Sampler):
