@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.dataset import sync_wait
 from msnb.dataset.chains import passes
 from msnb.dataset.pipeline import config, nodes
 from msnb.dataset.pipeline import map as mapping
@@ -208,6 +209,32 @@ class Dataset:
     def skip(self, count: int) -> Dataset:
         """All rows but the first `count`."""
         return Dataset(nodes.RowRange(self._node, check_count(count, "skip count", least=0), None))
+
+    def sync_wait(
+        self, condition_name: str, num_batch: int = 1, callback: Callable[[Any], Any] | None = None
+    ) -> Dataset:
+        """Rows wait for `sync_update`: `num_batch` leave at once, then so many after each update.
+
+        Args:
+            condition_name: what `sync_update` calls it.
+            callback: gets the `data` of each update before the next row is made.
+
+        >>> from msnb.dataset import NumpySlicesDataset
+        >>> scale = [1]
+        >>> ds = NumpySlicesDataset([1, 2, 3], "x", shuffle=False)
+        >>> ds = ds.sync_wait("policy", callback=lambda by: scale.append(by)).map(lambda x: x * scale[-1])
+        >>> for (x,) in ds.create_tuple_iterator(num_epochs=1):
+        ...     print(int(x))
+        ...     ds.sync_update("policy", data=10)
+        1
+        20
+        30
+        """
+        return Dataset(sync_wait.SyncWait(self._node, condition_name, num_batch, callback))
+
+    def sync_update(self, condition_name: str, num_batch: int | None = None, data: Any = None) -> None:
+        """Let `num_batch` rows more (None: as many as `sync_wait` says) leave; its callback gets `data`."""
+        sync_wait.update(self._node, condition_name, num_batch, data)
 
     def zip(self, datasets: Dataset | Sequence[Dataset]) -> Dataset:
         """Rows side by side with those of other data sets, as long as the shortest; column names must differ."""
