@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msnb.dataset.chains.kernel_kind import AT, CALL, KernelKind
 from msnb.devices.cpu.llvm.jit import Library, attributes
-from msnb.devices.cpu.llvm.loop_builder import LoopBuilder, module, units
+from msnb.devices.llvm.loop_builder import LoopBuilder, module, units
 
 _LANES = 8
 _ROUNDING = "0x4168000000000000"  # 1.5 * 2**23: added to it, a small float has its whole number in the lowest bits

@@ -87,8 +87,8 @@ class CPU(ArrayDevice):
         """What oneDNN likes."""
         if not _compiles():
             return None
+        from msnb.devices.codegen.value_views import Views
         from msnb.devices.cpu.onednn.provider import blocks_of
-        from msnb.devices.cpu.program.build.kernel_selection import Views
 
         return blocks_of(gradient, Views().of)
 

@@ -13,7 +13,7 @@ import msnb as ms
 from msnb import ops
 from msnb.base.errors import MsnbError
 from msnb.core import dtypes
-from msnb.devices.cpu.codegen.kernel_lowering import lower
+from msnb.devices.codegen.kernel_lowering import lower
 from msnb.graph.compile.passes.fusion.grouping import fuse
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import FUSED

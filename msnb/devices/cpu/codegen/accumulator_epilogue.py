@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 
 from msnb.devices.cpu.codegen.kernel_schedule import KernelSchedule, Scratch
-from msnb.devices.cpu.llvm.emitter import Emitter, memory_name, type_name
-from msnb.devices.cpu.llvm.scalar_ops import combine, emit, identity
+from msnb.devices.llvm.emitter import Emitter, memory_name, type_name
+from msnb.devices.llvm.scalar_ops import combine, emit, identity
 from msnb.ir.kernel.kernel_ir import Access, Inst
 
 

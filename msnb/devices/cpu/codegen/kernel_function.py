@@ -11,8 +11,8 @@ from __future__ import annotations
 from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue
 from msnb.devices.cpu.codegen.kernel_schedule import KernelSchedule
 from msnb.devices.cpu.codegen.loop_renderer import Body
-from msnb.devices.cpu.llvm.emitter import Emitter
 from msnb.devices.cpu.llvm.target import Target
+from msnb.devices.llvm.emitter import Emitter
 from msnb.ir.kernel.kernel_ir import Kernel
 
 

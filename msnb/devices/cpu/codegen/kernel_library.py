@@ -21,12 +21,12 @@ from msnb.base import fork_locks
 from msnb.base.compile_timing import timed
 from msnb.base.events import notice
 from msnb.core import dtypes
+from msnb.devices.codegen.body_components import components
+from msnb.devices.codegen.copy_kernels import moves
+from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.cpu import thread_pool as threads
 from msnb.devices.cpu.codegen import launch_frame
-from msnb.devices.cpu.codegen.body_components import components
-from msnb.devices.cpu.codegen.copy_kernels import moves
 from msnb.devices.cpu.codegen.kernel_function import render
-from msnb.devices.cpu.codegen.kernel_lowering import lower
 from msnb.devices.cpu.codegen.kernel_schedule import SHARED_WORK, KernelSchedule
 from msnb.devices.cpu.codegen.size_generic import generic, is_generic
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host

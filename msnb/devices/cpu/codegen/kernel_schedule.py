@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.devices.cpu.llvm.emitter import memory_name
-from msnb.devices.cpu.llvm.scalar_ops import is_scalar
 from msnb.devices.cpu.llvm.target import Target
+from msnb.devices.llvm.emitter import memory_name
+from msnb.devices.llvm.scalar_ops import is_scalar
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import HEAVY
 

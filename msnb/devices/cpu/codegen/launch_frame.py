@@ -24,7 +24,7 @@ import functools
 
 from msnb.devices.cpu.codegen.kernel_schedule import ALIGNED, STREAMED
 from msnb.devices.cpu.llvm.jit import Library, attributes
-from msnb.devices.cpu.llvm.loop_builder import LoopBuilder, module, shared
+from msnb.devices.llvm.loop_builder import LoopBuilder, module, shared
 
 ROWS, CHAINS, REPEATED = 9, 6, 6
 _BODY = "void (ptr, ptr, i1, i64, i64)"

@@ -25,8 +25,8 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue
 from msnb.devices.cpu.codegen.kernel_schedule import BLOCK, FLUSHED, KernelSchedule, Scratch, Segment
-from msnb.devices.cpu.llvm.emitter import Emitter, literal, memory_name, type_name
-from msnb.devices.cpu.llvm.scalar_ops import across, combine, emit, identity
+from msnb.devices.llvm.emitter import Emitter, literal, memory_name, type_name
+from msnb.devices.llvm.scalar_ops import across, combine, emit, identity
 from msnb.ir.kernel.kernel_ir import Access, Inst
 
 Names = dict[int, str]

@@ -20,10 +20,10 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.types import TensorType
-from msnb.devices.cpu.llvm.emitter import Emitter, memory_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
-from msnb.devices.cpu.llvm.loop_builder import module, shared
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
+from msnb.devices.llvm.emitter import Emitter, memory_name
+from msnb.devices.llvm.loop_builder import module, shared
 from msnb.ir.graph import Node, Value
 
 _INDICES = (dtypes.int32, dtypes.int64)

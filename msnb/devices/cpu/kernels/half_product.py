@@ -19,12 +19,12 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, is_static, library, words
-from msnb.devices.cpu.llvm.emitter import memory_name
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.primitive_chain import DTYPES
 from msnb.devices.cpu.onednn.primitives import Layout
+from msnb.devices.llvm.emitter import memory_name
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.strided_views import View, whole
 

@@ -27,10 +27,10 @@ from msnb.core.types import TensorType, tensor_type
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.index_walk import IndexWalk, index_walk
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, library, verdict
-from msnb.devices.cpu.llvm.emitter import memory_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
-from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
 from msnb.devices.cpu.native_kernel import Guard, KernelCall, NativeKernel, ViewOf
+from msnb.devices.llvm.emitter import memory_name
+from msnb.devices.llvm.loop_builder import LoopBuilder
 from msnb.ir.graph import Node
 from msnb.ops.shape.index_records import INDEX
 

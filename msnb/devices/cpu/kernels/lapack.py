@@ -31,9 +31,9 @@ from msnb.core.types import TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lapack_library import EntryPoint, entry_point, name_of, workspace
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict
-from msnb.devices.cpu.llvm.emitter import memory_name
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, Relocation, ViewOf
+from msnb.devices.llvm.emitter import memory_name
 from msnb.ir.graph import Node
 
 WORTH = 256

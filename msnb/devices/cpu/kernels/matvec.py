@@ -25,11 +25,11 @@ from typing import NamedTuple
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, compared_as, library
-from msnb.devices.cpu.llvm.emitter import memory_name, type_name
 from msnb.devices.cpu.llvm.jit import Symbol, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.matmul import Matrix, operands
 from msnb.devices.cpu.onednn.primitive_chain import Builder, NotSupported, dtype_of, shape_of
+from msnb.devices.llvm.emitter import memory_name, type_name
 from msnb.ir.graph import Node
 
 DTYPES = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)

@@ -25,10 +25,10 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu.kernels.lines.line_kernel import Lines
 from msnb.devices.cpu.kernels.lines.radix_sort import SortRecipe
-from msnb.devices.cpu.llvm.emitter import Emitter, type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
-from msnb.devices.cpu.llvm.math_functions import Maths
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
+from msnb.devices.llvm.emitter import Emitter, type_name
+from msnb.devices.llvm.math_functions import Maths
 from msnb.ir.graph import Node
 from msnb.ops.definition.record import Op
 

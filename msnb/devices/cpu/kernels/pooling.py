@@ -13,10 +13,10 @@ from msnb.core.dtypes import bfloat16, float16, float32, float64
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.pooling_kernel import CHUNK, Pool, render
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
-from msnb.devices.cpu.llvm.loop_builder import module
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.c_api import api
 from msnb.devices.cpu.onednn.primitive_chain import converted
+from msnb.devices.llvm.loop_builder import module
 from msnb.ir.graph import Node
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from typing import NamedTuple
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType, Type
-from msnb.devices.cpu.llvm.emitter import Emitter, type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
-from msnb.devices.cpu.llvm.loop_builder import module, units
-from msnb.devices.cpu.llvm.scalar_ops import across, combine, identity
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
+from msnb.devices.llvm.emitter import Emitter, type_name
+from msnb.devices.llvm.loop_builder import module, units
+from msnb.devices.llvm.scalar_ops import across, combine, identity
 from msnb.ir.graph import Node
 from msnb.ir.kernel.iteration_space import reduced_axes
 from msnb.ops.definition.record import Op

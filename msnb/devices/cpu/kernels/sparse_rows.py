@@ -21,9 +21,9 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu.kernels.indexed_access import filled
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict
-from msnb.devices.cpu.llvm.emitter import memory_name
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
+from msnb.devices.llvm.emitter import memory_name
 from msnb.ir.graph import Node, Value
 from msnb.ops.definition.record import Op
 

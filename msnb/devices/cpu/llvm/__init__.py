@@ -1,1 +1,1 @@
-"""LLVM text and the JIT: emitter, math functions, loop builder, target."""
+"""The host's LLVM: what its CPU has, and the JIT."""

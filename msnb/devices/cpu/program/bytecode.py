@@ -30,7 +30,7 @@ import sys
 from collections.abc import Callable
 
 from msnb.devices.cpu.llvm.jit import Library
-from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
+from msnb.devices.llvm.loop_builder import LoopBuilder
 
 WORDS = 6
 NAMES = ("RETURN", "KERNEL", "HOST", "JUMP", "JUMP_IF", "JUMP_UNLESS", "COPY", "ZERO", "SWAP", "MOVE", "LEA", "ROW",

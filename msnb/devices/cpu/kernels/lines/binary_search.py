@@ -14,10 +14,10 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, compared_as, is_static, library, words
-from msnb.devices.cpu.llvm.emitter import memory_name, type_name
 from msnb.devices.cpu.llvm.jit import Symbol
-from msnb.devices.cpu.llvm.scalar_ops import compare
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
+from msnb.devices.llvm.emitter import memory_name, type_name
+from msnb.devices.llvm.scalar_ops import compare
 from msnb.ir.graph import Node
 
 NAMES = ("searchsorted",)

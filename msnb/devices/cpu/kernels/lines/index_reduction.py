@@ -24,10 +24,10 @@ from msnb.devices.cpu.kernels.lines.line_kernel import (
     lines_of,
     words,
 )
-from msnb.devices.cpu.llvm.emitter import memory_name, type_name
 from msnb.devices.cpu.llvm.jit import Symbol
-from msnb.devices.cpu.llvm.scalar_ops import across, compare, identity
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
+from msnb.devices.llvm.emitter import memory_name, type_name
+from msnb.devices.llvm.scalar_ops import across, compare, identity
 from msnb.ir.graph import Node
 
 KINDS = {"argmax": "max", "argmin": "min"}

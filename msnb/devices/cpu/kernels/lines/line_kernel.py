@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
-from msnb.devices.cpu.llvm.emitter import Emitter
 from msnb.devices.cpu.llvm.jit import Library, attributes, host
-from msnb.devices.cpu.llvm.loop_builder import LoopBuilder, module, units
+from msnb.devices.llvm.emitter import Emitter
+from msnb.devices.llvm.loop_builder import LoopBuilder, module, units
 from msnb.ir.graph import Node, Value
 
 COLUMNS = 256

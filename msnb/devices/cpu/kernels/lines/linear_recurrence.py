@@ -26,9 +26,9 @@ from msnb.devices.cpu.kernels.lines.line_kernel import (
     lines_of,
     words,
 )
-from msnb.devices.cpu.llvm.emitter import literal, memory_name, type_name
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
+from msnb.devices.llvm.emitter import literal, memory_name, type_name
 from msnb.ir.graph import Node
 
 NAMES = ("linear_recurrence",)

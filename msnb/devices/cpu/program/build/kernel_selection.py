@@ -15,69 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msnb.core.types import StackType, TensorType, TokenType, Type
-from msnb.devices.cpu.program.build.constant_evaluation import ConstantEvaluator
+from msnb.core.types import StackType, TensorType, TokenType
+from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
+from msnb.devices.codegen.value_views import Views
 from msnb.devices.cpu.native_kernel import NativeKernel, find_joint, find_recipe
 from msnb.devices.cpu.program.build.instructions import NotLowerable
 from msnb.ir import control_flow
 from msnb.ir.analysis.state_update import writes_at_positions
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import kind_of
-from msnb.ir.kernel.strided_views import View, apply_view, dense_strides, whole
 
 WORTH = 16384
 _STACKS = frozenset((control_flow.STACK_NEW, control_flow.STACK_PUSH, control_flow.STACK_POP))
-
-
-class Views:
-    """How values lie in others."""
-
-    def __init__(self) -> None:
-        self._known: dict[Value, View] = {}
-
-    def of(self, value: Value) -> View:
-        """The value as a view of what must be computed."""
-        found = self._known.get(value)
-        if found is None:
-            found = self._known[value] = self._find(value)
-        return found
-
-    def _find(self, value: Value) -> View:
-        node = value.node
-        if node is None or not _looks_through(node):
-            return whole(value)
-        source = node.inputs[0]
-        if node.op.view == "identity":
-            return self.of(source)
-        return apply_view(node, self.of(source)) or apply_view(node, whole(source)) or whole(value)
-
-    def base(self, value: Value) -> Value:
-        """What must be computed so that ``value`` lies somewhere densely: another value, or itself."""
-        if not _is_plain(value.type):
-            return value
-        view = self.of(value)
-        return view.base if _is_dense(view) else value
-
-    def offset(self, value: Value) -> int:
-        """Where it lies in its base, in bytes."""
-        assert isinstance(value.type, TensorType)
-        return self.of(value).offset * value.type.dtype.itemsize
-
-
-def _looks_through(node: Node) -> bool:
-    if not node.op.view:
-        return False
-    source, out = node.inputs[0].type, node.out.type
-    return _is_plain(source) and _is_plain(out) and source.dtype is out.dtype  # type: ignore[union-attr]
-
-
-def _is_plain(t: Type) -> bool:
-    return isinstance(t, TensorType) and not t.weak and 0 not in t.shape
-
-
-def _is_dense(view: View) -> bool:
-    want = dense_strides(view.shape)
-    return all(d == 1 or s == w for d, s, w in zip(view.shape, view.strides, want))
 
 
 def is_empty(value: Value) -> bool:

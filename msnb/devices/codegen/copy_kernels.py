@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
-from msnb.devices.cpu.codegen.kernel_lowering import merge_dims
-from msnb.devices.cpu.codegen.loop_tiling import tile
+from msnb.devices.codegen.kernel_lowering import merge_dims
+from msnb.devices.codegen.loop_tiling import tile
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import cast, number

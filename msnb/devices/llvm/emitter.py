@@ -17,7 +17,7 @@ import numpy as np
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
+from msnb.devices.llvm.loop_builder import LoopBuilder
 
 SUMS = "contract reassoc nsz"
 _NAMES = {

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msnb.devices.cpu.llvm.emitter import Emitter
+from msnb.devices.llvm.emitter import Emitter
 
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.428606765330187e-06
 _EXP = (0.500000008, 0.166666669, 0.0416662538, 0.00833326264, 0.00139472249, 0.000199193799)
@@ -223,15 +223,19 @@ class Maths:
         turn = self.whole("add", self.turn("trunc", w.bits(t), "i64", "i32"), quarter)
         r = w.fma(k, w.c(-PI_HALF[0]), d, exact=True)
         r = self.turn("fptrunc", w.fma(k, w.c(-PI_HALF[1]), r, exact=True), "double", "float")
+        found = self.wave(r, turn)
+        found = found if quarter else self.pick(self.test("oeq", x, self.c(0.0)), x, found)
+        return self._far(x, found, "cos" if quarter else "sin")
+
+    def wave(self, r: str, turn: str) -> str:
+        """The sine of r, that many quarters of a turn further; r lies within an eighth of a turn."""
         square = self.mul(r, r)
         sine = self.fma(self.mul(square, r), self.poly(_SIN, square), r)
         flat = self.fma(square, self.c(-0.5), self.c(1.0))
         cosine = self.fma(self.mul(square, square), self.poly(_COS, square), flat)
         value = self.pick(self.turn("trunc", turn, "i32", "i1"), cosine, sine)
         flip = self.whole("shl", self.whole("and", turn, 2), 30)
-        found = self.floats(self.whole("xor", self.bits(value), flip))
-        found = found if quarter else self.pick(self.test("oeq", x, self.c(0.0)), x, found)
-        return self._far(x, found, "cos" if quarter else "sin")
+        return self.floats(self.whole("xor", self.bits(value), flip))
 
     def _far(self, x: str, found: str, function: str) -> str:
         """Angles beyond 2^30, which are rare, go one by one through the C library."""

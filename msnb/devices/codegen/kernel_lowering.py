@@ -15,7 +15,7 @@ import numpy as np
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
-from msnb.devices.cpu.codegen.loop_tiling import tile, turn
+from msnb.devices.codegen.loop_tiling import tile, turn
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import Axes, Space, kind_of, reduced_axes
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel, Reduction
@@ -24,8 +24,13 @@ from msnb.ops.definition.record import in_range, operand_dtype
 from msnb.ops.elementwise.constant import constant
 
 
-def lower(body: Graph, name: str = "kernel") -> Kernel:
+def lower(body: Graph, name: str = "kernel", tiles: bool = True) -> Kernel:
     """The kernel of a fused body.
+
+    Args:
+        body: of a fused node.
+        name: of the kernel, for people.
+        tiles: cut loops over transposed data into tiles for the caches of a CPU.
 
     Raises:
         Unsupported: the code generator has no code for one of its nodes.
@@ -37,7 +42,8 @@ def lower(body: Graph, name: str = "kernel") -> Kernel:
     turn(kernel)
     if not kernel.row:
         kernel.row = frozenset((len(kernel.sizes) - 1,))
-    tile(kernel)
+    if tiles:
+        tile(kernel)
     return kernel
 
 

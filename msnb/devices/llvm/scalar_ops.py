@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.devices.cpu.llvm.emitter import SUMS, Emitter, literal, type_name
-from msnb.devices.cpu.llvm.math_functions import INLINE, Maths
+from msnb.devices.llvm.emitter import SUMS, Emitter, literal, type_name
+from msnb.devices.llvm.math_functions import INLINE, Maths
 from msnb.ir.kernel.kernel_ir import Inst
 from msnb.ir.kernel.scalar_expressions import HEAVY, UnsupportedKernel
 

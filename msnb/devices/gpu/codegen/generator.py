@@ -1,0 +1,65 @@
+"""From kernel IR to GPU kernels: the layout that fits, or several kernels where no single one does.
+
+no reductions         pointwise_kernel
+reductions            row_kernel
+sums that no one layout holds (over rows here, over columns there)      one kernel for each result
+"""
+
+from __future__ import annotations
+
+from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
+from msnb.devices.gpu.codegen.point_values import check
+from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
+from msnb.devices.gpu.codegen.row_kernel import RowKernel
+from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
+from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+
+Part = tuple[GpuKernel, list[int], list[int]]
+
+
+def generate(kernel: Kernel) -> list[Part]:
+    """GPU kernels that do what ``kernel`` does, in order.
+
+    Returns:
+        Each with the numbers of the reads and of the writes of ``kernel`` that it has.
+
+    Raises:
+        UnsupportedKernel: there is no code for it.
+    """
+    check(kernel)
+    try:
+        return [(_single(kernel), list(range(len(kernel.reads))), list(range(len(kernel.writes))))]
+    except UnsupportedKernel:
+        if len(kernel.stores) < 2:
+            raise
+    return [_part(kernel, access, value) for access, value in kernel.stores]
+
+
+def _single(kernel: Kernel) -> GpuKernel:
+    reduces = any(i.op == "reduce" for i in kernel.insts())
+    made: PointwiseKernel | RowKernel
+    made = RowKernel(kernel, symbol_of(kernel)) if reduces else PointwiseKernel(kernel, symbol_of(kernel))
+    return made.made()
+
+
+def _part(kernel: Kernel, access: Access, value: Inst) -> Part:
+    """The kernel of one store. Its instructions are copies: their buffers have other numbers."""
+    write = access.buffer - len(kernel.reads)
+    part = Kernel(kernel.name, kernel.sizes, kernel.row, [], [kernel.writes[write]], [(access, value)])
+    used = sorted({i.attr.buffer for i in part.insts() if i.op == "load"})
+    number = {b: k for k, b in enumerate(used)}
+    part.reads = [kernel.reads[b] for b in used]
+    copies: dict[int, Inst] = {}
+    for inst in part.insts():
+        attr = inst.attr
+        if inst.op == "load":
+            attr = Access(number[attr.buffer], attr.strides, attr.offset)
+        copies[id(inst)] = Inst(inst.op, [copies[id(a)] for a in inst.args], inst.dtype, attr, inst.dims)
+        copies[id(inst)].dims = inst.dims
+    part.stores = [(Access(len(used), access.strides, access.offset), copies[id(value)])]
+    return _single(part), used, [write]
+
+
+def buffers_of(kernel: Kernel) -> list[Buffer]:
+    """Reads, then writes."""
+    return [*kernel.reads, *kernel.writes]

@@ -1,0 +1,101 @@
+"""A generated GPU kernel: its functions as LLVM text, and how they are launched.
+
+A kernel is one function, or two where sums are split over blocks: the second adds up what the blocks left in the
+workspace. ``Launch.operands`` number the kernel's buffers, reads first; behind them comes the workspace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from msnb.ir.kernel.kernel_ir import Inst, Kernel
+
+Size3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a function.
+
+    Attributes:
+        function: its name.
+        grid, block: blocks, and threads a block.
+        operands: the buffers that it is given, by number.
+    """
+
+    function: str
+    grid: Size3
+    block: Size3
+    operands: tuple[int, ...]
+
+
+@dataclass
+class GpuKernel:
+    """A kernel's code.
+
+    Attributes:
+        kernel: the loop nest it was made from.
+        text: its functions; declared: what they need; globals: its shared memory.
+        launches: in order.
+        workspace: bytes of temporary memory, the buffer behind the kernel's own.
+        inplace: pairs (read, write) that may be one memory: a thread reads an element before it writes it, and nobody
+            else reads it.
+    """
+
+    kernel: Kernel
+    text: str
+    declared: dict[str, str]
+    launches: list[Launch]
+    workspace: int = 0
+    globals: list[str] = field(default_factory=list)
+    inplace: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def buffers(self) -> int:
+        """How many buffers the kernel itself has."""
+        return len(self.kernel.reads) + len(self.kernel.writes)
+
+
+def inplace_pairs(kernel: Kernel) -> list[tuple[int, int]]:
+    """Pairs (read, write) whose elements are read and written by the same point alone, the read first."""
+    found = []
+    loads = [i for i in kernel.insts() if i.op == "load"]
+    for access, value in kernel.stores:
+        spread = all(access.strides[d] or size == 1 for d, size in enumerate(kernel.sizes))
+        for r, buffer in enumerate(kernel.reads):
+            write = kernel.reads and kernel.writes[access.buffer - len(kernel.reads)]
+            mine = [i for i in loads if i.attr.buffer == r]
+            same = all((i.attr.strides, i.attr.offset) == (access.strides, access.offset) for i in mine)
+            alike = write and write.size == buffer.size and write.dtype.itemsize == buffer.dtype.itemsize
+            if spread and alike and mine and same and _needs(value, mine):
+                found.append((r, access.buffer - len(kernel.reads)))
+    return found
+
+
+def _needs(value: Inst, loads: list[Inst]) -> bool:
+    """Whether a value is made of all these loads."""
+    seen, stack = set[int](), [value]
+    while stack:
+        inst = stack.pop()
+        if id(inst) not in seen:
+            seen.add(id(inst))
+            stack.extend(inst.args)
+    return all(id(i) in seen for i in loads)
+
+
+_NOTES = '!0 = !{!"branch_weights", i32 1, i32 2000}'
+
+
+def module_text(kernels: Iterable[GpuKernel]) -> str:
+    """Kernels and what they need as one module."""
+    made = list(kernels)
+    declared = {name: line for k in made for name, line in k.declared.items()}
+    return "\n".join([*declared.values(), *(g for k in made for g in k.globals if g), *(k.text for k in made), _NOTES])
+
+
+def symbol_of(kernel: Kernel) -> str:
+    """The name of a kernel's function: equal for equal kernels."""
+    text = str(kernel) + "".join(f" {b.dtype.short}[{b.size}]" for b in (*kernel.reads, *kernel.writes))
+    return f"k{hashlib.sha256(text.encode()).hexdigest()[:16]}"

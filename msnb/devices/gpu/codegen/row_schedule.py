@@ -1,0 +1,202 @@
+"""How a kernel with reductions is laid over the GPU.
+
+The threads of a *team* share out a row; a block has one team or several. What a thread has of a row stays in its
+registers from sweep to sweep, so memory is read once.
+
+    softmax of [4096, 1024]      a team of 128 threads a row, 8 elements each; max and sum by shuffles and shared memory
+    x.sum(0) of [4096, 1024]     a thread keeps sums of its columns while its team goes through rows; teams, then
+                                 blocks, are added up behind it
+
+    grid.x   places that all sums keep (``kept``)      grid.y   splits of the rows that are summed (``turned``)
+    grid.z   tiles of the row, where nothing reads a sum of the whole row
+
+A sum is *local* if it is finished row by row, by one team; an *accumulator* goes on over rows or tiles. Where blocks
+share an accumulator each leaves its part in the workspace, and a second function adds them in a fixed order: the same
+bits at every run.
+"""
+
+from __future__ import annotations
+
+import math
+
+from msnb.devices.gpu.codegen.point_values import lanes_of
+from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
+from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+
+BLOCK, MOST = 256, 1024
+ELEMENTS = 16
+"""Elements of a row that a thread likes to have."""
+HELD = 64
+"""The most that it keeps in registers; longer rows are read again for every sweep."""
+ENOUGH = 1056
+"""Blocks that fill a GPU: eight on each of 132 multiprocessors."""
+
+
+class RowSchedule:
+    """The decisions for one kernel with reductions.
+
+    Attributes:
+        outer, inner: dims outside and inside the row.
+        kept, turned: outer dims that all accumulators keep, and the others.
+        local, accumulators: reductions, by how they are finished.
+        lanes, team, teams, chunks: elements of an access, threads of a row, teams of a block, accesses of a thread.
+        tiles, splits: blocks along the row, and along the turned rows.
+        held: values stay in registers from sweep to sweep.
+        levels: per sweep: the reductions and the stores that belong to it.
+        row_stores, final_stores: what is stored once per row, and when all rows are through.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.insts = kernel, kernel.insts()
+        sizes = kernel.sizes
+        self.inner = [d for d in range(len(sizes)) if d in kernel.row]
+        self.outer = [d for d in range(len(sizes)) if d not in kernel.row]
+        if self.inner != list(range(len(self.outer), len(sizes))):
+            raise UnsupportedKernel("a row whose dims do not lie together")
+        self.length = math.prod(sizes[d] for d in self.inner)
+        self.rows = math.prod(sizes[d] for d in self.outer)
+        self._sort_reductions()
+        self._sort_dims()
+        self._sort_stores()
+        self._shape()
+
+    # ---- what is what ----
+
+    def along(self, inst: Inst) -> bool:
+        """True where a value changes along the row."""
+        return bool(inst.dims & self.kernel.row)
+
+    def walks(self, access: Access, value: Inst) -> bool:
+        """True for what is stored along the row."""
+        return self.along(value) or any(access.strides[d] for d in self.kernel.row)
+
+    def _sort_reductions(self) -> None:
+        reduces = [i for i in self.insts if i.op == "reduce"]
+        whole = [r for r in reduces if r.attr.over == self.kernel.row]
+        others = [r for r in reduces if r.attr.over != self.kernel.row]
+        short = self.rows >= ENOUGH // 2 or self.length <= BLOCK * ELEMENTS
+        self.local = whole if others or self._read_inside(whole) or (self.outer and short) else []
+        self.accumulators = others if self.local else reduces
+
+    def _read_inside(self, whole: list[Inst]) -> bool:
+        """Whether a reduction of the row is read by another one, or where something changes along the row."""
+        made = {id(r) for r in whole}
+        for inst in self.insts:
+            if any(id(a) in made for a in inst.args):
+                if self.along(inst) or inst.op == "reduce":
+                    return True
+                made.add(id(inst))
+        return any(id(v) in made and self.walks(a, v) for a, v in self.kernel.stores)
+
+    def _sort_dims(self) -> None:
+        gone = {frozenset(r.attr.over - self.kernel.row) for r in self.accumulators}
+        if len(gone) > 1:
+            raise UnsupportedKernel("sums that keep different rows")
+        left = next(iter(gone), frozenset())
+        self.turned = [d for d in self.outer if d in left] if self.accumulators else list(self.outer)
+        self.kept = [d for d in self.outer if d not in self.turned]
+        for r in self.accumulators:
+            inside = r.attr.over & self.kernel.row
+            if inside and inside != self.kernel.row:
+                raise UnsupportedKernel("a sum over a part of the row")
+
+    def over_row(self, inst: Inst) -> bool:
+        """Whether a reduction takes in the row."""
+        return bool(inst.attr.over >= self.kernel.row)
+
+    def _sort_stores(self) -> None:
+        final: set[int] = set()
+        for inst in self.insts:
+            if any(inst is r for r in self.accumulators) or any(id(a) in final for a in inst.args):
+                final.add(id(inst))
+        self.final_stores = [(a, v) for a, v in self.kernel.stores if id(v) in final]
+        rest = [(a, v) for a, v in self.kernel.stores if id(v) not in final]
+        self.row_stores = [(a, v) for a, v in rest if not self.walks(a, v)]
+        loops: dict[int, tuple[list[Inst], list[tuple[Access, Inst]]]] = {}
+        for access, value in rest:
+            if self.walks(access, value):
+                loops.setdefault(self._level(value), ([], []))[1].append((access, value))
+        for r in (*self.local, *self.accumulators):
+            loops.setdefault(self._level(r.args[0]), ([], []))[0].append(r)
+        self.levels = [loops[k] for k in sorted(loops)]
+
+    def _level(self, value: Inst) -> int:
+        """In which sweep a value can be computed: reductions that are accumulators do not count."""
+        return value.level if self.local else 0
+
+    # ---- how it is laid out ----
+
+    def _shape(self) -> None:
+        self.lanes = lanes_of(self.kernel)
+        units = -(-self.length // self.lanes)
+        want = max(1, ELEMENTS // self.lanes)
+        if self.local:
+            self._whole_rows(units, want)
+        else:
+            self._tiled_rows(units, want)
+        self.width = self.team * self.lanes
+        self.held = self.chunks * self.lanes <= HELD or self._needs_registers()
+        self._split()
+
+    def _whole_rows(self, units: int, want: int) -> None:
+        """A team has the whole row."""
+        self.team = min(MOST, max(32, _power_of_two(-(-units // want))))
+        self.teams = max(1, BLOCK // self.team)
+        self.chunks, self.tiles = -(-units // self.team), 1
+
+    def _tiled_rows(self, units: int, want: int) -> None:
+        """A block has a tile of the row; short rows leave room for many teams."""
+        self.team = min(BLOCK, _power_of_two(units))
+        self.teams = BLOCK // self.team
+        whole = -(-units // self.team)
+        if self.kept_row():
+            self.chunks = 1
+        else:
+            places = math.prod(self.kernel.sizes[d] for d in self.kept)
+            self.chunks = max(min(whole, want), -(-whole // max(1, ENOUGH // places)))
+        self.tiles = -(-whole // self.chunks)
+
+    def kept_row(self) -> bool:
+        """Whether an accumulator keeps the row."""
+        return any(not self.over_row(r) for r in self.accumulators)
+
+    def _needs_registers(self) -> bool:
+        return self.kept_row() and bool(self.local)
+
+    def _split(self) -> None:
+        self.steps = math.prod(self.kernel.sizes[d] for d in self.turned)
+        self.places = math.prod(self.kernel.sizes[d] for d in self.kept)
+        rounds = -(-self.steps // self.teams)
+        if not self.accumulators:
+            self.splits = rounds
+        else:
+            wanted = max(1, ENOUGH // max(1, self.places * self.tiles))
+            self.splits = max(1, min(wanted, -(-rounds // 4)))
+        self.rounds = -(-rounds // self.splits)
+        self.splits = -(-rounds // self.rounds)
+        if self.tiles > 65535:
+            raise UnsupportedKernel("a row of more tiles than a grid has")
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Blocks; without sums over many rows the rows lie along x, which has room for 2^31."""
+        if not self.accumulators:
+            return self.splits, 1, self.tiles
+        return self.places, self.splits, self.tiles
+
+    @property
+    def parts(self) -> int:
+        """How many blocks share one accumulator that takes in the row (those that keep it: ``splits``)."""
+        return self.splits * self.tiles
+
+    def shares(self, r: Inst) -> int:
+        """How many blocks share an accumulator."""
+        return self.parts if self.over_row(r) else self.splits
+
+    def points(self, r: Inst) -> int:
+        """How many places an accumulator has."""
+        return self.places * (1 if self.over_row(r) else self.length)
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << max(0, (n - 1).bit_length())

@@ -1,0 +1,131 @@
+"""LLVM IR of one GPU thread: an Emitter whose vectors are the neighbouring elements that a thread owns.
+
+    <4 x float>     four elements of a thread: one load of 16 bytes, then four operations (the target has no vectors)
+    warp            32 threads that exchange values by shuffles
+    block           up to 1024 threads that exchange values through shared memory, between barriers
+
+There is no C library on the device: a function that has no formula of its own is refused, and the group that wants it
+runs operation by operation.
+"""
+
+from __future__ import annotations
+
+from msnb.core import dtypes
+from msnb.core.dtypes import DType
+from msnb.devices.gpu.codegen.huge_angles import huge_angle
+from msnb.devices.llvm.emitter import Emitter, memory_name, type_name
+from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+
+WARP = 32
+_SREG = "llvm.nvvm.read.ptx.sreg"
+_PURE = " nounwind memory(none)"
+
+
+class ThreadEmitter(Emitter):
+    """A kernel under construction, as one thread sees it.
+
+    Args:
+        symbol: the name of the kernel, from which its shared memory is named.
+    """
+
+    def __init__(self, symbol: str) -> None:
+        super().__init__()
+        self.symbol = symbol
+        self.shared_bytes = 0
+
+    # ---- where the thread is ----
+
+    def special(self, register: str) -> str:
+        """A special register (``tid.x``, ``ctaid.y`` ...) as i64."""
+        found = self.call(f"{_SREG}.{register}", "i32", pure=_PURE)
+        return self.ins(f"zext i32 {found} to i64")
+
+    def barrier(self) -> None:
+        """Wait for all threads of the block; what they wrote before is seen behind it."""
+        self.act("llvm.nvvm.barrier.cta.sync.aligned.all", ("i32", "0"))
+
+    def shared(self, size: int) -> str:
+        """So many bytes of the block's shared memory."""
+        start = -(-self.shared_bytes // 16) * 16
+        self.shared_bytes = start + size
+        base = f"ptr addrspacecast (ptr addrspace(3) @{self.symbol}.shared to ptr)"
+        return self.ins(f"getelementptr i8, {base}, i64 {start}")
+
+    def globals(self) -> str:
+        """The declaration of the shared memory, where there is some."""
+        if not self.shared_bytes:
+            return ""
+        return f"@{self.symbol}.shared = internal addrspace(3) global [{self.shared_bytes} x i8] undef, align 16"
+
+    # ---- exchange between threads of a warp ----
+
+    def shuffle(self, dtype: DType, value: str, distance: int) -> str:
+        """The value of the thread whose number differs in the bit ``distance``; scalars only."""
+        kind = type_name(dtype)
+        bits = 1 if dtype is dtypes.bool_ else 8 * dtype.itemsize
+        word = value if kind.startswith("i") else self.ins(f"bitcast {kind} {value} to i{bits}")
+        if bits == 64:
+            low = self.ins(f"trunc i64 {word} to i32")
+            high = self.ins(f"trunc i64 {self.ins(f'lshr i64 {word}, 32')} to i32")
+            parts = [self.ins(f"zext i32 {self._exchange(p, distance)} to i64") for p in (low, high)]
+            word = self.ins(f"or i64 {parts[0]}, {self.ins(f'shl i64 {parts[1]}, 32')}")
+        elif bits == 32:
+            word = self._exchange(word, distance)
+        else:
+            wide = self._exchange(self.ins(f"zext i{bits} {word} to i32"), distance)
+            word = self.ins(f"trunc i32 {wide} to i{bits}")
+        return word if kind.startswith("i") else self.ins(f"bitcast i{bits} {word} to {kind}")
+
+    def _exchange(self, word: str, distance: int) -> str:
+        args = [("i32", "-1"), ("i32", word), ("i32", str(distance)), ("i32", "31")]
+        return self.call("llvm.nvvm.shfl.sync.bfly.i32", "i32", *args)
+
+    # ---- lanes ----
+
+    def part(self, scalar: str, value: str, lane: int) -> str:
+        """One of the elements that a thread has."""
+        return value if self.lanes == 1 else self.ins(f"extractelement {self.t(scalar)} {value}, i64 {lane}")
+
+    def joined(self, scalar: str, parts: list[str]) -> str:
+        """Elements as what a thread has."""
+        if self.lanes == 1:
+            return parts[0]
+        found = "poison"
+        for k, part in enumerate(parts):
+            found = self.ins(f"insertelement {self.t(scalar)} {found}, {scalar} {part}, i64 {k}")
+        return found
+
+    def read(self, dtype: DType, pointer: str) -> str:
+        """Neighbouring elements, in as few accesses as there can be."""
+        kind = memory_name(dtype)
+        align = self.lanes * (1 if kind == "i8" else dtype.itemsize)
+        return self._seen(dtype, self.ins(f"load {self.t(kind)}, ptr {pointer}, align {min(align, 16)}"))
+
+    def write(self, dtype: DType, value: str, pointer: str) -> None:
+        """Neighbouring elements."""
+        kind = memory_name(dtype)
+        align = self.lanes * (1 if kind == "i8" else dtype.itemsize)
+        self.do(f"store {self.t(kind)} {self._kept(dtype, value)}, ptr {pointer}, align {min(align, 16)}")
+
+    # ---- what the device does not have ----
+
+    def libm(self, function: str, kind: str, *args: str) -> str:
+        """The C library is not there."""
+        raise UnsupportedKernel(f"{function}, for which the GPU has no code,")
+
+    def one_by_one(self, function: str, x: str) -> str:
+        """Angles beyond 2^30, one element at a time."""
+        parts, lanes = [self.part("float", x, k) for k in range(self.lanes)], self.lanes
+        self.lanes = 1
+        found = [huge_angle(self, function, part) for part in parts]
+        self.lanes = lanes
+        return self.joined("float", found)
+
+    # ---- the kernel ----
+
+    def kernel(self, buffers: int, numbers: int = 0, threads: int = 1024) -> str:
+        """The function as text: buffers, then whole numbers ``%n0`` ... as arguments."""
+        params = [f"ptr addrspace(1) %a{i}" for i in range(buffers)] + [f"i64 %n{i}" for i in range(numbers)]
+        starts = [f"  %b{i} = addrspacecast ptr addrspace(1) %a{i} to ptr" for i in range(buffers)]
+        head = f'define ptx_kernel void @{self.symbol}({", ".join(params)}) nounwind "nvvm.maxntid"="{threads}" {{'
+        return "\n".join([head, "entry:", *starts, *self.entry, *self.lines, "  ret void", "}"])

@@ -1,0 +1,59 @@
+"""Generated kernels as loaded functions, by name: equal kernels are one function, in whatever program they stand.
+
+    GpuKernel --LLVM--> PTX (kept on disk) --driver--> machine code      new kernels of a program are one module
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msnb.base.compile_timing import timed
+from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, module_text
+from msnb.devices.llvm.nvptx import ptx_of
+
+Function = Callable[..., Any]
+
+
+class KernelCache:
+    """Functions of one GPU.
+
+    Args:
+        xp: the array module; one that brings ``load_kernels(text)`` runs the LLVM text itself (as tests do).
+        chip: the GPU, as ``sm_90``.
+    """
+
+    def __init__(self, xp: Any, chip: str) -> None:
+        self.xp, self.chip = xp, chip
+        self._functions: dict[str, Function] = {}
+        self.made: dict[str, GpuKernel] = {}
+        self._lock = threading.RLock()
+
+    def load(self, kernels: Iterable[GpuKernel]) -> None:
+        """Make the functions that are not there yet."""
+        with self._lock:
+            missing = {k.launches[0].function: k for k in kernels if k.launches[0].function not in self._functions}
+            if missing:
+                self._load(list(missing.values()))
+
+    @timed("GPU kernels compiled, loaded")
+    def _load(self, kernels: list[GpuKernel]) -> None:
+        text = module_text(kernels)
+        module = self._module(text)
+        for kernel in kernels:
+            self.made[kernel.launches[0].function] = kernel
+            for launch in kernel.launches:
+                self._functions[launch.function] = module.get_function(launch.function)
+
+    def _module(self, text: str) -> Any:
+        own = getattr(self.xp, "load_kernels", None)
+        if own is not None:
+            return own(text)
+        module = self.xp.cuda.function.Module()
+        module.load(ptx_of(text, self.chip))
+        return module
+
+    def function(self, name: str) -> Function:
+        """A loaded function."""
+        return self._functions[name]

@@ -1,0 +1,1 @@
+"""LLVM IR as text, for every target: emitter, scalar operations, elementary functions, loops."""
