@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import sys
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msnb.devices.gpu.libraries import cublaslt, cublaslt_api, library_search
+from msnb.devices.gpu.libraries import cublaslt, cublaslt_api, cudnn, cudnn_api, cudnn_pooling, library_search
 from msnb.devices.gpu.libraries.gemm_layout import ColumnMatrix, MatrixLayout, folded, gemm
 from msnb.devices.gpu.libraries.plan_cache import PlanCache
 
@@ -147,9 +148,12 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def forget() -> None:
     """Look for libraries again."""
-    for search in (library_search.load, library_search.folders, cublaslt_api.api, cublaslt.handle_of):
+    apis = (cublaslt_api.api, cudnn_api.api)
+    searches = (library_search.load, library_search.wheel_folders, library_search.toolkit_folders)
+    for search in (*searches, *apis, cublaslt.handle_of, cudnn_api.thread_handle):
         search.cache_clear()
-    cublaslt.PLANS.clear()
+    for plans in (cublaslt.PLANS, cudnn.PLANS, cudnn_pooling.POOL_PLANS):
+        plans.clear()
 
 
 @pytest.mark.parametrize("name", sorted(library_search.LIBRARIES))
@@ -166,18 +170,32 @@ def test_a_file_that_does_not_load_is_named(nowhere: Any, tmp_path: Path) -> Non
     assert f"{tmp_path}/libcudnn.so.9 cannot be loaded" in library_search.load("cudnn").reason
 
 
-def test_wheels_come_before_toolkits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    made = [tmp_path / part for part in ("site/nvidia/cudnn/lib", "cuda/lib64", "cuda-12/lib64", "cuda-13/lib64")]
+def test_wheels_come_before_the_system_and_that_before_toolkits(nowhere: Any, tmp_path: Path) -> None:
+    made = [tmp_path / part for part in ("nvidia/cudnn/lib", "cuda/lib64", "cuda-13/lib64", "cuda-12/lib64")]
     for folder in made:
         folder.mkdir(parents=True)
         (folder / "libcudnn.so.9").write_bytes(b"")
-    monkeypatch.setattr(library_search, "_wheels", lambda: [str(tmp_path / "site/nvidia")])
-    monkeypatch.setattr(library_search, "_SYSTEM", (str(tmp_path / "cuda-*/lib64"),))
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    tried: list[str] = []
+
+    def refuse(name: str, mode: int = 0) -> Any:
+        tried.append(name)
+        raise OSError("no")
+
+    nowhere.setattr(library_search.ctypes, "CDLL", refuse)
+    nowhere.syspath_prepend(str(tmp_path))
+    nowhere.delitem(sys.modules, "nvidia", raising=False)
+    nowhere.setattr(library_search, "_SYSTEM", (str(tmp_path / "cuda-*/lib64"),))
+    nowhere.setenv("CUDA_HOME", str(tmp_path / "cuda"))
     forget()
-    found = [Path(p).parent for p in library_search.candidates("libcudnn.so.9") if p.startswith(str(tmp_path))]
-    assert found == [made[0], made[1], made[3], made[2]]
+    assert library_search.load("cudnn").library is None
+    name = "libcudnn.so.9"
+    assert tried == [name, str(made[0] / name), name, *[str(folder / name) for folder in made[1:]]]
+
+
+def test_the_first_that_loads_is_taken(nowhere: Any) -> None:
+    nowhere.setattr(library_search.ctypes, "CDLL", lambda name, mode=0: name)
     forget()
+    assert library_search.load("cublasLt") == ("libcublasLt.so.13", "")
 
 
 def problem(**changes: Any) -> cublaslt.MatmulProblem:
@@ -205,6 +223,94 @@ def test_what_the_library_has_no_name_for_has_no_plan(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(("addresses", "expected"), [((512, 1024), 256), ((512, 1040), 16), ((7, 64), 1), ((), 256)])
 def test_alignment_is_what_divides_every_address(addresses: tuple[int, ...], expected: int) -> None:
     assert cublaslt.alignment_of(*addresses) == expected
+
+
+# ---- convolutions and pooling ------------------------------------------------------------------------------------
+
+
+def convolution(**changes: Any) -> cudnn.ConvProblem:
+    given: dict[str, Any] = {"kind": "forward", "x": (2, 3, 8, 9), "weight": (4, 3, 3, 3), "out": (2, 4, 6, 7)}
+    return cudnn.ConvProblem(**{**given, **changes})
+
+
+def pooling(**changes: Any) -> cudnn_pooling.PoolProblem:
+    given: dict[str, Any] = {"kind": "max", "x": (2, 3, 8, 8), "out": (2, 3, 4, 4), "kernel": (2, 2), "stride": (2, 2)}
+    return cudnn_pooling.PoolProblem(**{**given, **changes})
+
+
+@pytest.mark.parametrize(
+    ("pads", "stride", "out", "expected"),
+    [
+        ((0, 0, 0, 0), (1, 1), (6, 7), (0, 0)),
+        ((1, 1, 2, 2), (1, 1), (8, 11), (1, 2)),
+        ((1, 0, 1, 0), (1, 1), (7, 8), None),  # a window less than with padding on both sides
+        ((0, 1, 0, 1), (1, 1), (7, 8), None),
+        ((1, 0, 1, 1), (2, 2), (4, 5), (1, 1)),  # the row after would not give another window
+        ((0, 1, 1, 1), (2, 2), (4, 5), None),
+    ],
+)
+def test_padding_after_an_axis_only_counts_windows(pads: Any, stride: Any, out: Any, expected: Any) -> None:
+    found = convolution(pads=pads, stride=stride, out=(2, 4, *out))
+    assert found.padding == expected
+    assert found.supported == (expected is not None)
+    last = convolution(
+        x=(2, 8, 9, 3), out=(2, *out, 4), pads=pads, stride=stride, data_format="NHWC", weight_layout="OHWI"
+    )
+    assert last.padding == expected
+
+
+def test_holes_of_a_kernel_count_as_its_reach() -> None:
+    assert convolution(dilation=(2, 1), out=(2, 4, 4, 7)).padding == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pads": (0, 1, 0, 0), "out": (2, 4, 7, 7)},
+        {"kind": "sideways"},
+        {"weight_layout": "OHWI"},
+        {"data_format": "NHWC", "x": (2, 8, 9, 3), "out": (2, 6, 7, 4)},
+        {"dtype": "int8"},
+        {"precision": "low"},
+        {"x": (0, 3, 8, 9), "out": (0, 4, 6, 7)},
+        {"out": (2, 4, 5, 7)},
+    ],
+)
+def test_a_convolution_that_cudnn_has_no_words_for_has_no_plan(monkeypatch: pytest.MonkeyPatch, changes: Any) -> None:
+    monkeypatch.setattr(cudnn_api, "api", lambda: object())
+    monkeypatch.setattr(cudnn, "_made", lambda *args: pytest.fail("the library was asked"))
+    assert cudnn.plan(convolution(**changes)) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"x": (2, 3, 9, 9), "out": (2, 3, 5, 5)},  # ceil_mode
+        {"pads": (0, 1, 0, 1), "x": (2, 3, 7, 7)},
+        {"kind": "max_grad"},
+        {"dtype": "int8"},
+        {"data_format": "NHCW"},
+    ],
+)
+def test_a_pooling_that_means_something_else_in_cudnn_has_no_plan(
+    monkeypatch: pytest.MonkeyPatch, changes: Any
+) -> None:
+    monkeypatch.setattr(cudnn_api, "api", lambda: object())
+    monkeypatch.setattr(cudnn_pooling, "_made", lambda *args: pytest.fail("the library was asked"))
+    assert cudnn_pooling.plan_pool(pooling(**changes)) is None
+
+
+def test_a_float32_promise_holds_whatever_the_library_proposes() -> None:
+    wanted = [cudnn._wanted_math(convolution(dtype=d, precision=p)) for d, p in (
+        ("float32", "highest"), ("float32", "high"), ("float16", "highest"), ("float64", "highest"))]  # fmt: skip
+    assert wanted == [cudnn_api.FMA_MATH, cudnn_api.DEFAULT_MATH, cudnn_api.TENSOR_OP_MATH, cudnn_api.DEFAULT_MATH]
+
+
+def test_without_cudnn_there_is_no_plan(nowhere: Any) -> None:
+    assert cudnn.plan(convolution()) is None
+    assert cudnn_pooling.plan_pool(pooling()) is None
+    with pytest.raises(Exception, match="cuDNN cannot be used: libcudnn.so.9"):
+        cudnn_api.handle_of()
 
 
 # ---- the cache ---------------------------------------------------------------------------------------------------

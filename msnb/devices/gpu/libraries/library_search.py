@@ -1,8 +1,9 @@
 """NVIDIA's shared libraries, found and loaded once.
 
-A library may be in the process already (CuPy or PyTorch brought it), where the loader looks, in the pip wheels of
-NVIDIA (``site-packages/nvidia/*/lib``), or in the folder of a CUDA toolkit. They are tried in that order: two copies of
-one library in a process would be two sets of handles and caches. Nothing is loaded before somebody asks.
+A library may be in the process already (CuPy or PyTorch brought it), in the pip wheels of NVIDIA
+(``site-packages/nvidia/*/lib``), where the loader looks, or in the folder of a CUDA toolkit. They are tried in that
+order, CuPy's and PyTorch's own: whoever comes second finds the first one's copy, and PyTorch refuses a cuDNN that is
+older than the one in its wheels. Nothing is loaded before somebody asks.
 
     LIBRARIES["cublasLt"]   ->   libcublasLt.so.13, else .12   ->   ctypes.CDLL, or None and a reason
 """
@@ -66,11 +67,18 @@ def load(name: str) -> LoadedLibrary:
 def _attempts(sonames: tuple[str, ...], failures: list[str]) -> Iterator[Any]:
     for soname in sonames:
         yield from _opened(soname, os.RTLD_NOW | os.RTLD_NOLOAD)
+    yield from _files(sonames, wheel_folders(), failures)
     for soname in sonames:
         yield from _opened(soname, os.RTLD_NOW)
+    yield from _files(sonames, toolkit_folders(), failures)
+
+
+def _files(sonames: tuple[str, ...], folders: tuple[str, ...], failures: list[str]) -> Iterator[Any]:
     for soname in sonames:
-        for path in candidates(soname):
-            yield from _opened(path, os.RTLD_NOW, failures)
+        for folder in folders:
+            path = os.path.join(folder, soname)
+            if os.path.exists(path):
+                yield from _opened(path, os.RTLD_NOW, failures)
 
 
 def _opened(name: str, mode: int, failures: list[str] | None = None) -> Iterator[Any]:
@@ -81,25 +89,22 @@ def _opened(name: str, mode: int, failures: list[str] | None = None) -> Iterator
             failures.append(f"{name} cannot be loaded: {error}")
 
 
-def candidates(soname: str) -> list[str]:
-    """The files of this name in the wheels and toolkits of this machine, best first."""
-    return [path for folder in folders() if os.path.exists(path := os.path.join(folder, soname))]
+@functools.cache
+def wheel_folders() -> tuple[str, ...]:
+    """Where pip puts NVIDIA's libraries: all wheels share the namespace package ``nvidia``."""
+    spec = importlib.util.find_spec("nvidia")
+    places = None if spec is None else spec.submodule_search_locations
+    return _existing([os.path.join(glob.escape(place), "*", "lib") for place in places or ()])
 
 
 @functools.cache
-def folders() -> tuple[str, ...]:
-    """Where NVIDIA's libraries may be, best first."""
-    patterns = [os.path.join(place, "*", "lib") for place in _wheels()]
-    toolkit = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    if toolkit:
-        patterns += [os.path.join(glob.escape(toolkit), part) for part in ("lib64", "targets/*-linux/lib")]
-    patterns += [os.path.join(glob.escape(sys.prefix), "lib"), *_SYSTEM]
-    # a later toolkit first
+def toolkit_folders() -> tuple[str, ...]:
+    """Where CUDA toolkits and systems put them."""
+    named = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    toolkit = [os.path.join(glob.escape(named), part) for part in ("lib64", "targets/*-linux/lib")] if named else []
+    return _existing([*toolkit, os.path.join(glob.escape(sys.prefix), "lib"), *_SYSTEM])
+
+
+def _existing(patterns: list[str]) -> tuple[str, ...]:
+    """Folders of these names, the later version first."""
     return tuple(dict.fromkeys(path for pattern in patterns for path in sorted(glob.glob(pattern), reverse=True)))
-
-
-def _wheels() -> list[str]:
-    """The folders of the namespace package ``nvidia``, which all wheels share."""
-    spec = importlib.util.find_spec("nvidia")
-    places = None if spec is None else spec.submodule_search_locations
-    return [glob.escape(place) for place in places or ()]
