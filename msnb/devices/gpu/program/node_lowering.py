@@ -1,0 +1,113 @@
+"""How a node runs on the GPU, and what it reads for that.
+
+    fused groups, single elementwise operations and reductions      generated kernels
+    transposes, slices, concatenations ...                           generated kernels that move elements
+    products, convolutions                                           the libraries (``libraries``)
+    everything else                                                  the operator's body over CuPy, told by ``explain``
+
+A view that lies densely in its base is nobody's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from msnb.base.events import notice
+from msnb.core.types import TensorType, Type
+from msnb.devices.codegen.body_components import components
+from msnb.devices.codegen.copy_kernels import moves
+from msnb.devices.codegen.kernel_lowering import lower
+from msnb.devices.gpu.codegen.generator import generate
+from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
+from msnb.devices.gpu.program.library_calls import LibraryCall, library_call
+from msnb.ir.control_flow import FUSED
+from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.ir.kernel.iteration_space import kind_of
+from msnb.ir.kernel.kernel_ir import Kernel
+from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel.strided_views import View
+
+ViewOf = Callable[[Value], View]
+
+
+@dataclass
+class KernelPart:
+    """A kernel over some of a node's operands: numbers of what it reads and of the outputs it writes."""
+
+    kernel: GpuKernel
+    reads: list[int]
+    writes: list[int]
+
+
+@dataclass
+class LoweredNode:
+    """How one node runs.
+
+    Attributes:
+        reads: the values that must lie somewhere.
+        parts: generated kernels; library: a library's call; neither: the body over CuPy.
+    """
+
+    reads: Sequence[Value]
+    parts: list[KernelPart] = field(default_factory=list)
+    library: LibraryCall | None = None
+
+
+def lowered(node: Node, view_of: ViewOf) -> LoweredNode | None:
+    """How a node runs natively; None where CuPy does it."""
+    if any(not _plain(v.type) for v in (*node.inputs, *node.outputs)):
+        return None
+    if node.op is FUSED:
+        return _group(node, node.graphs[0])
+    found = library_call(node, view_of)
+    if found is not None:
+        return LoweredNode(found.reads, library=found)
+    if kind_of(node) in ("elementwise", "reduce"):
+        return _group(node, _alone(node))
+    return _moved(node, view_of)
+
+
+def _plain(t: Type) -> bool:
+    return isinstance(t, TensorType) and t.is_static and 0 not in t.shape
+
+
+def _group(node: Node, body: Graph) -> LoweredNode | None:
+    """The kernels of a group, one for each part of it that only single numbers connect with the others."""
+    found = LoweredNode(list(node.inputs))
+    try:
+        for part, reads, writes in components(body):
+            for kernel, ins, outs in generate(lower(part, tiles=False)):
+                found.parts.append(KernelPart(kernel, [reads[i] for i in ins], [writes[j] for j in outs]))
+    except UnsupportedKernel as reason:
+        notice(f"a group of operations runs one by one on the GPU: {reason}.", key=f"gpu codegen {reason}")
+        return None
+    return found
+
+
+def _alone(node: Node) -> Graph:
+    """A body of one node."""
+    body, known = Graph(node.op.name, None), dict[Value, Value]()  # type: ignore[arg-type]
+    for v in node.inputs:
+        if v not in known:
+            known[v] = body.add_param(v.type, v.name)
+    copy_node(node, body, known)
+    body.outputs = [known[v] for v in node.outputs]
+    return body
+
+
+def _moved(node: Node, view_of: ViewOf) -> LoweredNode | None:
+    found = moves(node, view_of)
+    if found is None:
+        return None
+    kernels, reads = found
+    try:
+        parts = [KernelPart(_move(kernel), ins, outs) for kernel, ins, outs in kernels]
+    except UnsupportedKernel:
+        return None
+    return LoweredNode(reads, parts)
+
+
+def _move(kernel: Kernel) -> GpuKernel:
+    ((made, _, _),) = generate(kernel)
+    return made
