@@ -107,6 +107,12 @@ KNOBS: dict[str, Setting] = {
         " operation on the reference bodies, bit for bit as in eager mode; MSNB_JIT_LEVEL in the environment sets the"
         " default",
     ),
+    "matmul_precision": Setting(
+        "highest",
+        "'highest' or 'high'",
+        lambda v: v in ("highest", "high"),
+        "how a GPU multiplies float32: as float32, or rounded to TF32 (10 bits) for its tensor cores",
+    ),
     "max_call_depth": Setting(1000, "an int from 1 to 100000", is_int(1, 100000), "deepest nesting of captured calls"),
     "deterministic": Setting("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),
     "pynative_synchronize": Setting(False, "True or False", _is_bool, "wait after every eager op"),
@@ -195,8 +201,8 @@ def set_context(**changes: Unpack[ContextKeys]) -> ContextChange:
 
     Args:
         **changes: keys of ``KNOBS``: mode (a constant, "graph" or "pynative"), device_target, device_id, soc_version,
-            save_graphs, save_graphs_path, runtime_num_threads, jit_level, max_call_depth, deterministic,
-            pynative_synchronize.
+            save_graphs, save_graphs_path, runtime_num_threads, jit_level, matmul_precision, max_call_depth,
+            deterministic, pynative_synchronize.
             Keys that tune MindSpore's own compiler (``TUNING``) are taken, and a notice says that nothing changes.
 
     Returns:

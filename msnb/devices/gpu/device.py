@@ -1,4 +1,6 @@
-"""The GPU as a device: buffers are CuPy arrays, kernels are the reference bodies over CuPy.
+"""The GPU as a device: buffers are CuPy arrays, graphs are programs of generated kernels, launched as one CUDA graph.
+
+Single operations in eager mode are generated kernels too, where there is code for them, else bodies over CuPy.
 
 Values cross the bus only when somebody says so: ``Tensor.to`` and ``asnumpy`` do, an operation never does. CuPy itself
 refuses a hidden way down (``numpy.asarray(cupy_array)``) but not every hidden way up (``cupy.asarray(numpy_array)``):
@@ -10,7 +12,8 @@ The array module is an argument: tests let a fake CuPy pose as it, on machines w
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +23,29 @@ from msnb.base.errors import DeviceError
 from msnb.base.settings import get_context
 from msnb.core import dtypes
 from msnb.core.types import Type
-from msnb.devices.device import ArrayDevice, Kernel
+from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
+from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
+from msnb.ir.control_flow import FUSED
+from msnb.ir.graph import Graph
 from msnb.ops.definition.record import Op
 
 WAY_OUT = (
     'it needs an NVIDIA GPU with its driver and `pip install msnb[gpu]`; device_target="CPU" runs the same program.'
 )
+
+
+class GPUFeatures(DeviceFeatures):
+    """Generated kernels for groups of operations; libraries for products and convolutions."""
+
+    fuses: ClassVar[bool] = True
+
+    @property
+    def prefers_channels_last(self) -> bool:
+        """True where convolutions are cuDNN's: its tensor cores want channels last."""
+        from msnb.devices.gpu.libraries import cudnn
+
+        return not cudnn.missing()
 
 
 class GPU(ArrayDevice):
@@ -39,10 +59,37 @@ class GPU(ArrayDevice):
         RuntimeError: DeviceError: there is no such GPU.
     """
 
+    features = GPUFeatures()
+
     def __init__(self, xp: Any, index: int = 0) -> None:
         super().__init__("GPU", xp)
         self.use(index)
         events.subscribe("context", self._follow)
+
+    @cached_property
+    def stream(self) -> Any:
+        """Where everything is launched. It waits for the default stream, and that waits for it."""
+        return self.xp.cuda.Stream()
+
+    @cached_property
+    def chip(self) -> str:
+        """The GPU as compilers call it, such as ``sm_90``."""
+        found = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
+        return f"sm_{found['major']}{found['minor']}"
+
+    @cached_property
+    def cache(self) -> KernelCache:
+        """Its generated kernels."""
+        return KernelCache(self.xp, self.chip)
+
+    @property
+    def is_real(self) -> bool:
+        """False for an array module that runs kernels by itself, on the host: libraries would not find its memory."""
+        return not hasattr(self.xp, "load_kernels")
+
+    def is_capturing(self) -> bool:
+        """Whether launches are being recorded into a CUDA graph."""
+        return bool(self.stream.is_capturing)
 
     def use(self, index: int) -> None:
         """Run on the GPU of this number from here on."""
@@ -95,6 +142,37 @@ class GPU(ArrayDevice):
             return run(*buffers)
 
         return checked
+
+    def compile(self, graph: Graph) -> Executable:
+        """A program of generated kernels where the session wants machine code, else bodies over CuPy."""
+        if get_context("jit_level") != "O1" and not any(node.op is FUSED for _, node in graph.walk()):
+            return super().compile(graph)
+        from msnb.devices.gpu.program.executor import DeviceProgram
+
+        return DeviceProgram(self, graph)
+
+    def tell_unrecorded(self, name: str, reason: Exception) -> None:
+        """Say once why a program is not one CUDA graph."""
+        events.notice(f"{name} runs step by step on the GPU, not as one CUDA graph: {reason}", key=f"unrecorded {name}")
+
+    # ---- for people ----
+
+    def kernels_of(self, program: Executable) -> list[Listing]:
+        """The loops, LLVM IR and PTX of a program's kernels."""
+        from msnb.devices.gpu.program.listing import listings
+
+        return listings(program, self.chip)
+
+    def ways_of(self, program: Executable) -> list[NodeLowering]:
+        """How each node of a program runs."""
+        from msnb.devices.gpu.program.listing import ways
+
+        return ways(program)
+
+    def arena_of(self, program: Executable) -> list[PlannedBuffer]:
+        """The memory plan of a program."""
+        found: list[PlannedBuffer] = getattr(program, "memory_plan", [])
+        return found
 
 
 def count_of(xp: Any) -> int:

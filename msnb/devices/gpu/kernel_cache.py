@@ -1,6 +1,6 @@
 """Generated kernels as loaded functions, by name: equal kernels are one function, in whatever program they stand.
 
-    GpuKernel --LLVM--> PTX (kept on disk) --driver--> machine code      new kernels of a program are one module
+GpuKernel --LLVM--> PTX (kept on disk) --driver--> machine code      new kernels of a program are one module
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class PartialSums:
     def _function(self, made: GpuKernel, stores: list[tuple[Access, Inst]], walks: bool) -> None:
         e = ThreadEmitter(f"{self.symbol}_{'columns' if walks else 'sums'}")
         points = self.plan.places * (self.plan.length if walks else 1)
-        needed = [r for r in self.plan.accumulators if self.plan.over_row(r) is not walks]
+        needed = [r for r in self.plan.accumulators if self.plan.is_number(r) is not walks]
         together = WARP if points <= FEW and max(self.plan.shares(r) for r in needed) >= 8 else 1
         unit = e.i64("add nsw", e.i64("mul nsw", e.special("ctaid.x"), THREADS), e.special("tid.x"))
         point = unit if together == 1 else e.i64("lshr", unit, 5)

@@ -130,7 +130,7 @@ class RowKernel:
         for r in self.plan.accumulators:
             kind = type_name(r.dtype)
             start = (self.e.t(kind), self.e.const(identity(r.attr.kind, r.dtype), kind))
-            found += [start] * (1 if self.plan.over_row(r) else self.plan.chunks)
+            found += [start] * (1 if self.plan.is_number(r) else self.plan.chunks)
         self.e.lanes = 1
         return found
 
@@ -231,7 +231,9 @@ class RowKernel:
         plan, e = self.plan, self.e
         reduces, stores = plan.levels[level]
         column = self.column if ahead == "0" else self.op("add nsw", self.column, ahead)
-        valid = self._inside(column, ahead)
+        valid, first = self._inside(column, ahead), ""
+        if any(plan.once_a_row(r) for r in reduces):
+            first = e.ins(f"icmp eq {self.kind} {column}, 0")
         if valid:
             self.clamped = True
             column = e.ins(f"select i1 {valid}, {self.kind} {column}, {self.kind} 0")
@@ -241,7 +243,7 @@ class RowKernel:
         e.lanes = plan.lanes
         names = [self.values.vector(r.args[0]) for r in reduces]
         found = [(a, v, self.values.vector(v)) for a, v in stores]
-        state = self._add(reduces, names, state, sums, k, self.values.all([valid, self.live]))
+        state = self._add(reduces, names, state, sums, k, (self.values.all([valid, self.live]), first))
         for access, value, name in found:
             self._store(access, value, name, valid)
         e.lanes = 1
@@ -260,15 +262,25 @@ class RowKernel:
             return ""
         return self.e.ins(f"icmp slt {self.kind} {column}, {plan.length}")
 
-    def _add(self, reduces: list[Inst], names: list[str], state: list[str], sums: int, k: int, test: str) -> list[str]:
-        """The next state of local sums (the first ``sums`` of it) and accumulators."""
+    def _add(
+        self, reduces: list[Inst], names: list[str], state: list[str], sums: int, k: int, tests: tuple[str, str]
+    ) -> list[str]:
+        """The next state of local sums (the first ``sums`` of it) and accumulators.
+
+        Args:
+            reduces: what is added to; names: what is added; state: what there is; k: the chunk.
+            tests: that the points are there, and that they are the first of the row.
+        """
         state, plan, mine = list(state), self.plan, 0
         for r, name in zip(reduces, names):
             if any(r is x for x in plan.local):
                 at, mine = mine, mine + 1
             else:
                 at = sums + self._slot(r, k)
-            state[at] = combine(self.e, r.attr.kind, r.dtype, state[at], self._masked(r, name, test))
+            name = self._masked(r, name, tests[0])
+            if plan.once_a_row(r):
+                name = self._masked(r, self._first_lane(r, name), tests[1])
+            state[at] = combine(self.e, r.attr.kind, r.dtype, state[at], name)
         return state
 
     def _slot(self, r: Inst, k: int) -> int:
@@ -276,9 +288,17 @@ class RowKernel:
         at = 0
         for other in self.plan.accumulators:
             if other is r:
-                return at + (0 if self.plan.over_row(r) else k)
-            at += 1 if self.plan.over_row(other) else self.plan.chunks
+                return at + (0 if self.plan.is_number(r) else k)
+            at += 1 if self.plan.is_number(other) else self.plan.chunks
         raise AssertionError("no accumulator")
+
+    def _first_lane(self, r: Inst, name: str) -> str:
+        """The value in the first lane alone."""
+        if self.plan.lanes == 1:
+            return name
+        kind, lanes = type_name(r.dtype), ", ".join(f"i1 {str(k == 0).lower()}" for k in range(self.plan.lanes))
+        start = self.e.const(identity(r.attr.kind, r.dtype), kind)
+        return self.e.ins(f"select {self.e.t('i1')} <{lanes}>, {self.e.t(kind)} {name}, {self.e.t(kind)} {start}")
 
     def _masked(self, r: Inst, name: str, test: str) -> str:
         if not test:
@@ -322,7 +342,7 @@ class RowKernel:
         plan = self.plan
         if not plan.accumulators:
             return
-        over = [r for r in plan.accumulators if plan.over_row(r)]
+        over = [r for r in plan.accumulators if plan.is_number(r)]
         block = plan.team * plan.teams
         totals = self.team.totals([(r, self._across(r, state[self._slot(r, 0)])) for r in over], block)
         self.values.numbers, self.values.vectors = {}, {}
@@ -355,7 +375,7 @@ class RowKernel:
     def _finish_columns(self, state: list[str]) -> None:
         """Accumulators that keep the row: teams are added up, the first team has the sums."""
         plan, e = self.plan, self.e
-        columns = [r for r in plan.accumulators if not plan.over_row(r)]
+        columns = [r for r in plan.accumulators if not plan.is_number(r)]
         if not columns:
             return
         for k in range(plan.chunks):

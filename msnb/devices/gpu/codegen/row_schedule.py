@@ -100,9 +100,13 @@ class RowSchedule:
             if inside and inside != self.kernel.row:
                 raise UnsupportedKernel("a sum over a part of the row")
 
-    def over_row(self, inst: Inst) -> bool:
-        """Whether a reduction takes in the row."""
-        return bool(inst.attr.over >= self.kernel.row)
+    def is_number(self, inst: Inst) -> bool:
+        """Whether an accumulator has one number for all of the row: it takes in the row, or knows nothing of it."""
+        return inst.attr.over >= self.kernel.row or not self.along(inst.args[0])
+
+    def once_a_row(self, inst: Inst) -> bool:
+        """Whether an accumulator adds up what the row has only one of."""
+        return not inst.attr.over >= self.kernel.row and not self.along(inst.args[0])
 
     def _sort_stores(self) -> None:
         final: set[int] = set()
@@ -158,7 +162,7 @@ class RowSchedule:
 
     def kept_row(self) -> bool:
         """Whether an accumulator keeps the row."""
-        return any(not self.over_row(r) for r in self.accumulators)
+        return any(not self.is_number(r) for r in self.accumulators)
 
     def _needs_registers(self) -> bool:
         return self.kept_row() and bool(self.local)
@@ -186,16 +190,16 @@ class RowSchedule:
 
     @property
     def parts(self) -> int:
-        """How many blocks share one accumulator that takes in the row (those that keep it: ``splits``)."""
+        """How many blocks share one accumulator that is a number (those that keep the row: ``splits``)."""
         return self.splits * self.tiles
 
     def shares(self, r: Inst) -> int:
         """How many blocks share an accumulator."""
-        return self.parts if self.over_row(r) else self.splits
+        return self.parts if self.is_number(r) else self.splits
 
     def points(self, r: Inst) -> int:
         """How many places an accumulator has."""
-        return self.places * (1 if self.over_row(r) else self.length)
+        return self.places * (1 if self.is_number(r) else self.length)
 
 
 def _power_of_two(n: int) -> int:

@@ -53,12 +53,14 @@ class Environment:
     Attributes:
         xp: the array module; stream: where everything is launched.
         arrays: by number of the buffer; addresses: of them, likewise.
+        numbers: the arguments, where they are Python numbers.
     """
 
     xp: Any
     stream: Any
     arrays: list[Any]
     addresses: list[int] = field(default_factory=list)
+    numbers: Sequence[Any] = ()
 
     def address(self, place: Place) -> int:
         """The device address of a value."""

@@ -54,13 +54,19 @@ class LoweredNode:
     library: LibraryCall | None = None
 
 
-def lowered(node: Node, view_of: ViewOf) -> LoweredNode | None:
-    """How a node runs natively; None where CuPy does it."""
+def lowered(node: Node, view_of: ViewOf, libraries: bool) -> LoweredNode | None:
+    """How a node runs natively; None where CuPy does it.
+
+    Args:
+        node: of the graph.
+        view_of: how values lie in others.
+        libraries: NVIDIA's libraries can be called.
+    """
     if any(not _plain(v.type) for v in (*node.inputs, *node.outputs)):
         return None
     if node.op is FUSED:
         return _group(node, node.graphs[0])
-    found = library_call(node, view_of)
+    found = library_call(node, view_of) if libraries else None
     if found is not None:
         return LoweredNode(found.reads, library=found)
     if kind_of(node) in ("elementwise", "reduce"):

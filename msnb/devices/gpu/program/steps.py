@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.core.types import TensorType
+from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.kernel_cache import KernelCache
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch
-from msnb.devices.gpu.program.buffers import DeviceBuffer, Environment, Place
+from msnb.devices.gpu.program.buffers import ARENA, DeviceBuffer, Environment, Place
+from msnb.devices.gpu.program.library_calls import LibraryCall
 from msnb.devices.reference_executor import explained
 from msnb.ir.graph import Node
 
@@ -54,6 +55,12 @@ class Step:
         """Do it: on the stream of the environment."""
         raise NotImplementedError
 
+    def replace(self, old: DeviceBuffer, new: DeviceBuffer) -> None:
+        """Read and write another buffer in the place of one."""
+        for places in self.places:
+            places[:] = [Place(new, p.offset) if p.buffer is old else p for p in places]
+        self.inplace = [(new if a is old else a, new if b is old else b) for a, b in self.inplace]
+
 
 class KernelStep(Step):
     """A generated kernel: one launch, or two where blocks share sums."""
@@ -63,10 +70,8 @@ class KernelStep(Step):
     ) -> None:
         super().__init__(node, reads, writes)
         self.kernel, self.cache = kernel, cache
-        self.operands = [*reads, *writes]
         if kernel.workspace:
-            self.temps = [DeviceBuffer("arena", kernel.workspace, "workspace")]
-            self.operands.append(Place(self.temps[0]))
+            self.temps = [DeviceBuffer(ARENA, kernel.workspace, "workspace")]
         self.inplace = [(reads[i].buffer, writes[j].buffer) for i, j in kernel.inplace]
 
     @property
@@ -76,13 +81,32 @@ class KernelStep(Step):
 
     def run(self, env: Environment) -> None:
         """Launch."""
+        places = [*self.places[0], *self.places[1], *map(Place, self.temps)]
+        addresses = [env.address(p) for p in places]
         for launch in self.kernel.launches:
-            self._launch(launch, env)
+            function = self.cache.function(launch.function)
+            function(launch.grid, launch.block, tuple([addresses[i] for i in launch.operands]), stream=env.stream)
 
-    def _launch(self, launch: Launch, env: Environment) -> None:
-        function = self.cache.function(launch.function)
-        args = tuple([env.address(self.operands[i]) for i in launch.operands])
-        function(launch.grid, launch.block, args, stream=env.stream)
+
+class LibraryStep(Step):
+    """A call of a library."""
+
+    def __init__(self, node: Node, call: LibraryCall, reads: Sequence[Place], writes: Sequence[Place]) -> None:
+        super().__init__(node, [Place(p.buffer, p.offset + o) for p, o in zip(reads, call.offsets)], writes)
+        self.call = call
+        if call.workspace:
+            self.temps = [DeviceBuffer(ARENA, call.workspace, "workspace")]
+
+    @property
+    def how(self) -> str:
+        """The library's name."""
+        return self.call.how
+
+    def run(self, env: Environment) -> None:
+        """Call it."""
+        ins, outs = ([env.address(p) for p in places] for places in self.places)
+        workspace = env.address(Place(self.temps[0])) if self.temps else 0
+        self.call.launch(ins, outs, workspace, env.stream.ptr)
 
 
 class CopyStep(Step):
@@ -100,13 +124,28 @@ class CopyStep(Step):
             runtime.memcpyAsync(target, source, self.size, runtime.memcpyDeviceToDevice, env.stream.ptr)
 
 
+class HostNumber:
+    """A Python number among operands.
+
+    Args:
+        value: the number; param: the argument that it is, where it is one.
+    """
+
+    def __init__(self, value: Any = None, param: int = -1) -> None:
+        self.value, self.param = value, param
+
+    def of(self, env: Environment) -> Any:
+        """The number in this run."""
+        return self.value if self.param < 0 else env.numbers[self.param]
+
+
 class ArrayStep(Step):
     """An operation of the array module: what there is no kernel for.
 
     Args:
         node: the operation.
         kernel: from arrays to arrays.
-        operands: per input a place and its type, or a Python number.
+        operands: per input a place and its type, or a number that the host knows.
         results: per output a place and its type (None for what is no tensor).
     """
 
@@ -114,13 +153,16 @@ class ArrayStep(Step):
         self,
         node: Node,
         kernel: Callable[..., Any],
-        operands: Sequence[tuple[Place, TensorType] | Any],
+        operands: Sequence[tuple[Place, TensorType] | HostNumber],
         results: Sequence[tuple[Place, TensorType] | None],
         capturable: bool = True,
     ) -> None:
-        reads = [o[0] for o in operands if isinstance(o, tuple)]
-        super().__init__(node, reads, [r[0] for r in results if r is not None])
-        self.kernel, self.operands, self.results = kernel, operands, results
+        super().__init__(
+            node, [o[0] for o in operands if isinstance(o, tuple)], [r[0] for r in results if r is not None]
+        )
+        self.kernel = kernel
+        self.operands = [o[1] if isinstance(o, tuple) else o for o in operands]
+        self.results = [None if r is None else r[1] for r in results]
         self.capturable = capturable
 
     @property
@@ -131,13 +173,15 @@ class ArrayStep(Step):
     def run(self, env: Environment) -> None:
         """Compute, and lay the results where they belong."""
         assert self.node is not None
-        args = [env.array(*o) if isinstance(o, tuple) else o for o in self.operands]
+        reads, writes = map(iter, self.places)
+        args = [o.of(env) if isinstance(o, HostNumber) else env.array(next(reads), o) for o in self.operands]
         try:
             found = self.kernel(*args)
         except Exception as error:
             told = explained(self.node, error, args)
             raise told from told.__cause__
         many = found if isinstance(found, (tuple, list)) else (found,)
-        for result, place in zip(many, self.results):
-            if place is not None and place[1].size:
-                env.array(*place)[...] = result
+        for result, t in zip(many, self.results):
+            if t is not None:
+                target = env.array(next(writes), t)
+                target[...] = result

@@ -1,0 +1,286 @@
+"""From a graph to steps: every value gets a place, every node its steps, every buffer its time.
+
+    params, constants --> nodes in order --> copies of new state --> results
+
+State is written where the old value lies: by the step that makes it, if nothing reads the old value any more, else by
+a copy at the end. What is read of the old value behind that (a param that is a result as well) is copied first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.core.types import TensorType, TokenType
+from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
+from msnb.devices.codegen.value_views import Views
+from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place, plan_arena
+from msnb.devices.gpu.program.node_lowering import LoweredNode, lowered
+from msnb.devices.gpu.program.steps import ArrayStep, CopyStep, HostNumber, KernelStep, LibraryStep, Step
+from msnb.devices.result_memory import careful
+from msnb.ir import control_flow
+from msnb.ir.builder import Const
+from msnb.ir.graph import Graph, Node, Value
+from msnb.ops.elementwise.constant import constant
+
+Control = Callable[[Node], Callable[..., Any]]
+
+
+class NotLowerable(Exception):
+    """This graph cannot be laid out as steps over one arena; the reason, in words."""
+
+
+class ProgramBuild:
+    """A graph laid out for the GPU.
+
+    Args:
+        device: the GPU: ``xp``, ``kernel`` and ``cache``.
+        graph: a verified graph.
+        control: gives the function of a control node.
+
+    Attributes:
+        steps: in order; buffers: all memory, numbered; arena: bytes.
+        params: a buffer per param, None for what is no tensor; consts: the values of constants.
+        host_numbers: the params whose numbers CuPy is given.
+        results: per output a buffer, or the param that it is; updated: param -> its new value lies in its own memory.
+
+    Raises:
+        NotLowerable: some value has no size that is known.
+    """
+
+    def __init__(self, device: Any, graph: Graph, control: Control) -> None:
+        self.device, self.graph, self.control = device, graph, control
+        self.views, self.given = Views(), ConstantEvaluator()
+        self.steps: list[Step] = []
+        self.consts: list[Any] = []
+        self.host_numbers: set[int] = set()
+        self.places: dict[Value, Place | None] = {}
+        self._held: dict[int, Place] = {}
+        self._check()
+        self.params = [self._param(i, v) for i, v in enumerate(graph.params)]
+        self._choose()
+        self._emit()
+        self._conclude()
+
+    def _check(self) -> None:
+        values = [*self.graph.params, *(v for n in self.graph.nodes for v in n.outputs)]
+        for value in values:
+            t = value.type
+            if isinstance(t, TensorType) and not t.is_static:
+                raise NotLowerable("a size that only the data tells")
+            if not isinstance(t, (TensorType, TokenType)):
+                raise NotLowerable(f"a value of type {t}")
+
+    def _param(self, i: int, value: Value) -> DeviceBuffer | None:
+        t = value.type
+        if not isinstance(t, TensorType):
+            self.places[value] = None
+            return None
+        made = DeviceBuffer(CELL if t.weak else PARAM, t.nbytes, value.name, index=i)
+        self.places[value] = Place(made)
+        return made
+
+    # ---- which nodes run, and how ----
+
+    def _choose(self) -> None:
+        self.ways: dict[Node, LoweredNode | None] = {}
+        for node in self.graph.nodes:
+            if node.op is constant or self.given.add(node):
+                continue
+            control = "control" in node.op.traits and node.op is not control_flow.FUSED
+            self.ways[node] = None if control else lowered(node, self.views.of, self.device.is_real)
+        self._needed: list[Node] = []
+        wanted = {self.views.base(v) for v in self.graph.outputs}
+        for node in reversed(self.graph.nodes):
+            if node in self.ways and (any(v in wanted for v in node.outputs) or _acts(node)):
+                wanted.update(self.views.base(v) for v in self._reads(node))
+                self._needed.append(node)
+        self._needed.reverse()
+
+    def _reads(self, node: Node) -> Sequence[Value]:
+        way = self.ways[node]
+        return node.inputs if way is None else way.reads
+
+    # ---- places ----
+
+    def place(self, value: Value) -> Place | None:
+        """Where a value lies."""
+        if value in self.places:
+            return self.places[value]
+        const = self.given.const(value)
+        if const is not None:
+            return self._const(const)
+        base = self.views.base(value)
+        if base is value:
+            raise NotLowerable("a value that nothing makes")
+        at = self.place(base)
+        assert at is not None
+        return Place(at.buffer, at.offset + self.views.offset(value))
+
+    def _const(self, const: Const) -> Place:
+        if id(const) not in self._held:
+            assert isinstance(const.type, TensorType)
+            data = np.ascontiguousarray(np.asarray(const.data, dtype=const.type.dtype.numpy))
+            made = DeviceBuffer(CONST, max(data.nbytes, 1), "constant", index=len(self.consts))
+            self.consts.append((const, data))
+            self._held[id(const)] = Place(made)
+        return self._held[id(const)]
+
+    def _made(self, value: Value) -> Place | None:
+        """A place for what a node makes."""
+        if not isinstance(value.type, TensorType):
+            self.places[value] = None
+            return None
+        name = value.name or (value.node.op.name if value.node is not None else "")
+        self.places[value] = Place(DeviceBuffer(ARENA, value.type.nbytes, name))
+        return self.places[value]
+
+    # ---- steps ----
+
+    def _emit(self) -> None:
+        kernels = [p.kernel for n in self._needed if (way := self.ways[n]) is not None for p in way.parts]
+        self.device.cache.load(kernels)
+        for node in self._needed:
+            self.steps.extend(self._of(node))
+
+    def _of(self, node: Node) -> list[Step]:
+        way = self.ways[node]
+        if way is None:
+            return [self._by_arrays(node)]
+        ins = [self.place(v) for v in way.reads]
+        outs = [self._made(v) for v in node.outputs]
+        reads = [p for p in ins if p is not None]
+        writes = [p for p in outs if p is not None]
+        if way.library is not None:
+            return [LibraryStep(node, way.library, reads, writes)]
+        return [
+            KernelStep(node, p.kernel, self.device.cache, [reads[i] for i in p.reads], [writes[j] for j in p.writes])
+            for p in way.parts
+        ]
+
+    def _by_arrays(self, node: Node) -> Step:
+        controls = "control" in node.op.traits
+        types = tuple(v.type for v in node.inputs)
+        results = [v.type for v in node.outputs]
+        kernel = self.control(node) if controls else careful(self.device, node.op, types, node.attrs, results)
+        operands = [self._operand(v) for v in node.inputs]
+        places = [self._made(v) for v in node.outputs]
+        outs = [None if p is None else (p, v.type) for p, v in zip(places, node.outputs)]
+        return ArrayStep(node, kernel, operands, outs, capturable=not controls)  # type: ignore[arg-type]
+
+    def _operand(self, value: Value) -> Any:
+        """An operand for CuPy: numbers stay numbers."""
+        const, t = self.given.const(value), value.type
+        if isinstance(t, TensorType) and t.weak:
+            if const is not None:
+                return HostNumber(const.data)
+            if value in self.graph.params:
+                self.host_numbers.add(self.graph.params.index(value))
+                return HostNumber(param=self.graph.params.index(value))
+        at = self.place(value)
+        return HostNumber() if at is None else (at, t)
+
+    # ---- state and results ----
+
+    def _conclude(self) -> None:
+        self.updated: dict[int, int] = dict(self.graph.state)
+        self.results: list[DeviceBuffer | int | None] = []
+        kept: dict[int, DeviceBuffer] = {}
+        first: list[Step] = []
+        last: list[Step] = []
+        for i, j in self.updated.items():
+            self._update(i, self.graph.outputs[j], last)
+        outputs = set(self.updated.values())
+        for j, value in enumerate(self.graph.outputs):
+            self.results.append(self._result(j, value, j in outputs, first, last, kept))
+        self.steps = [*first, *self.steps, *last]
+        self._number()
+
+    def _update(self, i: int, value: Value, last: list[Step]) -> None:
+        """The new value of param ``i`` into its memory."""
+        param, at = self.params[i], self.place(value)
+        assert param is not None and at is not None
+        if at.buffer is param:
+            return
+        if (
+            not at.offset
+            and at.buffer.kind == ARENA
+            and at.buffer.size == param.size
+            and self._in_place(param, at.buffer)
+        ):
+            self._replace(at.buffer, param)
+            return
+        last.append(CopyStep(at, Place(param), param.size))
+
+    def _in_place(self, param: DeviceBuffer, made: DeviceBuffer) -> bool:
+        """Whether the step that makes the new value may write it over the old one."""
+        writers = [k for k, s in enumerate(self.steps) if made in s.writes]
+        readers = [k for k, s in enumerate(self.steps) if param in s.reads or param in s.writes]
+        if len(writers) != 1 or any(k > writers[0] for k in readers):
+            return False
+        if any(self.places.get(v) is not None and self.places[v].buffer is param for v in self.graph.outputs):  # type: ignore[union-attr]
+            return False
+        step = self.steps[writers[0]]
+        if writers[0] not in readers:
+            return isinstance(step, (KernelStep, LibraryStep))
+        return (param, made) in step.inplace and step.reads.count(param) == 1
+
+    def _replace(self, old: DeviceBuffer, new: DeviceBuffer) -> None:
+        for value, at in self.places.items():
+            if at is not None and at.buffer is old:
+                self.places[value] = Place(new, at.offset)
+        for step in self.steps:
+            step.replace(old, new)
+
+    def _result(
+        self, j: int, value: Value, state: bool, first: list[Step], last: list[Step], kept: dict[int, DeviceBuffer]
+    ) -> DeviceBuffer | int | None:
+        at = self.place(value)
+        if at is None:
+            return None
+        assert isinstance(value.type, TensorType)
+        if state:
+            return next(i for i, k in self.updated.items() if k == j)
+        if value.is_param and value in self.graph.params:
+            i = self.graph.params.index(value)
+            if i not in self.updated:
+                return i
+            made = DeviceBuffer(RESULT, value.type.nbytes, value.name, index=j)
+            first.append(CopyStep(at, Place(made), made.size))
+            return made
+        if id(at.buffer) in kept and not at.offset and kept[id(at.buffer)].size == value.type.nbytes:
+            return kept[id(at.buffer)]
+        made = DeviceBuffer(RESULT, value.type.nbytes, value.name or f"result {j}", index=j)
+        if at.buffer.kind == ARENA and not at.offset and at.buffer.size == made.size:
+            self._replace(at.buffer, made)
+            kept[id(made)] = made
+        else:
+            (first if self.views.base(value).is_param else last).append(CopyStep(at, Place(made), made.size))
+        return made
+
+    def _number(self) -> None:
+        """Numbers for all buffers, their times, and the arena."""
+        self.buffers: list[DeviceBuffer] = []
+        for k, step in enumerate(self.steps):
+            for buffer in (*step.reads, *step.writes, *step.temps):
+                self._touch(buffer, k)
+        for buffer in (*(p for p in self.params if p is not None), *(r for r in self.results if _is_buffer(r))):
+            self._touch(buffer, -1)  # type: ignore[arg-type]
+        self.arena = plan_arena(self.buffers)
+
+    def _touch(self, buffer: DeviceBuffer, k: int) -> None:
+        if buffer.number < 0:
+            buffer.number, buffer.first = len(self.buffers), k
+            self.buffers.append(buffer)
+        buffer.last = max(buffer.last, k)
+
+
+def _is_buffer(result: object) -> bool:
+    return isinstance(result, DeviceBuffer)
+
+
+def _acts(node: Node) -> bool:
+    """True where running it is the point."""
+    return "effect" in node.op.traits or ("control" in node.op.traits and node.op is not control_flow.FUSED)
