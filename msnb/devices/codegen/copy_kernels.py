@@ -49,6 +49,11 @@ def _shape(value: Value) -> tuple[int, ...]:
     return value.type.ints()
 
 
+def copy_of_view(source: View, out: Value) -> Kernel:
+    """The elements of a view, densely, without tiles."""
+    return _copy(source, _whole(out))
+
+
 def _copy(source: View, place: View) -> Kernel:
     """The elements of ``source`` into ``place``, in its dtype; both have the same shape."""
     a, b = source.base.type, place.base.type

@@ -43,9 +43,9 @@ class GPUFeatures(DeviceFeatures):
     @property
     def prefers_channels_last(self) -> bool:
         """True where convolutions are cuDNN's: its tensor cores want channels last."""
-        from msnb.devices.gpu.libraries import cudnn
+        from msnb.devices.gpu.libraries import cudnn_api
 
-        return not cudnn.missing()
+        return not cudnn_api.missing()
 
 
 class GPU(ArrayDevice):

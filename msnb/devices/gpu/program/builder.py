@@ -17,6 +17,7 @@ from msnb.core.types import TensorType, TokenType
 from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place, plan_arena
+from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.node_lowering import LoweredNode, lowered
 from msnb.devices.gpu.program.steps import ArrayStep, CopyStep, HostNumber, KernelStep, LibraryStep, Step
 from msnb.devices.result_memory import careful
@@ -140,7 +141,7 @@ class ProgramBuild:
     # ---- steps ----
 
     def _emit(self) -> None:
-        kernels = [p.kernel for n in self._needed if (way := self.ways[n]) is not None for p in way.parts]
+        kernels = [k for n in self._needed if (way := self.ways[n]) is not None for k in way.kernels]
         self.device.cache.load(kernels)
         for node in self._needed:
             self.steps.extend(self._of(node))
@@ -154,11 +155,27 @@ class ProgramBuild:
         reads = [p for p in ins if p is not None]
         writes = [p for p in outs if p is not None]
         if way.library is not None:
-            return [LibraryStep(node, way.library, reads, writes)]
+            return self._call(node, way, way.library, reads, writes)
         return [
             KernelStep(node, p.kernel, self.device.cache, [reads[i] for i in p.reads], [writes[j] for j in p.writes])
             for p in way.parts
         ]
+
+    def _call(
+        self, node: Node, way: LoweredNode, call: LibraryCall, reads: list[Place], writes: list[Place]
+    ) -> list[Step]:
+        """A library's call and the copies around it."""
+        cache, steps = self.device.cache, list[Step]()
+        ins, outs = list(reads), list(writes)
+        for k, kernel in way.before.items():
+            ins[k] = Place(DeviceBuffer(ARENA, reads[k].buffer.size, "operand"))
+            steps.append(KernelStep(node, kernel, cache, [reads[k]], [ins[k]]))
+        if way.after is not None:
+            outs = [Place(DeviceBuffer(ARENA, writes[0].buffer.size, "result"))]
+        steps.append(LibraryStep(node, call, ins, outs))
+        if way.after is not None:
+            steps.append(KernelStep(node, way.after, cache, outs, writes))
+        return steps
 
     def _by_arrays(self, node: Node) -> Step:
         controls = "control" in node.op.traits

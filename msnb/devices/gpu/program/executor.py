@@ -205,6 +205,8 @@ class DeviceProgram:
         return results
 
     def _record(self, built: ProgramBuild, used: list[Any], results: list[Any]) -> tuple[Any, Any] | None:
+        """The graph and the pool that its temporary arrays lie in. It holds no argument: who asks whether an argument
+        belongs to the parameter alone must not find us."""
         env = self._environment(built, used, results)
         stream, pool = self.device.stream, self.device.xp.cuda.MemoryPool()
         failed: Exception | None = None
@@ -223,7 +225,7 @@ class DeviceProgram:
             self.capturable = False
             self.device.tell_unrecorded(self.graph.name, failed)
             return None
-        return graph, (pool, used, env)
+        return graph, pool
 
     def _staged(self, built: ProgramBuild, bound: list[Any]) -> list[Any]:
         """The arguments, those that move copied into memory of the program's own."""

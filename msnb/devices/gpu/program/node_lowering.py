@@ -20,7 +20,8 @@ from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.gpu.codegen.generator import generate
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.program.library_calls import LibraryCall, library_call
+from msnb.devices.gpu.program.library_call import LibraryCall
+from msnb.devices.gpu.program.library_calls import library_call
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import kind_of
@@ -47,11 +48,20 @@ class LoweredNode:
     Attributes:
         reads: the values that must lie somewhere.
         parts: generated kernels; library: a library's call; neither: the body over CuPy.
+        before, after: kernels around the library's call: those that lay operands, by number, and one for the result.
     """
 
     reads: Sequence[Value]
     parts: list[KernelPart] = field(default_factory=list)
     library: LibraryCall | None = None
+    before: dict[int, GpuKernel] = field(default_factory=dict)
+    after: GpuKernel | None = None
+
+    @property
+    def kernels(self) -> list[GpuKernel]:
+        """All that is generated for it."""
+        around = [*self.before.values(), *([] if self.after is None else [self.after])]
+        return [*(p.kernel for p in self.parts), *around]
 
 
 def lowered(node: Node, view_of: ViewOf, libraries: bool) -> LoweredNode | None:
@@ -68,7 +78,9 @@ def lowered(node: Node, view_of: ViewOf, libraries: bool) -> LoweredNode | None:
         return _group(node, node.graphs[0])
     found = library_call(node, view_of) if libraries else None
     if found is not None:
-        return LoweredNode(found.reads, library=found)
+        before = {k: _move(kernel) for k, kernel in found.before.items()}
+        after = None if found.after is None else _move(found.after)
+        return LoweredNode(found.reads, library=found, before=before, after=after)
     if kind_of(node) in ("elementwise", "reduce"):
         return _group(node, _alone(node))
     return _moved(node, view_of)

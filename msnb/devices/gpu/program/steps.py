@@ -13,7 +13,7 @@ from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.kernel_cache import KernelCache
 from msnb.devices.gpu.program.buffers import ARENA, DeviceBuffer, Environment, Place
-from msnb.devices.gpu.program.library_calls import LibraryCall
+from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.reference_executor import explained
 from msnb.ir.graph import Node
 
