@@ -12,7 +12,7 @@ reads three records about each granule of memory (a granule is as small as the m
 
 An *epoch* is the time between two barriers of a block. A record of another block, or of the same epoch and another
 thread, is a race, for nothing orders the two; the order in which the host happens to run them does not matter. A
-barrier of a warp orders its threads: a fourth word counts them, 16 bits for each record. Shuffles order nothing. Records
+barrier of a warp orders its threads: a fourth word numbers them, 16 bits a record. Shuffles order nothing. Records
 lie in pages that Python makes when they are first touched (``@simt.grow``). A wrong access is led to a sink, so that
 the host survives, and the first fault ends the launch.
 
