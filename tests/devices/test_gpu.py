@@ -229,7 +229,13 @@ def test_hidden_copies_up_are_refused_even_where_dtypes_are_converted(gpu: Any) 
         there + here  # int64 + float32: the kernel converts, and must not upload on the way
 
 
-def test_bfloat16_is_refused_with_a_sentence(gpu: Any) -> None:
+def test_bfloat16_moves(gpu: Any) -> None:
+    there = ms.Tensor([1.0, 2.5], dtype="bfloat16").to("GPU")
+    assert there.dtype.name == "bfloat16" and there.asnumpy().tolist() == [1.0, 2.5]
+
+
+def test_bfloat16_is_refused_with_a_sentence_by_an_older_cupy(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_cupy.features, "bfloat16", False)
     with pytest.raises(DeviceError, match="has no bfloat16 arrays"):
         ms.Tensor([1.0], dtype="bfloat16").to("GPU")
 

@@ -20,6 +20,7 @@
 @simt.thread = global i32 0
 @simt.block = global i32 0
 @simt.epoch = global i32 0
+@simt.warp.epoch = global [32 x i32] zeroinitializer
 @simt.granule.bits = global i64 0
 @simt.open = global i32 0
 @simt.regions = global ptr null
@@ -58,8 +59,12 @@ declare void @free(ptr)
 
 define internal void @simt.report(i64 %what, i64 %at, i32 %site, i64 %record, i64 %which) noinline {
   %seen = load i64, ptr @simt.fault
-  %later = icmp ne i64 %seen, 0
-  br i1 %later, label %end, label %first
+  %unwritten = icmp eq i64 %seen, 6
+  %race = icmp eq i64 %what, 4
+  %better = and i1 %unwritten, %race ; memory is unwritten because a barrier is missing: the race says more
+  %none = icmp eq i64 %seen, 0
+  %told = or i1 %none, %better
+  br i1 %told, label %first, label %end
 first:
   %block = load i32, ptr @simt.block
   %thread = load i32, ptr @simt.thread
@@ -174,7 +179,7 @@ none:
 }
 
 ; a record against an access: 0 is fine, 1 a race inside the block, 2 a race with another block
-define internal i64 @simt.clash(i64 %r, i64 %now, i1 %shared) alwaysinline {
+define internal i64 @simt.clash(i64 %r, i64 %now, i1 %shared, i1 %synced) alwaysinline {
   %none = icmp eq i64 %r, 0
   br i1 %none, label %fine, label %some
 some:
@@ -193,7 +198,11 @@ blocks:
   ret i64 2
 one:
   %x.epoch = lshr i64 %x, 21
-  %ordered = icmp ne i64 %x.epoch, 0
+  %met = icmp ne i64 %x.epoch, 0
+  %x.warp = and i64 %x, 1016800
+  %near = icmp eq i64 %x.warp, 0
+  %met.warp = and i1 %near, %synced
+  %ordered = or i1 %met, %met.warp
   %x.thread = and i64 %x, 1048575
   %strange = icmp ne i64 %x.thread, 0
   %race = zext i1 %strange to i64
@@ -204,7 +213,7 @@ fine:
 }
 
 ; a record of reads or atomics with one more
-define internal i64 @simt.joined(i64 %r, i64 %now, i1 %shared) alwaysinline {
+define internal i64 @simt.joined(i64 %r, i64 %now, i1 %shared, i1 %synced) alwaysinline {
   %none = icmp eq i64 %r, 0
   br i1 %none, label %new, label %some
 some:
@@ -222,7 +231,11 @@ same:
   br i1 %kept, label %old, label %one
 one:
   %x.epoch = lshr i64 %x, 21
-  %ordered = icmp ne i64 %x.epoch, 0
+  %met = icmp ne i64 %x.epoch, 0
+  %x.warp = and i64 %x, 1016800
+  %near = icmp eq i64 %x.warp, 0
+  %met.warp = and i1 %near, %synced
+  %ordered = or i1 %met, %met.warp
   br i1 %ordered, label %new, label %together
 together:
   %x.thread = and i64 %x, 1047552
@@ -240,7 +253,7 @@ new:
 }
 
 ; one granule of an access: races, shared memory that nobody wrote; then the record of it
-define internal void @simt.granule(i64 %g, i64 %now, i1 %shared, i32 %site, i32 %kind) {
+define internal void @simt.granule(i64 %g, i64 %now, i64 %turn, i1 %shared, i32 %site, i32 %kind) {
 entry:
   %page = lshr i64 %g, 12
   %records = call ptr @simt.page(i64 %page)
@@ -251,15 +264,24 @@ room:
   ret void
 look:
   %i = and i64 %g, 4095
-  %w.at = getelementptr [3 x i64], ptr %records, i64 %i
+  %w.at = getelementptr [4 x i64], ptr %records, i64 %i
   %r.at = getelementptr i64, ptr %w.at, i64 1
   %a.at = getelementptr i64, ptr %w.at, i64 2
   %w = load i64, ptr %w.at
   %r = load i64, ptr %r.at
   %a = load i64, ptr %a.at
-  %w.clash = call i64 @simt.clash(i64 %w, i64 %now, i1 %shared)
-  %r.clash.any = call i64 @simt.clash(i64 %r, i64 %now, i1 %shared)
-  %a.clash.any = call i64 @simt.clash(i64 %a, i64 %now, i1 %shared)
+  %turns.at = getelementptr i64, ptr %w.at, i64 3
+  %turns = load i64, ptr %turns.at
+  %w.turn = and i64 %turns, 65535
+  %r.low = lshr i64 %turns, 16
+  %r.turn = and i64 %r.low, 65535
+  %a.turn = lshr i64 %turns, 32
+  %w.synced = icmp ne i64 %w.turn, %turn
+  %r.synced = icmp ne i64 %r.turn, %turn
+  %a.synced = icmp ne i64 %a.turn, %turn
+  %w.clash = call i64 @simt.clash(i64 %w, i64 %now, i1 %shared, i1 %w.synced)
+  %r.clash.any = call i64 @simt.clash(i64 %r, i64 %now, i1 %shared, i1 %r.synced)
+  %a.clash.any = call i64 @simt.clash(i64 %a, i64 %now, i1 %shared, i1 %a.synced)
   %loads = icmp eq i32 %kind, 0
   %atomic = icmp eq i32 %kind, 2
   %r.clash = select i1 %loads, i64 0, i64 %r.clash.any
@@ -301,15 +323,26 @@ note:
     i32 2, label %is.atomic
   ]
 is.load:
-  %r.new = call i64 @simt.joined(i64 %r, i64 %now, i1 %shared)
+  %r.new = call i64 @simt.joined(i64 %r, i64 %now, i1 %shared, i1 %r.synced)
   store i64 %r.new, ptr %r.at
+  %r.bits = and i64 %turns, -4294901761
+  %r.up = shl i64 %turn, 16
+  %r.turns = or i64 %r.bits, %r.up
+  store i64 %r.turns, ptr %turns.at
   ret void
 is.atomic:
-  %a.new = call i64 @simt.joined(i64 %a, i64 %now, i1 %shared)
+  %a.new = call i64 @simt.joined(i64 %a, i64 %now, i1 %shared, i1 %a.synced)
   store i64 %a.new, ptr %a.at
+  %a.bits = and i64 %turns, 4294967295
+  %a.up = shl i64 %turn, 32
+  %a.turns = or i64 %a.bits, %a.up
+  store i64 %a.turns, ptr %turns.at
   ret void
 stores:
   store i64 %now, ptr %w.at
+  %w.bits = and i64 %turns, -65536
+  %w.turns = or i64 %w.bits, %turn
+  store i64 %w.turns, ptr %turns.at
   ret void
 }
 
@@ -365,13 +398,18 @@ allowed:
   %now.1 = or i64 %block.s, %epoch.s
   %now.2 = or i64 %thread.w, %thread.s
   %now = or i64 %now.1, %now.2
+  %warp = lshr i32 %thread, 5
+  %turn.at = getelementptr i32, ptr @simt.warp.epoch, i32 %warp
+  %turn.all = load i32, ptr %turn.at
+  %turn.low = and i32 %turn.all, 65535
+  %turn = zext i32 %turn.low to i64
   %g.first = lshr i64 %a, %bits
   %last = sub i64 %end, 1
   %g.last = lshr i64 %last, %bits
   br label %each
 each:
   %g = phi i64 [ %g.first, %allowed ], [ %g.next, %each ]
-  call void @simt.granule(i64 %g, i64 %now, i1 %shared, i32 %site, i32 %kind)
+  call void @simt.granule(i64 %g, i64 %now, i64 %turn, i1 %shared, i32 %site, i32 %kind)
   %g.next = add i64 %g, 1
   %more = icmp ule i64 %g.next, %g.last
   br i1 %more, label %each, label %done
@@ -509,7 +547,19 @@ done:
   ret void
 }
 
-; whether all lanes of a thread's mask wait for the same: 1 if so
+; the lanes that a thread's warp has
+define internal i32 @simt.lanes(i32 %t, i32 %n) {
+  %warp = and i32 %t, -32
+  %left = sub i32 %n, %warp
+  %short = icmp ult i32 %left, 32
+  %bits = and i32 %left, 31
+  %one = shl i32 1, %bits
+  %low = sub i32 %one, 1
+  %there = select i1 %short, i32 %low, i32 -1
+  ret i32 %there
+}
+
+; whether all lanes of a thread's mask wait for the same
 define internal i1 @simt.complete(i32 %t, i32 %n) {
 entry:
   %state.at = getelementptr i32, ptr @simt.state, i32 %t
@@ -519,12 +569,7 @@ entry:
   %mask.all = load i32, ptr %mask.at
   %mode = load i32, ptr %mode.at
   %warp = and i32 %t, -32
-  %left = sub i32 %n, %warp
-  %short = icmp ult i32 %left, 32
-  %bits = and i32 %left, 31
-  %one = shl i32 1, %bits
-  %low = sub i32 %one, 1
-  %there = select i1 %short, i32 %low, i32 -1
+  %there = call i32 @simt.lanes(i32 %t, i32 %n)
   %full = icmp eq i32 %mask.all, -1
   %mask.cut = and i32 %mask.all, %there
   %mask = select i1 %full, i32 %mask.cut, i32 %mask.all
@@ -698,7 +743,24 @@ free:
   br i1 %f.go, label %go, label %free.next
 go:
   %f.state.at = getelementptr i32, ptr @simt.state, i32 %f
+  %f.mask.at = getelementptr i32, ptr @simt.mask, i32 %f
+  %f.state = load i32, ptr %f.state.at
+  %f.mask = load i32, ptr %f.mask.at
   store i32 0, ptr %f.state.at
+  %f.there = call i32 @simt.lanes(i32 %f, i32 %n)
+  %f.named = and i32 %f.mask, %f.there
+  %f.lane = and i32 %f, 31
+  %is.sync = icmp eq i32 %f.state, 3
+  %is.full = icmp eq i32 %f.named, %f.there
+  %is.first = icmp eq i32 %f.lane, 0
+  %turns.0 = and i1 %is.sync, %is.full
+  %turns = and i1 %turns.0, %is.first
+  %f.warp = lshr i32 %f, 5
+  %turn.at = getelementptr i32, ptr @simt.warp.epoch, i32 %f.warp
+  %turn = load i32, ptr %turn.at
+  %up = zext i1 %turns to i32
+  %turn.next = add i32 %turn, %up
+  store i32 %turn.next, ptr %turn.at
   br label %free.next
 free.next:
   %some.next = or i1 %some, %f.go
@@ -750,7 +812,9 @@ each:
   call void @simt.be(i32 %t)
   %nothing = call ptr %start(ptr %args)
   %fault = load i64, ptr @simt.fault
-  %wrong = icmp ne i64 %fault, 0
+  %some = icmp ne i64 %fault, 0
+  %final = icmp ne i64 %fault, 6
+  %wrong = and i1 %some, %final
   br i1 %wrong, label %done, label %next
 next:
   %t.next = add i32 %t, 1

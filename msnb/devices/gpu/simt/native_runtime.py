@@ -11,7 +11,8 @@ reads three records about each granule of memory (a granule is as small as the m
     writer, reader, atomic:    block + 1 (24 bits) | epoch (19) | many blocks (1) | thread (10) | another thread (10)
 
 An *epoch* is the time between two barriers of a block. A record of another block, or of the same epoch and another
-thread, is a race, for nothing orders the two; the order in which the host happens to run them does not matter. Records
+thread, is a race, for nothing orders the two; the order in which the host happens to run them does not matter. A
+barrier of a warp orders its threads: a fourth word numbers them, 16 bits a record. Shuffles order nothing. Records
 lie in pages that Python makes when they are first touched (``@simt.grow``). A wrong access is led to a sink, so that
 the host survives, and the first fault ends the launch.
 
@@ -35,7 +36,7 @@ from msnb.base.errors import DeviceError
 BLOCK_THREADS = 1024
 PAGE_GRANULES = 1 << 12
 TABLE_PAGES = 1 << 14
-RECORD_WORDS = 3
+RECORD_WORDS = 4
 
 LOAD, STORE, ATOMIC = 0, 1, 2
 READY, AT_BARRIER, AT_SHUFFLE, AT_WARP_BARRIER, ENDED = range(5)
