@@ -89,7 +89,7 @@ class GPU(ArrayDevice):
 
     def is_capturing(self) -> bool:
         """Whether launches are being recorded into a CUDA graph."""
-        return bool(self.stream.is_capturing)
+        return bool(self.stream.is_capturing())
 
     def use(self, index: int) -> None:
         """Run on the GPU of this number from here on."""
