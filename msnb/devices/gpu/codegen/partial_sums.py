@@ -7,6 +7,8 @@ many points                      a thread for each point: neighbours read neighb
 
 from __future__ import annotations
 
+from functools import partial
+
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch
 from msnb.devices.gpu.codegen.point_values import PointValues
 from msnb.devices.gpu.codegen.row_schedule import RowSchedule
@@ -78,11 +80,14 @@ class PartialSums:
         first = e.ins(f"icmp eq i64 {lane}, 0") if together > 1 else ""
         for access, value, name in [(a, v, values.number(v)) for a, v in stores]:
             test = values.all([inside, first, values.first_only(access.strides, dims)])
-            e.when(test, lambda a=access, v=value, n=name: e.write(v.dtype, n, values.place(a)))  # type: ignore[misc]
+            e.when(test, partial(self._store, e, values, access, value, name))
         made.text += "\n" + e.kernel(made.buffers + 1, threads=THREADS)
         made.declared.update(e.declared)
         blocks = -(-points * together // THREADS)
         made.launches.append(Launch(e.symbol, (blocks, 1, 1), (THREADS, 1, 1), tuple(range(made.buffers + 1))))
+
+    def _store(self, e: ThreadEmitter, values: PointValues, access: Access, value: Inst, name: str) -> None:
+        e.write(value.dtype, name, values.place(access))
 
     def _total(self, e: ThreadEmitter, r: Inst, point: str, lane: str, together: int) -> str:
         first = [(type_name(r.dtype), identity(r.attr.kind, r.dtype))]

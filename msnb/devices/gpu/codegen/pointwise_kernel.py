@@ -6,6 +6,7 @@ k(i0 < 32, i1 < 1000), 4 lanes        8000 threads in blocks of 256; thread u: i
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch, inplace_pairs
 from msnb.devices.gpu.codegen.point_values import PointValues, index_kind, lanes_of
@@ -54,7 +55,7 @@ class PointwiseKernel:
         for access, value, name in found:
             test = self.values.first_only(access.strides, range(len(self.kernel.sizes)))
             if test:
-                self.e.when(test, lambda a=access, v=value, n=name: self._store_first(a, v, n))
+                self.e.when(test, partial(self._store_first, access, value, name))
             else:
                 self.values.store(access, value, name)
         self.e.lanes = 1

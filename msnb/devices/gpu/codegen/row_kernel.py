@@ -12,7 +12,7 @@ Chunks beyond the end of the row read its beginning instead and count as nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch, inplace_pairs
 from msnb.devices.gpu.codegen.partial_sums import PartialSums
@@ -312,7 +312,7 @@ class RowKernel:
         walked = [d for d in self.plan.inner if access.strides[d] or self.kernel.sizes[d] == 1]
         if len(walked) < len(self.plan.inner):
             test = self.values.all([test, self.values.first_only(access.strides, self.plan.inner)])
-        action: Callable[[], None] = lambda: self._put(access, value, name)
+        action = partial(self._put, access, value, name)
         self.e.when(test, action) if test else action()
 
     def _put(self, access: Access, value: Inst, name: str) -> None:
@@ -385,7 +385,7 @@ class RowKernel:
             sums = [self.team.over_teams(r, state[self._slot(r, k)], plan) for r in columns]
             mine = e.ins(f"icmp eq {self.kind} {self.ty}, 0") if self.ty != "0" else ""
             test = self.values.all([valid, mine])
-            store: Callable[[], None] = lambda c=column, s=sums: self._columns(columns, s, c)
+            store = partial(self._columns, columns, sums, column)
             e.when(test, store) if test else store()
 
     def _columns(self, columns: list[Inst], sums: list[str], column: str) -> None:
@@ -407,6 +407,6 @@ class RowKernel:
             self.live = ""
             for access, value, name in found:
                 test = self.values.first_only(access.strides, plan.kept)
-                action: Callable[[], None] = lambda a=access, v=value, n=name: self._put(a, v, n)
+                action = partial(self._put, access, value, name)
                 e.when(test, action) if test else action()
         e.lanes = 1

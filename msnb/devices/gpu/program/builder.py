@@ -283,8 +283,12 @@ class ProgramBuild:
         for k, step in enumerate(self.steps):
             for buffer in (*step.reads, *step.writes, *step.temps):
                 self._touch(buffer, k)
-        for buffer in (*(p for p in self.params if p is not None), *(r for r in self.results if _is_buffer(r))):
-            self._touch(buffer, -1)  # type: ignore[arg-type]
+        for param in self.params:
+            if param is not None:
+                self._touch(param, -1)
+        for result in self.results:
+            if isinstance(result, DeviceBuffer):
+                self._touch(result, -1)
         self.arena = plan_arena(self.buffers)
 
     def _touch(self, buffer: DeviceBuffer, k: int) -> None:
@@ -292,10 +296,6 @@ class ProgramBuild:
             buffer.number, buffer.first = len(self.buffers), k
             self.buffers.append(buffer)
         buffer.last = max(buffer.last, k)
-
-
-def _is_buffer(result: object) -> bool:
-    return isinstance(result, DeviceBuffer)
 
 
 def _acts(node: Node) -> bool:

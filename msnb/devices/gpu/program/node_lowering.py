@@ -105,7 +105,7 @@ def _group(node: Node, body: Graph) -> LoweredNode | None:
 
 def _alone(node: Node) -> Graph:
     """A body of one node."""
-    body, known = Graph(node.op.name, None), dict[Value, Value]()  # type: ignore[arg-type]
+    body, known = Graph(node.op.name, None), dict[Value, Value]()
     for v in node.inputs:
         if v not in known:
             known[v] = body.add_param(v.type, v.name)
