@@ -39,7 +39,6 @@ from msnb.ops.mindspore.scalar_conversions import *
 from msnb.ops.nn.activation import *
 from msnb.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from msnb.ops.nn.ctc_loss import ctc_loss as ctc_loss
-from msnb.ops.nn import flash_attention as _flash_attention
 from msnb.ops.nn.loss import *
 from msnb.ops.nn.normalization import *
 from msnb.ops.random.draws import *
