@@ -60,3 +60,11 @@ def keys_for(e: TileEmitter, case: AttentionCase, tiling: Tiling, first: Word) -
     whole = e.least(e.calc("udiv", e.calc("add", first, 1), size), keys // size)
     seen = e.calc("udiv", e.calc("add", first, tiling.own + size - 1), size)
     return Passing(whole, e.least(seen, tiles(keys, size)))
+
+
+def queries_for(e: TileEmitter, case: AttentionCase, tiling: Tiling, first: Word) -> tuple[Word, Word]:
+    """The tiles of queries for the keys from ``first`` on: the first one, and the first that needs no test."""
+    if not case.causal:
+        return 0, 0
+    size = tiling.other
+    return e.calc("udiv", first, size), e.calc("udiv", e.calc("add", first, tiling.own + size - 2), size)

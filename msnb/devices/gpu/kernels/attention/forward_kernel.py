@@ -13,27 +13,18 @@ Source: the algorithm is Dao 2023, FlashAttention-2 (arXiv 2307.08691).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCase, Tiling
 from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, keys_for, tiles
 from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_row, where_needed
 from msnb.devices.gpu.kernels.attention.online_softmax import OnlineSoftmax, RowState, times_rows
 from msnb.devices.gpu.kernels.attention.row_store import store_numbers, store_rows
-from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileRing, TileShape, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
 from msnb.devices.gpu.kernels.attention.warp_product import Sums, flat, over_features, over_rows, packed, shaped, zeros
 
 Q, K, V, OUT, LSE = range(5)
 IN_REGISTERS = 64
 """Up to so many features a warp keeps its queries in registers."""
-
-
-@dataclass
-class Held:
-    """What a warp has of its queries' tile, by band and step."""
-
-    parts: list[list[list[str]]]
 
 
 class ForwardKernel:
@@ -73,20 +64,17 @@ class ForwardKernel:
         self.k_copy = TileCopy(e, self.other, case.k, base_of(e, K, case.k, batch, shared), threads)
         self.v_copy = TileCopy(e, self.other, case.v, base_of(e, V, case.v, batch, shared), threads)
         self.down, self.across = TileView(e, self.other, down=True), TileView(e, self.other, down=False)
-        self.e.shared_bytes = self.own.size + 4 * self.other.size
+        self.ring = TileRing(e, self.other, self.own.size)
+        e.shared_bytes = self.ring.end
 
     def _begin(self, tile: Word) -> None:
         """Begin the copies of a tile of keys and values, into the room of its parity."""
         e = self.e
+        keys, values, _ = self.ring.places(tile)
         first = e.calc("mul", tile, self.tiling.other)
-        room = self._room(tile)
-        self.k_copy.begin(e.in_shared(room), first)
-        self.v_copy.begin(e.in_shared(e.calc("add", room, self.other.size)), first)
+        self.k_copy.begin(keys, first)
+        self.v_copy.begin(values, first)
         e.commit()
-
-    def _room(self, tile: Word) -> Word:
-        at = self.e.calc("mul", self.e.calc("and", tile, 1), 2 * self.other.size)
-        return self.e.calc("add", at, self.own.size)
 
     def _run(self) -> None:
         e, case, bands = self.e, self.case, self.tiling.bands
@@ -123,14 +111,11 @@ class ForwardKernel:
         e.barrier()
         following = e.calc("add", tile, 1)
         e.when(e.less(following, self.passing.end), lambda: self._begin(following))
-        room = self._room(tile)
-        keys = self.across.of(e.in_shared(room))
-        scores = over_features(e, self.tiling.bands, self._query, keys)
+        keys, values, _ = self.ring.places(tile)
+        scores = over_features(e, self.tiling.bands, self._query, self.across.of(keys))
         scores = self._seen(tile, scores)
         weights, state, factors = self.softmax.step(scores, state)
-        out = times_rows(e, out, factors)
-        values = self.down.of(e.in_shared(e.calc("add", room, self.other.size)))
-        out = over_rows(e, out, packed(e, weights), values)
+        out = over_rows(e, times_rows(e, out, factors), packed(e, weights), self.down.of(values))
         return [*flat(out), *state.most, *state.sums]
 
     def _seen(self, tile: str, scores: Sums) -> Sums:

@@ -59,3 +59,17 @@ def seen_by_row(
         return e.less(e.calc("add", key, 8 * n + k % 2), limit(band, k // 2))
 
     return seen
+
+
+def seen_by_column(e: TileEmitter, key: Word, query: Word) -> Callable[[int, int, int], str]:
+    """The test where rows are keys and columns are queries, which see the keys up to themselves.
+
+    Args:
+        key: the lane's first key (g of band 0).
+        query: the lane's first query (2 t of the first eight).
+    """
+
+    def seen(band: int, n: int, k: int) -> str:
+        return e.less(e.calc("add", key, 16 * band + 8 * (k // 2)), e.calc("add", query, 8 * n + k % 2 + 1))
+
+    return seen

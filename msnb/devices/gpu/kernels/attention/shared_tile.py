@@ -83,16 +83,18 @@ class TileCopy:
         from_row = e.i64("mul", e.long(self.first), step)
         self._from = e.in_global(base, e.i64("add", from_row, e.long(e.calc("shl", column, 4))))
 
-    def begin(self, tile: str, first: Word) -> None:
+    def begin(self, tile: str, first: Word, more: str = "") -> None:
         """Begin to copy.
 
         Args:
             tile: the place of the tile in shared memory.
             first: its first row; rows behind the last one are zeros.
+            more: bytes between the base and where rows are counted from: another head.
         """
         e, shape = self.e, self.shape
         step = ELEMENT * self.rows.strides[2]
-        source = e.in_global(self._from, e.i64("mul", e.long(first), step))
+        distance = e.i64("mul", e.long(first), step)
+        source = e.in_global(self._from, e.i64("add", distance, more) if more else distance)
         to = e.ins(f"getelementptr i8, ptr addrspace(3) {tile}, i32 {self._to}")
         ragged = self.rows.count % shape.rows
         for row in range(0, shape.rows, self.apart):
@@ -102,6 +104,29 @@ class TileCopy:
             for chunk in range(0, shape.row_bytes // CHUNK, shape.span):
                 there = e.beside(to, row * shape.row_bytes + chunk * CHUNK)
                 e.copy(there, e.in_global(source, row * step + chunk * CHUNK), inside=inside)
+
+
+class TileRing:
+    """Room for two pairs of tiles in shared memory, of which one arrives while the other is read.
+
+    Args:
+        e: of the kernel.
+        shape: of the tiles.
+        start: where the room begins.
+        more: bytes behind each pair.
+    """
+
+    def __init__(self, e: TileEmitter, shape: TileShape, start: int, more: int = 0) -> None:
+        self.e, self.shape, self.start = e, shape, start
+        self.pair = 2 * shape.size + more
+        self.end = start + 2 * self.pair
+
+    def places(self, turn: Word) -> tuple[str, str, str]:
+        """Where the first tile, the second, and what is behind them lie, in the pair of this turn."""
+        e, size = self.e, self.shape.size
+        at = e.calc("add", e.calc("mul", e.calc("and", turn, 1), self.pair), self.start)
+        first = e.in_shared(at)
+        return first, e.beside(first, size), e.beside(first, 2 * size)
 
 
 class TileView:

@@ -143,7 +143,7 @@ class TileEmitter(ThreadEmitter):
 
     def in_shared(self, offset: Word) -> str:
         """A place in shared memory."""
-        return self.ins(f"getelementptr i8, ptr addrspace(3) @{self.symbol}.shared, i32 {offset}")
+        return self.ins(f"getelementptr i8, ptr addrspace(3) @{self.symbol}_shared, i32 {offset}")
 
     def beside(self, place: str, distance: int) -> str:
         """So many bytes behind a place in shared memory."""
@@ -181,7 +181,7 @@ class TileEmitter(ThreadEmitter):
         """The declaration of the shared memory."""
         size = 0 if self.dynamic else self.shared_bytes
         kind = "external addrspace(3) global" if self.dynamic else "internal addrspace(3) global"
-        return f"@{self.symbol}.shared = {kind} [{size} x i8]{'' if self.dynamic else ' undef'}, align 128"
+        return f"@{self.symbol}_shared = {kind} [{size} x i8]{'' if self.dynamic else ' undef'}, align 128"
 
     def warp_kernel(self, buffers: int, threads: int, blocks: int) -> str:
         """The function as text.

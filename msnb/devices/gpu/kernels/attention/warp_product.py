@@ -74,3 +74,8 @@ def shaped(numbers: list[str], like: Sums) -> Sums:
     """Carried numbers as sums again."""
     left = iter(numbers)
     return [[[next(left) for _ in eight] for eight in row] for row in like]
+
+
+def times(e: TileEmitter, sums: Sums, factor: str) -> Sums:
+    """All sums times a number."""
+    return [[[e.f32("fmul", x, factor) for x in eight] for eight in row] for row in sums]
