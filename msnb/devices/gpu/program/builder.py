@@ -91,7 +91,7 @@ class ProgramBuild:
             if node.op is constant or self.given.add(node):
                 continue
             control = "control" in node.op.traits and node.op is not control_flow.FUSED
-            self.ways[node] = None if control else lowered(node, self.views.of, self.device.is_real)
+            self.ways[node] = None if control else lowered(node, self.views.of, self.device.is_real, self.device.target)
         self._needed: list[Node] = []
         wanted = {self.views.base(v) for v in self.graph.outputs}
         for node in reversed(self.graph.nodes):
