@@ -168,7 +168,7 @@ class ProgramBuild:
         cache, steps = self.device.cache, list[Step]()
         ins, outs = list(reads), list(writes)
         for k, kernel in way.before.items():
-            ins[k] = Place(DeviceBuffer(ARENA, reads[k].buffer.size, "operand"))
+            ins[k] = Place(DeviceBuffer(ARENA, kernel.kernel.writes[0].nbytes, "operand"))
             steps.append(KernelStep(node, kernel, cache, [reads[k]], [ins[k]]))
         if way.after is not None:
             outs = [Place(DeviceBuffer(ARENA, writes[0].buffer.size, "result"))]
