@@ -12,6 +12,7 @@ from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.codegen.row_kernel import RowKernel
+from msnb.devices.gpu.codegen.tiled_kernel import TiledKernel, far_loads
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 
@@ -42,7 +43,9 @@ def generate(kernel: Kernel, target: GpuTarget = NEWEST) -> list[Part]:
 
 def _single(kernel: Kernel, target: GpuTarget) -> GpuKernel:
     reduces = any(i.op == "reduce" for i in kernel.insts())
-    kind: type[PointwiseKernel | RowKernel] = RowKernel if reduces else PointwiseKernel
+    kind: type[PointwiseKernel | RowKernel | TiledKernel] = RowKernel if reduces else PointwiseKernel
+    if not reduces and far_loads(kernel) is not None:
+        kind = TiledKernel
     return kind(kernel, symbol_of(kernel, target), target).made()
 
 
