@@ -142,10 +142,9 @@ class ProgramBuild:
     # ---- steps ----
 
     def _emit(self) -> None:
-        kernels = [k for n in self._needed if (way := self.ways[n]) is not None for k in way.kernels]
-        self.device.cache.load(kernels)
         steps = [step for node in self._needed for step in self._of(node)]
         self.steps = joined(steps, self.device.cache, self.device.target)
+        self.device.cache.load([s.kernel for s in self.steps if isinstance(s, (ChainStep, KernelStep))])
 
     def _of(self, node: Node) -> list[Step]:
         way = self.ways[node]

@@ -83,7 +83,7 @@ class ChainStep(Step):
 
 
 def joined(steps: Iterable[Step], cache: KernelCache, target: GpuTarget) -> list[Step]:
-    """The steps, neighbours of one chain as one; kernels that are needed are loaded."""
+    """The steps, neighbours of one chain as one."""
     found: list[Step] = []
     run: list[KernelStep] = []
     for step in steps:
@@ -128,7 +128,5 @@ def _flushed(run: list[KernelStep], cache: KernelCache, target: GpuTarget) -> li
         chain = _chain(members[0])
         assert chain is not None
         code = ChainKernel(chain, target)
-        made = code.made()
-        cache.load([made])
-        found.append(ChainStep(members, made, code.elements, cache))
+        found.append(ChainStep(members, code.made(), code.elements, cache))
     return found
