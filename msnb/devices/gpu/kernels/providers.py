@@ -1,0 +1,13 @@
+"""All recipes of kernels that no loop nest describes, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msnb.devices.gpu.kernels import gather
+from msnb.devices.gpu.program.lowered_node import LoweredNode, ViewOf
+from msnb.ir.graph import Node
+
+Provider = Callable[[Node, ViewOf], LoweredNode | None]
+
+PROVIDERS: tuple[Provider, ...] = (gather.recipe,)
