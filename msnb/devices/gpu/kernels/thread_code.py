@@ -128,6 +128,10 @@ class ThreadCode(ThreadEmitter):
         known = self.kind == "i64" or _known(str(counter))
         return str(counter) if known else self.ins(f"zext i32 {counter} to i64")
 
+    def counter(self, word: str) -> str:
+        """An unsigned number of 32 bits as a counter."""
+        return word if self.kind == "i32" else self.ins(f"zext i32 {word} to i64")
+
     def compare(self, how: str, a: Term, b: Term) -> str:
         """A comparison of counters, as ``slt``."""
         return self.ins(f"icmp {how} {self.kind} {a}, {b}")
@@ -170,6 +174,18 @@ class ThreadCode(ThreadEmitter):
         """A loop whose counter has the kernel's type."""
         low, high, step = bounds
         return self.loop((str(low), str(high), step), carried, body, self.kind)
+
+    def guarded(self, test: str, kind: str, make: Callable[[], str], otherwise: str) -> str:
+        """A value that is made only where the test holds ("" always does), as what lies behind the end is not read."""
+        if not test:
+            return make()
+        then, after, before = self.name("then"), self.name("after"), self.block
+        self.do(f"br i1 {test}, label %{then}, label %{after}")
+        self.label(then)
+        found, end = make(), self.block
+        self.do(f"br label %{after}")
+        self.label(after)
+        return self.ins(f"phi {kind} [ {otherwise}, %{before} ], [ {found}, %{end} ]")
 
     # ---- what goes wrong ----
 
