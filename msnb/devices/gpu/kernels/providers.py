@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msnb.devices.gpu.kernels import gather, pooling, scatter_add
+from msnb.devices.gpu.kernels import draws, gather, pooling, scatter_add
 from msnb.devices.gpu.program.lowered_node import LoweredNode, ViewOf
 from msnb.ir.graph import Node
 
 Provider = Callable[[Node, ViewOf], LoweredNode | None]
 
-PROVIDERS: tuple[Provider, ...] = (gather.recipe, scatter_add.recipe, pooling.recipe)
+PROVIDERS: tuple[Provider, ...] = (gather.recipe, scatter_add.recipe, pooling.recipe, draws.recipe)
