@@ -86,7 +86,7 @@ class Stream:
     def begin_capture(self, mode: Any = None) -> None:
         """Record from here on."""
         if self.ptr == 0:
-            raise unsupported("the default stream is to capture")
+            raise RuntimeError("cannot capture on the default (legacy) stream")
         if self.capture is not None:
             raise CUDARuntimeError("cudaErrorIllegalState", "the stream captures already.")
         self.capture = Capture(self)
@@ -180,7 +180,7 @@ def get_current_stream(device: Any = None) -> Stream:
 def capture_for(stream: Stream | None = None) -> tuple[Capture | None, Stream]:
     """The capture that takes work for a stream; None: the work is done now."""
     where = stream if isinstance(stream, Stream) else get_current_stream()
-    if where.ptr == 0 and _capturing:
+    if where.ptr == 0 and any(not s.non_blocking for c in _capturing for s in c.streams):
         raise CUDARuntimeError(
             "cudaErrorStreamCaptureImplicit", "work goes to the default stream while another stream captures."
         )

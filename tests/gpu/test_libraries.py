@@ -173,6 +173,67 @@ def test_epilogues(epilogue: str, dtype: str) -> None:
         multiplied(sizes, "ntn", batch=batch, dtype=dtype, epilogue=epilogue, tolerance=loose)
 
 
+def trained(epilogue: str, dtype: str) -> tuple[Any, Any, dict[str, Memory]]:
+    """Run an epilogue of training; gives a, b and what lies in out, aux and bias before, and where it lies now."""
+    m, k, n = 64, 96, 128
+    rng = np.random.default_rng(5)
+    a, b, aux, bias = (random(rng, s, dtype) for s in ((m, k), (k, n), (m, n), (n,)))
+    sizes = (MatrixLayout(r, c, c, 1) for r, c in ((m, k), (k, n), (m, n)))
+    plan = cublaslt.plan(MatmulProblem(*sizes, dtype, epilogue=epilogue))
+    if plan is None:
+        pytest.skip(f"cuBLASLt has no code for {epilogue} in {dtype}")
+    left, right, room = Memory(a), Memory(b), scratch(plan.workspace)
+    kept = {"out": Memory(np.zeros((m, n), a.dtype)), "aux": Memory(aux), "bias": Memory(bias)}
+    handle, places = cublaslt.handle_of(), {name: memory.address for name, memory in kept.items()}
+    plan.run(handle, left.address, right.address, **places, workspace=int(room.data.ptr), stream=stream())
+    cp.cuda.get_current_stream().synchronize()
+    return (wide(a), wide(b)), (wide(aux), wide(bias)), kept
+
+
+def gelu_slope(x: Any) -> Any:
+    t = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("epilogue", ["gelu_aux", "gelu_aux_bias"])
+def test_what_the_gelu_was_taken_of_is_kept(epilogue: str, dtype: str) -> None:
+    (a, b), (_, bias), kept = trained(epilogue, dtype)
+    want, scale = a @ b + (bias if "bias" in epilogue else 0), np.abs(a) @ np.abs(b) + 1
+    limit = {"float32": 2e-4}.get(dtype, TOLERANCE[dtype])
+    hold(kept["aux"].back(), want, scale, limit)
+    hold(kept["out"].back(), activated("gelu", want), scale, limit)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("epilogue", ["dgelu", "dgelu_bgrad"])
+def test_the_gradient_of_a_gelu(epilogue: str, dtype: str) -> None:
+    (a, b), (aux, _), kept = trained(epilogue, dtype)
+    want, scale = (a @ b) * gelu_slope(aux), np.abs(a) @ np.abs(b) + 1
+    limit = {"float32": 2e-4}.get(dtype, TOLERANCE[dtype])
+    hold(kept["out"].back(), want, scale, limit)
+    if "bgrad" in epilogue:
+        hold(kept["bias"].back(), want.sum(0), np.abs(want).sum(0) + 1, 4 * limit)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_sums_of_b_come_with_the_product(dtype: str) -> None:
+    (a, b), _, kept = trained("bgrad", dtype)
+    hold(kept["out"].back(), a @ b, np.abs(a) @ np.abs(b) + 1, TOLERANCE[dtype])
+    hold(kept["bias"].back(), b.sum(0), np.abs(b).sum(0), TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("epilogue", ["relu", "relu_bias", "gelu", "gelu_bias"])
+def test_epilogues_let_nan_through(epilogue: str) -> None:
+    """As the records do. If one does not, it is not to be used for them."""
+    a, b = np.eye(32, dtype=np.float32), np.ones((32, 32), np.float32)
+    b[3, 5] = np.nan
+    square = MatrixLayout(32, 32, 32, 1)
+    out, bias = Memory(np.zeros_like(a)), Memory(np.zeros(32, np.float32))
+    launched(MatmulProblem(square, square, square, "float32", epilogue=epilogue), Memory(a), Memory(b), out, bias)
+    assert np.isnan(out.back()[:, 5]).all()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_factors(dtype: str) -> None:
     multiplied((64, 96, 128), dtype=dtype, alpha=0.125, beta=0.0)

@@ -24,6 +24,7 @@ from msnb.base.settings import get_context
 from msnb.core import dtypes
 from msnb.core.types import Type
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
 from msnb.devices.gpu.faults import FaultLog
 from msnb.devices.gpu.kernel_cache import KernelCache
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
@@ -77,6 +78,11 @@ class GPU(ArrayDevice):
         """The GPU as compilers call it, such as ``sm_90``."""
         found = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
         return f"sm_{found['major']}{found['minor']}"
+
+    @cached_property
+    def target(self) -> GpuTarget:
+        """What generated code may count on."""
+        return target_of(self.chip)
 
     @cached_property
     def cache(self) -> KernelCache:

@@ -15,7 +15,7 @@ from msnb.devices.gpu.program.lowered_node import LoweredNode
 from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.devices.gpu.simt import SimtModule
 from msnb.ops.definition.record import find
-from tests.devices.cpu.codegen_programs import REFERENCE, buffers, one_op
+from tests.devices.cpu.codegen_programs import REFERENCE, buffers, close, one_op
 
 GUARD = 64
 """Bytes around every buffer that no kernel may touch."""
@@ -84,10 +84,26 @@ def wanted(name: str, args: Sequence[Any], attrs: dict[str, Any]) -> list[np.nda
 
 
 def same(name: str, args: Sequence[Any], attrs: dict[str, Any]) -> KernelRun:
-    """Both, bit for bit."""
+    """Both, bit for bit; a NaN is a NaN."""
     run = native(name, args, attrs)
     assert run.error is None
     for got, want in zip(run.outs, wanted(name, args, attrs), strict=True):
         assert got.dtype == want.dtype and got.shape == want.shape
-        np.testing.assert_array_equal(got.reshape(-1).view(np.uint8), np.ascontiguousarray(want).reshape(-1).view(np.uint8))
+        np.testing.assert_array_equal(_bits(got), _bits(want))
+    return run
+
+
+def _bits(a: np.ndarray) -> np.ndarray:
+    flat = np.array(a).reshape(-1)
+    flat[flat != flat] = 0
+    return flat.view(np.uint8)
+
+
+def nearly(name: str, args: Sequence[Any], attrs: dict[str, Any], ulps: float, floor: float = 0.0) -> KernelRun:
+    """Both, up to some units in the last place."""
+    run = native(name, args, attrs)
+    assert run.error is None
+    for got, want in zip(run.outs, wanted(name, args, attrs), strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        close(got, want, ulps, floor)
     return run

@@ -154,13 +154,16 @@ def test_whatever_waits_is_refused_in_a_capture(wait: Any) -> None:
 
 
 def test_the_default_stream_is_out_of_bounds_while_another_captures() -> None:
-    stream, a = cuda.Stream(non_blocking=True), up(1, 2)
-    with pytest.raises(RuntimeError, match="cudaErrorStreamCaptureUnsupported"):
+    stream, free, a = cuda.Stream(), cuda.Stream(non_blocking=True), up(1, 2)
+    with pytest.raises(RuntimeError, match="cannot capture on the default"):
         cuda.get_current_stream().begin_capture()
     stream.begin_capture()
     with pytest.raises(RuntimeError, match="cudaErrorStreamCaptureImplicit"):
         a + 1
     stream.end_capture()
+    free.begin_capture()
+    assert (a + 1).get().tolist() == [2, 3]  # the default stream does not wait for a non-blocking one
+    free.end_capture()
     with pytest.raises(RuntimeError, match="has not begun"):
         stream.end_capture()
 

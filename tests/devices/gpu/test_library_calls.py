@@ -130,6 +130,19 @@ def test_a_product_by_rows_swaps_its_operands_and_carries_its_bias(lt: Listener)
     assert pointers == [256, 4000]  # an alignment while it is planned, then the bias
 
 
+def test_an_epilogue_with_aux_and_bias_is_told_both_addresses(lt: Listener) -> None:
+    plan = cublaslt.plan(problem(epilogue="gelu_aux_bias", batch=6))
+    assert plan is not None
+    plan.run(9, 1000, 2000, 3000, 4000, 5000, 6000, aux=7000)
+    told = [(what, number(v)) for _, what, v, _ in lt.of("cublasLtMatmulDescSetAttribute")]
+    assert told[2:] == [(7, 164), (8, 256), (11, 256), (12, 5), (13, 105), (8, 4000), (11, 7000)]
+
+
+def test_sums_over_a_batch_have_no_plan(lt: Listener) -> None:
+    assert cublaslt.plan(problem(epilogue="bgrad", batch=6)) is None
+    assert cublaslt.plan(problem(epilogue="bgrad")) is not None
+
+
 def test_layouts_are_told_by_columns(lt: Listener) -> None:
     cublaslt.plan(problem(batch=6))
     assert [args[1:] for args in lt.of("cublasLtMatrixLayoutCreate")] == [(0, 5, 4, 5), (0, 4, 3, 4), (0, 5, 3, 5)]

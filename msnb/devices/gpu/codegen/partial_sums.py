@@ -7,7 +7,10 @@ many points                      a thread for each point: neighbours read neighb
 
 from __future__ import annotations
 
+from functools import partial
+
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.point_values import PointValues
 from msnb.devices.gpu.codegen.row_schedule import RowSchedule
 from msnb.devices.gpu.codegen.team_reduction import TeamReduction
@@ -25,15 +28,15 @@ class PartialSums:
     Args:
         kernel, plan: what is computed, and how.
         symbol: the name of the first function.
-        kind: the type of counters.
+        kind: the type of counters; target: the GPU.
 
     Attributes:
         needed: some accumulator is shared by several blocks.
         bytes: of the workspace.
     """
 
-    def __init__(self, kernel: Kernel, plan: RowSchedule, symbol: str, kind: str) -> None:
-        self.kernel, self.plan, self.symbol, self.kind = kernel, plan, symbol, kind
+    def __init__(self, kernel: Kernel, plan: RowSchedule, symbol: str, kind: str, target: GpuTarget) -> None:
+        self.kernel, self.plan, self.symbol, self.kind, self.target = kernel, plan, symbol, kind, target
         self.needed = any(plan.shares(r) > 1 for r in plan.accumulators)
         self.offsets: dict[int, int] = {}
         self.bytes = 0
@@ -62,7 +65,7 @@ class PartialSums:
                 self._function(made, stores, walks)
 
     def _function(self, made: GpuKernel, stores: list[tuple[Access, Inst]], walks: bool) -> None:
-        e = ThreadEmitter(f"{self.symbol}_{'columns' if walks else 'sums'}")
+        e = ThreadEmitter(f"{self.symbol}_{'columns' if walks else 'sums'}", self.target)
         points = self.plan.places * (self.plan.length if walks else 1)
         needed = [r for r in self.plan.accumulators if self.plan.is_number(r) is not walks]
         together = WARP if points <= FEW and max(self.plan.shares(r) for r in needed) >= 8 else 1
@@ -78,11 +81,14 @@ class PartialSums:
         first = e.ins(f"icmp eq i64 {lane}, 0") if together > 1 else ""
         for access, value, name in [(a, v, values.number(v)) for a, v in stores]:
             test = values.all([inside, first, values.first_only(access.strides, dims)])
-            e.when(test, lambda a=access, v=value, n=name: e.write(v.dtype, n, values.place(a)))  # type: ignore[misc]
+            e.when(test, partial(self._store, e, values, access, value, name))
         made.text += "\n" + e.kernel(made.buffers + 1, threads=THREADS)
         made.declared.update(e.declared)
         blocks = -(-points * together // THREADS)
         made.launches.append(Launch(e.symbol, (blocks, 1, 1), (THREADS, 1, 1), tuple(range(made.buffers + 1))))
+
+    def _store(self, e: ThreadEmitter, values: PointValues, access: Access, value: Inst, name: str) -> None:
+        e.write(value.dtype, name, values.place(access))
 
     def _total(self, e: ThreadEmitter, r: Inst, point: str, lane: str, together: int) -> str:
         first = [(type_name(r.dtype), identity(r.attr.kind, r.dtype))]

@@ -6,8 +6,10 @@ k(i0 < 32, i1 < 1000), 4 lanes        8000 threads in blocks of 256; thread u: i
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch, inplace_pairs
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.point_values import PointValues, index_kind, lanes_of
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.devices.llvm.emitter import type_name
@@ -22,10 +24,11 @@ class PointwiseKernel:
     Args:
         kernel: loads, arithmetic, stores.
         symbol: the name of the function.
+        target: the GPU.
     """
 
-    def __init__(self, kernel: Kernel, symbol: str) -> None:
-        self.kernel, self.e = kernel, ThreadEmitter(symbol)
+    def __init__(self, kernel: Kernel, symbol: str, target: GpuTarget) -> None:
+        self.kernel, self.e = kernel, ThreadEmitter(symbol, target)
         self.lanes, self.kind = lanes_of(kernel), index_kind(kernel)
         self.values = PointValues(self.e, kernel, self.lanes, self.kind)
         self.units = math.prod(kernel.sizes) // self.lanes
@@ -54,7 +57,7 @@ class PointwiseKernel:
         for access, value, name in found:
             test = self.values.first_only(access.strides, range(len(self.kernel.sizes)))
             if test:
-                self.e.when(test, lambda a=access, v=value, n=name: self._store_first(a, v, n))
+                self.e.when(test, partial(self._store_first, access, value, name))
             else:
                 self.values.store(access, value, name)
         self.e.lanes = 1

@@ -12,9 +12,10 @@ Chunks beyond the end of the row read its beginning instead and count as nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch, inplace_pairs
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.partial_sums import PartialSums
 from msnb.devices.gpu.codegen.point_values import PointValues, check, index_kind
 from msnb.devices.gpu.codegen.row_schedule import RowSchedule
@@ -34,18 +35,19 @@ class RowKernel:
     Args:
         kernel: the loop nest.
         symbol: the name of its function.
+        target: the GPU.
 
     Raises:
         UnsupportedKernel: there is no layout for it.
     """
 
-    def __init__(self, kernel: Kernel, symbol: str) -> None:
+    def __init__(self, kernel: Kernel, symbol: str, target: GpuTarget) -> None:
         check(kernel)
-        self.kernel, self.plan, self.e = kernel, RowSchedule(kernel), ThreadEmitter(symbol)
+        self.kernel, self.plan, self.e = kernel, RowSchedule(kernel), ThreadEmitter(symbol, target)
         self.kind = index_kind(kernel)
         self.values = PointValues(self.e, kernel, self.plan.lanes, self.kind)
         self.team = TeamReduction(self.e, self.plan.team, self.plan.team * self.plan.teams)
-        self.parts = PartialSums(kernel, self.plan, symbol, self.kind)
+        self.parts = PartialSums(kernel, self.plan, symbol, self.kind, target)
         self.clamped = False
         self.row_numbers: Names = {}
         self.chunks: dict[int, tuple[Names, Names]] = {}
@@ -312,7 +314,7 @@ class RowKernel:
         walked = [d for d in self.plan.inner if access.strides[d] or self.kernel.sizes[d] == 1]
         if len(walked) < len(self.plan.inner):
             test = self.values.all([test, self.values.first_only(access.strides, self.plan.inner)])
-        action: Callable[[], None] = lambda: self._put(access, value, name)
+        action = partial(self._put, access, value, name)
         self.e.when(test, action) if test else action()
 
     def _put(self, access: Access, value: Inst, name: str) -> None:
@@ -385,7 +387,7 @@ class RowKernel:
             sums = [self.team.over_teams(r, state[self._slot(r, k)], plan) for r in columns]
             mine = e.ins(f"icmp eq {self.kind} {self.ty}, 0") if self.ty != "0" else ""
             test = self.values.all([valid, mine])
-            store: Callable[[], None] = lambda c=column, s=sums: self._columns(columns, s, c)
+            store = partial(self._columns, columns, sums, column)
             e.when(test, store) if test else store()
 
     def _columns(self, columns: list[Inst], sums: list[str], column: str) -> None:
@@ -407,6 +409,6 @@ class RowKernel:
             self.live = ""
             for access, value, name in found:
                 test = self.values.first_only(access.strides, plan.kept)
-                action: Callable[[], None] = lambda a=access, v=value, n=name: self._put(a, v, n)
+                action = partial(self._put, access, value, name)
                 e.when(test, action) if test else action()
         e.lanes = 1

@@ -1,18 +1,19 @@
 """argmax and argmin: where the first largest (smallest) element of a line stands; the first NaN wins.
 
-    lines that lie apart (inner > 1)    a thread for each line: neighbours read neighbours
-    lines that lie in one piece         a warp or a block for each line: every thread keeps its best, then shuffles
-    very long lines                     cut into segments first; their winners are a line of their own
+lines that lie apart (inner > 1)    a thread for each line: neighbours read neighbours
+lines that lie in one piece         a warp or a block for each line: every thread keeps its best, then shuffles
+very long lines                     cut into segments first; their winners are a line of their own
 
-    a pair beats another where its value is better, or as good and further ahead
+a pair beats another where its value is better, or as good and further ahead
 """
 
 from __future__ import annotations
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.thread_emitter import WARP
-from msnb.devices.gpu.kernels.lines import Lines, lines_of
+from msnb.devices.gpu.kernels.lines import lines_of
 from msnb.devices.gpu.kernels.operands import accumulator, operands, type_of
 from msnb.devices.gpu.kernels.thread_code import THREADS, KernelDraft, ThreadCode, counter_kind
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
@@ -26,7 +27,7 @@ Pair = list[str]
 """A value and where it stands."""
 
 
-def recipe(node: Node, view_of: ViewOf) -> LoweredNode | None:
+def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     """How argmax and argmin run."""
     if node.op.name not in ("argmax", "argmin") or operands(node)[0].weak:
         return None
@@ -71,7 +72,9 @@ class ArgExtreme:
             order = "ugt" if self.kind == "max" else "ult"
             number = e.ins(f"fcmp ord {kind} {a[0]}, {a[0]}")
             above = e.ins(f"and i1 {e.ins(f'fcmp {order} {kind} {b[0]}, {a[0]}')}, {number}")
-            nans = e.ins(f"and i1 {e.ins(f'fcmp uno {kind} {a[0]}, {a[0]}')}, {e.ins(f'fcmp uno {kind} {b[0]}, {b[0]}')}")
+            nans = e.ins(
+                f"and i1 {e.ins(f'fcmp uno {kind} {a[0]}, {a[0]}')}, {e.ins(f'fcmp uno {kind} {b[0]}, {b[0]}')}"
+            )
             equal = e.ins(f"or i1 {e.ins(f'fcmp oeq {kind} {a[0]}, {b[0]}')}, {nans}")
         else:
             above = compare(e, "gt" if self.kind == "max" else "lt", self.compared, b[0], a[0])
@@ -85,7 +88,7 @@ class ArgExtreme:
 
     def _kept(self, e: ThreadCode, line: str, best: Pair) -> None:
         """The result of a line."""
-        e.put(dtypes.int64, e.widened(best[1]), e.target(), line)
+        e.put(dtypes.int64, e.widened(best[1]), e.result(), line)
 
     # ---- lines that lie apart ----
 

@@ -1,7 +1,7 @@
 """Running totals over the threads of a block.
 
     within a warp     shuffles: thread t takes from t - 1, 2, 4, 8, 16 where there is such a thread
-    over warps        each warp leaves its total in shared memory; every thread combines those of the warps before its own
+    over warps        each warp leaves its total in shared memory; every thread combines those of earlier warps
 
 The order of combinations is the same at every run.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.operands import operands, results
 from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode, counter_kind
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
@@ -10,22 +11,22 @@ from msnb.ir.graph import Node
 from msnb.ops.indexing.class_index import no_class
 
 
-def recipe(node: Node, view_of: ViewOf) -> LoweredNode | None:
+def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     """How class_index runs."""
     if node.op.name != "class_index" or operands(node)[0].weak:
         return None
     (t,), classes, ignore = operands(node), node.attrs["classes"], node.attrs["ignore"]
-    draft = KernelDraft("class_index", [t], results(node), [lambda target: no_class(target, classes, ignore)])
+    draft = KernelDraft("class_index", [t], results(node), [lambda label: no_class(label, classes, ignore)])
 
     def work(e: ThreadCode, unit: str) -> None:
         raw = e.get(t.dtype, e.source(0), unit)
         kind = type_name(t.dtype)
         word = "sext" if t.dtype.signed else "zext"
-        target = raw if kind == "i64" else e.ins(f"{word} {kind} {raw} to i64")
-        outside = e.ins(f"icmp uge i64 {target}, {max(classes, 1)}")
-        wrong = e.ins(f"and i1 {outside}, {e.ins(f'icmp ne i64 {target}, {ignore}')}")
-        e.report(wrong, target)
-        e.put(t.dtype, e.ins(f"select i1 {wrong}, {kind} 0, {kind} {raw}"), e.target(), unit)
+        label = raw if kind == "i64" else e.ins(f"{word} {kind} {raw} to i64")
+        outside = e.ins(f"icmp uge i64 {label}, {max(classes, 1)}")
+        wrong = e.ins(f"and i1 {outside}, {e.ins(f'icmp ne i64 {label}, {ignore}')}")
+        e.report(wrong, label)
+        e.put(t.dtype, e.ins(f"select i1 {wrong}, {kind} 0, {kind} {raw}"), e.result(), unit)
 
     draft.units(t.size, counter_kind(t.size), work)
     draft.inplace = [(0, 0)]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.thread_emitter import WARP
 from msnb.devices.gpu.kernels.block_scan import BlockScan
 from msnb.devices.gpu.kernels.lines import lines_of
@@ -28,12 +29,12 @@ ITEMS = 4
 """Neighbours that a thread takes."""
 
 
-def recipe(node: Node, view_of: ViewOf) -> LoweredNode | None:
+def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     """How running totals run."""
     make = _MAKERS.get(node.op.name)
     if make is None or any(t.weak or not t.shape for t in operands(node)) or not are_real(operands(node)):
         return None
-    part = KernelPart(make(node), list(range(len(node.inputs))), list(range(len(node.outputs))))
+    part = KernelPart(make(node, target), list(range(len(node.inputs))), list(range(len(node.outputs))))
     return LoweredNode(list(node.inputs), [part])
 
 
@@ -52,7 +53,7 @@ def _given(e: ThreadCode, value: str, wide: DType, out: DType) -> str:
 class RunningTotal:
     """cumsum or cumprod of one node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, target: GpuTarget) -> None:
         (t,), out = operands(node), type_of(node.out)
         self.lines, self.dtype, self.out = lines_of(t, node.attrs["axis"]), t.dtype, out.dtype
         self.exclusive, self.reverse = node.attrs["exclusive"], node.attrs["reverse"]
@@ -60,7 +61,7 @@ class RunningTotal:
         self.word = ("f" if self.wide.is_float else "") + ("add" if node.op.name == "cumsum" else "mul")
         self.neutral = literal(0 if node.op.name == "cumsum" else 1, self.wide)
         self.kind = counter_kind(t.size)
-        self.draft = KernelDraft(node.op.name, [t], [out])
+        self.draft = KernelDraft(node.op.name, [t], [out], target=target)
         if self.lines.inner == 1:
             self._blocks()
         else:
@@ -76,7 +77,7 @@ class RunningTotal:
         return e.cast(e.get(self.dtype, e.source(0), place), self.dtype, self.wide)
 
     def _write(self, e: ThreadCode, value: str, place: str) -> None:
-        e.put(self.out, _given(e, value, self.wide, self.out), e.target(), place)
+        e.put(self.out, _given(e, value, self.wide, self.out), e.result(), place)
 
     def _column(self, e: ThreadCode, line: str) -> None:
         def one(k: str, now: list[str]) -> list[str]:
@@ -123,14 +124,14 @@ class RunningTotal:
         return following
 
 
-def _total(node: Node) -> GpuKernel:
-    return RunningTotal(node).draft.made()
+def _total(node: Node, target: GpuTarget) -> GpuKernel:
+    return RunningTotal(node, target).draft.made()
 
 
 # ---- one element after the other ------------------------------------------------------------------------------------
 
 
-def _recurrence(node: Node) -> GpuKernel:
+def _recurrence(node: Node, target: GpuTarget) -> GpuKernel:
     """s = b + a s."""
     types, out = operands(node), type_of(node.out)
     lines, kind = lines_of(out, node.attrs["axis"]), counter_kind(out.size)
@@ -145,17 +146,17 @@ def _recurrence(node: Node) -> GpuKernel:
             product = e.ins(f"{letter}mul {scalar} {a}, {now[0]}")
             following = e.ins(f"{letter}add {scalar} {b}, {product}")
             following = e.ins(f"select i1 {e.compare('eq', k, 0)}, {scalar} {b}, {scalar} {following}")
-            e.put(out.dtype, e.cast(following, wide, out.dtype), e.target(), place)
+            e.put(out.dtype, e.cast(following, wide, out.dtype), e.result(), place)
             return [following]
 
         e.turns((0, lines.n, 1), [(scalar, literal(0, wide))], one)
 
-    draft = KernelDraft(node.op.name, types, [out])
+    draft = KernelDraft(node.op.name, types, [out], target=target)
     draft.units(lines.count, kind, work)
     return draft.made()
 
 
-def _extreme(node: Node) -> GpuKernel:
+def _extreme(node: Node, target: GpuTarget) -> GpuKernel:
     """The best so far and where it stands, of equal ones the last; a NaN stays."""
     (t,) = operands(node)
     lines, kind = lines_of(t, node.attrs["axis"]), counter_kind(t.size)
@@ -174,18 +175,18 @@ def _extreme(node: Node) -> GpuKernel:
             new = e.ins(f"or i1 {e.compare('eq', k, 0)}, {better(e, value, now[0])}")
             best = e.ins(f"select i1 {new}, {scalar} {value}, {scalar} {now[0]}")
             at = e.choose(new, k, now[1])
-            e.put(dtype, e.cast(best, compared, dtype), e.target(0), place)
-            e.put(dtypes.int64, e.widened(at), e.target(1), place)
+            e.put(dtype, e.cast(best, compared, dtype), e.result(0), place)
+            e.put(dtypes.int64, e.widened(at), e.result(1), place)
             return [best, at]
 
         e.turns((0, lines.n, 1), [(scalar, literal(0, compared)), (kind, "0")], one)
 
-    draft = KernelDraft(node.op.name, [t], results(node))
+    draft = KernelDraft(node.op.name, [t], results(node), target=target)
     draft.units(lines.count, kind, work)
     return draft.made()
 
 
-_MAKERS: dict[str, Callable[[Node], GpuKernel]] = {
+_MAKERS: dict[str, Callable[[Node, GpuTarget], GpuKernel]] = {
     "cumsum": _total,
     "cumprod": _total,
     "linear_recurrence": _recurrence,

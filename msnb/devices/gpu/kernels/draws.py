@@ -16,6 +16,7 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.operands import operands, results, type_of
 from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode, counter_kind
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
@@ -30,7 +31,7 @@ _PLACES = {dtypes.float16: 11, dtypes.bfloat16: 8}
 KEY: DType = dtypes.uint64
 
 
-def recipe(node: Node, view_of: ViewOf) -> LoweredNode | None:
+def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     """How draws, and the next key, run."""
     if node.op.name == "next_key":
         return LoweredNode(list(node.inputs), [KernelPart(_next_key(node), [0], [0, 1])])
@@ -38,7 +39,7 @@ def recipe(node: Node, view_of: ViewOf) -> LoweredNode | None:
     if node.op.family != "random" or kind not in ("uniform", "normal", "integers"):
         return None
     draw = Draw(kind, type_of(node.out), node.attrs.get("low", 0), node.attrs.get("high", 1))
-    return LoweredNode(list(node.inputs), [KernelPart(draw.kernel(type_of(node.inputs[0])), [0], [0])])
+    return LoweredNode(list(node.inputs), [KernelPart(draw.kernel(type_of(node.inputs[0]), target), [0], [0])])
 
 
 class Draw:
@@ -49,9 +50,9 @@ class Draw:
         wide = out.dtype is dtypes.float64 or (kind == "integers" and self.span > 1 << 32)
         self.each = WORDS // 2 if wide else WORDS
 
-    def kernel(self, key: TensorType) -> GpuKernel:
+    def kernel(self, key: TensorType, target: GpuTarget) -> GpuKernel:
         """Its kernel."""
-        draft = KernelDraft(f"random_{self.kind}", [key], [self.out])
+        draft = KernelDraft(f"random_{self.kind}", [key], [self.out], target=target)
         draft.units(-(-self.out.size // self.each), counter_kind(self.out.size), self._block)
         return draft.made()
 
@@ -66,13 +67,13 @@ class Draw:
         e.when(full, lambda: self._all(e, first, numbers), lambda: self._some(e, first, numbers[:rest]))
 
     def _all(self, e: ThreadCode, first: str, numbers: Sequence[str]) -> None:
-        place = e.element(self.out.dtype, e.target(), first)
+        place = e.element(self.out.dtype, e.result(), first)
         with e.wide(self.each):
             e.write(self.out.dtype, e.joined(type_name(self.out.dtype), list(numbers)), place)
 
     def _some(self, e: ThreadCode, first: str, numbers: Sequence[str]) -> None:
         for k, number in enumerate(numbers):
-            e.put(self.out.dtype, number, e.target(), e.count("add", first, k))
+            e.put(self.out.dtype, number, e.result(), e.count("add", first, k))
 
     # ---- what is made of words ----
 
@@ -151,8 +152,8 @@ def _next_key(node: Node) -> GpuKernel:
 
     def work(e: ThreadCode, k: str) -> None:
         word = e.get(KEY, e.source(0), k)
-        e.put(KEY, word, e.target(0), k)
-        e.put(KEY, e.i64("add", word, e.widened(k)), e.target(1), k)  # the second word is the number of the draw
+        e.put(KEY, word, e.result(0), k)
+        e.put(KEY, e.i64("add", word, e.widened(k)), e.result(1), k)  # the second word is the number of the draw
 
     draft.units(2, "i32", work)
     return draft.made()

@@ -15,6 +15,7 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.codegen.index_walk import PlaceWalk
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.operands import alignment, type_of, widest_piece
 from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode, counter_kind
@@ -28,7 +29,7 @@ _CARRIERS: dict[int, tuple[DType, int]] = {
 Axis = tuple[int, int]
 
 
-def recipe(node: Node, view_of: ViewOf) -> LoweredNode | None:
+def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     """How gather, and index with index tensors, run."""
     if node.op.name not in ("gather", "index") or len(node.inputs) < 2:
         return None
@@ -74,5 +75,4 @@ def _move(e: ThreadCode, unit: str, entries: IndexEntries, itemsize: int, piece:
     carrier, lanes = _CARRIERS[piece]
     with e.wide(lanes):
         value = e.get(carrier, e.source(0), e.count("mul", place, lanes))
-        e.put(carrier, value, e.target(), e.count("mul", unit, lanes))
-
+        e.put(carrier, value, e.result(), e.count("mul", unit, lanes))

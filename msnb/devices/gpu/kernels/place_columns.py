@@ -1,6 +1,6 @@
 """The columns of a place: what every entry of an index has, in steps of as many elements as a thread moves at once.
 
-    y [a, entries, b]       entry q: the columns (a, b)        whole[... row ...]: the same columns elsewhere
+y [a, entries, b]       entry q: the columns (a, b)        whole[... row ...]: the same columns elsewhere
 """
 
 from __future__ import annotations

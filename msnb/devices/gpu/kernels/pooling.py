@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.operands import accumulator, alignment, operands, results, type_of
 from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode
 from msnb.devices.gpu.kernels.window_walk import Seen, Spot, WindowWalk
@@ -25,7 +25,7 @@ from msnb.devices.llvm.emitter import literal, type_name
 from msnb.ir.graph import Node
 
 
-def recipe(node: Node, view_of: ViewOf) -> LoweredNode | None:
+def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     """How poolings over rows and columns run."""
     make = _MAKERS.get(node.op.name)
     if make is None or any(t.weak for t in operands(node)):
@@ -35,12 +35,10 @@ def recipe(node: Node, view_of: ViewOf) -> LoweredNode | None:
     windows = {"avg_pool2d_grad": first, "max_pool2d_grad": type_of(node.inputs[-1])}.get(node.op.name, out)
     itemsize = max(t.dtype.itemsize for t in (*operands(node), *results(node)))
     walk = WindowWalk(node, images, windows, itemsize, min(alignment(v, view_of) for v in node.inputs))
-    kernel = make(node, walk)
-    return LoweredNode(list(node.inputs), [KernelPart(kernel, list(range(len(node.inputs))), [0])])
-
-
-def _draft(node: Node, workspace: bool = False) -> KernelDraft:
-    return KernelDraft(node.op.name, operands(node), results(node), workspace=workspace)
+    workspace = node.op.name == "max_pool2d_grad"
+    draft = KernelDraft(node.op.name, operands(node), results(node), workspace=workspace, target=target)
+    make(draft, node, walk)
+    return LoweredNode(list(node.inputs), [KernelPart(draft.made(), list(range(len(node.inputs))), [0])])
 
 
 def _value(e: ThreadCode, walk: WindowWalk, dtype: DType, base: str, seen: Seen, other: float, images: bool) -> str:
@@ -52,7 +50,9 @@ def _value(e: ThreadCode, walk: WindowWalk, dtype: DType, base: str, seen: Seen,
         if not seen.inside:
             return value
         kind = e.t(type_name(wide))
-        return e.ins(f"select i1 {seen.inside}, {kind} {value}, {kind} {e.const(literal(other, wide), type_name(wide))}")
+        return e.ins(
+            f"select i1 {seen.inside}, {kind} {value}, {kind} {e.const(literal(other, wide), type_name(wide))}"
+        )
 
 
 def _kind(e: ThreadCode, walk: WindowWalk, scalar: str) -> str:
@@ -68,14 +68,14 @@ def _constant(e: ThreadCode, walk: WindowWalk, text: str, scalar: str) -> str:
 def _store(e: ThreadCode, walk: WindowWalk, value: str, dtypes_: tuple[DType, DType], at: Spot, images: bool) -> None:
     place = walk.index(e, at, images)
     with e.wide(walk.lanes):
-        e.put(dtypes_[1], e.cast(value, *dtypes_), e.target(), place)
+        e.put(dtypes_[1], e.cast(value, *dtypes_), e.result(), place)
 
 
 # ---- the largest ----------------------------------------------------------------------------------------------------
 
 
-def _max(node: Node, walk: WindowWalk) -> GpuKernel:
-    draft, dtype = _draft(node), type_of(node.out).dtype
+def _max(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
+    dtype = type_of(node.out).dtype
     wide = accumulator(dtype)
     scalar = type_name(wide)
 
@@ -97,7 +97,6 @@ def _max(node: Node, walk: WindowWalk) -> GpuKernel:
         _store(e, walk, found, (wide, dtype), at, False)
 
     draft.units(walk.units(False), walk.kind, work)
-    return draft.made()
 
 
 def _winner(e: ThreadCode, walk: WindowWalk, node: Node, at: Spot) -> str:
@@ -127,8 +126,7 @@ def _word(e: ThreadCode, counter: str | int) -> str:
     return text if e.kind == "i32" or text.isdigit() else e.ins(f"trunc i64 {text} to i32")
 
 
-def _max_grad(node: Node, walk: WindowWalk) -> GpuKernel:
-    draft = _draft(node, workspace=True)
+def _max_grad(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
     held = dtypes.uint8 if walk.places < 256 else dtypes.uint16 if walk.places < 65536 else dtypes.uint32
     room = draft.room(walk.windows.size * held.itemsize)
 
@@ -155,7 +153,6 @@ def _max_grad(node: Node, walk: WindowWalk) -> GpuKernel:
             return e.ins(f"select {e.t('i1')} {hit}, {e.t(scalar)} {value}, {e.t(scalar)} {zero}")
 
     _gathered(draft, walk, dtype, share)
-    return draft.made()
 
 
 def _gathered(draft: KernelDraft, walk: WindowWalk, dtype: DType, share: Callable[[ThreadCode, Seen], str]) -> None:
@@ -172,8 +169,8 @@ def _gathered(draft: KernelDraft, walk: WindowWalk, dtype: DType, share: Callabl
     draft.units(walk.units(True), walk.kind, work)
 
 
-def _max_pick(node: Node, walk: WindowWalk) -> GpuKernel:
-    draft, dtype = _draft(node), type_of(node.out).dtype
+def _max_pick(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
+    dtype = type_of(node.out).dtype
 
     def work(e: ThreadCode, unit: str) -> None:
         at = walk.spot(e, unit, seen=False)
@@ -186,7 +183,6 @@ def _max_pick(node: Node, walk: WindowWalk) -> GpuKernel:
         _store(e, walk, value, (dtype, dtype), at, False)
 
     draft.units(walk.units(False), walk.kind, work)
-    return draft.made()
 
 
 def _picked(e: ThreadCode, walk: WindowWalk, at: Spot, lane: int, dtype: DType, place: str) -> str:
@@ -210,8 +206,8 @@ def _picked(e: ThreadCode, walk: WindowWalk, at: Spot, lane: int, dtype: DType, 
 # ---- the mean -------------------------------------------------------------------------------------------------------
 
 
-def _avg(node: Node, walk: WindowWalk) -> GpuKernel:
-    draft, dtype = _draft(node), type_of(node.out).dtype
+def _avg(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
+    dtype = type_of(node.out).dtype
     wide = accumulator(dtype)
 
     def work(e: ThreadCode, unit: str) -> None:
@@ -227,7 +223,6 @@ def _avg(node: Node, walk: WindowWalk) -> GpuKernel:
         _store(e, walk, _divided(e, walk, node, wide, at, total), (wide, dtype), at, False)
 
     draft.units(walk.units(False), walk.kind, work)
-    return draft.made()
 
 
 def _divided(e: ThreadCode, walk: WindowWalk, node: Node, wide: DType, at: Spot, value: str) -> str:
@@ -253,8 +248,8 @@ def _count(e: ThreadCode, walk: WindowWalk, d: int, out: str, include: bool) -> 
     return e.count("sub", end, start)
 
 
-def _avg_grad(node: Node, walk: WindowWalk) -> GpuKernel:
-    draft, dtype = _draft(node), type_of(node.out).dtype
+def _avg_grad(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
+    dtype = type_of(node.out).dtype
     wide = accumulator(dtype)
 
     def share(e: ThreadCode, seen: Seen) -> str:
@@ -265,10 +260,9 @@ def _avg_grad(node: Node, walk: WindowWalk) -> GpuKernel:
         return e.ins(f"select i1 {seen.inside}, {kind} {part}, {kind} {zero}")
 
     _gathered(draft, walk, dtype, share)
-    return draft.made()
 
 
-_MAKERS: dict[str, Callable[[Node, WindowWalk], GpuKernel]] = {
+_MAKERS: dict[str, Callable[[KernelDraft, Node, WindowWalk], None]] = {
     "max_pool2d": _max,
     "max_pool2d_grad": _max_grad,
     "max_pool2d_pick": _max_pick,

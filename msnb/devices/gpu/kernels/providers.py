@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels import arg_extreme, class_index, cumulative, draws, gather, pooling, scatter_add
 from msnb.devices.gpu.program.lowered_node import LoweredNode, ViewOf
 from msnb.ir.graph import Node
 
-Provider = Callable[[Node, ViewOf], LoweredNode | None]
+Provider = Callable[[Node, ViewOf, GpuTarget], LoweredNode | None]
 
 PROVIDERS: tuple[Provider, ...] = (
     gather.recipe,

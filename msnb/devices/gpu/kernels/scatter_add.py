@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from msnb.core import dtypes
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.operands import WIDEST, accumulator, alignment, are_real, operands, type_of
 from msnb.devices.gpu.kernels.place_columns import PlaceColumns
@@ -28,26 +29,26 @@ from msnb.ir.graph import Node
 PIECE, LEVELS = 32, 3
 
 
-def recipe(node: Node, view_of: ViewOf) -> LoweredNode | None:
+def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     """How unindex with index tensors runs."""
     if node.op.name != "unindex" or len(node.inputs) < 2:
         return None
     if not are_real(operands(node)) or any(t.weak for t in operands(node)):
         return None
-    kernel = ScatterAdd(node, alignment(node.inputs[0], view_of)).made
+    kernel = ScatterAdd(node, alignment(node.inputs[0], view_of), target).made
     return LoweredNode(list(node.inputs), [KernelPart(kernel, list(range(len(node.inputs))), [0])])
 
 
 class ScatterAdd:
     """The functions of one node; ``aligned``: at how many bytes y begins."""
 
-    def __init__(self, node: Node, aligned: int) -> None:
+    def __init__(self, node: Node, aligned: int, target: GpuTarget) -> None:
         y, *indices = operands(node)
         out = type_of(node.out)
         self.entries = IndexEntries(out, indices, node.attrs["spec"])
         self.dtype, self.sum = y.dtype, accumulator(y.dtype)
         self.columns = PlaceColumns(self.entries.walk, min(WIDEST, aligned), y.dtype.itemsize)
-        draft = self.draft = KernelDraft("scatter_add", [y, *indices], [out], self.entries.faults, workspace=True)
+        draft = self.draft = KernelDraft("scatter_add", [y, *indices], [out], self.entries.faults, True, target)
         zero_fill(draft, out)
         self.sorted = SortedEntries(draft, self.entries, 1)
         self.kind = counter_kind(y.size, out.size, self.sorted.count * self.columns.units)
@@ -137,7 +138,7 @@ class ScatterAdd:
         row = e.counter(e.get(WORD, e.room(self.sorted.keys), p))
         place = self.columns.whole(e, self.entries.entries(e, row), columns)
         with e.wide(self.columns.lanes):
-            e.put(self.dtype, e.cast(total, self.sum, self.dtype), e.target(), place)
+            e.put(self.dtype, e.cast(total, self.sum, self.dtype), e.result(), place)
 
     def _climb(self, e: ThreadCode, p: str, end: str, columns: str) -> str:
         """Entries up to a whole piece, pieces up to a piece of pieces, and so on; then down again to the end."""

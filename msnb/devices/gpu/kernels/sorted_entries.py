@@ -168,7 +168,9 @@ class SortedEntries:
         rank = self._equal(e, shared, digit, thread)
 
         def write() -> None:
-            before = e.get(WORD, e.room(self.table), e.count("add", e.count("mul", digit, self.tiles), e.block_number()))
+            before = e.get(
+                WORD, e.room(self.table), e.count("add", e.count("mul", digit, self.tiles), e.block_number())
+            )
             at = e.count("add", e.count("add", e.get(WORD, starts, digit), before), rank)
             e.put(WORD, key, e.room(there[0]), at)
             e.put(WORD, place if not shift else e.get(WORD, e.room(here[1]), place), e.room(there[1]), at)

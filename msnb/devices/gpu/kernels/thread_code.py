@@ -20,6 +20,7 @@ from msnb.base.errors import MsnbError
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import FAULT, TAG, GpuKernel, Launch, Size3
+from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.devices.llvm.emitter import memory_name
 from msnb.ir.kernel.kernel_ir import Buffer, Kernel
@@ -44,12 +45,16 @@ class ThreadCode(ThreadEmitter):
         symbol: its name for the time being.
         kind: the type of counters, i32 or i64.
         threads: of a block.
-        sources: buffers that are read, by whatever name; work: the number of the workspace.
+        buffers: how many are read, how many written.
+        target: the GPU.
+
+    Attributes:
+        workspace: there is one behind the buffers; fault: the function reports wrong indices.
     """
 
-    def __init__(self, symbol: str, kind: str, threads: int, reads: int, writes: int) -> None:
-        super().__init__(symbol)
-        self.kind, self.threads, self.reads, self.writes = kind, threads, reads, writes
+    def __init__(self, symbol: str, kind: str, threads: int, buffers: tuple[int, int], target: GpuTarget) -> None:
+        super().__init__(symbol, target)
+        self.kind, self.threads, (self.reads, self.writes) = kind, threads, buffers
         self.workspace = self.fault = False
 
     # ---- where buffers lie ----
@@ -58,7 +63,7 @@ class ThreadCode(ThreadEmitter):
         """What is read, by number."""
         return f"%b{k}"
 
-    def target(self, k: int = 0) -> str:
+    def result(self, k: int = 0) -> str:
         """What is written, by number."""
         return f"%b{self.reads + k}"
 
@@ -226,6 +231,7 @@ class KernelDraft:
         reads, writes: types of the operands.
         faults: what to say of wrong indices, in the order of ``ThreadCode.report``'s numbers.
         workspace: whether functions hand on what is no result.
+        target: the GPU.
     """
 
     def __init__(
@@ -235,8 +241,9 @@ class KernelDraft:
         writes: Sequence[TensorType],
         faults: Sequence[Callable[[int], MsnbError]] = (),
         workspace: bool = False,
+        target: GpuTarget = NEWEST,
     ) -> None:
-        self.name, self.faults = name, tuple(faults)
+        self.name, self.faults, self.target = name, tuple(faults), target
         self.reads, self.writes = ([Buffer(t.dtype, t.size) for t in types] for types in (reads, writes))
         self.bytes = 0
         self.inplace: list[tuple[int, int]] = []
@@ -252,7 +259,7 @@ class KernelDraft:
     def function(self, kind: str, threads: int = THREADS) -> ThreadCode:
         """The next function."""
         symbol = f"{_NAME}_{len(self._launches)}"
-        e = ThreadCode(symbol, kind, threads, len(self.reads), len(self.writes))
+        e = ThreadCode(symbol, kind, threads, (len(self.reads), len(self.writes)), self.target)
         e.workspace = self._workspace
         return e
 

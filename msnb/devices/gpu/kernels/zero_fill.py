@@ -15,7 +15,7 @@ def zero_fill(draft: KernelDraft, out: TensorType) -> None:
 
     def zeros(e: ThreadCode, start: str, count: int) -> None:
         with e.wide(count):
-            e.put(dtypes.uint8, e.const("0", "i8") if count == 1 else "zeroinitializer", e.target(), start)
+            e.put(dtypes.uint8, e.const("0", "i8") if count == 1 else "zeroinitializer", e.result(), start)
 
     def work(e: ThreadCode, unit: str) -> None:
         start = e.count("mul", unit, WIDEST)
@@ -25,7 +25,7 @@ def zero_fill(draft: KernelDraft, out: TensorType) -> None:
             e.when(e.compare("slt", unit, whole), lambda: sixteen(e, start), lambda: tail(e, start))
 
     def sixteen(e: ThreadCode, start: str) -> None:
-        place = e.element(dtypes.uint8, e.target(), start)
+        place = e.element(dtypes.uint8, e.result(), start)
         with e.wide(4):
             e.write(dtypes.uint32, "zeroinitializer", place)
 

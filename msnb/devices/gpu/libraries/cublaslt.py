@@ -2,6 +2,13 @@
 
     out = activation(alpha * a @ b + beta * out + bias)        bias: one number per column of out
 
+    epilogue        out                          besides
+    bias            a @ b + bias
+    relu, gelu      relu(a @ b), gelu(a @ b)     ..._bias: of a @ b + bias
+    gelu_aux        gelu(a @ b)                  aux = a @ b (_bias: + bias), as the gradient wants it
+    dgelu           (a @ b) * gelu'(aux)         dgelu_bgrad: bias = sums of out over its rows
+    bgrad           a @ b                        bias = sums of b over its rows, as a weight's gradient wants them
+
 ``plan`` turns a problem into descriptors (gemm_layout says how rows become columns) and asks the library which of its
 algorithms fit; they are listed best first by its own estimate, and ``tune`` takes the one that is fastest by the clock.
 
@@ -44,7 +51,7 @@ class MatmulProblem:
         batch: how many products.
         out_dtype: of out and bias; "" is that of a and b.
         precision: of float32: "highest" (as it is) or "high" (TF32).
-        epilogue: "none", "bias", "relu", "relu_bias", "gelu" or "gelu_bias".
+        epilogue: one of the table at the head of this module.
         alpha, beta: factors of the product and of what out holds already.
         alignment: bytes that divide the addresses of a, b and out, and of the bias; more than 256 means nothing.
     """
@@ -63,8 +70,13 @@ class MatmulProblem:
 
     @property
     def has_bias(self) -> bool:
-        """Whether a bias is added."""
-        return self.epilogue.endswith("bias")
+        """Whether a bias is read or written."""
+        return self.epilogue.endswith(("bias", "bgrad"))
+
+    @property
+    def has_aux(self) -> bool:
+        """Whether ``aux`` is read or written, which lies as ``out`` does."""
+        return "aux" in self.epilogue or "dgelu" in self.epilogue
 
     def __str__(self) -> str:
         sizes = f"[{self.a.rows},{self.a.cols}] @ [{self.b.rows},{self.b.cols}]"
@@ -94,6 +106,7 @@ class MatmulPlan:
         self.problem, self._api, self._swapped = problem, api, product.swapped
         number = c_double if problem.dtype == "float64" else c_float
         self._alpha, self._beta = number(problem.alpha), number(problem.beta)
+        self._pointers = _pointers(problem)
         self._desc = _desc(api, problem, product)
         out_dtype = problem.out_dtype or problem.dtype
         operands = ((product.first, problem.dtype), (product.second, problem.dtype), (product.d, out_dtype))
@@ -127,26 +140,30 @@ class MatmulPlan:
             times.append(seconds(self))
         self.use(times.index(min(times)))
 
-    def run(self, handle: int, a: int, b: int, out: int, bias: int, workspace: int, stream: int) -> None:
+    def run(
+        self, handle: int, a: int, b: int, out: int, bias: int, workspace: int, stream: int, aux: int = 0
+    ) -> None:  # fmt: skip
         """Launch the product; returns before it is done.
 
         Args:
             handle: of the library, for the current device.
             a, b, out: addresses on the device.
-            bias: its address; 0 where the epilogue has none.
+            bias: its address, of which the epilogue reads or writes one number per column; 0 where it has none.
             workspace: the address of ``self.workspace`` bytes, or more.
             stream: a cudaStream_t.
+            aux: its address; 0 where the epilogue has none.
 
         Raises:
             RuntimeError: CublasLtError: the library refuses or fails.
         """
         if self._swapped:
             a, b = b, a
-        if not self.problem.has_bias:
+        if not self._pointers:
             self._launch(handle, a, b, out, workspace, stream)
             return
-        with self._lock:  # the address of the bias is a part of the descriptor
-            self._desc.set(c.BIAS_POINTER, c_void_p(bias))
+        with self._lock:  # these addresses are a part of the descriptor
+            for pointer in self._pointers:
+                self._desc.set(pointer, c_void_p(bias if pointer == c.BIAS_POINTER else aux))
             self._launch(handle, a, b, out, workspace, stream)
 
     def _launch(self, handle: int, a: int, b: int, out: int, workspace: int, stream: int) -> None:
@@ -168,9 +185,19 @@ def _desc(api: CublasLtApi, problem: MatmulProblem, product: Gemm) -> CublasLtOb
     desc.set(c.TRANSA, c_int32(product.first.transposed))
     desc.set(c.TRANSB, c_int32(product.second.transposed))
     desc.set(c.EPILOGUE, c_uint32(c.EPILOGUES[problem.epilogue]))
-    if problem.has_bias:
-        desc.set(c.BIAS_POINTER, c_void_p(_aligned(problem)))  # not read before a run: only its alignment counts
+    for pointer in _pointers(problem):
+        desc.set(pointer, c_void_p(_aligned(problem)))  # not read before a run: only its alignment counts
+    if problem.has_aux:
+        desc.set(c.AUX_LEADING, c_int64(product.d.leading))
+        if problem.batch > 1:
+            desc.set(c.AUX_BATCH_STRIDE, c_int64(product.d.batch_stride))
     return desc
+
+
+def _pointers(problem: MatmulProblem) -> tuple[int, ...]:
+    """Attributes that hold an address of the epilogue."""
+    named = ((c.BIAS_POINTER, problem.has_bias), (c.AUX_POINTER, problem.has_aux))
+    return tuple(pointer for pointer, there in named if there)
 
 
 def _layout(api: CublasLtApi, matrix: ColumnMatrix, dtype: str, batch: int) -> CublasLtObject:
@@ -261,10 +288,12 @@ def plan(problem: MatmulProblem, device: int = 0) -> MatmulPlan | None:
 
 
 def _known(problem: MatmulProblem) -> bool:
-    """Whether dtypes and the epilogue are some that we have names for."""
+    """Whether dtypes and the epilogue are some that we have names for. Sums over a whole batch have none."""
     out_dtype = problem.out_dtype or problem.dtype
     dtypes = problem.dtype in c.DTYPES and out_dtype in c.DTYPES
-    return dtypes and problem.epilogue in c.EPILOGUES and problem.precision in _PRECISIONS and problem.batch > 0
+    summed = problem.epilogue.endswith("bgrad") and problem.batch > 1
+    named = problem.epilogue in c.EPILOGUES and problem.precision in _PRECISIONS
+    return dtypes and named and problem.batch > 0 and not summed
 
 
 def _made(api: CublasLtApi, problem: MatmulProblem, product: Gemm, device: int) -> MatmulPlan | None:

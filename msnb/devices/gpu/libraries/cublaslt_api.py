@@ -25,12 +25,16 @@ DTYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}
 COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_64F = 68, 77, 70
 # attributes of a MatmulDesc
 TRANSA, TRANSB, EPILOGUE, BIAS_POINTER = 3, 4, 7, 8
+AUX_POINTER, AUX_LEADING, AUX_BATCH_STRIDE = 11, 12, 13
 # attributes of a MatrixLayout
 BATCH_COUNT, STRIDED_BATCH_OFFSET = 5, 6
 # attributes of a Preference
 MAX_WORKSPACE_BYTES = 1
 MIN_ALIGNMENT_BYTES = (5, 6, 7, 8)  # of A, B, C, D
-EPILOGUES = {"none": 1, "relu": 2, "bias": 4, "relu_bias": 6, "gelu": 32, "gelu_bias": 36}
+EPILOGUES = {
+    "none": 1, "relu": 2, "bias": 4, "relu_bias": 6, "gelu": 32, "gelu_bias": 36,
+    "gelu_aux": 160, "gelu_aux_bias": 164, "dgelu": 192, "dgelu_bgrad": 208, "bgrad": 256,
+}  # fmt: skip
 # statuses that say "I have no code for this"
 _INVALID_VALUE, _ARCH_MISMATCH, NOT_SUPPORTED = 7, 8, 15
 UNSUPPORTED = frozenset((_INVALID_VALUE, _ARCH_MISMATCH, NOT_SUPPORTED))

@@ -91,7 +91,7 @@ class ProgramBuild:
             if node.op is constant or self.given.add(node):
                 continue
             control = "control" in node.op.traits and node.op is not control_flow.FUSED
-            self.ways[node] = None if control else lowered(node, self.views.of, self.device.is_real)
+            self.ways[node] = None if control else lowered(node, self.views.of, self.device.is_real, self.device.target)
         self._needed: list[Node] = []
         wanted = {self.views.base(v) for v in self.graph.outputs}
         for node in reversed(self.graph.nodes):
@@ -168,7 +168,7 @@ class ProgramBuild:
         cache, steps = self.device.cache, list[Step]()
         ins, outs = list(reads), list(writes)
         for k, kernel in way.before.items():
-            ins[k] = Place(DeviceBuffer(ARENA, reads[k].buffer.size, "operand"))
+            ins[k] = Place(DeviceBuffer(ARENA, kernel.kernel.writes[0].nbytes, "operand"))
             steps.append(KernelStep(node, kernel, cache, [reads[k]], [ins[k]]))
         if way.after is not None:
             outs = [Place(DeviceBuffer(ARENA, writes[0].buffer.size, "result"))]
@@ -283,8 +283,12 @@ class ProgramBuild:
         for k, step in enumerate(self.steps):
             for buffer in (*step.reads, *step.writes, *step.temps):
                 self._touch(buffer, k)
-        for buffer in (*(p for p in self.params if p is not None), *(r for r in self.results if _is_buffer(r))):
-            self._touch(buffer, -1)  # type: ignore[arg-type]
+        for param in self.params:
+            if param is not None:
+                self._touch(param, -1)
+        for result in self.results:
+            if isinstance(result, DeviceBuffer):
+                self._touch(result, -1)
         self.arena = plan_arena(self.buffers)
 
     def _touch(self, buffer: DeviceBuffer, k: int) -> None:
@@ -292,10 +296,6 @@ class ProgramBuild:
             buffer.number, buffer.first = len(self.buffers), k
             self.buffers.append(buffer)
         buffer.last = max(buffer.last, k)
-
-
-def _is_buffer(result: object) -> bool:
-    return isinstance(result, DeviceBuffer)
 
 
 def _acts(node: Node) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import fork_locks
+from msnb.base import device_registry, fork_locks
 from msnb.core.types import TensorType
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Environment
 from msnb.devices.gpu.program.builder import NotLowerable, ProgramBuild
@@ -108,7 +108,12 @@ class DeviceProgram:
     def _by_reference(self, args: Sequence[Any]) -> list[Any]:
         if self._reference is None:
             self._reference = ReferenceProgram(self.device, self.graph)
-        return self._reference(args)
+        found = self._reference(args)
+        for result in found:  # a parameter that is a result as it is: nothing looked at where it lives
+            if isinstance(result, np.ndarray):
+                types = [p.type for p in self.graph.params]
+                raise device_registry.misplaced(self.graph.name, types, args) or TypeError("a host array as a result")
+        return found
 
     def _bind(self, args: Sequence[Any]) -> list[Any] | None:
         """The arguments, dense, state in arrays that may be written; None where they are not what the graph says."""
@@ -250,7 +255,7 @@ class DeviceProgram:
         last, changes = self._moved.get(i, (array.data.ptr, 0))
         changes += last != array.data.ptr
         self._moved[i] = array.data.ptr, changes
-        return changes > 1
+        return bool(changes > 1)
 
     def _free_results(self) -> list[Any] | None:
         """Arrays for results that nobody holds any more; None where all sets are in use."""
