@@ -23,7 +23,7 @@ from msnb.ir.graph import Node
 Sentence = Callable[[int], MsnbError]
 
 
-class FaultNote:
+class FaultRecord:
     """What the tags of a node mean; whoever launches its kernel holds it.
 
     Attributes:
@@ -52,12 +52,12 @@ class FaultLog:
         self.xp = xp
         self._word: Any = None
         self._numbers = itertools.count(1)
-        self._notes: weakref.WeakValueDictionary[int, FaultNote] = weakref.WeakValueDictionary()
+        self._notes: weakref.WeakValueDictionary[int, FaultRecord] = weakref.WeakValueDictionary()
 
-    def note(self, node: Node | None, sentences: Sequence[Sentence]) -> FaultNote:
+    def note(self, node: Node | None, sentences: Sequence[Sentence]) -> FaultRecord:
         """Tags for a node, one for each sentence."""
         tags = [next(self._numbers) for _ in sentences]
-        found = FaultNote(tags[0], node, sentences)
+        found = FaultRecord(tags[0], node, sentences)
         self._notes.update(dict.fromkeys(tags, found))
         if self._word is None:
             self._word = self.xp.zeros(2, np.int64)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msnb.core import dtypes
 from msnb.core.types import TensorType
-from msnb.devices.gpu.kernels.operands import WIDEST
-from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_operands import WIDEST
 
 
-def zero_fill(draft: KernelDraft, out: TensorType) -> None:
+def zero_fill(builder: KernelBuilder, out: TensorType) -> None:
     """A function that fills the first result with zeros."""
     size = out.size * out.dtype.itemsize
     whole, rest = divmod(size, WIDEST)
@@ -34,4 +34,4 @@ def zero_fill(draft: KernelDraft, out: TensorType) -> None:
             zeros(e, e.count("add", start, k), 1)
 
     units = whole + (rest > 0)
-    draft.units(units, counter_kind(size), work)
+    builder.units(units, counter_kind(size), work)

@@ -16,10 +16,10 @@ from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.thread_emitter import WARP
-from msnb.devices.gpu.kernels.block_scan import BlockScan
-from msnb.devices.gpu.kernels.lines import lines_of
-from msnb.devices.gpu.kernels.operands import HALVES, accumulator, are_real, operands, results, type_of
-from msnb.devices.gpu.kernels.thread_code import THREADS, KernelDraft, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_builder import THREADS, KernelBuilder, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_operands import HALVES, accumulator, are_real, operands, results, type_of
+from msnb.devices.gpu.kernels.lines.block_scan import BlockScan
+from msnb.devices.gpu.kernels.lines.line_layout import lines_of
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import literal, type_name
 from msnb.devices.llvm.scalar_ops import compare
@@ -50,7 +50,7 @@ def _given(e: ThreadCode, value: str, wide: DType, out: DType) -> str:
     return e.cast(e.cast(value, wide, dtypes.float32), dtypes.float32, out)
 
 
-class RunningTotal:
+class LineScan:
     """cumsum or cumprod of one node."""
 
     def __init__(self, node: Node, target: GpuTarget) -> None:
@@ -61,11 +61,11 @@ class RunningTotal:
         self.word = ("f" if self.wide.is_float else "") + ("add" if node.op.name == "cumsum" else "mul")
         self.neutral = literal(0 if node.op.name == "cumsum" else 1, self.wide)
         self.kind = counter_kind(t.size)
-        self.draft = KernelDraft(node.op.name, [t], [out], target=target)
+        self.builder = KernelBuilder(node.op.name, [t], [out], target=target)
         if self.lines.inner == 1:
             self._blocks()
         else:
-            self.draft.units(self.lines.count, self.kind, self._column)
+            self.builder.units(self.lines.lines, self.kind, self._column)
 
     def _combine(self, e: ThreadCode, a: str, b: str) -> str:
         return e.ins(f"{self.word} {type_name(self.wide)} {a}, {b}")
@@ -92,7 +92,7 @@ class RunningTotal:
         threads = WARP
         while threads < THREADS and threads * ITEMS < self.lines.n:
             threads *= 2
-        e = self.draft.function(self.kind, threads)
+        e = self.builder.function(self.kind, threads)
         scan = BlockScan(e, self.wide, lambda a, b: self._combine(e, a, b), self.neutral)
         line, thread = e.block_number(), e.thread()
 
@@ -109,7 +109,7 @@ class RunningTotal:
             return [self._combine(e, now[0], whole)]
 
         e.turns((0, self.lines.n, threads * ITEMS), [(type_name(self.wide), self.neutral)], stretch)
-        self.draft.launch(e, self.lines.count)
+        self.builder.launch(e, self.lines.lines)
 
     def _item(self, e: ThreadCode, line: str, k: str) -> tuple[str, str, str]:
         """Where an element lies, its value (neutral behind the end), and whether it is there."""
@@ -125,7 +125,7 @@ class RunningTotal:
 
 
 def _total(node: Node, target: GpuTarget) -> GpuKernel:
-    return RunningTotal(node, target).draft.made()
+    return LineScan(node, target).builder.made()
 
 
 # ---- one element after the other ------------------------------------------------------------------------------------
@@ -151,9 +151,9 @@ def _recurrence(node: Node, target: GpuTarget) -> GpuKernel:
 
         e.turns((0, lines.n, 1), [(scalar, literal(0, wide))], one)
 
-    draft = KernelDraft(node.op.name, types, [out], target=target)
-    draft.units(lines.count, kind, work)
-    return draft.made()
+    builder = KernelBuilder(node.op.name, types, [out], target=target)
+    builder.units(lines.lines, kind, work)
+    return builder.made()
 
 
 def _extreme(node: Node, target: GpuTarget) -> GpuKernel:
@@ -181,9 +181,9 @@ def _extreme(node: Node, target: GpuTarget) -> GpuKernel:
 
         e.turns((0, lines.n, 1), [(scalar, literal(0, compared)), (kind, "0")], one)
 
-    draft = KernelDraft(node.op.name, [t], results(node), target=target)
-    draft.units(lines.count, kind, work)
-    return draft.made()
+    builder = KernelBuilder(node.op.name, [t], results(node), target=target)
+    builder.units(lines.lines, kind, work)
+    return builder.made()
 
 
 _MAKERS: dict[str, Callable[[Node, GpuTarget], GpuKernel]] = {

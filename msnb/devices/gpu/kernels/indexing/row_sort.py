@@ -20,20 +20,20 @@ from collections.abc import Callable
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.devices.gpu.kernels.block_scan import BlockScan
-from msnb.devices.gpu.kernels.index_entries import IndexEntries
-from msnb.devices.gpu.kernels.thread_code import NARROW, KernelDraft, ThreadCode
+from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
+from msnb.devices.gpu.kernels.kernel_builder import NARROW, KernelBuilder, ThreadCode
+from msnb.devices.gpu.kernels.lines.block_scan import BlockScan
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 
 TILE, DIGITS, BITS, FEW = 256, 256, 8, 2048
 WORD: DType = dtypes.uint32
 
 
-class SortedEntries:
-    """The functions that sort the entries of a node, in a draft.
+class RowSort:
+    """The functions that sort the entries of a node, in a builder.
 
     Args:
-        draft: which gets them; it has a workspace.
+        builder: which gets them; it has a workspace.
         entries: the index tensors.
         first: the number of the first of them among the operands.
 
@@ -45,19 +45,19 @@ class SortedEntries:
         UnsupportedKernel: rows that do not fit into 30 bits.
     """
 
-    def __init__(self, draft: KernelDraft, entries: IndexEntries, first: int) -> None:
-        self.draft, self.entries, self.first = draft, entries, first
+    def __init__(self, builder: KernelBuilder, entries: IndexEntries, first: int) -> None:
+        self.builder, self.entries, self.first = builder, entries, first
         self.count = entries.walk.entries
         if max(entries.rows, self.count) >= NARROW:
             raise UnsupportedKernel("an index of more than 2^30 rows or entries")
-        self.keys, self.order = draft.room(4 * self.count), draft.room(4 * self.count)
-        draft.units(self.count, "i32", self._key)
+        self.keys, self.order = builder.room(4 * self.count), builder.room(4 * self.count)
+        builder.units(self.count, "i32", self._key)
         if self.count <= FEW:
             self._by_counting()
         else:
             self._by_digits()
-        self.ends = draft.room(4 * self.count)
-        draft.units(self.count, "i32", self._end)
+        self.ends = builder.room(4 * self.count)
+        builder.units(self.count, "i32", self._end)
 
     # ---- rows ----
 
@@ -69,7 +69,7 @@ class SortedEntries:
     # ---- few ----
 
     def _by_counting(self) -> None:
-        keys, order = self.draft.room(4 * self.count), self.draft.room(4 * self.count)
+        keys, order = self.builder.room(4 * self.count), self.builder.room(4 * self.count)
         source = self.keys
 
         def work(e: ThreadCode, q: str) -> None:
@@ -86,15 +86,15 @@ class SortedEntries:
             e.put(WORD, mine, e.room(keys), rank)
             e.put(WORD, q, e.room(order), rank)
 
-        self.draft.units(self.count, "i32", work)
+        self.builder.units(self.count, "i32", work)
         self.keys, self.order = keys, order
 
     # ---- many ----
 
     def _by_digits(self) -> None:
-        draft, self.tiles = self.draft, -(-self.count // TILE)
-        self.table, self.totals = draft.room(4 * DIGITS * self.tiles), draft.room(4 * DIGITS)
-        other = draft.room(4 * self.count), draft.room(4 * self.count)
+        builder, self.tiles = self.builder, -(-self.count // TILE)
+        self.table, self.totals = builder.room(4 * DIGITS * self.tiles), builder.room(4 * DIGITS)
+        other = builder.room(4 * self.count), builder.room(4 * self.count)
         for shift in range(0, max(1, (self.entries.rows - 1).bit_length()), BITS):
             self._launched(self.tiles, lambda e, s=shift: self._count(e, s))  # type: ignore[misc]
             self._launched(DIGITS, self._scan)
@@ -103,9 +103,9 @@ class SortedEntries:
             (self.keys, self.order), other = other, here
 
     def _launched(self, blocks: int, write: Callable[[ThreadCode], None]) -> None:
-        e = self.draft.function("i32", TILE)
+        e = self.builder.function("i32", TILE)
         write(e)
-        self.draft.launch(e, blocks)
+        self.builder.launch(e, blocks)
 
     def _digit(self, e: ThreadCode, shift: int, keys: int) -> tuple[str, str, str, str]:
         """A thread's place, whether there is an entry, its key and its digit (DIGITS where there is none)."""

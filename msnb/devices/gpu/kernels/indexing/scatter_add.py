@@ -3,7 +3,7 @@
     y [entries, 768], index [entries]     out [32000, 768]
 
     1. zeros
-    2. the entries sorted by the row they mean (``sorted_entries``); each row is one run of them
+    2. the entries sorted by the row they mean (``row_sort``); each row is one run of them
     3. pieces of 32, then of 32 x 32 sorted entries that lie in one run: their sums
     4. a thread for each run and some columns adds up, whole pieces where it can, and writes its row
 
@@ -16,11 +16,11 @@ from __future__ import annotations
 from msnb.core import dtypes
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.kernels.index_entries import IndexEntries
-from msnb.devices.gpu.kernels.operands import WIDEST, accumulator, alignment, are_real, operands, type_of
-from msnb.devices.gpu.kernels.place_columns import PlaceColumns
-from msnb.devices.gpu.kernels.sorted_entries import WORD, SortedEntries
-from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
+from msnb.devices.gpu.kernels.indexing.place_columns import PlaceColumns
+from msnb.devices.gpu.kernels.indexing.row_sort import WORD, RowSort
+from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_operands import WIDEST, accumulator, alignment, are_real, operands, type_of
 from msnb.devices.gpu.kernels.zero_fill import zero_fill
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import literal, type_name
@@ -48,19 +48,19 @@ class ScatterAdd:
         self.entries = IndexEntries(out, indices, node.attrs["spec"])
         self.dtype, self.sum = y.dtype, accumulator(y.dtype)
         self.columns = PlaceColumns(self.entries.walk, min(WIDEST, aligned), y.dtype.itemsize)
-        draft = self.draft = KernelDraft("scatter_add", [y, *indices], [out], self.entries.faults, True, target)
-        zero_fill(draft, out)
-        self.sorted = SortedEntries(draft, self.entries, 1)
+        builder = self.builder = KernelBuilder("scatter_add", [y, *indices], [out], self.entries.faults, True, target)
+        zero_fill(builder, out)
+        self.sorted = RowSort(builder, self.entries, 1)
         self.kind = counter_kind(y.size, out.size, self.sorted.count * self.columns.units)
         self.levels: list[int] = []
         while PIECE ** (len(self.levels) + 1) <= self.sorted.count and len(self.levels) < LEVELS:
             self._level()
-        draft.units(self.sorted.count * self.columns.units, self.kind, self._run)
+        builder.units(self.sorted.count * self.columns.units, self.kind, self._run)
 
     @property
     def made(self) -> GpuKernel:
         """All of them."""
-        return self.draft.made()
+        return self.builder.made()
 
     # ---- arithmetic ----
 
@@ -123,8 +123,8 @@ class ScatterAdd:
 
             e.when(e.ins(f"icmp eq i32 {ends[0]}, {ends[1]}"), add)
 
-        room = self.draft.room(units * self.columns.lanes * max(self.sum.itemsize, 1))
-        self.draft.units(units, self.kind, work)
+        room = self.builder.room(units * self.columns.lanes * max(self.sum.itemsize, 1))
+        self.builder.units(units, self.kind, work)
         self.levels.append(room)
 
     def _run(self, e: ThreadCode, unit: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from msnb.devices.codegen.index_walk import PlaceWalk
-from msnb.devices.gpu.kernels.thread_code import ThreadCode
+from msnb.devices.gpu.kernels.kernel_builder import ThreadCode
 
 
 class PlaceColumns:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.thread_emitter import WARP
-from msnb.devices.gpu.kernels.thread_code import ThreadCode
+from msnb.devices.gpu.kernels.kernel_builder import ThreadCode
 from msnb.devices.llvm.emitter import memory_name, type_name
 
 SLOT = 8

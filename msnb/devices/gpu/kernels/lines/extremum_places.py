@@ -13,9 +13,9 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.thread_emitter import WARP
-from msnb.devices.gpu.kernels.lines import lines_of
-from msnb.devices.gpu.kernels.operands import accumulator, operands, type_of
-from msnb.devices.gpu.kernels.thread_code import THREADS, KernelDraft, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_builder import THREADS, KernelBuilder, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_operands import accumulator, operands, type_of
+from msnb.devices.gpu.kernels.lines.line_layout import lines_of
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import type_name
 from msnb.devices.llvm.scalar_ops import compare, identity
@@ -31,10 +31,10 @@ def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None
     """How argmax and argmin run."""
     if node.op.name not in ("argmax", "argmin") or operands(node)[0].weak:
         return None
-    return LoweredNode(list(node.inputs), [KernelPart(ArgExtreme(node).draft.made(), [0], [0])])
+    return LoweredNode(list(node.inputs), [KernelPart(ExtremumPlaces(node).builder.made(), [0], [0])])
 
 
-class ArgExtreme:
+class ExtremumPlaces:
     """The functions of one node."""
 
     def __init__(self, node: Node) -> None:
@@ -43,17 +43,17 @@ class ArgExtreme:
         self.dtype = dtypes.uint8 if t.dtype is dtypes.bool_ else t.dtype
         self.compared = accumulator(self.dtype)
         self.lines = lines_of(t, node.attrs["axis"])
-        self.counters = counter_kind(t.size, self.lines.count)
+        self.counters = counter_kind(t.size, self.lines.lines)
         self.place: DType = dtypes.int32 if self.counters == "i32" else dtypes.int64
         self.last = str(2 ** (8 * self.place.itemsize - 1) - 1)
         segments = self.lines.inner == 1 and self.lines.n > LONG
-        self.draft = KernelDraft(node.op.name, [t], [type_of(node.out)], workspace=segments)
+        self.builder = KernelBuilder(node.op.name, [t], [type_of(node.out)], workspace=segments)
         if self.lines.inner > 1:
-            self.draft.units(self.lines.count, self.counters, self._column)
+            self.builder.units(self.lines.lines, self.counters, self._column)
         elif segments:
             self._segments()
         else:
-            self._team(self.lines.count, self.lines.n, self._walked, self._kept)
+            self._team(self.lines.lines, self.lines.n, self._walked, self._kept)
 
     # ---- pairs ----
 
@@ -107,7 +107,7 @@ class ArgExtreme:
         """A warp, or a block, for each line."""
         team = WARP if length <= 8 * WARP else THREADS
         per_block = THREADS // team
-        e = self.draft.function(self.counters, THREADS)
+        e = self.builder.function(self.counters, THREADS)
         thread = e.thread()
         line = e.count("add", e.count("mul", e.block_number(), per_block), e.count("udiv", thread, team))
         inside = e.compare("slt", line, count)
@@ -116,7 +116,7 @@ class ArgExtreme:
         best = self._over_team(e, best, team)
         first = e.compare("eq", e.count("urem", thread, team), 0)
         e.when(e.both(first, inside), lambda: kept(e, line, best))  # type: ignore[operator]
-        self.draft.launch(e, -(-count // per_block))
+        self.builder.launch(e, -(-count // per_block))
 
     def _over_team(self, e: ThreadCode, best: Pair, team: int) -> Pair:
         for distance in (16, 8, 4, 2, 1):
@@ -146,11 +146,11 @@ class ArgExtreme:
 
     def _segments(self) -> None:
         """The winners of segments into the workspace, and the best of them."""
-        count, n = self.lines.count, self.lines.n
+        count, n = self.lines.lines, self.lines.n
         segments = min(MOST_SEGMENTS, -(-n // SEGMENT))
         length = -(-n // segments)
-        values = self.draft.room(count * segments * self.compared.itemsize)
-        places = self.draft.room(count * segments * self.place.itemsize)
+        values = self.builder.room(count * segments * self.compared.itemsize)
+        places = self.builder.room(count * segments * self.place.itemsize)
 
         def walked(e: ThreadCode, unit: str, first: str, step: int) -> Pair:
             line, segment = e.split(unit, [count, segments])

@@ -17,8 +17,8 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.kernels.operands import operands, results, type_of
-from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_operands import operands, results, type_of
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import real, type_name
 from msnb.devices.llvm.normal_pair import normal_pair
@@ -52,9 +52,9 @@ class Draw:
 
     def kernel(self, key: TensorType, target: GpuTarget) -> GpuKernel:
         """Its kernel."""
-        draft = KernelDraft(f"random_{self.kind}", [key], [self.out], target=target)
-        draft.units(-(-self.out.size // self.each), counter_kind(self.out.size), self._block)
-        return draft.made()
+        builder = KernelBuilder(f"random_{self.kind}", [key], [self.out], target=target)
+        builder.units(-(-self.out.size // self.each), counter_kind(self.out.size), self._block)
+        return builder.made()
 
     def _block(self, e: ThreadCode, block: str) -> None:
         numbers = self._numbers(e, _words(e, e.widened(block)))
@@ -148,12 +148,12 @@ def _long_fraction(e: ThreadCode, low: str, high: str) -> str:
 
 
 def _next_key(node: Node) -> GpuKernel:
-    draft = KernelDraft("next_key", operands(node), results(node))
+    builder = KernelBuilder("next_key", operands(node), results(node))
 
     def work(e: ThreadCode, k: str) -> None:
         word = e.get(KEY, e.source(0), k)
         e.put(KEY, word, e.result(0), k)
         e.put(KEY, e.i64("add", word, e.widened(k)), e.result(1), k)  # the second word is the number of the draw
 
-    draft.units(2, "i32", work)
-    return draft.made()
+    builder.units(2, "i32", work)
+    return builder.made()

@@ -1,10 +1,10 @@
 """One function of a kernel, written thread by thread, and the kernel that is made of several such functions.
 
-    draft = KernelDraft("gather", reads, writes)
-    e = draft.function("i32")                       what one thread does, with counters of 32 bits
+    builder = KernelBuilder("gather", reads, writes)
+    e = builder.function("i32")                       what one thread does, with counters of 32 bits
     e.each(total, lambda unit: ...)                 one thread for each unit
-    draft.launch(e, blocks)
-    kernel = draft.made()
+    builder.launch(e, blocks)
+    kernel = builder.made()
 
 Functions are launched one after the other and see what the earlier ones wrote. Their names come from the text of all of
 them, so equal kernels are one in the cache.
@@ -223,7 +223,7 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
 }
 
 
-class KernelDraft:
+class KernelBuilder:
     """A kernel under construction.
 
     Args:

@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
-from msnb.devices.gpu.kernels.operands import WIDEST
-from msnb.devices.gpu.kernels.thread_code import Term, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_builder import Term, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_operands import WIDEST
 from msnb.ir.graph import Node
 from msnb.ops.definition.data_format import NHWC, channels_of, places_of
 
 UNROLLED = 64
 Carried = Sequence[tuple[str, str]]
-Body = Callable[["Seen", list[str]], Sequence[str]]
+Body = Callable[["WindowPlace", list[str]], Sequence[str]]
 
 
-class Spot(NamedTuple):
+class ImagePlace(NamedTuple):
     """Where a thread is: image, channel (the first of its own), row and column."""
 
     image: str
@@ -32,7 +32,7 @@ class Spot(NamedTuple):
     column: str
 
 
-class Seen(NamedTuple):
+class WindowPlace(NamedTuple):
     """One place of a window: which of the window's, where in the image, and whether there ("" always).
 
     Attributes:
@@ -41,7 +41,7 @@ class Seen(NamedTuple):
     """
 
     place: Term
-    spot: Spot
+    spot: ImagePlace
     inside: str
 
 
@@ -82,17 +82,17 @@ class WindowWalk:
 
     # ---- places ----
 
-    def spot(self, e: ThreadCode, unit: str, seen: bool) -> Spot:
+    def spot(self, e: ThreadCode, unit: str, seen: bool) -> ImagePlace:
         """Where a unit is, in images or windows."""
         rows, columns = self.size if seen else self.outs
         count = (self.images if seen else self.windows).ints()[0]
         if self.last:
             n, r, c, k = e.split(unit, [count, rows, columns, self.channels // self.lanes])
-            return Spot(n, e.count("mul", k, self.lanes), r, c)
+            return ImagePlace(n, e.count("mul", k, self.lanes), r, c)
         n, k, r, c = e.split(unit, [count, self.channels, rows, columns])
-        return Spot(n, k, r, c)
+        return ImagePlace(n, k, r, c)
 
-    def index(self, e: ThreadCode, spot: Spot, seen: bool) -> str:
+    def index(self, e: ThreadCode, spot: ImagePlace, seen: bool) -> str:
         """The element of a spot."""
         rows, columns = self.size if seen else self.outs
         if self.last:
@@ -101,7 +101,7 @@ class WindowWalk:
             strides = self.channels * rows * columns, rows * columns, columns, 1
         return e.dot(spot, strides)
 
-    def read(self, e: ThreadCode, dtype: DType, base: str, spot: Spot, seen: bool) -> str:
+    def read(self, e: ThreadCode, dtype: DType, base: str, spot: ImagePlace, seen: bool) -> str:
         """The elements of a spot."""
         place = self.index(e, spot, seen)
         with e.wide(self.lanes):
@@ -109,19 +109,19 @@ class WindowWalk:
 
     # ---- walks ----
 
-    def forwards(self, e: ThreadCode, at: Spot, carried: Carried, body: Body) -> list[str]:
+    def forwards(self, e: ThreadCode, at: ImagePlace, carried: Carried, body: Body) -> list[str]:
         """Over the places of the window at a spot of the results; ``body`` takes each and what is carried."""
         corner = [e.count("sub", e.count("mul", o, self.stride[d]), self.before[d]) for d, o in enumerate(at[2:])]
 
         def one(i: Term, j: Term, now: list[str]) -> Sequence[str]:
             rows, columns = (self._held(e, d, e.count("add", corner[d], k)) for d, k in enumerate((i, j)))
             place = e.count("add", e.count("mul", i, self.kernel[1]), j)
-            spot = Spot(at.image, at.channel, rows[0], columns[0])
-            return body(Seen(place, spot, e.both(rows[1], columns[1])), now)
+            spot = ImagePlace(at.image, at.channel, rows[0], columns[0])
+            return body(WindowPlace(place, spot, e.both(rows[1], columns[1])), now)
 
         return _walk(e, self.kernel, carried, one)
 
-    def backwards(self, e: ThreadCode, at: Spot, carried: Carried, body: Body) -> list[str]:
+    def backwards(self, e: ThreadCode, at: ImagePlace, carried: Carried, body: Body) -> list[str]:
         """Over the windows that see a spot of the images; ``place`` says at which of their places."""
         counts = [-(-k // s) for k, s in zip(self.kernel, self.stride)]
         padded = [e.count("add", p, self.before[d]) for d, p in enumerate(at[2:])]
@@ -129,8 +129,8 @@ class WindowWalk:
         def one(i: Term, j: Term, now: list[str]) -> Sequence[str]:
             rows, columns = (self._window(e, d, padded[d], k) for d, k in enumerate((i, j)))
             place = e.count("add", e.count("mul", rows[2], self.kernel[1]), columns[2])
-            spot = Spot(at.image, at.channel, rows[0], columns[0])
-            return body(Seen(place, spot, e.both(rows[1], columns[1])), now)
+            spot = ImagePlace(at.image, at.channel, rows[0], columns[0])
+            return body(WindowPlace(place, spot, e.both(rows[1], columns[1])), now)
 
         return _walk(e, counts, carried, one)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.kernels.operands import operands, results
-from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_operands import operands, results
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import type_name
 from msnb.ir.graph import Node
@@ -16,7 +16,7 @@ def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None
     if node.op.name != "class_index" or operands(node)[0].weak:
         return None
     (t,), classes, ignore = operands(node), node.attrs["classes"], node.attrs["ignore"]
-    draft = KernelDraft("class_index", [t], results(node), [lambda label: no_class(label, classes, ignore)])
+    builder = KernelBuilder("class_index", [t], results(node), [lambda label: no_class(label, classes, ignore)])
 
     def work(e: ThreadCode, unit: str) -> None:
         raw = e.get(t.dtype, e.source(0), unit)
@@ -28,6 +28,6 @@ def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None
         e.report(wrong, label)
         e.put(t.dtype, e.ins(f"select i1 {wrong}, {kind} 0, {kind} {raw}"), e.result(), unit)
 
-    draft.units(t.size, counter_kind(t.size), work)
-    draft.inplace = [(0, 0)]
-    return LoweredNode(list(node.inputs), [KernelPart(draft.made(), [0], [0])])
+    builder.units(t.size, counter_kind(t.size), work)
+    builder.inplace = [(0, 0)]
+    return LoweredNode(list(node.inputs), [KernelPart(builder.made(), [0], [0])])

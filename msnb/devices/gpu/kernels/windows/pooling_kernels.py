@@ -17,9 +17,9 @@ from collections.abc import Callable
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.kernels.operands import accumulator, alignment, operands, results, type_of
-from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode
-from msnb.devices.gpu.kernels.window_walk import Seen, Spot, WindowWalk
+from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode
+from msnb.devices.gpu.kernels.kernel_operands import accumulator, alignment, operands, results, type_of
+from msnb.devices.gpu.kernels.windows.window_walk import ImagePlace, WindowPlace, WindowWalk
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import literal, type_name
 from msnb.ir.graph import Node
@@ -36,12 +36,14 @@ def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None
     itemsize = max(t.dtype.itemsize for t in (*operands(node), *results(node)))
     walk = WindowWalk(node, images, windows, itemsize, min(alignment(v, view_of) for v in node.inputs))
     workspace = node.op.name == "max_pool2d_grad"
-    draft = KernelDraft(node.op.name, operands(node), results(node), workspace=workspace, target=target)
-    make(draft, node, walk)
-    return LoweredNode(list(node.inputs), [KernelPart(draft.made(), list(range(len(node.inputs))), [0])])
+    builder = KernelBuilder(node.op.name, operands(node), results(node), workspace=workspace, target=target)
+    make(builder, node, walk)
+    return LoweredNode(list(node.inputs), [KernelPart(builder.made(), list(range(len(node.inputs))), [0])])
 
 
-def _value(e: ThreadCode, walk: WindowWalk, dtype: DType, base: str, seen: Seen, other: float, images: bool) -> str:
+def _value(
+    e: ThreadCode, walk: WindowWalk, dtype: DType, base: str, seen: WindowPlace, other: float, images: bool
+) -> str:
     """What lies at a place of a window in the dtype of sums; ``other`` where there is nothing."""
     wide = accumulator(dtype)
     found = walk.read(e, dtype, base, seen.spot, images)
@@ -65,7 +67,9 @@ def _constant(e: ThreadCode, walk: WindowWalk, text: str, scalar: str) -> str:
         return e.const(text, scalar)
 
 
-def _store(e: ThreadCode, walk: WindowWalk, value: str, dtypes_: tuple[DType, DType], at: Spot, images: bool) -> None:
+def _store(
+    e: ThreadCode, walk: WindowWalk, value: str, dtypes_: tuple[DType, DType], at: ImagePlace, images: bool
+) -> None:
     place = walk.index(e, at, images)
     with e.wide(walk.lanes):
         e.put(dtypes_[1], e.cast(value, *dtypes_), e.result(), place)
@@ -74,7 +78,7 @@ def _store(e: ThreadCode, walk: WindowWalk, value: str, dtypes_: tuple[DType, DT
 # ---- the largest ----------------------------------------------------------------------------------------------------
 
 
-def _max(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
+def _max(builder: KernelBuilder, node: Node, walk: WindowWalk) -> None:
     dtype = type_of(node.out).dtype
     wide = accumulator(dtype)
     scalar = type_name(wide)
@@ -83,7 +87,7 @@ def _max(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
         at = walk.spot(e, unit, seen=False)
         kind = _kind(e, walk, scalar)
 
-        def one(seen: Seen, now: list[str]) -> list[str]:
+        def one(seen: WindowPlace, now: list[str]) -> list[str]:
             # outside of the image the nearest place inside is read, which the window sees as well
             value = _value(e, walk, dtype, e.source(0), seen._replace(inside=""), 0.0, True)
             with e.wide(walk.lanes):
@@ -96,17 +100,17 @@ def _max(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
         found = walk.forwards(e, at, [(kind, lowest)], one)[0]
         _store(e, walk, found, (wide, dtype), at, False)
 
-    draft.units(walk.units(False), walk.kind, work)
+    builder.units(walk.units(False), walk.kind, work)
 
 
-def _winner(e: ThreadCode, walk: WindowWalk, node: Node, at: Spot) -> str:
+def _winner(e: ThreadCode, walk: WindowWalk, node: Node, at: ImagePlace) -> str:
     """The place of the window at a spot that won; the number of places where none did."""
     dtype = type_of(node.inputs[0]).dtype
     kind = _kind(e, walk, type_name(accumulator(dtype)))
-    largest = _value(e, walk, dtype, e.source(1), Seen(0, at, ""), 0.0, False)
+    largest = _value(e, walk, dtype, e.source(1), WindowPlace(0, at, ""), 0.0, False)
     none = str(walk.places)
 
-    def one(seen: Seen, now: list[str]) -> list[str]:
+    def one(seen: WindowPlace, now: list[str]) -> list[str]:
         value = _value(e, walk, dtype, e.source(0), seen, float("-inf"), True)
         place = _word(e, seen.place)
         with e.wide(walk.lanes):
@@ -126,9 +130,9 @@ def _word(e: ThreadCode, counter: str | int) -> str:
     return text if e.kind == "i32" or text.isdigit() else e.ins(f"trunc i64 {text} to i32")
 
 
-def _max_grad(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
+def _max_grad(builder: KernelBuilder, node: Node, walk: WindowWalk) -> None:
     held = dtypes.uint8 if walk.places < 256 else dtypes.uint16 if walk.places < 65536 else dtypes.uint32
-    room = draft.room(walk.windows.size * held.itemsize)
+    room = builder.room(walk.windows.size * held.itemsize)
 
     def winners(e: ThreadCode, unit: str) -> None:
         at = walk.spot(e, unit, seen=False)
@@ -137,10 +141,10 @@ def _max_grad(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
         with e.wide(walk.lanes):
             e.put(held, e.cast(found, dtypes.uint32, held), e.room(room), place)
 
-    draft.units(walk.units(False), walk.kind, winners)
+    builder.units(walk.units(False), walk.kind, winners)
     dtype = type_of(node.out).dtype
 
-    def share(e: ThreadCode, seen: Seen) -> str:
+    def share(e: ThreadCode, seen: WindowPlace) -> str:
         value = _value(e, walk, dtype, e.source(2), seen._replace(inside=""), 0.0, False)
         place = _word(e, seen.place)
         mine = e.ins(f"select i1 {seen.inside}, i32 {place}, i32 -1")
@@ -152,10 +156,12 @@ def _max_grad(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
             zero = e.const(literal(0, accumulator(dtype)), scalar)
             return e.ins(f"select {e.t('i1')} {hit}, {e.t(scalar)} {value}, {e.t(scalar)} {zero}")
 
-    _gathered(draft, walk, dtype, share)
+    _gathered(builder, walk, dtype, share)
 
 
-def _gathered(draft: KernelDraft, walk: WindowWalk, dtype: DType, share: Callable[[ThreadCode, Seen], str]) -> None:
+def _gathered(
+    builder: KernelBuilder, walk: WindowWalk, dtype: DType, share: Callable[[ThreadCode, WindowPlace], str]
+) -> None:
     """A function that adds up, for each element of the images, the shares of the windows that see it."""
     wide = accumulator(dtype)
 
@@ -166,10 +172,10 @@ def _gathered(draft: KernelDraft, walk: WindowWalk, dtype: DType, share: Callabl
         add = lambda seen, now: [e.ins(f"fadd {kind} {now[0]}, {share(e, seen)}")]
         _store(e, walk, walk.backwards(e, at, [first], add)[0], (wide, dtype), at, True)
 
-    draft.units(walk.units(True), walk.kind, work)
+    builder.units(walk.units(True), walk.kind, work)
 
 
-def _max_pick(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
+def _max_pick(builder: KernelBuilder, node: Node, walk: WindowWalk) -> None:
     dtype = type_of(node.out).dtype
 
     def work(e: ThreadCode, unit: str) -> None:
@@ -182,10 +188,10 @@ def _max_pick(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
             value = e.joined(type_name(dtype), parts)
         _store(e, walk, value, (dtype, dtype), at, False)
 
-    draft.units(walk.units(False), walk.kind, work)
+    builder.units(walk.units(False), walk.kind, work)
 
 
-def _picked(e: ThreadCode, walk: WindowWalk, at: Spot, lane: int, dtype: DType, place: str) -> str:
+def _picked(e: ThreadCode, walk: WindowWalk, at: ImagePlace, lane: int, dtype: DType, place: str) -> str:
     """dx at a place of the window, for one channel."""
     number = e.counter(place)
     i, j = e.count("udiv", number, walk.kernel[1]), e.count("urem", number, walk.kernel[1])
@@ -194,7 +200,7 @@ def _picked(e: ThreadCode, walk: WindowWalk, at: Spot, lane: int, dtype: DType, 
         corner = e.count("sub", e.count("mul", at[2 + d], walk.stride[d]), walk.before[d])
         where.append(e.count("add", corner, k))
         tests.append(e.compare("ult", where[-1], walk.size[d]))
-    spot = Spot(at.image, e.count("add", at.channel, lane), *where)
+    spot = ImagePlace(at.image, e.count("add", at.channel, lane), *where)
     return e.guarded(
         e.both(*tests),
         type_name(dtype),
@@ -206,7 +212,7 @@ def _picked(e: ThreadCode, walk: WindowWalk, at: Spot, lane: int, dtype: DType, 
 # ---- the mean -------------------------------------------------------------------------------------------------------
 
 
-def _avg(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
+def _avg(builder: KernelBuilder, node: Node, walk: WindowWalk) -> None:
     dtype = type_of(node.out).dtype
     wide = accumulator(dtype)
 
@@ -214,7 +220,7 @@ def _avg(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
         at = walk.spot(e, unit, seen=False)
         kind = _kind(e, walk, type_name(wide))
 
-        def one(seen: Seen, now: list[str]) -> list[str]:
+        def one(seen: WindowPlace, now: list[str]) -> list[str]:
             value = _value(e, walk, dtype, e.source(0), seen, 0.0, True)
             return [e.ins(f"fadd {kind} {now[0]}, {value}")]
 
@@ -222,10 +228,10 @@ def _avg(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
         total = walk.forwards(e, at, [first], one)[0]
         _store(e, walk, _divided(e, walk, node, wide, at, total), (wide, dtype), at, False)
 
-    draft.units(walk.units(False), walk.kind, work)
+    builder.units(walk.units(False), walk.kind, work)
 
 
-def _divided(e: ThreadCode, walk: WindowWalk, node: Node, wide: DType, at: Spot, value: str) -> str:
+def _divided(e: ThreadCode, walk: WindowWalk, node: Node, wide: DType, at: ImagePlace, value: str) -> str:
     """A value by the count of the window at a spot."""
     rows, columns = (_count(e, walk, d, at[2 + d], node.attrs["count_include_pad"]) for d in (0, 1))
     count, scalar = e.count("mul", rows, columns), type_name(wide)
@@ -248,21 +254,21 @@ def _count(e: ThreadCode, walk: WindowWalk, d: int, out: str, include: bool) -> 
     return e.count("sub", end, start)
 
 
-def _avg_grad(draft: KernelDraft, node: Node, walk: WindowWalk) -> None:
+def _avg_grad(builder: KernelBuilder, node: Node, walk: WindowWalk) -> None:
     dtype = type_of(node.out).dtype
     wide = accumulator(dtype)
 
-    def share(e: ThreadCode, seen: Seen) -> str:
+    def share(e: ThreadCode, seen: WindowPlace) -> str:
         value = _value(e, walk, dtype, e.source(0), seen._replace(inside=""), 0.0, False)
         part = _divided(e, walk, node, wide, seen.spot, value)
         kind = _kind(e, walk, type_name(wide))
         zero = _constant(e, walk, literal(0, wide), type_name(wide))
         return e.ins(f"select i1 {seen.inside}, {kind} {part}, {kind} {zero}")
 
-    _gathered(draft, walk, dtype, share)
+    _gathered(builder, walk, dtype, share)
 
 
-_MAKERS: dict[str, Callable[[KernelDraft, Node, WindowWalk], None]] = {
+_MAKERS: dict[str, Callable[[KernelBuilder, Node, WindowWalk], None]] = {
     "max_pool2d": _max,
     "max_pool2d_grad": _max_grad,
     "max_pool2d_pick": _max_pick,

@@ -15,7 +15,7 @@ from msnb.base.errors import MsnbError
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.codegen.index_walk import PlaceWalk, place_walk
-from msnb.devices.gpu.kernels.thread_code import NARROW, ThreadCode
+from msnb.devices.gpu.kernels.kernel_builder import NARROW, ThreadCode
 from msnb.devices.llvm.emitter import type_name
 from msnb.ops.shape.index_spec import outside
 

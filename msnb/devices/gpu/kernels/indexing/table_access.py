@@ -16,9 +16,9 @@ from msnb.core.types import TensorType
 from msnb.devices.codegen.index_walk import PlaceWalk
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.kernels.index_entries import IndexEntries
-from msnb.devices.gpu.kernels.operands import alignment, type_of, widest_piece
-from msnb.devices.gpu.kernels.thread_code import KernelDraft, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
+from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
+from msnb.devices.gpu.kernels.kernel_operands import alignment, type_of, widest_piece
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.ir.graph import Node
 from msnb.ops.indexing.gather import at_axis
@@ -45,11 +45,11 @@ def gather_kernel(
     """The kernel of ``whole[spec]``; ``aligned``: at how many bytes ``whole`` begins."""
     entries = IndexEntries(whole, indices, spec)
     piece, behind = _pieces(entries.walk, whole.dtype.itemsize, aligned)
-    draft = KernelDraft("gather", [whole, *indices], [out], entries.faults)
+    builder = KernelBuilder("gather", [whole, *indices], [out], entries.faults)
     total = out.size * out.dtype.itemsize // piece
     kind = counter_kind(*(t.size * t.dtype.itemsize // min(piece, 4) for t in (out, whole)))
-    draft.units(total, kind, lambda e, unit: _move(e, unit, entries, whole.dtype.itemsize, piece, behind))
-    return draft.made()
+    builder.units(total, kind, lambda e, unit: _move(e, unit, entries, whole.dtype.itemsize, piece, behind))
+    return builder.made()
 
 
 def _pieces(walk: PlaceWalk, itemsize: int, aligned: int) -> tuple[int, tuple[Axis, ...]]:

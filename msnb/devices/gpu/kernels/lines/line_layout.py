@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from msnb.core.types import TensorType
-from msnb.devices.gpu.kernels.thread_code import Term, ThreadCode
+from msnb.devices.gpu.kernels.kernel_builder import Term, ThreadCode
 
 
 class Lines(NamedTuple):
@@ -17,7 +17,7 @@ class Lines(NamedTuple):
     inner: int
 
     @property
-    def count(self) -> int:
+    def lines(self) -> int:
         """How many lines."""
         return self.outer * self.inner
 
