@@ -13,6 +13,7 @@ from typing import Any
 
 from msnb.base.compile_timing import timed
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, module_text
+from msnb.devices.gpu.faults import FaultLog
 from msnb.devices.llvm.nvptx import ptx_of
 
 Function = Callable[..., Any]
@@ -25,10 +26,12 @@ class KernelCache:
     Args:
         xp: the array module; one that brings ``load_kernels(text)`` runs the LLVM text itself (as tests do).
         chip: the GPU, as ``sm_90``.
+        faults: where kernels tell of wrong indices.
     """
 
-    def __init__(self, xp: Any, chip: str) -> None:
+    def __init__(self, xp: Any, chip: str, faults: FaultLog | None = None) -> None:
         self.xp, self.chip = xp, chip
+        self.faults = FaultLog(xp) if faults is None else faults
         self._functions: dict[str, Function] = {}
         self.made: dict[str, GpuKernel] = {}
         self._lock = threading.RLock()

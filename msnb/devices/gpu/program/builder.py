@@ -19,7 +19,8 @@ from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place, plan_arena
 from msnb.devices.gpu.program.chain_step import ChainStep, joined
 from msnb.devices.gpu.program.library_call import LibraryCall
-from msnb.devices.gpu.program.node_lowering import LoweredNode, lowered
+from msnb.devices.gpu.program.lowered_node import LoweredNode
+from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.devices.gpu.program.steps import ArrayStep, CopyStep, HostNumber, KernelStep, LibraryStep, Step
 from msnb.devices.result_memory import careful
 from msnb.ir import control_flow
