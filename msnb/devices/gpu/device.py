@@ -24,6 +24,8 @@ from msnb.base.settings import get_context
 from msnb.core import dtypes
 from msnb.core.types import Type
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
+from msnb.devices.gpu.faults import FaultLog
 from msnb.devices.gpu.kernel_cache import KernelCache
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir.control_flow import FUSED
@@ -78,9 +80,19 @@ class GPU(ArrayDevice):
         return f"sm_{found['major']}{found['minor']}"
 
     @cached_property
+    def target(self) -> GpuTarget:
+        """What generated code may count on."""
+        return target_of(self.chip)
+
+    @cached_property
     def cache(self) -> KernelCache:
         """Its generated kernels."""
-        return KernelCache(self.xp, self.chip)
+        return KernelCache(self.xp, self.chip, self.faults)
+
+    @cached_property
+    def faults(self) -> FaultLog:
+        """Wrong indices that kernels have met."""
+        return FaultLog(self.xp)
 
     @property
     def is_real(self) -> bool:
@@ -115,10 +127,15 @@ class GPU(ArrayDevice):
             ) from None
 
     def to_host(self, buffer: Any) -> NDArray[Any]:
-        """The values as a NumPy array: the one way down."""
+        """The values as a NumPy array: the one way down.
+
+        Raises:
+            IndexError: IndexOutOfRange: a kernel has met a wrong index since this was asked last.
+        """
         if isinstance(buffer, (np.ndarray, np.generic)):
             return np.asarray(buffer)
         host: NDArray[Any] = self.xp.asnumpy(buffer)
+        self.faults.check()
         return host
 
     def owns(self, buffer: Any) -> bool:
@@ -126,8 +143,9 @@ class GPU(ArrayDevice):
         return isinstance(buffer, self.xp.ndarray)
 
     def synchronize(self) -> None:
-        """Wait for every kernel launched on this GPU."""
+        """Wait for every kernel launched on this GPU; raises as ``to_host`` does."""
         self.xp.cuda.Device().synchronize()
+        self.faults.check()
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
         """The reference body over CuPy; operands that live on the host are refused."""

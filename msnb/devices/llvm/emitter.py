@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,7 +60,13 @@ def literal(value: Any, dtype: DType) -> str:
 
 
 class Emitter(LoopBuilder):
-    """A function under construction whose values are vectors of ``lanes`` elements, or scalars."""
+    """A function under construction whose values are vectors of ``lanes`` elements, or scalars.
+
+    Attributes:
+        maths: the class of elementary functions where a target has its own; None for ``math_functions.Maths``.
+    """
+
+    maths: ClassVar[Any] = None
 
     def __init__(self, lanes: int = 1, scalef: bool = False) -> None:
         super().__init__()
@@ -189,6 +195,8 @@ class Emitter(LoopBuilder):
 
     def cast(self, x: str, old: DType, new: DType) -> str:
         """A value in another dtype."""
+        if old is new:
+            return x
         if old is dtypes.bfloat16:
             wide = self.ins(f"zext {self.t('i16')} {x} to {self.t('i32')}")
             return self.cast(self._bits(wide), dtypes.float32, new)

@@ -9,6 +9,7 @@ import math
 from functools import partial
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch, inplace_pairs
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.point_values import PointValues, index_kind, lanes_of
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.devices.llvm.emitter import type_name
@@ -23,10 +24,11 @@ class PointwiseKernel:
     Args:
         kernel: loads, arithmetic, stores.
         symbol: the name of the function.
+        target: the GPU.
     """
 
-    def __init__(self, kernel: Kernel, symbol: str) -> None:
-        self.kernel, self.e = kernel, ThreadEmitter(symbol)
+    def __init__(self, kernel: Kernel, symbol: str, target: GpuTarget) -> None:
+        self.kernel, self.e = kernel, ThreadEmitter(symbol, target)
         self.lanes, self.kind = lanes_of(kernel), index_kind(kernel)
         self.values = PointValues(self.e, kernel, self.lanes, self.kind)
         self.units = math.prod(kernel.sizes) // self.lanes

@@ -1,1 +1,2 @@
-"""Kernels written by hand for the GPU: what loops over an index space do not say."""
+"""Kernels of the GPU that no loop nest describes: attention, reading and writing by index, poolings, draws, scans,
+extremes."""

@@ -2,6 +2,7 @@
 
     fused groups, single elementwise operations and reductions      generated kernels
     transposes, slices, concatenations ...                           generated kernels that move elements
+    indexing, poolings, draws, scans, argmax ...                     kernels of ``msnb.devices.gpu.kernels``
     products, convolutions                                           the libraries (``libraries``)
     everything else                                                  the operator's body over CuPy, told by ``explain``
 
@@ -10,9 +11,6 @@ A view that lies densely in its base is nobody's work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-
 from msnb.base.events import notice
 from msnb.core.types import TensorType, Type
 from msnb.devices.codegen.body_components import components
@@ -20,82 +18,58 @@ from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.gpu.codegen.generator import generate
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.program.library_call import LibraryCall
+from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
+from msnb.devices.gpu.kernels.providers import PROVIDERS
 from msnb.devices.gpu.program.library_calls import library_call
+from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.kernel_ir import Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
-from msnb.ir.kernel.strided_views import View
-
-ViewOf = Callable[[Value], View]
 
 
-@dataclass
-class KernelPart:
-    """A kernel over some of a node's operands: numbers of what it reads and of the outputs it writes."""
-
-    kernel: GpuKernel
-    reads: list[int]
-    writes: list[int]
-
-
-@dataclass
-class LoweredNode:
-    """How one node runs.
-
-    Attributes:
-        reads: the values that must lie somewhere.
-        parts: generated kernels; library: a library's call; neither: the body over CuPy.
-        before, after: kernels around the library's call: those that lay operands, by number, and one for the result.
-    """
-
-    reads: Sequence[Value]
-    parts: list[KernelPart] = field(default_factory=list)
-    library: LibraryCall | None = None
-    before: dict[int, GpuKernel] = field(default_factory=dict)
-    after: GpuKernel | None = None
-
-    @property
-    def kernels(self) -> list[GpuKernel]:
-        """All that is generated for it."""
-        around = [*self.before.values(), *([] if self.after is None else [self.after])]
-        return [*(p.kernel for p in self.parts), *around]
-
-
-def lowered(node: Node, view_of: ViewOf, libraries: bool) -> LoweredNode | None:
+def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NEWEST) -> LoweredNode | None:
     """How a node runs natively; None where CuPy does it.
 
     Args:
         node: of the graph.
         view_of: how values lie in others.
         libraries: NVIDIA's libraries can be called.
+        target: the GPU.
     """
     if any(not _plain(v.type) for v in (*node.inputs, *node.outputs)):
         return None
     if node.op is FUSED:
-        return _group(node, node.graphs[0])
+        return _group(node, node.graphs[0], target)
     found = library_call(node, view_of) if libraries else None
     if found is not None:
-        before = {k: _move(kernel) for k, kernel in found.before.items()}
-        after = None if found.after is None else _move(found.after)
+        before = {k: _move(kernel, target) for k, kernel in found.before.items()}
+        after = None if found.after is None else _move(found.after, target)
         return LoweredNode(found.reads, library=found, before=before, after=after)
     if kind_of(node) in ("elementwise", "reduce"):
-        return _group(node, _alone(node))
-    return _moved(node, view_of)
+        return _group(node, _alone(node), target)
+    return _moved(node, view_of, target) or _provided(node, view_of, target)
+
+
+def _provided(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
+    """A kernel that no loop nest describes."""
+    try:
+        return next((found for p in PROVIDERS if (found := p(node, view_of, target)) is not None), None)
+    except UnsupportedKernel:
+        return None
 
 
 def _plain(t: Type) -> bool:
     return isinstance(t, TensorType) and t.is_static and 0 not in t.shape
 
 
-def _group(node: Node, body: Graph) -> LoweredNode | None:
+def _group(node: Node, body: Graph, target: GpuTarget) -> LoweredNode | None:
     """The kernels of a group, one for each part of it that only single numbers connect with the others."""
     found = LoweredNode(list(node.inputs))
     try:
         for part, reads, writes in components(body):
-            for kernel, ins, outs in generate(lower(part, tiles=False)):
+            for kernel, ins, outs in generate(lower(part, tiles=False), target):
                 found.parts.append(KernelPart(kernel, [reads[i] for i in ins], [writes[j] for j in outs]))
     except UnsupportedKernel as reason:
         notice(f"a group of operations runs one by one on the GPU: {reason}.", key=f"gpu codegen {reason}")
@@ -114,18 +88,18 @@ def _alone(node: Node) -> Graph:
     return body
 
 
-def _moved(node: Node, view_of: ViewOf) -> LoweredNode | None:
+def _moved(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     found = moves(node, view_of)
     if found is None:
         return None
     kernels, reads = found
     try:
-        parts = [KernelPart(_move(kernel), ins, outs) for kernel, ins, outs in kernels]
+        parts = [KernelPart(_move(kernel, target), ins, outs) for kernel, ins, outs in kernels]
     except UnsupportedKernel:
         return None
     return LoweredNode(reads, parts)
 
 
-def _move(kernel: Kernel) -> GpuKernel:
-    ((made, _, _),) = generate(kernel)
+def _move(kernel: Kernel, target: GpuTarget) -> GpuKernel:
+    ((made, _, _),) = generate(kernel, target)
     return made
