@@ -9,8 +9,8 @@ equals sum(dout out) over the features, because out = P v. A cotangent of ``lse`
     dq = scale dS k       dk = scale dS^T q      dv = P^T dout
 
 Several query heads may share a head of keys (h = n hk): query head i reads head i div n. Position i sees the keys 0 to
-i where ``is_causal``. Two-byte floats are multiplied in float32. The bodies here keep all scores; kernels of a GPU do not
-(``msnb/devices/gpu/kernels/attention``).
+i where ``is_causal``. Two-byte floats are multiplied in float32. The bodies here keep all scores; kernels of a GPU do
+not (``msnb/devices/gpu/kernels/attention``).
 """
 
 from __future__ import annotations

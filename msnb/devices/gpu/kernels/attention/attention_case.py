@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
@@ -56,9 +56,13 @@ class AttentionCase:
         """How many query heads share a head of keys."""
         return self.q.heads // self.k.heads
 
-    def symbol(self, kind: str) -> str:
+    def with_dy(self, dy: Rows) -> AttentionCase:
+        """The case of the gradient."""
+        return replace(self, dy=dy)
+
+    def symbol(self, kind: str, tiling: Tiling) -> str:
         """The name of a kernel for it: equal for equal cases."""
-        return f"{kind}_{hashlib.sha256(repr(self).encode()).hexdigest()[:16]}"
+        return f"{kind}_{hashlib.sha256(f'{self} {tiling}'.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True)
@@ -90,18 +94,3 @@ class Tiling:
 
 FEATURES = (32, 64, 96, 128)
 DTYPES = (dtypes.bfloat16, dtypes.float16)
-
-
-def forward_tiling(features: int) -> Tiling:
-    """How the forward kernel is cut."""
-    return Tiling(own=128, other=64, warps=4, blocks=2)
-
-
-def key_tiling(features: int) -> Tiling:
-    """How the kernel of dk and dv is cut."""
-    return Tiling(own=128, other=64, warps=8, blocks=1)
-
-
-def query_tiling(features: int) -> Tiling:
-    """How the kernel of dq is cut."""
-    return Tiling(own=128, other=64, warps=8, blocks=1)

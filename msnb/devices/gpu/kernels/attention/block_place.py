@@ -2,8 +2,8 @@
 
     grid    x  the tiles of rows that blocks own       y  batch and head
 
-Where a query sees only the keys before it, tiles on the wrong side of the diagonal are left out, those on it are masked,
-and blocks with the most work begin first.
+Where a query sees only the keys before it, tiles on the wrong side of the diagonal are left out, those on it are
+masked, and blocks with the most work begin first.
 """
 
 from __future__ import annotations

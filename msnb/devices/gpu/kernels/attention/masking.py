@@ -34,9 +34,7 @@ def where_needed(e: TileEmitter, test: str, scores: Sums, mask: Callable[[Sums],
     return shaped(found, scores)
 
 
-def seen_by_row(
-    e: TileEmitter, query: Word, key: Word, keys: int, causal: bool
-) -> Callable[[int, int, int], str]:
+def seen_by_row(e: TileEmitter, query: Word, key: Word, keys: int, causal: bool) -> Callable[[int, int, int], str]:
     """The test where rows are queries and columns are keys.
 
     Args:

@@ -3,8 +3,8 @@
     S = q k^T       P = 2^(c S - lse')       dP = dy v^T       dS = P (dP - delta)       dq += dS k
 
 with c = scale log2(e) and lse' = lse log2(e): P comes out right at once, for the forward pass has left the sums. The
-rows of a warp stay in registers, queries and dy as well as dq. What is left out is the factor ``scale`` of dS; dq gets it
-in the end. No block writes what another one does, so the sums have one order at every run.
+rows of a warp stay in registers, queries and dy as well as dq. What is left out is the factor ``scale`` of dS; dq gets
+it in the end. No block writes what another one does, so the sums have one order at every run.
 
 Source: the formulas are Dao et al. 2022, FlashAttention (arXiv 2205.14135); its algorithm makes dq together with dk and
 dv, with atomic additions. Two kernels make S and dP twice, and need none.
@@ -80,7 +80,8 @@ class QueryGradientKernel:
         self._begin(0)
         empty = zeros(self.tiling.bands, self.case.features // 8)
         carried = [("float", x) for x in flat(empty)]
-        found = e.loop(("0", e.long(self.passing.end), 1), carried, lambda j, c: self._tile(e.short(j), shaped(c, empty)))
+        bounds = ("0", e.long(self.passing.end), 1)
+        found = e.loop(bounds, carried, lambda j, c: self._tile(e.short(j), shaped(c, empty)))
         dq = times(e, shaped(found, empty), e.number(self.case.scale))
         row = e.calc("add", self.first, self.band.warp_row)
         line = e.calc("mul", self.row, self.case.q.count)

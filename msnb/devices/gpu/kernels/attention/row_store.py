@@ -40,7 +40,9 @@ def store_rows(e: TileEmitter, buffer: str, sums: Sums, line: Word, row: Word, c
             _if_inside(e, mine, count, store)
 
 
-def store_numbers(e: TileEmitter, buffer: str, numbers: list[str], line: Word, row: Word, count: int, band: Band) -> None:
+def store_numbers(
+    e: TileEmitter, buffer: str, numbers: list[str], line: Word, row: Word, count: int, band: Band
+) -> None:
     """One float32 for each row, by the first of its lanes."""
     first = e.ins(f"icmp eq i32 {band.t}, 0")
     for k, number in enumerate(numbers):
