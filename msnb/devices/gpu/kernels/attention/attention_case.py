@@ -56,8 +56,8 @@ class AttentionCase:
         """How many query heads share a head of keys."""
         return self.q.heads // self.k.heads
 
-    def with_dy(self, dy: Rows) -> AttentionCase:
-        """The case of the gradient."""
+    def with_dy(self, dy: Rows | None) -> AttentionCase:
+        """The case of the gradient; None: that of the forward pass."""
         return replace(self, dy=dy)
 
     def symbol(self, kind: str, tiling: Tiling) -> str:
@@ -74,12 +74,14 @@ class Tiling:
         other: rows of each tile that passes by.
         warps: of a block; each owns ``own / warps`` rows, a multiple of 16.
         blocks: that should fit on a multiprocessor.
+        held: a warp keeps its own rows in registers, else it reads them from shared memory for every tile.
     """
 
     own: int
     other: int
     warps: int
     blocks: int
+    held: bool = False
 
     @property
     def threads(self) -> int:

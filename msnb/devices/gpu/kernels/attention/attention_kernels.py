@@ -85,19 +85,19 @@ def _read(value: Value, view_of: ViewOf) -> tuple[Value, Rows] | None:
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 
 
-def forward(case: AttentionCase) -> GpuKernel:
+def forward(case: AttentionCase, tiling: Tiling | None = None) -> GpuKernel:
     """The kernel of out and lse."""
-    return _made("attention", ForwardKernel, case, tilings.forward(case), case.q, (case.q,))
+    return _made("attention", ForwardKernel, case, tiling or tilings.forward(case), case.q, (case.q,))
 
 
-def key_gradient(case: AttentionCase) -> GpuKernel:
+def key_gradient(case: AttentionCase, tiling: Tiling | None = None) -> GpuKernel:
     """The kernel of dk and dv."""
-    return _made("attention_keys", KeyGradientKernel, case, tilings.keys(case), case.k, (case.k, case.v))
+    return _made("attention_keys", KeyGradientKernel, case, tiling or tilings.keys(case), case.k, (case.k, case.v))
 
 
-def query_gradient(case: AttentionCase) -> GpuKernel:
+def query_gradient(case: AttentionCase, tiling: Tiling | None = None) -> GpuKernel:
     """The kernel of dq."""
-    return _made("attention_queries", QueryGradientKernel, case, tilings.queries(case), case.q, (case.q,))
+    return _made("attention_queries", QueryGradientKernel, case, tiling or tilings.queries(case), case.q, (case.q,))
 
 
 def _made(kind: str, maker: Maker, case: AttentionCase, tiling: Tiling, own: Rows, outs: Sequence[Rows]) -> GpuKernel:

@@ -23,8 +23,6 @@ from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
 from msnb.devices.gpu.kernels.attention.warp_product import Sums, flat, over_features, over_rows, packed, shaped, zeros
 
 Q, K, V, OUT, LSE = range(5)
-IN_REGISTERS = 64
-"""Up to so many features a warp keeps its queries in registers."""
 
 
 class ForwardKernel:
@@ -86,7 +84,7 @@ class ForwardKernel:
         start = e.in_shared(e.calc("mul", self.band.warp_row, self.own.row_bytes))
         self.queries = rows.of(start)
         self.held: list[list[list[str]]] = []
-        if case.features <= IN_REGISTERS:
+        if self.tiling.held:
             e.wait(0)
             e.barrier()
             self.held = [[self._query(b, k) for k in range(self.own.steps)] for b in range(bands)]

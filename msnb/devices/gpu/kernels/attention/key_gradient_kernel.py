@@ -20,6 +20,7 @@ from msnb.devices.gpu.kernels.attention.row_store import store_rows
 from msnb.devices.gpu.kernels.attention.shared_tile import ELEMENT, TileCopy, TilePlaces, TileRing, TileShape, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
 from msnb.devices.gpu.kernels.attention.warp_product import (
+    PartsOf,
     Sums,
     flat,
     over_features,
@@ -89,10 +90,14 @@ class KeyGradientKernel:
         self.start, self.whole = queries_for(e, case, self.tiling, self.first)
         self.each = e.calc("sub", count, e.least(self.start, count))
         self.end = e.calc("mul", self.each, case.group)
+        if self.tiling.held:
+            e.commit()
+            e.wait(0)
+            e.barrier()
         e.when(e.less(0, self.end), lambda: self._begin(0))
         view, start = TileView(e, self.own, down=True), e.calc("mul", self.band.warp_row, self.own.row_bytes)
-        self.keys = view.of(e.in_shared(start))
-        self.values = view.of(e.in_shared(e.calc("add", start, self.own.size)))
+        places = [view.of(e.in_shared(e.calc("add", start, k * self.own.size))) for k in (0, 1)]
+        self.keys, self.values = (self._rows(p) for p in places)
         empty = zeros(self.tiling.bands, case.features // 8)
         many, carried = len(flat(empty)), [("float", x) for x in flat(empty) * 2]
 
@@ -163,9 +168,16 @@ class KeyGradientKernel:
         dk = over_rows(e, dk, packed(e, changes), self.down.of(queries))
         return [*flat(dk), *flat(dv)]
 
-    def _over(self, rows: TilePlaces, tile: TilePlaces) -> Sums:
-        e = self.e
-        return over_features(e, self.tiling.bands, lambda b, k: e.pieces(rows.at(b, k), turned=False), tile)
+    def _rows(self, places: TilePlaces) -> PartsOf:
+        """The warp's own rows, by band and step: in registers, or read when they are asked for."""
+        if not self.tiling.held:
+            return lambda band, step: self.e.pieces(places.at(band, step), turned=False)
+        bands, steps = range(self.tiling.bands), range(self.own.steps)
+        held = [[self.e.pieces(places.at(b, k), turned=False) for k in steps] for b in bands]
+        return lambda band, step: held[band][step]
+
+    def _over(self, rows: PartsOf, tile: TilePlaces) -> Sums:
+        return over_features(self.e, self.tiling.bands, rows, tile)
 
     def _columns(self, numbers: str) -> list[str]:
         """The numbers at the columns of this lane: two of every eight."""

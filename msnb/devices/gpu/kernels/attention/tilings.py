@@ -18,7 +18,7 @@ LARGEST = 128
 
 def forward(case: AttentionCase) -> Tiling:
     """Of the forward kernel."""
-    return Tiling(own=128, other=64, warps=4, blocks=2)
+    return Tiling(own=128, other=64, warps=4, blocks=2, held=case.features <= 64)
 
 
 def keys(case: AttentionCase) -> Tiling:
@@ -28,4 +28,4 @@ def keys(case: AttentionCase) -> Tiling:
 
 def queries(case: AttentionCase) -> Tiling:
     """Of the kernel of dq."""
-    return Tiling(own=128, other=64, warps=8, blocks=1)
+    return Tiling(own=128, other=64, warps=8, blocks=1, held=True)
