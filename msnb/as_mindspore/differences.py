@@ -121,6 +121,8 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(name, ".ckpt is protobuf", ".ckpt is safetensors", "MindSpore must load it", "test_checkpoints")
         for name in ("save_checkpoint", "train.save_checkpoint")
     ),
+    _ours("nn.Momentum", "use_nesterov changes nothing on a CPU", "it looks ahead", "their own page says so",
+          "test_nesterov"),
     _ours("ops.allclose", "a Python bool", "a bool tensor", "works in compiled functions too", "test_allclose"),
 )
 

@@ -184,7 +184,7 @@ NAMES: dict[str, str] = {
         ASGD AdaFactor AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AdamOffload AvgPool1dExt AvgPool2dExt
         AvgPool3dExt BleuScore ConfusionMatrixMetric Conv2dThor DenseThor DiGamma Dice Dropout2dExt DropoutExt
         EmbeddingExt EmbeddingLookupThor EmbeddingThor FTRL ForwardValueAndGrad FractionalMaxPool2d
-        FractionalMaxPool3d GetNextSingleOp GradAccumulationCell HausdorffDistance ImageGradients InstanceNorm3d Jvp
+        FractionalMaxPool3d GetNextSingleOp GradAccumulationCell HausdorffDistance ImageGradients Jvp
         L1LossExt LARS LBeta LayerNormExt LazyAdam LogSoftmaxExt MSSSIM MatDet MatInverse MatrixDiag MatrixDiagPart
         MatrixSetDiag MaxPool2dExt MeanSurfaceDistance MicroBatchInterleaved Moments MultiClassDiceLoss
         MultiFieldEmbeddingLookup MultiMarginLoss MultilabelMarginLoss OcclusionSensitivity OptTFTWrapper PReLUExt

@@ -177,6 +177,12 @@ def test_allclose(mode: int) -> None:
     assert bool(found) and found.dtype is msnb.bool_
 
 
+def test_nesterov(mode: int) -> None:
+    w = msnb.Parameter(Tensor([0.0]), name="w")
+    msnb.nn.Momentum([w], 1.0, 0.5, use_nesterov=True)([Tensor([1.0])])
+    assert w.tolist() == [-1.5]
+
+
 def test_gradients_by_integers(mode: int) -> None:
     import mindspore
 

@@ -15,6 +15,7 @@ from typing import Any
 from msnb import ops
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore, put_last
 from msnb.nn.cells.container import CellList
 from msnb.nn.initializer import initializer
 from msnb.nn.layers.activation import get_activation
@@ -45,9 +46,10 @@ class _Layer(Cell):
     ) -> None:
         super().__init__()
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
-        self.linear1 = Dense(d_model, dim_feedforward, dtype=dtype)
+        self._says_dense = like_mindspore()
+        setattr(self, "dense1" if self._says_dense else "linear1", Dense(d_model, dim_feedforward, dtype=dtype))
         self.dropout = Dropout(p=dropout)
-        self.linear2 = Dense(dim_feedforward, d_model, dtype=dtype)
+        setattr(self, "dense2" if self._says_dense else "linear2", Dense(dim_feedforward, d_model, dtype=dtype))
         self.norm1 = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
         self.norm2 = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
         self.dropout1 = Dropout(p=dropout)
@@ -59,6 +61,8 @@ class _Layer(Cell):
         return self.dropout1(self.self_attn(x, x, x, padding, False, mask)[0])
 
     def _network(self, x: Any) -> Any:
+        if self._says_dense:
+            return self.dense2(self.dropout(self.activation(self.dense1(x))))
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
@@ -118,6 +122,8 @@ class TransformerDecoderLayer(_Layer):
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
         self.norm3 = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
         self.dropout3 = Dropout(p=dropout)
+        if like_mindspore():
+            put_last(self, ("dense1", "dense2", "norm1", "norm2", "norm3"))
 
     def construct(
         self,

@@ -15,13 +15,14 @@ from msnb.base.missing_names import public_names
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import HeUniform, Uniform, initializer
 from msnb.ops.mindspore import mint_functional as F
 
 _SAME = (
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "ConstantPad1d",
     "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "ELU", "GLU", "Identity", "KLDivLoss", "L1Loss",
-    "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss", "PReLU",
+    "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss",
     "PixelShuffle", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
     "SiLU", "Sigmoid", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
     "Threshold", "Unfold", "Upsample", "ZeroPad2d", "Hardtanh", "TripletMarginLoss", "AdaptiveMaxPool1d",
@@ -35,7 +36,7 @@ _OWN = (
     "AvgPool2d", "BCEWithLogitsLoss",
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "Embedding",
     "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "LayerNorm", "LeakyReLU", "Linear",
-    "MaxPool2d", "SELU", "SmoothL1Loss", "Softmax", "Softshrink", "functional",
+    "MaxPool2d", "PReLU", "SELU", "SmoothL1Loss", "Softmax", "Softshrink", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -57,6 +58,21 @@ class Linear(nn.Linear):
         bias: whether b is added.
         weight_init, bias_init, dtype: first values, by default those of PyTorch.
     """
+
+
+class PReLU(nn.PReLU):
+    """x where positive, weight * x elsewhere; the weight is trained.
+
+    Args:
+        num_parameters: 1 or the number of channels.
+        init: first value.
+        dtype: of the weight.
+    """
+
+    _name_in_mindspore = "weight"
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None) -> None:
+        super().__init__(num_parameters, initializer(init, (num_parameters,), dtype or dtypes.float32))
 
 
 class BCEWithLogitsLoss(nn.BCEWithLogitsLoss):
@@ -272,7 +288,9 @@ class GroupNorm(Cell):
     ) -> None:
         super().__init__()
         self.num_groups, self.eps = num_groups, eps
-        _ones_and_zeros(self, (num_channels,), affine, True, dtype or dtypes.float32)
+        _ones_and_zeros(self, (num_channels,), affine or like_mindspore(), True, dtype or dtypes.float32)
+        for param in () if affine else self.get_parameters():
+            param.requires_grad = False
 
     def construct(self, input: Any) -> Any:
         """The layer."""

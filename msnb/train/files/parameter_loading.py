@@ -7,7 +7,8 @@ A failed load therefore changes nothing. What is lenient and what is not:
     strict_load=False    names missing in the file are announced and returned; extra names returned; floats may change
                          their width; a common prefix of all names in the file is seen through (``net.conv1.weight``)
     strict_load=True     names and dtypes must be the same, nothing missing, nothing over
-    always               shapes must be the same
+    always               shapes must be the same; what MindSpore's checkpoints call otherwise, or have with one axis
+                         more, is the same (``parameter_spellings``)
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from msnb.base import events
 from msnb.base.errors import ArgumentError, CheckpointError
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, make
+from msnb.train.files.parameter_spellings import in_names_of, in_shape_of
 
 Plan = list[tuple[Tensor, Tensor]]
 
@@ -45,7 +47,7 @@ def load_param_into_net(
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_param_into_net.html
     """
     own = _own_state(net)
-    given = _tensors(parameter_dict)
+    given = in_names_of(own, _tensors(parameter_dict))
     pairs = _match(own, given, strict_load)
     missing = [name for name in own if name not in pairs]
     extra = [name for name in given if name not in pairs.values()]
@@ -130,11 +132,12 @@ def _checked(own: Mapping[str, Tensor], given: Mapping[str, Tensor], pairs: Mapp
     plan: Plan = []
     wrong: list[str] = []
     for name, key in pairs.items():
-        problem = _problem(own[name], given[key], strict)
+        value = in_shape_of(name, own[name], given[key])
+        problem = _problem(own[name], value, strict)
         if problem:
             wrong.append(f"{name}: {problem}")
         else:
-            plan.append((own[name], _converted(own[name], given[key])))
+            plan.append((own[name], _converted(own[name], value)))
     if wrong:
         raise CheckpointError(
             f"{len(wrong)} of {len(pairs)} parameters in the checkpoint do not fit the network. It is unchanged.",
