@@ -84,9 +84,15 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
     return primitive_results.rms_norm(x, gamma, epsilon)
 
 
-def multinomial(input: Any, num_samples: int, replacement: bool = True) -> Any:
+def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: Any = None) -> Any:
     """``ops.multinomial`` with int32 places."""
-    return _int32(ops.multinomial(input, num_samples, replacement))
+    return _int32(ops.multinomial(input, num_samples, replacement, seed))
+
+
+def bernoulli(input: Any, p: Any = 0.5, seed: Any = None) -> Any:
+    """1 with probability ``p``, else 0, in the shape and dtype of ``input``."""
+    chance = ops.broadcast_to(ops.cast(p, dtypes.float32), input.shape)
+    return ops.cast(ops.bernoulli(chance, seed=seed), input.dtype)
 
 
 def reduce_sum(input: Any, axis: Any = None, keep_dims: bool = False, skip_mode: bool = False) -> Any:

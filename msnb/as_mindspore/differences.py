@@ -54,6 +54,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     _theirs("ops.searchsorted", "has out_int32=", "mint's has it", "programs use it", "test_width_of_places"),
     _theirs("ops.multinomial", "int32", "int64", _DTYPE, "test_width_of_places"),
+    _theirs("ops.bernoulli", "(input, p): input has the shape", "(p, shape)", _SILENT, "test_bernoulli"),
     *(
         _theirs(f"ops.{name}", "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32")
         for name in ("reduce_sum", "nansum", "cumsum")

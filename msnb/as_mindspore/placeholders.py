@@ -76,7 +76,7 @@ def _sentence(place: str, missing: AttributeError) -> str:
 NAMES: dict[str, str] = {
     "": """
         BackupAndRestore BleuScore ConfusionMatrixMetric ConvertModelUtils ConvertNetUtils CosineSimilarity
-        CustomPassType DatasetHelper DeviceCtx Dice Dirac Event FlopsUtilizationCollector Generator
+        CustomPassType DatasetHelper DeviceCtx Dice Dirac Event FlopsUtilizationCollector
         HausdorffDistance Int MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit
         Perplexity PluggableAllocator Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse Stream
         StreamCtx StreamLimitCtx SummaryCollector SummaryLandscape SummaryRecord Symbol SymbolTree TensorType
@@ -107,7 +107,7 @@ NAMES: dict[str, str] = {
         gradient_accumulation_op gradient_clear_op
     """,
     "common.generator": """
-        Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state
+        default_generator get_rng_state initial_seed manual_seed seed set_rng_state
     """,
     "communication": """
         get_comm_name

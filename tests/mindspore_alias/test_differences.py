@@ -177,6 +177,13 @@ def test_allclose(mode: int) -> None:
     assert bool(found) and found.dtype is msnb.bool_
 
 
+def test_bernoulli(mode: int) -> None:
+    found = compiled(lambda x: theirs("bernoulli")(x, 1.0), Tensor([[0, 0, 0]], msnb.int32))
+    assert (found.tolist(), found.dtype) == ([[1, 1, 1]], msnb.int32)
+    assert compiled(lambda x: theirs("bernoulli")(x, x), Tensor([0.0, 1.0])).tolist() == [0.0, 1.0]
+    assert msnb.ops.bernoulli(Tensor(1.0), (2,)).tolist() == [1.0, 1.0]
+
+
 def test_nesterov(mode: int) -> None:
     w = msnb.Parameter(Tensor([0.0]), name="w")
     msnb.nn.Momentum([w], 1.0, 0.5, use_nesterov=True)([Tensor([1.0])])
