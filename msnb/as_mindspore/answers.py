@@ -73,12 +73,6 @@ def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
     return _int32(ops.bucketize(input, boundaries, right=right))
 
 
-def searchsorted(sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False) -> Any:
-    """``ops.searchsorted``; ``out_int32`` gives int32 places."""
-    found = ops.searchsorted(sorted_sequence, values, right=right)
-    return _int32(found) if out_int32 else found
-
-
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
     """``ops.rms_norm`` and 1 / root mean square."""
     return primitive_results.rms_norm(x, gamma, epsilon)
@@ -165,6 +159,29 @@ def _average(
     axes = x.ndim - 2 if pool is not ops.avg_pool1d else 1
     sizes = (kernel_size,) * axes if isinstance(kernel_size, int) else tuple(kernel_size)
     return found * (float(np.prod(sizes)) / divisor_override)
+
+
+def _largest(
+    pool: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, return_indices: bool, ceil: bool
+) -> Any:
+    mode = "valid" if not np.any(padding) else "pad"
+    return pool(x, kernel_size, stride, mode, padding, ceil, dilation=dilation, return_indices=return_indices)
+
+
+def max_pool2d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    """``ops.max_pool2d`` in MindSpore's order."""
+    return _largest(ops.max_pool2d, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
+
+
+def max_pool3d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    """``ops.max_pool3d`` in MindSpore's order."""
+    return _largest(ops.max_pool3d, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
 
 def avg_pool1d(

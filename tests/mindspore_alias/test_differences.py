@@ -116,6 +116,16 @@ def test_stride_of_avg_pool(mode: int) -> None:
     assert float(theirs("avg_pool2d")(x, 2, divisor_override=2)) == 5.0
 
 
+def test_order_of_max_pool(mode: int) -> None:
+    for axes in (2, 3):
+        x = Tensor(np.arange(4.0**axes, dtype=np.float32).reshape(1, 1, *(4,) * axes))
+        name = f"max_pool{axes}d"
+        assert compiled(lambda x, name=name: theirs(name)(x, 2, 1, 1), x).shape[2:] == (5,) * axes
+        values, places = compiled(lambda x, name=name: theirs(name)(x, 2, None, 0, 2, True), x)
+        assert values.reshape(-1).tolist() == [float(p) for p in places.reshape(-1).tolist()]
+        assert getattr(msnb.ops, name)(x, 2, 1, "pad", 1).shape[2:] == (5,) * axes
+
+
 def test_diag_of_a_matrix(mode: int) -> None:
     found = compiled(lambda x: theirs("diag")(x), Tensor(X))
     assert found.shape == (2, 3, 2, 3) and float(found[1, 2, 1, 2]) == 4.0 and float(found.sum()) == 21.0

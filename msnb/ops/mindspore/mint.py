@@ -199,11 +199,12 @@ def bernoulli(input: Any, *, generator: Any = None) -> Any:
 
 
 def searchsorted(
-    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None
-) -> Any:
+    sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Any = None,
+) -> Any:  # fmt: skip
     """Where elements belong in sorted rows."""
-    found = ops.searchsorted(sorted_sequence, input, right=right or side == "right")
-    return found.astype(dtypes.int32) if out_int32 else found
+    more = {"out_int32": out_int32, "right": right, "side": side, "sorter": sorter}
+    return ops.searchsorted(sorted_sequence, values, **more)
 
 
 def select(input: Any, dim: int, index: int) -> Any:

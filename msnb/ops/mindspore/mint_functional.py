@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from msnb import ops
@@ -78,10 +79,18 @@ def conv_transpose2d(
 
 
 def _average(
-    fn: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
-) -> Any:
-    named = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, **padding_of(padding)}
-    return fn(x, kernel_size, kernel_size if stride is None else stride, **named)
+    fn: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    counted = count_include_pad or divisor_override is not None
+    named = {"ceil_mode": ceil_mode, "count_include_pad": counted, **padding_of(padding)}
+    found = fn(x, kernel_size, kernel_size if stride is None else stride, **named)
+    if divisor_override is None:
+        return found
+    if not divisor_override:
+        raise AttributeValueError("avg_pool: divisor_override must not be 0.")
+    sizes = (kernel_size,) * (x.ndim - 2) if isinstance(kernel_size, int) else kernel_size
+    return found * (math.prod(sizes) / divisor_override)
 
 
 def avg_pool1d(
@@ -94,18 +103,20 @@ def avg_pool1d(
 
 def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
+    count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
     """Means of windows of images; the stride is the kernel's size by default."""
-    return _average(ops.avg_pool2d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    rest = (padding, ceil_mode, count_include_pad, divisor_override)
+    return _average(ops.avg_pool2d, input, kernel_size, stride, *rest)
 
 
 def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
+    count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
     """Means of windows of volumes; the stride is the kernel's size by default."""
-    return _average(ops.avg_pool3d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    rest = (padding, ceil_mode, count_include_pad, divisor_override)
+    return _average(ops.avg_pool3d, input, kernel_size, stride, *rest)
 
 
 def binary_cross_entropy_with_logits(
@@ -121,12 +132,12 @@ def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
 
 
 def max_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
-    """Largest elements of windows of images. Raises ValueError for another dilation than 1."""
-    if dilation not in (1, (1, 1)):
-        raise AttributeValueError(f"max_pool2d: dilation is 1, not {dilation!r}.")
-    return ops.max_pool2d(input, kernel_size, stride, ceil_mode=ceil_mode, **padding_of(padding))
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """Largest elements of windows of images, with their places if asked for."""
+    more = {"dilation": dilation, "return_indices": return_indices, "ceil_mode": ceil_mode}
+    return ops.max_pool2d(input, kernel_size, stride, **more, **padding_of(padding))
 
 
 def relu_(input: Any) -> Any:
