@@ -77,7 +77,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         for n in (1, 2, 3)
     ),
     *(
-        _theirs(f"ops.max_pool{n}d", "padding is the fourth", "pad_mode is", "programs use it", "test_order_of_max_pool")
+        _theirs(f"ops.max_pool{n}d", "padding is fourth", "pad_mode is", "programs use it", "test_order_of_max_pool")
         for n in (2, 3)
     ),
     _theirs("ops.diag", "of a matrix: four axes", "of a matrix: its diagonal", _SILENT, "test_diag_of_a_matrix"),

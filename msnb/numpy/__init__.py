@@ -21,6 +21,7 @@ from msnb.numpy import fft as fft
 from msnb.numpy.creation import *
 from msnb.numpy.manipulation import *
 from msnb.numpy.mathematics import *
+from msnb.numpy.own_arguments import *
 from msnb.numpy.selections import *
 from msnb.numpy.statistics import *
 from msnb.numpy.typed_results import *
@@ -32,14 +33,13 @@ from msnb.core.dtypes import (
 )  # fmt: skip
 from msnb.ops import (
     argwhere as argwhere, isneginf as isneginf, isposinf as isposinf, all as all, any as any, argmax as argmax,
-    argmin as argmin, atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, average as
-    average, bincount as bincount, broadcast_to as broadcast_to, column_stack as column_stack, count_nonzero as
-    count_nonzero, diagonal as diagonal, diff as diff, dot as dot, dsplit as dsplit, dstack as dstack, fliplr as
-    fliplr, flipud as flipud, hsplit as hsplit, hstack as hstack, inner as inner, isclose as isclose, kron as kron,
-    matrix_power as matrix_power, moveaxis as moveaxis, multi_dot as multi_dot, outer as outer, ptp as ptp, ravel as
-    ravel, reshape as reshape, round as round, size as size, squeeze as squeeze, swapaxes as swapaxes,
-    take_along_axis as take_along_axis, tensordot as tensordot, tile as tile, transpose as transpose, trapz as
-    trapz, vander as vander, vsplit as vsplit, vstack as vstack,
+    argmin as argmin, atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_to
+    as broadcast_to, column_stack as column_stack, count_nonzero as count_nonzero, diagonal as diagonal, diff
+    as diff, dot as dot, dsplit as dsplit, dstack as dstack, fliplr as fliplr, flipud as flipud, hsplit as hsplit,
+    hstack as hstack, inner as inner, isclose as isclose, kron as kron, matrix_power as matrix_power, moveaxis
+    as moveaxis, multi_dot as multi_dot, outer as outer, ptp as ptp, ravel as ravel, reshape as reshape, round
+    as round, squeeze as squeeze, swapaxes as swapaxes, take_along_axis as take_along_axis, tensordot as tensordot,
+    tile as tile, transpose as transpose, vander as vander, vsplit as vsplit, vstack as vstack,
 )  # fmt: skip
 # isort: on
 

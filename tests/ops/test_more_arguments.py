@@ -89,7 +89,7 @@ def test_covariances_of_weighted_observations(often: bool, much: bool, mode: int
         ops.cov(Tensor(A), aweights=Tensor([1.0]))
 
 
-# ---- poolings ---------------------------------------------------------------------------------------------------------
+# ---- poolings ------------------------------------------------------------------------------------------------------
 
 
 def windows(x: Any, kernel: Any, stride: Any, pads: Any, gaps: Any, ceil: bool) -> tuple[Any, Any]:
@@ -158,6 +158,136 @@ def test_max_pools_in_other_words(mode: int) -> None:
 def test_divisors_of_mean_pools(mode: int) -> None:
     x = Tensor(np.ones((1, 1, 4, 4), np.float32))
     assert run(lambda x: mint.nn.functional.avg_pool2d(x, 2, divisor_override=2), x).asnumpy().max() == 2.0
-    assert run(lambda x: mint.nn.functional.avg_pool3d(x[None], 2, padding=(1, 0, 0), divisor_override=1), x).max() == 4.0
+    deep = run(lambda x: mint.nn.functional.avg_pool3d(x[None], 2, padding=(1, 0, 0), divisor_override=1), x)
+    assert deep.max() == 4.0
     with pytest.raises(ValueError, match="must not be 0"):
         mint.nn.functional.avg_pool2d(x, 2, divisor_override=0)
+
+
+# ---- further functions ---------------------------------------------------------------------------------------------
+
+
+def test_own_arguments_of_numpy(mode: int) -> None:
+    w = np.array([1.0, 2.0, 0.5, 1.0, 3.0], np.float32)
+    for axis, weights in ((1, w), (None, np.abs(B)), (None, None)):
+        found = run(lambda a, k=axis, v=weights: mnp.average(a, k, None if v is None else Tensor(v), True), Tensor(A))
+        expected = np.average(A, axis, weights, True)
+        for one, other in zip(found, expected):
+            close(one, other)
+    assert mnp.bincount([1, 1, 3], length=6).tolist() == [0, 2, 0, 1, 0, 0]
+    assert mnp.bincount([1, 1, 3], length=2).tolist() == [0, 2]
+    assert mnp.size(Tensor(A)) == 15 and mnp.size(Tensor(A), 1) == 5 and mnp.size(Tensor(A), (0, 1)) == 15
+    for how in ("clip", "wrap"):
+        found = run(lambda a, h=how: mnp.take(a, Tensor([0, 7, -2]), 1, h), Tensor(A))
+        close(found, np.take(A, [0, 7, -2], 1, mode=how))
+    close(mnp.trapz(Tensor(A), dx=0.5, axis=0), ((A[1:] + A[:-1]) / 4).sum(0))
+    assert mnp.searchsorted([3.0, 1.0, 2.0], 2.5, sorter=[1, 2, 0]).tolist() == 2
+    nan = Tensor([float("nan"), 1.0])
+    assert not bool(mnp.array_equal(nan, nan)) and bool(mnp.array_equal(nan, nan, equal_nan=True))
+    for one, other in zip(mnp.gradient(Tensor(A), 0.5, 2.0), np.gradient(A, 0.5, 2.0)):
+        close(one, other)
+    with pytest.raises(TypeError, match="one distance, or one for each"):
+        mnp.gradient(Tensor(A), 1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="edge_order is 1"):
+        mnp.gradient(Tensor(A), edge_order=2)
+    with pytest.raises(ValueError, match="mode is 'raise'"):
+        mnp.take(Tensor(A), 0, mode="jump")
+
+
+@pytest.mark.parametrize("how", ["linear_ramp", "maximum", "minimum", "mean", "odd"])
+def test_borders_of_numpy(how: str, mode: int) -> None:
+    widths = ((1, 2), (3, 0))
+    more: dict[str, Any] = {"mode": how}
+    if how == "odd":
+        more = {"mode": "reflect", "reflect_type": "odd"}
+    elif how == "linear_ramp":
+        more["end_values"] = ((0.0, 4.0), (-1.0, 2.0))
+    else:
+        more["stat_length"] = (2, 3)
+    x = A[:, :4]
+    close(run(lambda a: mnp.pad(a, widths, **more), Tensor(x)), np.pad(x, widths, **more))  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="mode is"):
+        mnp.pad(Tensor(x), 1, "spiral")
+
+
+def test_norms_and_means_in_a_dtype(mode: int) -> None:
+    square = A[:, :3]
+    for fn in (ops.vector_norm, ops.matrix_norm, ops.nanmean, mint.linalg.vector_norm, mint.linalg.matrix_norm):
+        assert run(lambda a, f=fn: f(a, dtype=ms.float64), Tensor(square)).dtype is ms.float64
+    assert ops.tril_indices(2, 2, dtype=ms.int32).dtype is ops.triu_indices(2, 2, dtype=ms.int32).dtype is ms.int32
+    close(ops.pinv(Tensor(square), atol=1.5), np.linalg.pinv(square, 1.5 / np.linalg.svd(square)[1][0]))
+    close(ops.pinv(Tensor(square @ square.T), hermitian=True), np.linalg.pinv(square @ square.T))
+
+
+def test_norms_that_are_not_finite() -> None:
+    with pytest.raises(RuntimeError, match="not finite"):
+        ops.clip_by_norm(Tensor([float("inf")]), 1.0, error_if_nonfinite=True)
+    assert ops.clip_by_norm(Tensor([3.0, 4.0]), 1.0, error_if_nonfinite=True).shape == (2,)
+
+
+INPLACE: dict[str, Any] = {
+    "relu": (), "relu6": (), "silu": (), "elu": (0.5,), "hardtanh": (-0.5, 0.5), "threshold": (0.25, 9.0),
+    "dropout": (0.0, True), "dropout2d": (0.0, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_results_that_are_put_where_the_input_was(name: str, mode: int) -> None:
+    fn = getattr(mint.nn.functional, name)
+    x = A.reshape(1, 3, 5)
+    expected = fn(Tensor(x), *INPLACE[name]).asnumpy()
+
+    def twice(x: Tensor) -> Tensor:
+        y = x + 0.0
+        fn(y, *INPLACE[name], inplace=True)
+        return y
+
+    close(run(twice, Tensor(x)), expected)
+    given = Tensor(x)
+    assert fn(given, *INPLACE[name], inplace=True) is given
+    close(given, expected)
+
+
+def test_layers_that_write_their_input() -> None:
+    layers = (mint.nn.SiLU(True), mint.nn.ReLU6(True), mint.nn.ELU(0.5, True), mint.nn.Hardtanh(-1.0, 0.5, True),
+              mint.nn.Threshold(0.0, 5.0, True), mint.nn.Dropout(0.0, True))  # fmt: skip
+    for layer in layers:
+        x = Tensor(A)
+        expected = layer(Tensor(A)).asnumpy()
+        assert layer(x) is x
+        close(x, expected)
+
+
+def test_losses_of_counts(mode: int) -> None:
+    x, y = np.abs(A) + 0.5, np.array([[0.0, 1.0, 2.0, 3.0, 9.0]] * 3, np.float32)
+    stirling = np.where(y > 1, y * np.log(np.maximum(y, 1)) - y + 0.5 * np.log(2 * np.pi * np.maximum(y, 1)), 0)
+    found = run(lambda a, b: nn.PoissonNLLLoss(False, True, 0.25, "none")(a, b), Tensor(x), Tensor(y))
+    close(found, x - y * np.log(x + 0.25) + stirling)
+    logs = np.log(np.full((3, 5), 0.2, np.float32))
+    found = run(lambda a, b: nn.KLDivLoss("sum", log_target=True)(a, b), Tensor(A), Tensor(logs))
+    close(found, (0.2 * (logs - A)).sum())
+
+
+def test_steps_that_give_their_gradients(mode: int) -> None:
+    net = nn.Dense(2, 1, "ones")
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1), 2.0, True)
+    loss, grads = step(Tensor([[1.0, 1.0]]), Tensor([[float(net.bias) + 1.0]]))
+    assert float(loss) == pytest.approx(1.0)
+    found = {name.split(".")[-1]: grad.tolist() for name, grad in grads.items()}
+    assert found == {"weight": [[pytest.approx(4.0)] * 2], "bias": [pytest.approx(4.0)]}
+
+
+def test_hooks_with_keywords_and_in_front(mode: int) -> None:
+    class Net(nn.Cell):
+        def construct(self, x: Any, scale: Any = 1.0) -> Any:
+            return x * scale
+
+    net = Net()
+    net.register_forward_pre_hook(lambda cell, args: (args[0] + 1.0,))
+    net.register_forward_pre_hook(lambda cell, args: (args[0] * 10.0,), prepend=True)
+    doubled = lambda cell, args, kw: (args, {"scale": kw["scale"] * 2.0})
+    handle = net.register_forward_pre_hook(doubled, with_kwargs=True)
+    net.register_forward_hook(lambda cell, args, kw, out: out + kw["scale"], with_kwargs=True)
+    assert net(Tensor([1.0]), scale=3.0).tolist() == [72.0]
+    handle.remove()
+    assert net(Tensor([1.0]), scale=3.0).tolist() == [36.0]

@@ -96,9 +96,8 @@ class MaxPool2d(LargestPooling):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.max_pool2d(
-            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.data_format, **self._more
-        )
+        rest = self.padding, self.ceil_mode, self.data_format
+        return ops.max_pool2d(x, self.kernel_size, self.stride, self.pad_mode, *rest, **self._more)
 
 
 def one(size: IntOrInts) -> int:

@@ -17,15 +17,22 @@ from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import HeUniform, Uniform, initializer
+from msnb.nn.mindspore.mint_activations import ELU as ELU
+from msnb.nn.mindspore.mint_activations import Dropout as Dropout
+from msnb.nn.mindspore.mint_activations import Hardtanh as Hardtanh
+from msnb.nn.mindspore.mint_activations import PReLU as PReLU
+from msnb.nn.mindspore.mint_activations import ReLU6 as ReLU6
+from msnb.nn.mindspore.mint_activations import SiLU as SiLU
+from msnb.nn.mindspore.mint_activations import Threshold as Threshold
 from msnb.ops.mindspore import mint_functional as F
 
 _SAME = (
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "ConstantPad1d",
-    "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "ELU", "GLU", "Identity", "KLDivLoss", "L1Loss",
+    "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "GLU", "Identity", "KLDivLoss", "L1Loss",
     "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss",
-    "PixelShuffle", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
-    "SiLU", "Sigmoid", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
-    "Threshold", "Unfold", "Upsample", "ZeroPad2d", "Hardtanh", "TripletMarginLoss", "AdaptiveMaxPool1d",
+    "PixelShuffle", "ReLU", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
+    "Sigmoid", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
+    "Unfold", "Upsample", "ZeroPad2d", "TripletMarginLoss", "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d", "ConstantPad3d", "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
 )  # fmt: skip
 for _name in _SAME:
@@ -34,9 +41,10 @@ Hardshrink, Hardsigmoid, Hardswish = nn.HShrink, nn.HSigmoid, nn.HSwish
 SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
 _OWN = (
     "AvgPool2d", "BCEWithLogitsLoss",
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "Embedding",
-    "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "LayerNorm", "LeakyReLU", "Linear",
-    "MaxPool2d", "PReLU", "SELU", "SmoothL1Loss", "Softmax", "Softshrink", "functional",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "ELU", "Embedding",
+    "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LayerNorm", "LeakyReLU",
+    "Linear", "MaxPool2d", "PReLU", "ReLU6", "SELU", "SiLU", "SmoothL1Loss", "Softmax", "Softshrink", "Threshold",
+    "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -58,21 +66,6 @@ class Linear(nn.Linear):
         bias: whether b is added.
         weight_init, bias_init, dtype: first values, by default those of PyTorch.
     """
-
-
-class PReLU(nn.PReLU):
-    """x where positive, weight * x elsewhere; the weight is trained.
-
-    Args:
-        num_parameters: 1 or the number of channels.
-        init: first value.
-        dtype: of the weight.
-    """
-
-    _name_in_mindspore = "weight"
-
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None) -> None:
-        super().__init__(num_parameters, initializer(init, (num_parameters,), dtype or dtypes.float32))
 
 
 class BCEWithLogitsLoss(nn.BCEWithLogitsLoss):
@@ -146,13 +139,6 @@ class LeakyReLU(Cell):
     def construct(self, input: Any) -> Any:
         """The layer."""
         return F.leaky_relu(input, self.negative_slope)
-
-
-class Dropout(nn.Dropout):
-    """In training: zero each element with probability ``p`` and scale the others."""
-
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__(p=p)
 
 
 class _Convolution(Cell):
@@ -233,10 +219,10 @@ class AvgPool2d(Cell):
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True,
+        count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.window = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+        self.window = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     def construct(self, input: Any) -> Any:
         """The layer."""

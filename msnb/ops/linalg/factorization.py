@@ -193,12 +193,13 @@ def svd(x: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     return (s, u, v) if compute_uv else s
 
 
-def pinv(x: Any, rtol: float | None = None) -> Tensor:
+def pinv(x: Any, rtol: Any = None, *, atol: Any = None, hermitian: bool = False) -> Tensor:
     """The pseudo-inverse (Moore and Penrose).
 
     Args:
         x: [..., m, n]. rtol: singular values below this part of the largest count as 0; by default the larger size
-            times the dtype's precision.
+            times the dtype's precision. atol: below this they do, too.
+        hermitian: x is its own conjugate transpose; the result is the same.
 
     Returns:
         [..., n, m].
@@ -210,8 +211,9 @@ def pinv(x: Any, rtol: float | None = None) -> Tensor:
     """
     t = as_tensor(x)
     s, u, v = SVD(t)
-    share = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if rtol is None else rtol
-    kept = s > functional.amax(s, -1, True) * share
+    unsaid = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if atol is None else 0.0
+    bound = functional.amax(s, -1, True) * (unsaid if rtol is None else rtol)
+    kept = s > (bound if atol is None else arithmetic.maximum(bound, atol))
     inverted = where(kept, 1 / where(kept, s, 1), 0)
     return matmul(v * EXPAND_DIMS(inverted, axis=-2), turned(u))
 
@@ -241,19 +243,22 @@ _OF_SINGULAR_VALUES: dict[Any, Any] = {"nuc": functional.sum, 2: functional.amax
 
 
 @worded
-def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False) -> Tensor:
+def matrix_norm(
+    x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None
+) -> Tensor:
     """A norm of matrices.
 
     Args:
         x: tensor. axis: the two axes of the matrices, rows first.
         ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf, as in NumPy.
+        dtype: in which it is computed.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.matrix_norm(ms.Tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc").item()
         7.0
     """
-    t = as_tensor(x)
+    t = as_tensor(x) if dtype is None else as_tensor(x).astype(dtype)
     rows, columns = (normal_axis("matrix_norm", a, t.ndim) for a in axis)
     if rows == columns:
         raise AttributeValueError(f"matrix_norm: a matrix has two axes, got {tuple(axis)}.")

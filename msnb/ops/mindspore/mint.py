@@ -12,7 +12,6 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.base.missing_names import public_names
-from msnb.core import dtypes
 
 _SAME = (
     "abs", "absolute", "acos", "acosh", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "allclose", "amax",
@@ -27,20 +26,20 @@ _SAME = (
     "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "masked_fill",
     "masked_select", "matmul", "max", "maximum", "mean", "median", "min", "minimum", "mm", "mul", "multinomial",
     "multiply", "mv", "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nonzero", "not_equal", "numel",
-    "ones", "ones_like", "outer", "permute", "positive", "pow", "prod", "quantile",
-    "randperm", "real", "reciprocal", "remainder", "repeat_interleave", "reshape", "roll",
-    "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt",
-    "square", "stack", "sum", "t", "tan", "tanh", "tile", "topk", "trace", "tril", "triu", "trunc", "unbind",
-    "unsqueeze", "view_as", "where", "xlogy", "zeros", "zeros_like",
-    "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "nanmedian", "polar", "polygamma", "ravel",
-    "rot90", "take", "unique_consecutive",
+    "ones", "ones_like", "outer", "permute", "positive", "pow", "prod", "quantile", "randperm", "real",
+    "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "rsqrt", "scatter", "scatter_add", "sigmoid",
+    "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt", "square", "stack", "sum", "t", "tan", "tanh",
+    "tile", "topk", "trace", "tril", "triu", "trunc", "unbind", "unsqueeze", "view_as", "where", "xlogy", "zeros",
+    "zeros_like", "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "nanmedian", "polar",
+    "polygamma", "ravel", "rot90", "take", "unique_consecutive",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
-    "add", "bernoulli", "cat", "clone", "concat", "count_nonzero", "div", "divide", "equal", "fix", "flatten", "gather",
-    "isneginf", "isposinf", "meshgrid", "norm", "normal", "rand", "rand_like", "randint", "randint_like",
-    "randn", "randn_like", "round", "searchsorted", "select", "squeeze", "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "unique", "var", "var_mean",
+    "add", "bernoulli", "cat", "clone", "concat", "count_nonzero", "div", "divide", "equal", "fix", "flatten",
+    "gather", "isneginf", "isposinf", "meshgrid", "norm", "normal", "rand", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "round", "searchsorted", "select", "squeeze", "std", "std_mean", "sub", "subtract",
+    "swapaxes", "transpose", "unique", "var", "var_mean",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 

@@ -11,20 +11,19 @@ from msnb.base.missing_names import public_names
 
 _SAME = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "batch_norm", "binary_cross_entropy",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
-    "dropout2d", "elu", "embedding", "fold", "gelu", "glu", "grid_sample", "group_norm", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
-    "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "nll_loss",
-    "normalize", "pad", "pixel_shuffle", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "smooth_l1_loss",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding", "fold", "gelu", "glu",
+    "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm", "interpolate", "kl_div",
+    "l1_loss", "layer_norm", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
+    "nll_loss", "normalize", "pad", "pixel_shuffle", "prelu", "selu", "sigmoid", "smooth_l1_loss",
     "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-    "threshold", "triplet_margin_loss", "unfold", "adaptive_max_pool1d", "adaptive_max_pool2d", "max_unpool2d",
+    "triplet_margin_loss", "unfold", "adaptive_max_pool1d", "adaptive_max_pool2d", "max_unpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "binary_cross_entropy_with_logits",
-    "conv1d", "conv2d", "conv3d", "conv_transpose2d", "leaky_relu",
-    "max_pool2d", "one_hot", "relu_",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d",
+    "conv_transpose2d", "dropout", "dropout2d", "elu", "hardtanh", "leaky_relu", "max_pool2d", "one_hot", "relu",
+    "relu6", "relu_", "silu", "threshold",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -149,3 +148,51 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """Rows of int64 with one 1; as many classes as the largest index says, unless given."""
     count = int(tensor.max()) + 1 if num_classes == -1 else num_classes
     return ops.one_hot(tensor, count).astype("int64")
+
+
+# ---- results that may be put where the input was ---------------------------------------------------------------------
+
+
+def _into(input: Any, found: Any, inplace: bool) -> Any:
+    """The result, or with ``inplace`` the input itself, which has its numbers from here on."""
+    return input.copy_(found) if inplace else found
+
+
+def relu(input: Any, inplace: bool = False) -> Any:
+    """``ops.relu``; ``inplace`` writes the input."""
+    return _into(input, ops.relu(input), inplace)
+
+
+def relu6(input: Any, inplace: bool = False) -> Any:
+    """``ops.relu6``; ``inplace`` writes the input."""
+    return _into(input, ops.relu6(input), inplace)
+
+
+def silu(input: Any, inplace: bool = False) -> Any:
+    """``ops.silu``; ``inplace`` writes the input."""
+    return _into(input, ops.silu(input), inplace)
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """``ops.elu``; ``inplace`` writes the input."""
+    return _into(input, ops.elu(input, alpha), inplace)
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """``ops.hardtanh``; ``inplace`` writes the input."""
+    return _into(input, ops.hardtanh(input, min_val, max_val), inplace)
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """``ops.threshold``; ``inplace`` writes the input."""
+    return _into(input, ops.threshold(input, threshold, value), inplace)
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """``ops.dropout``; ``inplace`` writes the input."""
+    return _into(input, ops.dropout(input, p, training), inplace)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """``ops.dropout2d``; ``inplace`` writes the input."""
+    return _into(input, ops.dropout2d(input, p, training), inplace)

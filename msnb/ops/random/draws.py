@@ -215,7 +215,7 @@ def _shape(name: str, size: tuple[Any, ...]) -> Any:
 
 
 def own_key(called: str, seed: Any, generator: Any = None) -> Tensor | None:
-    """The key of the next draw of a stream of one's own: that of a seed, or of a ``Generator``; None for the one stream.
+    """The key of the next draw of a stream of one's own: of a seed, or of a ``Generator``; None for the one stream.
 
     Raises:
         TypeError: no Generator. ValueError: no seed, or both.
@@ -226,7 +226,9 @@ def own_key(called: str, seed: Any, generator: Any = None) -> Tensor | None:
         if not isinstance(generator, stream.Generator):
             raise ArgumentError(f"{called}: generator must be a msnb.Generator, got {type(generator).__name__}.")
         return next_key(generator.state)
-    return None if seed is None else next_key(stream.seeded_state(stream.legal_seed(f"{called}: seed must be None or", seed)))
+    if seed is None:
+        return None
+    return next_key(stream.seeded_state(stream.legal_seed(f"{called}: seed must be None or", seed)))
 
 
 def _draw(called: str, op: Op, seed: Any, generator: Any, **attrs: Any) -> Tensor:

@@ -21,8 +21,8 @@ from msnb.core.tensor import Array, Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.definition.window_geometry import out_size, per_axis, reach, resolve_pads
-from msnb.ops.indexing.masked_select import where
 from msnb.ops.indexing.gather import gather
+from msnb.ops.indexing.masked_select import where
 from msnb.ops.reduction import functional
 from msnb.ops.shape.views import permute, reshape
 
@@ -105,7 +105,8 @@ def _largest(x: Tensor, tables: Sequence[Array], sizes: Sequence[int], return_in
 def _plane(tables: Sequence[Array], sizes: Sequence[int]) -> tuple[Array, Array]:
     """[results ..., kernel elements]: whether an element lies in the plane, and its place there."""
     n = len(tables)
-    there, flat = np.True_, np.zeros((), np.int64)
+    there: Any = True
+    flat = np.zeros((), np.int64)
     for i, (table, size) in enumerate(zip(tables, sizes)):
         shape = [1] * (2 * n)
         shape[i], shape[n + i] = table.shape
