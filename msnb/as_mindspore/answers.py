@@ -16,13 +16,14 @@ from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 
 
-def _int32(x: Any) -> Any:
+def int32(x: Any) -> Any:
+    """Places as MindSpore gives them."""
     return x.astype(dtypes.int32)
 
 
 def _pair(found: Any) -> tuple[Any, Any]:
     values, places = found
-    return values, _int32(places)
+    return values, int32(places)
 
 
 def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
@@ -40,12 +41,12 @@ divide = div
 
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """``ops.argmin`` with int32 places."""
-    return _int32(ops.argmin(input, axis, keepdims))
+    return int32(ops.argmin(input, axis, keepdims))
 
 
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Any:
     """``ops.argsort`` with int32 places."""
-    return _int32(ops.argsort(input, axis, descending))
+    return int32(ops.argsort(input, axis, descending))
 
 
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Any, Any]:
@@ -70,7 +71,7 @@ def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = 
 
 def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
     """``ops.bucketize`` in int32."""
-    return _int32(ops.bucketize(input, boundaries, right=right))
+    return int32(ops.bucketize(input, boundaries, right=right))
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
@@ -80,7 +81,7 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
 
 def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: Any = None) -> Any:
     """``ops.multinomial`` with int32 places."""
-    return _int32(ops.multinomial(input, num_samples, replacement, seed))
+    return int32(ops.multinomial(input, num_samples, replacement, seed))
 
 
 def bernoulli(input: Any, p: Any = 0.5, seed: Any = None) -> Any:

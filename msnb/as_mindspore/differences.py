@@ -39,6 +39,11 @@ def _theirs(name: str, mindspore: str, msnb: str, why: str, test: str) -> Differ
     return Difference(name, mindspore, msnb, "MindSpore", why, test, place)
 
 
+def _numpy(name: str, mindspore: str, msnb: str, why: str, test: str) -> Difference:
+    place = f"msnb.as_mindspore.numpy_answers:{name}"
+    return Difference(f"numpy.{name}", mindspore, msnb, "MindSpore", why, test, place)
+
+
 def _ours(name: str, mindspore: str, msnb: str, why: str, test: str) -> Difference:
     return Difference(name, mindspore, msnb, "msnb", why, test)
 
@@ -71,7 +76,21 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(f"ops.{name}", "has rounding_mode=", "mint.div has it", "programs use it", "test_rounded_division")
         for name in ("div", "divide")
     ),
-    _theirs("ops.unique", "(values, places)", "the values", _PAIR, "test_unique"),
+    _theirs("ops.unique", "(values as they come, places)", "the values in order", _PAIR, "test_unique"),
+    *(
+        _numpy(name, "int32", "int64", _DTYPE, "test_places_of_numpy")
+        for name in (
+            "argmin", "count_nonzero", "searchsorted", "digitize", "diag_indices", "tril_indices", "triu_indices",
+            "tril_indices_from", "triu_indices_from", "unravel_index",
+        )
+    ),
+    _numpy("unique", "values as they come", "values in order", _SILENT, "test_unique_of_numpy"),
+    _numpy("bincount", "float32", "int64", _DTYPE, "test_counts_of_numpy"),
+    _numpy("indices", "a list", "a tensor", _PAIR, "test_lists_of_numpy"),
+    *(
+        _numpy(f"atleast_{n}d", "of several: a list", "of several: a tuple", _PAIR, "test_lists_of_numpy")
+        for n in (1, 2, 3)
+    ),
     *(
         _theirs(f"ops.avg_pool{n}d", "stride 1", "the kernel's size", _SILENT, "test_stride_of_avg_pool")
         for n in (1, 2, 3)

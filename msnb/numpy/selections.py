@@ -282,7 +282,7 @@ def _triangle_of(name: str, arr: Any, k: int, lower: bool) -> tuple[Any, ...]:
     t = array(arr)
     if t.ndim != 2:
         raise ShapeError(f"{name} needs a matrix.", operands=operand_lines(t._type))
-    found = (np.tril_indices if lower else np.triu_indices)(t.shape[0], k, t.shape[1])
+    found = (np.tril_indices if lower else np.triu_indices)(t.shape[0], int(k), t.shape[1])
     return tuple(array(i) for i in found)
 
 

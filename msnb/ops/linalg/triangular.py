@@ -173,9 +173,9 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:
     """The row and column indices [2, n] of a lower triangle, int32 or int64."""
-    return as_tensor(np.stack(np.tril_indices(row, offset, col)).astype(as_dtype(dtype).numpy))
+    return as_tensor(np.stack(np.tril_indices(int(row), int(offset), int(col))).astype(as_dtype(dtype).numpy))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:
     """The row and column indices [2, n] of an upper triangle, int32 or int64."""
-    return as_tensor(np.stack(np.triu_indices(row, offset, col)).astype(as_dtype(dtype).numpy))
+    return as_tensor(np.stack(np.triu_indices(int(row), int(offset), int(col))).astype(as_dtype(dtype).numpy))
