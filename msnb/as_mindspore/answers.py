@@ -37,6 +37,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 
 divide = div
+round = mint.round
+subtract = mint.subtract
 
 
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Any:

@@ -76,6 +76,8 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(f"ops.{name}", "has rounding_mode=", "mint.div has it", "programs use it", "test_rounded_division")
         for name in ("div", "divide")
     ),
+    _theirs("ops.round", "has decimals=", "mint.round has it", "programs use it", "test_rounded_division"),
+    _theirs("ops.subtract", "has alpha=", "mint.subtract has it", "programs use it", "test_rounded_division"),
     _theirs("ops.unique", "(values as they come, places)", "the values in order", _PAIR, "test_unique"),
     *(
         _numpy(name, "int32", "int64", _DTYPE, "test_places_of_numpy")

@@ -1,10 +1,10 @@
-"""What methods of Tensors, and how Parameters look, under the alias: one class serves both worlds, so its attributes are
+"""What methods give, and how Parameters look, under the alias: one class serves both worlds, so its attributes are
 exchanged while the alias holds and come back with ``uninstall``.
 
     x.argmin() x.argsort() x.sort() x.topk(k) x.searchsorted(v) x.count_nonzero()      places are int32
     x.stride()                                                                         a list
-    print(parameter)                                                                   its name, shape and dtype
-    cell.cells()                                                                       has a length, and can be read twice
+    print(parameter)                                                                   its name, shape, dtype
+    cell.cells()                                                                       has a length, is read twice
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from msnb.as_mindspore import answers
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.ops.definition.keyword_aliases import ValuesAndIndices
 
 _PLACES = ("argmin", "argsort", "sort", "topk", "count_nonzero")
 _before: dict[tuple[type, str], Any] = {}
@@ -29,7 +30,9 @@ def _narrow(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Tensor, *args: Any, **named: Any) -> Any:
         found = method(self, *args, **named)
-        return type(found)(found[0], answers.int32(found[1])) if isinstance(found, tuple) else answers.int32(found)
+        if isinstance(found, tuple):
+            return ValuesAndIndices(found[0], answers.int32(found[1]))
+        return answers.int32(found)
 
     return call
 

@@ -12,7 +12,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.dtypes import float32
 from msnb.numpy.creation import array
 
-__all__ = ["average", "bincount", "size", "trapz"]
+__all__ = ["average", "bincount", "size", "swapaxes", "trapz"]
 
 
 def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
@@ -63,6 +63,11 @@ def size(a: Any, axis: Any = None) -> int:
 def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     """The area under values by the trapezoidal rule, taken at ``x`` or ``dx`` apart."""
     return ops.trapz(array(y), None if x is None else array(x), dx=dx, dim=axis)
+
+
+def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+    """Two axes exchanged."""
+    return ops.swapaxes(array(x), axis1, axis2)
 
 
 # ---- borders --------------------------------------------------------------------------------------------------------

@@ -275,7 +275,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """The indices of the diagonal of an array with ``ndim`` axes of size n."""
-    return (array(np.arange(n)),) * ndim
+    return (array(np.arange(int(n))),) * int(ndim)
 
 
 def _triangle_of(name: str, arr: Any, k: int, lower: bool) -> tuple[Any, ...]:

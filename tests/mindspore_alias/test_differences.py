@@ -188,16 +188,16 @@ def test_allclose(mode: int) -> None:
     assert bool(found) and found.dtype is msnb.bool_
 
 
-def numpys(name: str) -> tuple[Any, Any]:
-    return getattr(importlib.import_module("mindspore.numpy"), name), getattr(importlib.import_module("msnb.numpy"), name)
+def numpys(name: str) -> list[Any]:
+    return [getattr(importlib.import_module(f"{package}.numpy"), name) for package in ("mindspore", "msnb")]
 
 
 def test_places_of_numpy(mode: int) -> None:
     x, square = Tensor([1.0, 0.0, 2.0]), Tensor(np.ones((2, 2), np.float32))
     cases: dict[str, tuple[Any, ...]] = {
         "argmin": (x,), "count_nonzero": (x,), "searchsorted": (Tensor([0.0, 1.0, 2.0]), x), "diag_indices": (3,),
-        "digitize": (x, Tensor([0.5, 1.5])), "tril_indices": (3,), "triu_indices": (3, 1), "tril_indices_from": (square,),
-        "triu_indices_from": (square,), "unravel_index": (Tensor([1, 2]), (2, 2)),
+        "digitize": (x, Tensor([0.5, 1.5])), "tril_indices": (3,), "triu_indices": (3, 1),
+        "tril_indices_from": (square,), "triu_indices_from": (square,), "unravel_index": (Tensor([1, 2]), (2, 2)),
     }  # fmt: skip
     for name, given in cases.items():
         tensors = [g for g in given if isinstance(g, Tensor)]
@@ -306,6 +306,8 @@ def test_rounded_division(mode: int) -> None:
         assert theirs(name)(x, y, rounding_mode="floor").tolist() == [-4.0, 3.0]
         assert theirs(name)(x, y, rounding_mode="trunc").tolist() == [-3.0, 3.0]
         assert theirs(name)(x, y).tolist() == getattr(msnb.ops, name)(x, y).tolist() == [-3.5, 3.5]
+    assert theirs("round")(Tensor([1.25, 2.5]), decimals=1).tolist() == pytest.approx([1.2, 2.5])
+    assert theirs("subtract")(x, y, alpha=2).tolist() == [-11.0, 3.0]
 
 
 def test_checkpoints(mode: int, tmp_path: Path) -> None:

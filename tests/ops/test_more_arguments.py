@@ -291,3 +291,54 @@ def test_hooks_with_keywords_and_in_front(mode: int) -> None:
     assert net(Tensor([1.0]), scale=3.0).tolist() == [72.0]
     handle.remove()
     assert net(Tensor([1.0]), scale=3.0).tolist() == [36.0]
+
+
+def test_all_columns_of_qr(mode: int) -> None:
+    for x in (A.T, A, np.stack([A.T, B.T])):
+        q, r = run(lambda x: ops.qr(x, "complete"), Tensor(x))
+        rows = x.shape[-2]
+        assert q.shape[-2:] == (rows, rows) and r.shape == x.shape
+        close(q @ r, x)
+        close(q @ ops.swapaxes(q, -1, -2), np.broadcast_to(np.eye(rows), q.shape))
+    with pytest.raises(ValueError, match="'reduced' or 'complete'"):
+        ops.qr(Tensor(A), "r")
+
+
+def test_embeddings_that_are_short(mode: int) -> None:
+    table = ms.Parameter(Tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]]), name="table")
+    found = run(lambda ids: ops.embedding(ids, table, None, 1.0), Tensor([0, 1]))
+    close(found, [[0.6, 0.8], [0.3, 0.4]])
+    close(table, [[0.6, 0.8], [0.3, 0.4], [6.0, 8.0]])
+    close(ops.embedding(Tensor([2]), Tensor([[3.0, 4.0]] * 3), None, 7.0, 1.0), [[3.0, 4.0]])
+    often = lambda w: ops.embedding(Tensor([0, 2, 2]), w, None, None, 2.0, True).sum()
+    slopes = ms.grad(often)(Tensor(np.ones((3, 2))))
+    close(slopes, [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
+
+
+def test_scatter_add_by_name(mode: int) -> None:
+    x, index, src = Tensor([1.0, 2.0]), Tensor([1, 1]), Tensor([3.0, 4.0])
+    for named in ({"dim": 0, "index": index, "src": src}, {"axis": 0, "index": index, "src": src}):
+        assert run(lambda x, named=named: ops.scatter_add(x, **named), x).tolist() == [1.0, 9.0]
+    assert mint.scatter_add(x, 0, index=index, src=src).tolist() == [1.0, 9.0]
+    weight = ms.Parameter(x, name="w")
+    assert ops.scatter_add(weight, indices=Tensor([1]), updates=Tensor([1.0])).tolist() == [1.0, 3.0]
+    with pytest.raises(TypeError, match="scatter_add takes x, axis, index, src"):
+        ops.scatter_add(x, 0, index=index, sauce=src)
+
+
+def test_transformers_of_ones_own_parts(mode: int) -> None:
+    class Twice(nn.Cell):
+        def construct(self, x: Any, *rest: Any) -> Any:
+            return x * 2.0
+
+    net = nn.Transformer(4, 2, 1, 1, 6, custom_encoder=Twice(), custom_decoder=Twice())
+    x = Tensor(np.ones((2, 1, 4), np.float32))
+    assert net(x, x).asnumpy().max() == 2.0
+    with pytest.raises(TypeError, match="custom_encoder must be a Cell"):
+        nn.Transformer(4, 2, custom_encoder=3)  # type: ignore[arg-type]
+
+
+def test_unfold_as_a_layer() -> None:
+    x = Tensor(np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4))
+    close(mint.nn.Unfold(2, stride=2)(x), ops.unfold(x, 2, stride=2).asnumpy())
+    close(mnp.swapaxes(Tensor(A), axis1=0, axis2=1), A.T)

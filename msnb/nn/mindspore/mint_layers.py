@@ -32,7 +32,7 @@ _SAME = (
     "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss",
     "PixelShuffle", "ReLU", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
     "Sigmoid", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
-    "Unfold", "Upsample", "ZeroPad2d", "TripletMarginLoss", "AdaptiveMaxPool1d",
+    "Upsample", "ZeroPad2d", "TripletMarginLoss", "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d", "ConstantPad3d", "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
 )  # fmt: skip
 for _name in _SAME:
@@ -44,7 +44,7 @@ _OWN = (
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "ELU", "Embedding",
     "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LayerNorm", "LeakyReLU",
     "Linear", "MaxPool2d", "PReLU", "ReLU6", "SELU", "SiLU", "SmoothL1Loss", "Softmax", "Softshrink", "Threshold",
-    "functional",
+    "Unfold", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -327,3 +327,15 @@ class BatchNorm2d(_BatchNorm):
 
 class BatchNorm3d(_BatchNorm):
     """``_BatchNorm`` of volumes [n, channels, depth, height, width]."""
+
+
+class Unfold(Cell):
+    """Every window of an image as a column: ``ops.unfold``."""
+
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+        super().__init__()
+        self.window = (kernel_size, dilation, padding, stride)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.unfold(input, *self.window)

@@ -37,7 +37,9 @@ from msnb.ops.linalg.matmul import matmul, turned
 from msnb.ops.linalg.matrix_functions import inverse
 from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.reduction import functional
-from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
+from msnb.ops.shape.concat_split import concat
+from msnb.ops.shape.creation import eye
+from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to
 
 __all__ = ["lstsq", "matrix_norm", "matrix_rank", "pinv", "qr", "svd"]
 
@@ -96,14 +98,18 @@ QR: Op = define(
 )  # fmt: skip
 
 
-def qr(x: Any) -> tuple[Any, Any]:
+def qr(x: Any, mode: str = "reduced") -> tuple[Any, Any]:
     """Orthonormal columns and a triangle whose product is x.
 
     Args:
         x: [..., m, n] float32, float64 or complex.
+        mode: "reduced", or "complete": Q has all m columns.
 
     Returns:
-        Q [..., m, k] and R [..., k, n], k the smaller of m and n.
+        Q [..., m, k] and R [..., k, n], k the smaller of m and n; of "complete" k is m.
+
+    Raises:
+        ValueError: another mode.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.qr.html
 
@@ -113,8 +119,15 @@ def qr(x: Any) -> tuple[Any, Any]:
         >>> round(abs(r[0, 0].item()), 4)
         5.0
     """
-    q, r = QR(as_tensor(x))
-    return q, r
+    if mode not in ("reduced", "complete"):
+        raise AttributeValueError(f"qr: mode is 'reduced' or 'complete', not {mode!r}.")
+    t = as_tensor(x)
+    if mode == "reduced" or t.shape[-2] <= t.shape[-1]:
+        q, r = QR(t)
+        return q, r
+    n, rest = t.shape[-1], eye(t.shape[-2], dtype=t.dtype)  # the columns behind those of x: of anything independent
+    q, r = QR(concat([t, broadcast_to(rest, (*t.shape[:-2], *rest.shape))], axis=-1))
+    return q, r[..., :n]
 
 
 # ---- singular values ------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ Plan = list[tuple[Tensor, Tensor]]
 
 
 def load_param_into_net(
-    net: Any, parameter_dict: Mapping[str, Any], strict_load: bool = False
+    net: Any, parameter_dict: Mapping[str, Any], strict_load: bool = False, remove_redundancy: bool = False
 ) -> tuple[list[str], list[str]]:
     """Give the parameters of a network the values of a dict.
 
@@ -36,6 +36,7 @@ def load_param_into_net(
         net: a Cell (an optimizer is one).
         parameter_dict: names to Parameters or Tensors, as ``load_checkpoint`` gives them.
         strict_load: demand the same names and dtypes, see the head of this file.
+        remove_redundancy: True has no effect, which is said once: a file of one device has every parameter.
 
     Returns:
         (names of the network that got no value, names of the dict that were not used).
@@ -46,6 +47,8 @@ def load_param_into_net(
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_param_into_net.html
     """
+    if remove_redundancy:
+        events.ignored("load_param_into_net(remove_redundancy=True)", "a file of one device has every parameter")
     own = _own_state(net)
     given = in_names_of(own, _tensors(parameter_dict))
     pairs = _match(own, given, strict_load)
