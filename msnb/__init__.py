@@ -56,7 +56,7 @@ from msnb.core.dtypes import (
     uint64,
 )
 from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.core.random import get_seed, set_seed
+from msnb.core.random import Generator, get_seed, set_seed
 from msnb.core.tensor import Tensor, from_numpy
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ __all__ = [
     "GRAPH_MODE",
     "PYNATIVE_MODE",
     "DType",
+    "Generator",
     "GradOperation",
     "Model",
     "MsnbError",

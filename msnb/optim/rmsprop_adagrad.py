@@ -63,9 +63,9 @@ class RMSProp(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.decay, self.epsilon = positive("decay", decay, zero=True), positive("epsilon", epsilon)
         self.momentum, self.centered = positive("momentum", momentum, zero=True), bool(centered)
-        self.moment = self.slots("moment")
-        self.mean_square = self.slots("mean_square")
         self.mean_grad = self.slots("mean_grad") if centered else ()
+        self.mean_square = self.slots("mean_square", 1.0 if self._like_mindspore else 0.0)
+        self.moment = self.slots("moment")
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""

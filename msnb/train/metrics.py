@@ -34,13 +34,13 @@ class Metric:
     """
 
     def __init__(self) -> None:
-        self.indexes: tuple[int, ...] | None = None
+        self.indexes: list[int] | None = None
 
     def set_indexes(self, indexes: Sequence[int]) -> Metric:
         """Take these of the values handed to ``update``, in this order."""
         if not all(isinstance(i, int) and not isinstance(i, bool) for i in indexes):
             raise ArgumentError(f"set_indexes takes ints, got {indexes!r}.")
-        self.indexes = tuple(indexes)
+        self.indexes = list(indexes)
         return self
 
     def picked(self, inputs: tuple[Any, ...], count: int) -> list[Array]:

@@ -14,7 +14,9 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import initializer
 from msnb.ops.definition.keyword_aliases import worded
 
@@ -111,13 +113,17 @@ class PReLU(Cell):
         w: first value.
     """
 
+    _name_in_mindspore = "w"
+
     def __init__(self, channel: int = 1, w: Any = 0.25) -> None:
         super().__init__()
-        self.weight = Parameter(initializer(w, (channel,), dtypes.float32), name="weight")
+        first = w if isinstance(w, Tensor) else initializer(w, (channel,), dtypes.float32)
+        self._held = self._name_in_mindspore if like_mindspore() else "weight"
+        setattr(self, self._held, Parameter(first, name="a" if self._held == "w" else "weight"))
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        weight = self.compute(self.weight)
+        weight = self.compute(getattr(self, self._held))
         if weight.shape[0] > 1:
             weight = ops.reshape(weight, (weight.shape[0], *((1,) * (x.ndim - 2))))
         return ops.where(x > 0, x, weight * x)

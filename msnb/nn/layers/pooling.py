@@ -57,8 +57,36 @@ class Pooling(Cell):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
 
 
-class MaxPool2d(Pooling):
-    """The largest value of each window of images; arguments as in ``ops.max_pool2d`` (stride 1 by default).
+class LargestPooling(Pooling):
+    """What the max poolings share."""
+
+    def __init__(
+        self,
+        kernel_size: IntOrInts = 1,
+        stride: IntOrInts | None = None,
+        pad_mode: str = "valid",
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+        data_format: str = "NCHW",
+    ) -> None:
+        if isinstance(dilation, bool) or isinstance(return_indices, str):
+            raise AttributeValueError(
+                f"{type(self).__name__}: dilation and return_indices stand before ceil_mode.",
+                hint="name them: ceil_mode=True, data_format='NHWC'.",
+            )
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        self.dilation, self.return_indices = dilation, bool(return_indices)
+
+    @property
+    def _more(self) -> dict[str, Any]:
+        return {"dilation": self.dilation, "return_indices": self.return_indices}
+
+
+class MaxPool2d(LargestPooling):
+    """The largest value of each window of images; arguments as in ``ops.max_pool2d`` (stride 1 by default), in
+    MindSpore's order: ``dilation`` and ``return_indices`` before ``ceil_mode``.
 
     Examples:
         >>> import msnb as ms
@@ -68,9 +96,8 @@ class MaxPool2d(Pooling):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.max_pool2d(
-            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.data_format
-        )
+        rest = self.padding, self.ceil_mode, self.data_format
+        return ops.max_pool2d(x, self.kernel_size, self.stride, self.pad_mode, *rest, **self._more)
 
 
 def one(size: IntOrInts) -> int:
@@ -80,14 +107,15 @@ def one(size: IntOrInts) -> int:
     return size
 
 
-class MaxPool1d(Pooling):
+class MaxPool1d(LargestPooling):
     """The largest value of each window of rows of samples; arguments as in ``ops.max_pool1d`` (stride 1 by default)."""
 
     _rows = True
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.max_pool1d(x, one(self.kernel_size), one(self.stride), self.pad_mode, self.padding, self.ceil_mode)
+        sizes = one(self.kernel_size), one(self.stride)
+        return ops.max_pool1d(x, *sizes, self.pad_mode, self.padding, self.ceil_mode, **self._more)
 
 
 class AveragePooling(Pooling):

@@ -258,17 +258,19 @@ class BCEWithLogitsLoss(LossBase):
 
 
 class KLDivLoss(Cell):
-    """y (log y - x) of log-probabilities x and probabilities y; reduction also "batchmean"."""
+    """y (log y - x) of log-probabilities x and probabilities y (their logarithms with ``log_target``); reduction also
+    "batchmean"."""
 
-    def __init__(self, reduction: str = "mean") -> None:
+    def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__()
+        self.log_target = bool(log_target)
         if reduction not in ("mean", "sum", "none", "batchmean"):
             raise AttributeValueError(f"reduction must be 'mean', 'batchmean', 'sum' or 'none', got {reduction!r}.")
         self.reduction = reduction
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
-        return ops.kl_div(logits, labels, reduction=self.reduction)
+        return ops.kl_div(logits, labels, reduction=self.reduction, log_target=self.log_target)
 
     def extend_repr(self) -> str:
         """Its reduction."""
@@ -350,16 +352,20 @@ class PoissonNLLLoss(LossBase):
 
     Args:
         log_input: whether x is the logarithm of the rate.
+        full: add Stirling's approximation of log(y!), for y above 1.
+        eps: added to x before its logarithm is taken.
         reduction: "mean", "sum" or "none".
     """
 
-    def __init__(self, log_input: bool = True, *, reduction: str = "mean") -> None:
+    def __init__(
+        self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+    ) -> None:
         super().__init__(reduction)
-        self.log_input = log_input
+        self.log_input, self.full, self.eps = log_input, full, eps
 
     def construct(self, input: Any, target: Any) -> Any:
         """The loss."""
-        return ops.poisson_nll_loss(input, target, self.log_input, self.reduction)
+        return ops.poisson_nll_loss(input, target, self.log_input, self.reduction, full=self.full, eps=self.eps)
 
 
 class GaussianNLLLoss(LossBase):

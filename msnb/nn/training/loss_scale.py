@@ -22,6 +22,7 @@ from msnb.core import dtypes, pytree
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.training.gradient_reducer import reducer_of
 from msnb.nn.training.training_cells import need_cell
 
@@ -90,12 +91,18 @@ def need_window(what: str, value: Any) -> int:
 def adjust_scale(scale: Parameter, good_steps: Parameter, overflow: Any, factor: float, window: int) -> None:
     """The scale after a step: smaller, 1 at least, after an overflow; larger (finite) after ``window`` good steps."""
     good = good_steps + 1
+    after, again = _scale_after(scale, good, overflow, factor, window)
+    ops.assign(scale, after)
+    ops.assign(good_steps, ops.where(again, 0, good))
+
+
+def _scale_after(scale: Any, good: Any, overflow: Any, factor: float, window: int) -> tuple[Any, Any]:
+    """The scale after ``good`` steps, and whether they are counted anew."""
     grow = good >= window
     less = ops.maximum(scale / factor, 1.0)
     more = scale * factor
     larger = ops.where(ops.logical_and(grow, ops.isfinite(more)), more, scale)
-    ops.assign(scale, ops.where(overflow, less, larger))
-    ops.assign(good_steps, ops.where(ops.logical_or(overflow, grow), 0, good))
+    return ops.where(overflow, less, larger), ops.logical_or(overflow, grow)
 
 
 class FixedLossScaleUpdateCell(Cell):
@@ -143,14 +150,28 @@ class DynamicLossScaleUpdateCell(Cell):
         self.loss_scale_value = need_scale("loss_scale_value", loss_scale_value)
         self.scale_factor = need_scale("scale_factor", scale_factor, 1.0)
         self.scale_window = need_window("scale_window", scale_window)
-        self.good_steps = Parameter(Tensor(0, dtypes.int32), name="good_steps", requires_grad=False)
+        self._counts_all = like_mindspore()
+        if self._counts_all:
+            self.cur_iter = Parameter(Tensor(1, dtypes.int32), name="current_iterator_step", requires_grad=False)
+            self.last_overflow_iter = Parameter(
+                Tensor(0, dtypes.int32), name="last_overflow_iterator_step", requires_grad=False
+            )
+        else:
+            self.good_steps = Parameter(Tensor(0, dtypes.int32), name="good_steps", requires_grad=False)
 
     def get_loss_scale(self) -> float:
         """The first scale."""
         return self.loss_scale_value
 
     def construct(self, loss_scale: Any, overflow: Any) -> Any:
-        adjust_scale(loss_scale, self.good_steps, overflow, self.scale_factor, self.scale_window)
+        if not self._counts_all:
+            adjust_scale(loss_scale, self.good_steps, overflow, self.scale_factor, self.scale_window)
+            return overflow
+        good = self.cur_iter - self.last_overflow_iter
+        scale, again = _scale_after(loss_scale, good, overflow, self.scale_factor, self.scale_window)
+        ops.assign(loss_scale, scale)
+        ops.assign(self.last_overflow_iter, ops.where(again, self.cur_iter, self.last_overflow_iter))
+        ops.assign(self.cur_iter, self.cur_iter + 1)
         return overflow
 
 
@@ -188,6 +209,8 @@ class TrainOneStepWithLossScaleCell(Cell):
         need_cell("the optimizer of TrainOneStepWithLossScaleCell", optimizer)
         self.network, self.optimizer = network, optimizer
         self.loss_scaling_manager = scale_sense if isinstance(scale_sense, Cell) else None
+        if like_mindspore():
+            self.weights = optimizer.parameters
         first = self._first_scale(scale_sense)
         self.scale_sense = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
         self.grad_fn: Callable[..., Any] = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)

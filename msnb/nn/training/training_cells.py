@@ -152,22 +152,25 @@ class TrainOneStepCell(Cell):
         network: gives the loss: a WithLossCell or a network of your own.
         optimizer: the optimizer of its weights.
         sens: the gradients are multiplied with it before the optimizer sees them.
+        return_grad: also give the gradients.
 
     Returns (of a call):
-        The loss before the update.
+        The loss before the update; with ``return_grad`` a pair of it and a dict from names to gradients.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TrainOneStepCell.html
     """
 
     _is_step = True
 
-    def __init__(self, network: Cell, optimizer: Any, sens: float = 1.0) -> None:
+    def __init__(
+        self, network: Cell, optimizer: Any, sens: float | None = None, return_grad: bool = False
+    ) -> None:
         super().__init__(auto_prefix=False)
         need_cell("the network of TrainOneStepCell", network)
         need_cell("the optimizer of TrainOneStepCell", optimizer)
         self.network = network
         self.optimizer = optimizer
-        self.sens = sens
+        self.sens, self.return_grad = 1.0 if sens is None else sens, bool(return_grad)
         self.grad_fn: Callable[..., Any] = value_and_grad(network, None, optimizer.parameters)
         self.grad_reducer = reducer_of(optimizer.parameters)
 
@@ -178,4 +181,6 @@ class TrainOneStepCell(Cell):
         if self.grad_reducer is not None:
             grads = self.grad_reducer(grads)
         self.optimizer(grads)
+        if self.return_grad:
+            return loss, {param.name: grad for param, grad in zip(self.optimizer.parameters, grads)}
         return loss

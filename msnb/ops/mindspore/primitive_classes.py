@@ -252,7 +252,7 @@ def _reduce(name: str) -> Callable[..., Any]:
 
 def _arg_with_value(name: str, position: str) -> Callable[..., Any]:
     def both(x: Any, axis: int, keep_dims: bool) -> Any:
-        return getattr(ops, position)(x, axis, keep_dims).astype(dtypes.int32), getattr(ops, name)(x, axis, keep_dims)
+        return getattr(ops, position)(x, axis, keep_dims), getattr(ops, name)(x, axis, keep_dims)
 
     return both
 
