@@ -98,7 +98,7 @@ class Dense(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
-        return f"input_channels={self.in_channels}, output_channels={self.out_channels}, has_bias={self.has_bias}"
+        return f"in_channels={self.in_channels}, out_channels={self.out_channels}, has_bias={self.has_bias}"
 
 
 def need_last(name: str, x: Any, size: int, what: str) -> None:
@@ -109,7 +109,7 @@ def need_last(name: str, x: Any, size: int, what: str) -> None:
         raise ShapeError(
             f"{name}: the last axis of x must be {what}={size}, {f'not {x.shape[-1]}' if x.ndim else 'x has no axis'}.",
             operands=[f"x: {x._type!r}"],
-            hint="flatten images with nn.Flatten() before a Dense layer." if name == "Dense" and x.ndim > 3 else "",
+            hint="flatten images with nn.Flatten() before a Dense layer." if name == "Dense" and x.ndim > 2 else "",
         )
 
 
@@ -124,7 +124,7 @@ class Linear(Dense):
     Examples:
         >>> from msnb import nn
         >>> nn.Linear(3, 2, bias=False)
-        Linear(input_channels=3, output_channels=2, has_bias=False)
+        Linear(in_features=3, out_features=2, bias=False)
     """
 
     def __init__(
@@ -137,6 +137,10 @@ class Linear(Dense):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__(in_features, out_features, weight_init, bias_init, bias, None, dtype)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"in_features={self.in_channels}, out_features={self.out_channels}, bias={self.has_bias}"
 
 
 class Bilinear(Cell):

@@ -63,9 +63,10 @@ class Convolution(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
+        kernel = self.kernel_size[0] if self._axes == 1 else self.kernel_size
         return (
-            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}, pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, "
+            f"in_channels={self.in_channels}, out_channels={self.out_channels}, kernel_size={kernel}, "
+            f"stride={self.stride}, pad_mode={self.pad_mode!r}, padding={self.padding}, dilation={self.dilation}, "
             f"group={self.group}, has_bias={self.has_bias}"
         )
 

@@ -131,6 +131,10 @@ class PixelShuffle(Cell):
         """The layer."""
         return ops.pixel_shuffle(x, self.upscale_factor)
 
+    def extend_repr(self) -> str:
+        """Its factor."""
+        return f"upscale_factor={self.upscale_factor}"
+
 
 class PixelUnshuffle(Cell):
     """Blocks of pixels as channels: ``ops.pixel_unshuffle``."""
@@ -142,6 +146,10 @@ class PixelUnshuffle(Cell):
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.pixel_unshuffle(x, self.downscale_factor)
+
+    def extend_repr(self) -> str:
+        """Its factor."""
+        return f"downscale_factor={self.downscale_factor}"
 
 
 class ChannelShuffle(Cell):
@@ -191,4 +199,4 @@ class Upsample(Cell):
     def extend_repr(self) -> str:
         """Its sizes."""
         asked = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
-        return f"{asked}, mode={self.mode}"
+        return f"{asked}, mode={self.mode!r}"

@@ -54,7 +54,7 @@ class Pooling(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode!r}"
 
 
 class MaxPool2d(Pooling):

@@ -61,7 +61,7 @@ class Pad(Cell):
 
     def extend_repr(self) -> str:
         """Its widths."""
-        return f"paddings={self.paddings}, mode={self.mode}"
+        return f"paddings={self.paddings}, mode={self.mode!r}"
 
 
 def _mirrored(x: Any, axis: int, before: int, after: int) -> Any:

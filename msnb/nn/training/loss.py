@@ -46,7 +46,7 @@ class LossBase(Cell):
 
     def extend_repr(self) -> str:
         """Its reduction."""
-        return f"reduction={self.reduction}"
+        return f"reduction={self.reduction!r}"
 
 
 class L1Loss(LossBase):
@@ -219,6 +219,10 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
             )
         return self.get_loss(ops.softmax_cross_entropy_with_logits(logits, labels))
 
+    def extend_repr(self) -> str:
+        """How labels are given, and what becomes of the losses."""
+        return f"sparse={self.sparse}, reduction={self.reduction!r}"
+
 
 class BCELoss(LossBase):
     """-(y log x + (1 - y) log(1 - x)) of probabilities x.
@@ -272,7 +276,7 @@ class KLDivLoss(Cell):
 
     def extend_repr(self) -> str:
         """Its reduction."""
-        return f"reduction={self.reduction}"
+        return f"reduction={self.reduction!r}"
 
 
 class CosineEmbeddingLoss(LossBase):
