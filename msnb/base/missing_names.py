@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -56,15 +57,20 @@ class MissingName(AttributeError):
         places = [_spelled(door) for door in _FRONT_DOORS if door != self._owner and _has(door, self.missing)]
         if places:
             return f"; there is {' and '.join(f'{place}.{self.missing}' for place in places)}."
-        import difflib  # read by people only: it is not worth its time at import
-
         known = [n for n in self._known() if n[:1] != "_"]
-        near = difflib.get_close_matches(self.missing, known, 3, 0.75)
+        near = nearest(self.missing, known, 3, 0.75)
         if not near and not self._listed:
-            near = difflib.get_close_matches(self.missing, known, 1, 0.65)
+            near = nearest(self.missing, known, 1, 0.65)
         if near:
             return f"; did you mean {' or '.join(near)}?"
         return f"; it has {', '.join(self._listed)}." if self._listed else "."
+
+
+def nearest(wrong: str, known: Iterable[str], most: int, cutoff: float) -> list[str]:
+    """The names that look most like a wrong one."""
+    import difflib  # for people only: it is not worth its time at import
+
+    return difflib.get_close_matches(wrong, [*known], most, cutoff)
 
 
 def _has(door: str, name: str) -> bool:
@@ -125,10 +131,7 @@ def called_as(name: str, signature: Any) -> str:
 
 def nearest_keyword(wrong: str, signature: Any, taken: Iterable[str] = ()) -> str:
     """A sentence with the parameter that is nearest to a wrong keyword; empty where none is near."""
-    import difflib  # read by people only: it is not worth its time at import
-
-    free = [p for p in signature.parameters if p not in set(taken) | {"self"}]
-    near = difflib.get_close_matches(wrong, free, 1, 0.4)
+    near = nearest(wrong, [p for p in signature.parameters if p not in set(taken) | {"self"}], 1, 0.4)
     return f"did you mean {near[0]}?" if wrong and near else ""
 
 
@@ -141,8 +144,6 @@ def call_hint(error: BaseException, frame: FrameType) -> str:
     fn = _function_named(found[1], frame) if found is not None else None
     if found is None or fn is None:
         return ""
-    import inspect  # as above
-
     signature = inspect.signature(fn)
     near = nearest_keyword(found[2] or "", signature)
     return f"it is called as {called_as(found[1], signature)}{f'; {near}' if near else ''}"
