@@ -89,12 +89,12 @@ class Version:
     ) -> None:
         self.number, self.reason, self.seconds = number, reason, seconds
         self.captured, self.run, self.key = captured, run, wanted.key
-        self.plan = getattr(run, "plan", None)
+        self.plan: Any = getattr(run, "plan", None)
         self.times = (compile_timing.Times(), compile_timing.Times()) if times is None else times
-        self.check = captured.check
+        self.check: Callable[..., Any] = captured.check
         self.calls = 0
         self.bound: BoundSizes | None = None
-        self.bytes = _bytes(captured, run)
+        self.bytes: int = _bytes(captured, run)
 
     @cached_property
     def compiled(self) -> CompiledProgram:
@@ -142,8 +142,8 @@ class CompiledFunction(Generic[P, R]):
         self.signature = signature
         functools.update_wrapper(self, fn, updated=())
         self.__msnb_fn__ = fn
-        self.name = name or getattr(fn, "__name__", type(fn).__name__)
-        self.breaks = GraphBreaks(self.name, whole)
+        self.name: str = name or getattr(fn, "__name__", type(fn).__name__)
+        self.breaks: GraphBreaks = GraphBreaks(self.name, whole)
         self.versions: list[Version] = []
         self._made = self._bound = 0
         self._by_types: weakref.WeakValueDictionary[tuple[Any, ...], Version] = weakref.WeakValueDictionary()

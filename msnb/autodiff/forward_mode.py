@@ -72,7 +72,7 @@ class Forward:
     """One run of the transform: shared knowledge about nested and called graphs."""
 
     def __init__(self) -> None:
-        self.flow = Dependence()
+        self.flow: Dependence = Dependence()
 
     def pushforward(self, graph: Graph, wrt: tuple[int, ...], outs: tuple[int, ...]) -> Graph:
         """(params, tangents of ``wrt``) -> (outputs, tangents of ``outs``)."""

@@ -255,7 +255,7 @@ class BackwardScan:
             grads = inline(b, loop.pair.backward, [*(next(travel[k]) for k in kinds), *arrived])
             n, first = self.n_carries, self.n_carries + self.n_given
             sliced = [b.lift(g) for g in grads[n:first]]
-            self.sums = LoopSums([b.lift(x) for x in self.rows], [b.lift(x) for x in others], sliced)
+            self.sums: LoopSums = LoopSums([b.lift(x) for x in self.rows], [b.lift(x) for x in others], sliced)
             self.sums.split(b, grads[first:])
             inside = [g for g in self.sums.inside if g is not None]
             sums = params(b, [b.lift(g).type for g in inside], "sum")

@@ -36,7 +36,7 @@ class MsnbError(Exception):
     def __init__(self, sentence: str, *, operands: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(sentence)
         self.sentence = sentence
-        self.operands = tuple(operands)
+        self.operands: tuple[str, ...] = tuple(operands)
         self.hint = hint
         self.where: Where | None = here(2).where
         mark_frames(sys._getframe(1))

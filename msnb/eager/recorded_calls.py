@@ -33,11 +33,11 @@ class CompiledVjp:
 
         self.n_in, self.n_out = len(wrt), len(graph.outputs)
         pair = vjp(graph, wrt)
-        self.outputs = pair.outputs
+        self.outputs: tuple[int, ...] = pair.outputs
         forward, self.backward = slim(pair)
         self.types: list[Any] = [v.type for v in forward.outputs]
         self.run = compile_graph(forward, name=graph.name).build()
-        self.fn = HostFn(self._backward, graph.name)
+        self.fn: HostFn = HostFn(self._backward, graph.name)
 
     def _backward(self, *args: Any) -> list[Any]:
         residuals = args[self.n_in + self.n_out : len(args) - self.n_out]

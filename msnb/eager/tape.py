@@ -49,7 +49,7 @@ class Tape:
     __slots__ = ("assigned", "count", "depth", "lines", "saved", "watched")
 
     def __init__(self, depth: int = 0) -> None:
-        self.depth = depth
+        self.depth: int = depth
         self.lines: list[Line] = []
         self.saved: list[tuple[Any, ...]] = []
         self.watched: list[TensorType] = []

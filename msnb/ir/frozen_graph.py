@@ -40,7 +40,7 @@ class SavedGraph:
     ) -> None:  # fmt: skip
         self.graph, self.inputs, self.weights = graph, inputs, weights
         self.draws, self.result, self.labels = draws, result, dict(labels or {})
-        self.formulas = list(formulas)
+        self.formulas: list[str] = list(formulas)
 
     def run(self, weights: Sequence[Parameter], inputs: Sequence[Any]) -> Any:
         """The program's result with these weights, whose state is written.

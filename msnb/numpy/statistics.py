@@ -70,8 +70,8 @@ def _extreme(name: str, reduce: Callable[..., Any], both: Callable[..., Any], lo
     return extreme
 
 
-max = _extreme("max", ops.amax, ops.maximum, float("-inf"))
-min = _extreme("min", ops.amin, ops.minimum, float("inf"))
+max: Any = _extreme("max", ops.amax, ops.maximum, float("-inf"))
+min: Any = _extreme("min", ops.amin, ops.minimum, float("inf"))
 amax, amin = max, min
 
 

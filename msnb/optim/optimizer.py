@@ -60,7 +60,7 @@ class Optimizer(GradientSteps):
         super().__init__(auto_prefix=False)
         given, order = _order_apart(parameters)
         groups = _groups(given)
-        self.is_group = any(isinstance(g, dict) for g in groups)
+        self.is_group: bool = any(isinstance(g, dict) for g in groups)
         pairs = _numbered(groups)
         if order is not None:
             pairs = _in_order(pairs, order)

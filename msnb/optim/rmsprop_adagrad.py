@@ -112,7 +112,7 @@ class Adagrad(Optimizer):
         weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.update_slots = bool(update_slots)
+        self.update_slots: bool = bool(update_slots)
         self.accum = self.slots("accum", positive("accum", accum))
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:

@@ -179,8 +179,8 @@ class InverseSpectrogram(ComplexTransform):
     ) -> None:
         name = type(self).__name__
         self.frames = frames_of(name, n_fft, win_length, hop_length, window, normalized, center, pad_mode, onesided)
-        self.length = None if not length else check_count(length, f"{name}: length")
-        self.pad = check_count(pad, f"{name}: pad", least=0)
+        self.length: int | None = None if not length else check_count(length, f"{name}: length")
+        self.pad: int = check_count(pad, f"{name}: pad", least=0)
 
     def sound(self, value: Array) -> Array:
         length = None if self.length is None else self.length + 2 * self.pad
@@ -212,12 +212,12 @@ class GriffinLim(SoundTransform):
         rand_init: bool = True,
     ) -> None:
         name = type(self).__name__
-        self.frames = frames_of(name, n_fft, win_length, hop_length, window_type)
-        self.rounds = check_count(n_iter, f"{name}: n_iter")
-        self.power = check_real(power, f"{name}: power", 0, open_low=True)
+        self.frames: Frames = frames_of(name, n_fft, win_length, hop_length, window_type)
+        self.rounds: int = check_count(n_iter, f"{name}: n_iter")
+        self.power: float = check_real(power, f"{name}: power", 0, open_low=True)
         fast = check_real(momentum, f"{name}: momentum", 0)
         self.momentum, self.random = fast / (1 + fast), flag(rand_init)
-        self.length = None if not length else check_count(length, f"{name}: length")
+        self.length: int | None = None if not length else check_count(length, f"{name}: length")
 
     def sound(self, value: Array) -> Array:
         magnitude = value ** (1 / self.power)
@@ -261,7 +261,7 @@ class PhaseVocoder(ComplexTransform):
     axes = 3
 
     def __init__(self, rate: float, phase_advance: Any) -> None:
-        self.rate = check_real(rate, "PhaseVocoder: rate", 0, open_low=True)
+        self.rate: float = check_real(rate, "PhaseVocoder: rate", 0, open_low=True)
         self.advance = np.asarray(phase_advance, np.float64)
         if self.advance.ndim != 2 or self.advance.shape[1] != 1:
             raise ShapeError(f"PhaseVocoder: phase_advance is [frequency, 1], got {list(self.advance.shape)}")
@@ -283,10 +283,10 @@ class TimeStretch(ComplexTransform):
     axes = 3
 
     def __init__(self, hop_length: int | None = None, n_freq: int = 201, fixed_rate: float | None = None) -> None:
-        self.count = check_count(n_freq, "TimeStretch: n_freq")
+        self.count: int = check_count(n_freq, "TimeStretch: n_freq")
         hop = self.count - 1 if hop_length is None else check_count(hop_length, "TimeStretch: hop_length")
         self.rate = 1.0 if fixed_rate is None else check_real(fixed_rate, "TimeStretch: fixed_rate", 0, open_low=True)
-        self.advance = np.linspace(0, math.pi * hop, self.count)[:, None]
+        self.advance: Any = np.linspace(0, math.pi * hop, self.count)[:, None]
 
     def sound(self, value: Array) -> Array:
         if value.shape[-3] != self.count:
@@ -310,7 +310,7 @@ class SpectralCentroid(SoundTransform):
         pad: int = 0,
         window: WindowType = WindowType.HANN,
     ) -> None:
-        self.spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, 1.0)
+        self.spectrogram: Spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, 1.0)
         self.frequencies = np.linspace(0, check_rate("SpectralCentroid", sample_rate) // 2, 1 + n_fft // 2)[:, None]
 
     def sound(self, value: Array) -> Array:

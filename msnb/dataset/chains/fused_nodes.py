@@ -37,7 +37,7 @@ class MapStages(UnaryNode):
     def __init__(self, parent: Node, stages: Sequence[Map]) -> None:
         super().__init__(parent, stages[-1].columns)
         self.stages, self.height = tuple(stages), stages[-1].height
-        self.workers = max(stage.workers for stage in stages)
+        self.workers: int = max(stage.workers for stage in stages)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return self._mapped(epoch, self.parent.numbered(epoch, start))
@@ -103,8 +103,8 @@ class ChainBatch(Batch):
         super().__init__(stages[-1], batch.size, batch.drop)
         self.parent, self.parents = parent, (parent,)
         self.stages, self.height = tuple(stages), batch.height
-        self.workers = max(batch.workers, *(stage.workers for stage in stages))
-        self.chains = chains_of(self.stages)
+        self.workers: int = max(batch.workers, *(stage.workers for stage in stages))
+        self.chains: list[Chain | None] = chains_of(self.stages)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         whole = self._whole(epoch, start)

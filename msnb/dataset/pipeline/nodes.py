@@ -37,8 +37,8 @@ class Node:
     label = "node"
 
     def __init__(self, columns: Sequence[str], parents: Sequence[Node] = ()) -> None:
-        self.columns = tuple(columns)
-        self.parents = tuple(parents)
+        self.columns: tuple[str, ...] = tuple(columns)
+        self.parents: tuple[Node, ...] = tuple(parents)
         self.height: int = 1 + max((p.height for p in self.parents), default=0)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
@@ -301,7 +301,7 @@ class Concat(Node):
                     hint=".rename(...) or .project(...) one of them first",
                 )
         super().__init__(columns, parents)
-        self.orders = [positions(columns, parent.columns, "concat") for parent in parents]
+        self.orders: list[tuple[int, ...]] = [positions(columns, parent.columns, "concat") for parent in parents]
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         begin, first, known = self._begin(epoch, start)
@@ -366,7 +366,7 @@ class Project(UnaryNode):
 
     def __init__(self, parent: Node, columns: Sequence[str]) -> None:
         super().__init__(parent, columns)
-        self.order = positions(columns, parent.columns, "project")
+        self.order: tuple[int, ...] = positions(columns, parent.columns, "project")
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return self._chosen(self.parent.rows(epoch, start))
@@ -421,8 +421,8 @@ class Filter(UnaryNode):
     def __init__(self, parent: Node, predicate: Callable[..., Any], columns: Sequence[str], workers: int) -> None:
         super().__init__(parent)
         self.predicate, self.workers = predicate, workers
-        self.seen = tuple(columns) or parent.columns
-        self.order = positions(self.seen, parent.columns, "filter")
+        self.seen: tuple[str, ...] = tuple(columns) or parent.columns
+        self.order: tuple[int, ...] = positions(self.seen, parent.columns, "filter")
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         def judge(item: tuple[int, Row]) -> tuple[bool, int, Row]:

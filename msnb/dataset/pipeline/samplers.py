@@ -96,7 +96,7 @@ class SequentialSampler(Sampler):
 
     def __init__(self, start_index: int | None = None, num_samples: int | None = None) -> None:
         super().__init__(num_samples)
-        self.start = 0 if start_index is None else check_count(start_index, "start_index", least=0)
+        self.start: int = 0 if start_index is None else check_count(start_index, "start_index", least=0)
 
     def _length(self, size: int) -> int:
         return self._capped(max(0, size - self.start))
@@ -191,8 +191,8 @@ class PKSampler(Sampler):
         num_samples: int | None = None,
     ) -> None:
         super().__init__(num_samples)
-        self.num_val = check_count(num_val, "num_val")
-        self.num_class = None if num_class is None else check_count(num_class, "num_class")
+        self.num_val: int = check_count(num_val, "num_val")
+        self.num_class: int | None = None if num_class is None else check_count(num_class, "num_class")
         self.shuffle, self.class_column = shuffle, class_column
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
@@ -224,9 +224,9 @@ class DistributedSampler(Sampler):
         self, num_shards: int, shard_id: int, shuffle: bool = True, num_samples: int | None = None, offset: int = -1
     ) -> None:
         super().__init__(num_samples)
-        self.num_shards = check_count(num_shards, "num_shards")
-        self.shard_id = check_count(shard_id, "shard_id", least=0)
-        self.offset = check_count(offset, "offset", least=-1)
+        self.num_shards: int = check_count(num_shards, "num_shards")
+        self.shard_id: int = check_count(shard_id, "shard_id", least=0)
+        self.offset: int = check_count(offset, "offset", least=-1)
         self.shuffle = shuffle
         for name, value in (("shard_id", self.shard_id), ("offset", self.offset)):
             if value >= self.num_shards:

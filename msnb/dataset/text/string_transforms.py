@@ -56,7 +56,7 @@ class NormalizeUTF8(EachString):
     """
 
     def __init__(self, normalize_form: NormalizeForm = NormalizeForm.NFKC) -> None:
-        self.form = check_form(normalize_form, "NormalizeUTF8")
+        self.form: NormalizeForm = check_form(normalize_form, "NormalizeUTF8")
 
     def change(self, string: str) -> str:
         return normalized(string, self.form)
@@ -133,7 +133,7 @@ class Ngram(TextTransform):
         right_pad: tuple[str, int] = ("", 0),
         separator: str = " ",
     ) -> None:
-        self.sizes = [check_count(size, "n") for size in (n if isinstance(n, (list, tuple)) else [n])]
+        self.sizes: list[int] = [check_count(size, "n") for size in (n if isinstance(n, (list, tuple)) else [n])]
         if not self.sizes:
             raise AttributeValueError("Ngram: n is empty")
         self.left, self.right = (_pad(side, name) for side, name in ((left_pad, "left_pad"), (right_pad, "right_pad")))
@@ -191,7 +191,7 @@ class TruncateSequencePair:
     """
 
     def __init__(self, max_length: int) -> None:
-        self.length = check_count(max_length, "max_length")
+        self.length: int = check_count(max_length, "max_length")
 
     def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
         one, two = to_array(first), to_array(second)
@@ -210,7 +210,7 @@ class Truncate(Transform):
     """A row of tokens or numbers, cut to at most `max_seq_len`."""
 
     def __init__(self, max_seq_len: int) -> None:
-        self.length = check_count(max_seq_len, "max_seq_len")
+        self.length: int = check_count(max_seq_len, "max_seq_len")
 
     def apply(self, value: Array) -> Array:
         return value[: self.length]
@@ -243,7 +243,7 @@ class ToNumber(TextTransform):
     """Strings of digits to numbers of a dtype."""
 
     def __init__(self, data_type: Any) -> None:
-        self.dtype = as_dtype(data_type).numpy
+        self.dtype: np.dtype[Any] = as_dtype(data_type).numpy
 
     def text(self, value: Array) -> Array:
         try:

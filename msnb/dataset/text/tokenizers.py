@@ -62,7 +62,7 @@ class UnicodeScriptTokenizer(Tokenizer):
 
     def __init__(self, keep_whitespace: bool = False, with_offsets: bool = False) -> None:
         super().__init__(with_offsets)
-        self.keep = flag(keep_whitespace)
+        self.keep: bool = flag(keep_whitespace)
 
     def spans(self, string: str) -> Iterable[Span]:
         at = 0

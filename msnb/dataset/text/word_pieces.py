@@ -136,7 +136,7 @@ class WordpieceTokenizer(TextTransform):
         with_offsets: bool = False,
     ) -> None:
         self.pieces = _Pieces("WordpieceTokenizer", vocab, suffix_indicator, max_bytes_per_token, unknown_token)
-        self.with_offsets = flag(with_offsets)
+        self.with_offsets: bool = flag(with_offsets)
 
     def text(self, value: Array) -> Any:
         words = [str(word) for word in value.ravel()]
@@ -168,7 +168,7 @@ class BertTokenizer(BasicTokenizer):
         with_offsets: bool = False,
     ) -> None:
         super().__init__(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets)
-        self.pieces = _Pieces("BertTokenizer", vocab, suffix_indicator, max_bytes_per_token, unknown_token)
+        self.pieces: _Pieces = _Pieces("BertTokenizer", vocab, suffix_indicator, max_bytes_per_token, unknown_token)
 
     def split(self, string: str) -> tuple[str, Found]:
         plain, words = super().split(string)

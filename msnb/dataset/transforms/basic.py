@@ -65,7 +65,7 @@ class TypeCast(Transform):
     """
 
     def __init__(self, data_type: Any) -> None:
-        self.dtype = as_dtype(data_type).numpy
+        self.dtype: np.dtype[Any] = as_dtype(data_type).numpy
 
     def apply(self, value: Array) -> Array:
         return value.astype(self.dtype)
@@ -83,10 +83,10 @@ class OneHot(Transform):
     """
 
     def __init__(self, num_classes: int, smoothing_rate: float = 0.0) -> None:
-        self.num_classes = check_count(num_classes, "num_classes")
+        self.num_classes: int = check_count(num_classes, "num_classes")
         if not 0.0 <= smoothing_rate <= 1.0:
             raise AttributeValueError(f"smoothing_rate must lie in [0, 1], got {smoothing_rate}")
-        self.rate = float(smoothing_rate)
+        self.rate: float = float(smoothing_rate)
 
     def apply(self, value: Array) -> Array:
         if value.dtype.kind not in "iu":
@@ -109,8 +109,8 @@ class Concatenate:
 
     def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
         self.axis = axis
-        self.before = [] if prepend is None else [to_array(prepend)]
-        self.after = [] if append is None else [to_array(append)]
+        self.before: list[Array] = [] if prepend is None else [to_array(prepend)]
+        self.after: list[Array] = [] if append is None else [to_array(append)]
 
     def __call__(self, *values: Any) -> Array:
         parts = [*self.before, *(to_array(v) for v in values), *self.after]
@@ -161,7 +161,7 @@ class Mask(Transform):
         if not isinstance(operator, Relational):
             raise ArgumentError(f"Mask expects a Relational, got {operator!r}")
         self.compare, self.constant = getattr(np, operator.value), constant
-        self.dtype = as_dtype(dtype).numpy
+        self.dtype: np.dtype[Any] = as_dtype(dtype).numpy
 
     def apply(self, value: Array) -> Array:
         result: Array = np.asarray(self.compare(value, self.constant)).astype(self.dtype)
@@ -196,7 +196,7 @@ class Slice(Transform):
     def __init__(self, *slices: Any) -> None:
         if not slices:
             raise ArgumentError("Slice needs at least one index")
-        self.index = tuple(slice(None) if s is None else s for s in slices)
+        self.index: tuple[slice[Any, Any, Any] | Any, ...] = tuple(slice(None) if s is None else s for s in slices)
 
     def apply(self, value: Array) -> Array:
         try:

@@ -24,8 +24,8 @@ class RandomApply:
     """With probability `prob` all transforms in turn, else none."""
 
     def __init__(self, transforms: Sequence[Callable[..., Any]], prob: float = 0.5) -> None:
-        self.all = Compose(flatten(transforms, "RandomApply"))
-        self.prob = check_probability(prob, "RandomApply")
+        self.all: Compose = Compose(flatten(transforms, "RandomApply"))
+        self.prob: float = check_probability(prob, "RandomApply")
 
     def __call__(self, *values: Any) -> Any:
         if draws().random() < self.prob:

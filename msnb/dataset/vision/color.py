@@ -156,7 +156,7 @@ class RandomGrayscale(Grayscale):
 
     def __init__(self, prob: float = 0.1) -> None:
         super().__init__(3)
-        self.prob = check_probability(prob, "RandomGrayscale")
+        self.prob: float = check_probability(prob, "RandomGrayscale")
 
     def image(self, value: Array) -> Array:
         return super().image(value) if draws().random() < self.prob else value

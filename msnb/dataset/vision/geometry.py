@@ -40,9 +40,9 @@ class Resize(ImageTransform):
     """
 
     def __init__(self, size: int | Sequence[int], interpolation: Inter = Inter.LINEAR) -> None:
-        self.keeps_shape = not isinstance(size, (tuple, list))
-        self.size = two_sides(size, "size")
-        self.method = check_interpolation(interpolation)
+        self.keeps_shape: bool = not isinstance(size, (tuple, list))
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.method: str = check_interpolation(interpolation)
 
     def image(self, value: Array) -> Array:
         return resized(value, self._target(value.shape[-3], value.shape[-2]), self.method)
@@ -61,7 +61,7 @@ class Crop(ImageTransform):
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
             raise ArgumentError(f"Crop: coordinates must be (row, column), got {coordinates!r}")
         self.top, self.left = (check_count(c, "Crop: coordinate", least=0) for c in coordinates)
-        self.size = two_sides(size, "size")
+        self.size: tuple[int, int] = two_sides(size, "size")
 
     def image(self, value: Array) -> Array:
         return window(value, self.top, self.left, self.size, "Crop")
@@ -91,7 +91,7 @@ class CenterCrop(ImageTransform):
     """
 
     def __init__(self, size: int | Sequence[int]) -> None:
-        self.size = two_sides(size, "size")
+        self.size: tuple[int, int] = two_sides(size, "size")
 
     def image(self, value: Array) -> Array:
         need_h, need_w = (max(0, want - have) for want, have in zip(self.size, value.shape[-3:-1], strict=True))

@@ -43,8 +43,8 @@ class Erase(ImageTransform):
     """The window of `height` x `width` at (top, left) filled with `value`, a number or one per channel."""
 
     def __init__(self, top: int, left: int, height: int, width: int, value: Any = 0, inplace: bool = False) -> None:
-        self.corner = check_count(top, "Erase: top", 0), check_count(left, "Erase: left", 0)
-        self.size = check_count(height, "Erase: height"), check_count(width, "Erase: width")
+        self.corner: tuple[int, int] = check_count(top, "Erase: top", 0), check_count(left, "Erase: left", 0)
+        self.size: tuple[int, int] = check_count(height, "Erase: height"), check_count(width, "Erase: width")
         self.value, self.inplace = value, inplace
 
     def image(self, value: Array) -> Array:
@@ -71,9 +71,9 @@ class RandomErasing(Transform):
         inplace: bool = False,
         max_attempts: int = 10,
     ) -> None:
-        self.prob = check_probability(prob, "RandomErasing")
-        self.scale = as_range(scale, "RandomErasing: scale", 0, 1)
-        self.ratio = as_range(ratio, "RandomErasing: ratio", 1e-6)
+        self.prob: float = check_probability(prob, "RandomErasing")
+        self.scale: tuple[float, float] = as_range(scale, "RandomErasing: scale", 0, 1)
+        self.ratio: tuple[float, float] = as_range(ratio, "RandomErasing: ratio", 1e-6)
         if isinstance(value, str) and value != "random":
             raise AttributeValueError(f"RandomErasing: value is a number, one per channel, or 'random', got {value!r}")
         self.value, self.inplace, self.attempts = value, inplace, check_count(max_attempts, "max_attempts")
@@ -122,7 +122,7 @@ class FiveCrop(ImageTransform):
     """Five images: the upper left, upper right, lower left, lower right corner, and the middle."""
 
     def __init__(self, size: int | Sequence[int]) -> None:
-        self.size = two_sides(size, "size")
+        self.size: tuple[int, int] = two_sides(size, "size")
 
     def apply(self, value: Array) -> tuple[Array, ...]:
         check_image(value, type(self).__name__)
@@ -156,7 +156,7 @@ class SlicePatches(ImageTransform):
     def __init__(
         self, num_height: int = 1, num_width: int = 1, slice_mode: SliceMode = SliceMode.PAD, fill_value: int = 0
     ) -> None:
-        self.counts = check_count(num_height, "num_height"), check_count(num_width, "num_width")
+        self.counts: tuple[int, int] = check_count(num_height, "num_height"), check_count(num_width, "num_width")
         if not isinstance(slice_mode, SliceMode):
             raise ArgumentError(f"SlicePatches: slice_mode is a SliceMode, got {slice_mode!r}")
         self.mode, self.fill = slice_mode, fill_value
@@ -197,7 +197,7 @@ class PadToSize(ImageTransform):
         self.size, self.fill, self.border = two_sides(size, "size"), fill_value, padding_mode
         listed = None if offset is None or offset == [] else offset
         pair = listed if isinstance(listed, (tuple, list)) else (listed, listed)
-        self.offset = None if listed is None else [check_count(part, "offset", 0) for part in pair]
+        self.offset: list[int] | None = None if listed is None else [check_count(part, "offset", 0) for part in pair]
 
     def image(self, value: Array) -> Array:
         room = [want - have for want, have in zip(self.size, value.shape[-3:-1], strict=True)]
@@ -214,7 +214,7 @@ class NormalizePad(Normalize):
         self, mean: Sequence[float], std: Sequence[float], dtype: Any = "float32", is_hwc: bool = True
     ) -> None:
         super().__init__(mean, std, is_hwc)
-        self.dtype = as_dtype(dtype).numpy
+        self.dtype: np.dtype[Any] = as_dtype(dtype).numpy
         if self.dtype not in (np.float32, np.float16):
             raise AttributeValueError(f"NormalizePad: dtype is float32 or float16, got {dtype!r}")
 

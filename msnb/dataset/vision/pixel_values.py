@@ -103,7 +103,7 @@ class ToTensor(Transform):
     """
 
     def __init__(self, output_type: Any = np.float32) -> None:
-        self.dtype = as_dtype(output_type).numpy
+        self.dtype: np.dtype[Any] = as_dtype(output_type).numpy
 
     def apply(self, value: Array) -> Array:
         check_image(value, "ToTensor")

@@ -132,7 +132,7 @@ class AutoAugment(_Policy):
         super().__init__(interpolation, fill_value)
         if not isinstance(policy, AutoAugmentPolicy):
             raise ArgumentError(f"AutoAugment takes an AutoAugmentPolicy, got {policy!r}")
-        self.subpolicies = _subpolicies(policy)
+        self.subpolicies: list[list[tuple[str, float, int]]] = _subpolicies(policy)
 
     def image(self, value: Array) -> Array:
         table = _strengths(10, value.shape, wide=False)
@@ -155,7 +155,7 @@ class RandAugment(_Policy):
     ) -> None:
         super().__init__(interpolation, fill_value)
         self.ops, self.bins = check_count(num_ops, "num_ops"), check_count(num_magnitude_bins, "num_magnitude_bins", 2)
-        self.magnitude = check_count(magnitude, "magnitude", 0)
+        self.magnitude: int = check_count(magnitude, "magnitude", 0)
         if self.magnitude >= self.bins:
             raise AttributeValueError(f"RandAugment: magnitude {magnitude} is no bin of {self.bins}")
 
@@ -173,7 +173,7 @@ class TrivialAugmentWide(_Policy):
 
     def __init__(self, num_magnitude_bins: int = 31, interpolation: Inter = Inter.NEAREST, fill_value: Any = 0) -> None:
         super().__init__(interpolation, fill_value)
-        self.bins = check_count(num_magnitude_bins, "num_magnitude_bins", 2)
+        self.bins: int = check_count(num_magnitude_bins, "num_magnitude_bins", 2)
 
     def image(self, value: Array) -> Array:
         table = _strengths(self.bins, value.shape, wide=True)

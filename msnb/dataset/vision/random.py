@@ -29,7 +29,7 @@ class RandomHorizontalFlip(HorizontalFlip):
     """Left becomes right with probability `prob`."""
 
     def __init__(self, prob: float = 0.5) -> None:
-        self.prob = check_probability(prob, "RandomHorizontalFlip")
+        self.prob: float = check_probability(prob, "RandomHorizontalFlip")
 
     def image(self, value: Array) -> Array:
         return super().image(value) if draws().random() < self.prob else value
@@ -39,7 +39,7 @@ class RandomVerticalFlip(VerticalFlip):
     """Top becomes bottom with probability `prob`."""
 
     def __init__(self, prob: float = 0.5) -> None:
-        self.prob = check_probability(prob, "RandomVerticalFlip")
+        self.prob: float = check_probability(prob, "RandomVerticalFlip")
 
     def image(self, value: Array) -> Array:
         return super().image(value) if draws().random() < self.prob else value
@@ -65,8 +65,8 @@ class RandomCrop(ImageTransform):
     ) -> None:
         if not isinstance(padding_mode, Border):
             raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
-        self.size = two_sides(size, "size")
-        self.sides = None if padding is None else four_sides(padding)
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.sides: tuple[int, int, int, int] | None = None if padding is None else four_sides(padding)
         self.pad_if_needed, self.fill, self.border = pad_if_needed, fill_value, padding_mode
 
     def image(self, value: Array) -> Array:
@@ -95,7 +95,7 @@ class RandomResize(ImageTransform):
     """`Resize` with a drawn interpolation."""
 
     def __init__(self, size: int | Sequence[int]) -> None:
-        self.all = [Resize(size, method) for method in ANY_INTERPOLATION]
+        self.all: list[Resize] = [Resize(size, method) for method in ANY_INTERPOLATION]
 
     def image(self, value: Array) -> Array:
         return self.all[int(draws().integers(len(self.all)))].image(value)

@@ -54,7 +54,7 @@ class SizeTemplate:
         guards = [_relaxed(g, symbols) for g in captured.guards]
         self._check = compile_guards(guards, (), [source for source, _ in self._tensors])
         self._look = compile_guards((), (), symbols.paths)
-        self.fixed = self._fixed()
+        self.fixed: dict[Axis, Guard] = self._fixed()
         self.refuses_sizes = False
         self._checks: dict[tuple[str, ...], Any] = {}
 

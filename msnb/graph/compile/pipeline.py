@@ -72,7 +72,7 @@ class PassResult:
     """
 
     def __init__(self, program: CompiledProgram, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
-        self.log = Log(keep)
+        self.log: Log = Log(keep)
         self.forms: dict[int, BlockedFormat] = {}
         self._program, self._fused = program, fused
         self._symbolic = program.symbolic if program.is_plain() else None
@@ -153,7 +153,7 @@ class CompiledProgram:
         start = perf_counter()
         found = None if self._content is None else self._device.recall(self._content, self._ready, packs)
         self._code_seconds = perf_counter() - start
-        self.recalled = found is not None
+        self.recalled: bool = found is not None
         if found is not None:
             self.executable = found
         self.forms: dict[int, BlockedFormat] = self._passes.forms if found is None else found.forms

@@ -62,13 +62,13 @@ class MultiheadAttention(Cell):
             raise AttributeValueError(f"dropout must be from 0 to below 1, got {dropout}.")
         self.dropout, self.batch_first = float(dropout), bool(batch_first)
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
-        self.q_proj_weight = _projection("q_proj_weight", embed_dim, embed_dim, dtype)
-        self.k_proj_weight = _projection("k_proj_weight", embed_dim, self.kdim, dtype)
-        self.v_proj_weight = _projection("v_proj_weight", embed_dim, self.vdim, dtype)
-        self.in_proj_bias = (
+        self.q_proj_weight: Parameter = _projection("q_proj_weight", embed_dim, embed_dim, dtype)
+        self.k_proj_weight: Parameter = _projection("k_proj_weight", embed_dim, self.kdim, dtype)
+        self.v_proj_weight: Parameter = _projection("v_proj_weight", embed_dim, self.vdim, dtype)
+        self.in_proj_bias: Parameter | None = (
             Parameter(initializer("zeros", 3 * embed_dim, dtype), name="in_proj_bias") if has_bias else None
         )
-        self.out_proj = Dense(embed_dim, embed_dim, bias_init="zeros", has_bias=has_bias, dtype=dtype)
+        self.out_proj: Dense = Dense(embed_dim, embed_dim, bias_init="zeros", has_bias=has_bias, dtype=dtype)
 
     def construct(
         self,

@@ -79,12 +79,12 @@ class Dense(Cell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self.in_channels = positive_int("in_channels", in_channels)
-        self.out_channels = positive_int("out_channels", out_channels)
-        self.has_bias = bool(has_bias)
-        self.weight = first_weight(weight_init, (out_channels, in_channels), dtype)
-        self.bias = first_bias(bias_init, out_channels, in_channels, dtype) if has_bias else None
-        self.activation = get_activation(activation)
+        self.in_channels: int = positive_int("in_channels", in_channels)
+        self.out_channels: int = positive_int("out_channels", out_channels)
+        self.has_bias: bool = bool(has_bias)
+        self.weight: Parameter = first_weight(weight_init, (out_channels, in_channels), dtype)
+        self.bias: Parameter | None = first_bias(bias_init, out_channels, in_channels, dtype) if has_bias else None
+        self.activation: Any = get_activation(activation)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -172,13 +172,13 @@ class Bilinear(Cell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self.in1_features = positive_int("in1_features", in1_features)
-        self.in2_features = positive_int("in2_features", in2_features)
-        self.out_features = positive_int("out_features", out_features)
+        self.in1_features: int = positive_int("in1_features", in1_features)
+        self.in2_features: int = positive_int("in2_features", in2_features)
+        self.out_features: int = positive_int("out_features", out_features)
         start = Uniform(1.0 / math.sqrt(in1_features)) if weight_init is None else weight_init
         shape = (out_features, in1_features, in2_features)
-        self.weight = Parameter(initializer(start, shape, dtype), name="weight")
-        self.bias = first_bias(bias_init, out_features, in1_features, dtype) if bias else None
+        self.weight: Parameter = Parameter(initializer(start, shape, dtype), name="weight")
+        self.bias: Parameter | None = first_bias(bias_init, out_features, in1_features, dtype) if bias else None
 
     def construct(self, input1: Any, input2: Any) -> Any:
         """The layer."""
@@ -272,7 +272,7 @@ class Dropout(Cell):
             )
         if keep_prob is not None and p is not None:
             raise ValueError("Dropout takes p or keep_prob, not both.")
-        self.p = float(1.0 - keep_prob if keep_prob is not None else 0.5 if p is None else p)
+        self.p: float = float(1.0 - keep_prob if keep_prob is not None else 0.5 if p is None else p)
         if not 0.0 <= self.p < 1.0:
             raise ValueError(f"Dropout needs 0 <= p < 1, got p={self.p}.")
 
@@ -361,14 +361,14 @@ class Embedding(Cell):
         padding_idx: int | None = None,
     ) -> None:
         super().__init__()
-        self.vocab_size = positive_int("vocab_size", vocab_size)
-        self.embedding_size = positive_int("embedding_size", embedding_size)
+        self.vocab_size: int = positive_int("vocab_size", vocab_size)
+        self.embedding_size: int = positive_int("embedding_size", embedding_size)
         self.use_one_hot, self.padding_idx = bool(use_one_hot), padding_idx
         init = Normal() if embedding_table is None else embedding_table
         table = initializer(init, (vocab_size, embedding_size), dtype)
         if padding_idx is not None:
             table = _with_zero_row(table, padding_idx)
-        self.embedding_table = Parameter(table, name="embedding_table")
+        self.embedding_table: Parameter = Parameter(table, name="embedding_table")
 
     def construct(self, ids: Any) -> Any:
         """The layer."""

@@ -116,8 +116,8 @@ class TransformerDecoderLayer(_Layer):
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype
         )
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
-        self.norm3 = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
-        self.dropout3 = Dropout(p=dropout)
+        self.norm3: LayerNorm = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
+        self.dropout3: Dropout = Dropout(p=dropout)
 
     def construct(
         self,
@@ -164,7 +164,7 @@ class TransformerEncoder(Cell):
 
     def __init__(self, encoder_layer: Cell, num_layers: int, norm: Cell | None = None) -> None:
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers: CellList = _copies(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -181,7 +181,7 @@ class TransformerDecoder(Cell):
 
     def __init__(self, decoder_layer: Cell, num_layers: int, norm: Cell | None = None) -> None:
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers: CellList = _copies(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 

@@ -167,7 +167,7 @@ class EmbeddingLookup(Cell):
                                       "over machines in MindSpore; ms.parallel plans that here.")  # fmt: skip
         self.vocab_size, self.embedding_size, self.max_norm = vocab_size, embedding_size, max_norm
         table = initializer(param_init, (vocab_size, embedding_size), dtype)
-        self.embedding_table = Parameter(table, name="embedding_table")
+        self.embedding_table: Parameter = Parameter(table, name="embedding_table")
 
     def construct(self, indices: Any) -> Any:
         """[...] -> [..., embedding_size]."""

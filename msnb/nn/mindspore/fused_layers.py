@@ -75,7 +75,7 @@ class DenseBnAct(_NormAct):
                  momentum: float = 0.9, eps: float = 1e-5, activation: Any = None, alpha: float = 0.2,
                  **settings: Any) -> None:  # fmt: skip
         super().__init__()
-        self.dense = Dense(in_channels, out_channels, has_bias=has_bias, **settings)
+        self.dense: Dense = Dense(in_channels, out_channels, has_bias=has_bias, **settings)
         self.batchnorm = BatchNorm1d(out_channels, eps, momentum) if has_bn else None
         self.activation = _activation(activation, alpha)
 

@@ -205,7 +205,7 @@ class MaxPool2d(Cell):
         super().__init__()
         if return_indices:
             raise AttributeValueError("MaxPool2d: return_indices is not supported.")
-        self.window = (kernel_size, stride, padding, dilation, ceil_mode)
+        self.window: tuple[Any, Any, Any, Any, bool] = (kernel_size, stride, padding, dilation, ceil_mode)
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -220,7 +220,7 @@ class AvgPool2d(Cell):
         count_include_pad: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.window = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+        self.window: tuple[Any, Any, Any, bool, bool] = (kernel_size, stride, padding, ceil_mode, count_include_pad)
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -236,11 +236,11 @@ class Embedding(Cell):
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.padding_idx: int | None = None if padding_idx is None else padding_idx % num_embeddings
         table = ops.randn((num_embeddings, embedding_dim)) if _weight is None else _weight
         if self.padding_idx is not None and _weight is None:
             table[self.padding_idx] = 0.0
-        self.weight = Parameter(table.astype(dtype or dtypes.float32), name="weight")
+        self.weight: Parameter = Parameter(table.astype(dtype or dtypes.float32), name="weight")
 
     def construct(self, input: Any) -> Any:
         """The layer."""

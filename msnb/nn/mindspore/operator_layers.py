@@ -41,7 +41,7 @@ class Pad(Cell):
     def __init__(self, paddings: Any, mode: str = "CONSTANT") -> None:
         super().__init__()
         try:
-            self.paddings = tuple((int(before), int(after)) for before, after in paddings)
+            self.paddings: tuple[tuple[int, int], ...] = tuple((int(before), int(after)) for before, after in paddings)
         except (TypeError, ValueError):
             raise AttributeValueError(f"Pad: paddings is ((before, after), ...), got {paddings!r}.") from None
         if mode not in _BORDERS:

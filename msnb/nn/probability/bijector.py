@@ -93,7 +93,7 @@ class PowerTransform(Bijector):
 
     def __init__(self, power: Any = 0, name: str = "PowerTransform") -> None:
         super().__init__(name=name, param={"power": power})
-        self.power = self.parameters["power"]
+        self.power: Tensor = self.parameters["power"]
         if not (self.power >= 0).all():
             raise AttributeValueError("PowerTransform: power must be at least 0.")
 
@@ -133,7 +133,7 @@ class ScalarAffine(Bijector):
         self.scale, self.shift = self.parameters["scale"], self.parameters["shift"]
         if (self.scale == 0).any():
             raise AttributeValueError("ScalarAffine: scale must not be 0.")
-        self.is_increasing = bool((self.scale > 0).all())
+        self.is_increasing: bool = bool((self.scale > 0).all())
 
     def _forward(self, x: Any) -> Any:
         return self.scale * x + self.shift
@@ -153,7 +153,7 @@ class Softplus(Bijector):
 
     def __init__(self, sharpness: Any = 1.0, name: str = "Softplus") -> None:
         super().__init__(name=name, param={"sharpness": sharpness})
-        self.sharpness = self.parameters["sharpness"]
+        self.sharpness: Tensor = self.parameters["sharpness"]
 
     def _forward(self, x: Any) -> Any:
         return -ops.logsigmoid(-self.sharpness * x) / self.sharpness
@@ -200,7 +200,7 @@ class Invert(Bijector):
             raise ArgumentError(f"Invert takes a bijector, not {bijector!r}.")
         super().__init__(bijector.is_constant_jacobian, bijector.is_injective, name or f"Invert{bijector.name}")
         self.bijector = bijector
-        self.is_increasing = bijector.is_increasing
+        self.is_increasing: bool = bijector.is_increasing
 
     def _forward(self, x: Any) -> Any:
         return self.bijector.inverse(x)

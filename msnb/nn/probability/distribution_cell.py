@@ -59,8 +59,8 @@ class Distribution(Cell):
         self.parameter_type = self.dtype if self.dtype.is_float else dtypes.float32
         self.seed, self.name, self.draws = seed, name or type(self).__name__, DrawStream(type(self).__name__, seed)
         given = {key: value for key, value in (param or {}).items() if key not in ("self", "__class__")}
-        self.parameter_names = tuple(given)
-        self.default_parameters = [self._checked(key, value) for key, value in given.items()]
+        self.parameter_names: tuple[Any | Any, ...] = tuple(given)
+        self.default_parameters: list[Any] = [self._checked(key, value) for key, value in given.items()]
         for key, value in zip(given, self.default_parameters):
             if not hasattr(type(self), key):
                 setattr(self, key, value)

@@ -35,8 +35,8 @@ class TransformedDistribution(Distribution):
             raise ArgumentError("TransformedDistribution takes a bijector and a distribution.")
         super().__init__(seed, distribution.parameter_type, name)
         self.bijector, self.distribution = bijector, distribution
-        self.parameter_names = distribution.parameter_names
-        self.default_parameters = distribution.default_parameters
+        self.parameter_names: tuple[Any | Any, ...] = distribution.parameter_names
+        self.default_parameters: list[Any] = distribution.default_parameters
 
     def _log_prob(self, value: Any, *params: Any) -> Any:
         inner = self.distribution.log_prob(self.bijector.inverse(value), *params)

@@ -59,8 +59,8 @@ class DistributedGradReducer(Cell):
             raise AttributeValueError(f"degree={degree} is not legal; legal: an int of at least 1.")
         said = set_value("mirror_mean") if mean is None else mean
         self.group, self.together = group, _several(mode)
-        self.own = tuple(bool(p.layerwise_parallel) for p in parameters)
-        self.factor = _factor(self.together, mode, said, n)
+        self.own: tuple[bool, ...] = tuple(bool(p.layerwise_parallel) for p in parameters)
+        self.factor: float = _factor(self.together, mode, said, n)
 
     def construct(self, grads: Any) -> Any:
         return tuple([grad if own else self.reduced(grad) for grad, own in zip(grads, self.own)])

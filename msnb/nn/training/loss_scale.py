@@ -109,7 +109,7 @@ class FixedLossScaleUpdateCell(Cell):
 
     def __init__(self, loss_scale_value: float) -> None:
         super().__init__()
-        self.loss_scale_value = need_scale("loss_scale_value", loss_scale_value)
+        self.loss_scale_value: float = need_scale("loss_scale_value", loss_scale_value)
 
     def get_loss_scale(self) -> float:
         """The scale."""
@@ -140,10 +140,10 @@ class DynamicLossScaleUpdateCell(Cell):
 
     def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int) -> None:
         super().__init__()
-        self.loss_scale_value = need_scale("loss_scale_value", loss_scale_value)
-        self.scale_factor = need_scale("scale_factor", scale_factor, 1.0)
-        self.scale_window = need_window("scale_window", scale_window)
-        self.good_steps = Parameter(Tensor(0, dtypes.int32), name="good_steps", requires_grad=False)
+        self.loss_scale_value: float = need_scale("loss_scale_value", loss_scale_value)
+        self.scale_factor: float = need_scale("scale_factor", scale_factor, 1.0)
+        self.scale_window: int = need_window("scale_window", scale_window)
+        self.good_steps: Parameter = Parameter(Tensor(0, dtypes.int32), name="good_steps", requires_grad=False)
 
     def get_loss_scale(self) -> float:
         """The first scale."""
@@ -187,9 +187,9 @@ class TrainOneStepWithLossScaleCell(Cell):
         need_cell("the network of TrainOneStepWithLossScaleCell", network)
         need_cell("the optimizer of TrainOneStepWithLossScaleCell", optimizer)
         self.network, self.optimizer = network, optimizer
-        self.loss_scaling_manager = scale_sense if isinstance(scale_sense, Cell) else None
+        self.loss_scaling_manager: Cell | None = scale_sense if isinstance(scale_sense, Cell) else None
         first = self._first_scale(scale_sense)
-        self.scale_sense = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
+        self.scale_sense: Parameter = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
         self.grad_fn: Callable[..., Any] = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
         self.grad_reducer = reducer_of(optimizer.parameters)
 

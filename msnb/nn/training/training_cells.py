@@ -136,7 +136,7 @@ class WithEvalCell(Cell):
         need_cell("the network of WithEvalCell", network)
         self._network = network
         self._loss_fn = loss_fn
-        self.add_cast_fp32 = bool(add_cast_fp32)
+        self.add_cast_fp32: bool = bool(add_cast_fp32)
 
     def construct(self, data: Any, label: Any) -> Any:
         outputs = self._network(data)

@@ -112,7 +112,7 @@ class ErrorView(TextView):
         super().__init__(type(error).__name__)
         self.error = error
         self.lesson: Lesson | None = lesson_of(type(error))
-        self.place = place_of_error(error, tb)
+        self.place: Where | None = place_of_error(error, tb)
         self._lines = report(error, tb)
         self._tb = tb or error.__traceback__
 

@@ -22,7 +22,7 @@ class CellCount:
 
     def __init__(self, shell: Any) -> None:
         self.number = max(len(shell.user_ns.get("In", [])) - 1, 1)
-        self.plain = shell.compile.get_code_name
+        self.plain: Any = shell.compile.get_code_name
         self._takes_next = False
 
     def begin(self, info: Any) -> None:

@@ -69,7 +69,7 @@ class PlanView(View):
         self.collectives: list[Collective] = list(plan.collectives)
         self.layouts = {plan.problem.names[n]: layout_word(s.outputs[0]) for n, s in plan.chosen.items() if s.outputs}
         held = [layout_word(layout) for layout in plan.program.params.values()]
-        self.tints = _tints([*self.layouts.values(), *held])
+        self.tints: dict[str, tuple[int, str]] = _tints([*self.layouts.values(), *held])
 
     @property
     def summary(self) -> str:

@@ -61,7 +61,7 @@ class CurvesView(View, Callback):
         super().__init__(title or "training")
         self._named = bool(title)
         self.times, self.log = times, log
-        self.live = live and os.environ.get("MSNB_NBVAL") != "1"
+        self.live: bool = live and os.environ.get("MSNB_NBVAL") != "1"
         self._reset()
 
     def _reset(self) -> None:
@@ -105,7 +105,7 @@ class CurvesView(View, Callback):
         self._reset()
         params = run_context.original_args()
         if not self._named:
-            self.title = type(params.network).__name__
+            self.title: str = type(params.network).__name__
         self._steps_planned = params.batch_num * (params.epoch_num - params.initial_epoch)
         self._first = int(params.cur_step_num)
         self._sunk = bool(params.get("dataset_sink_mode"))

@@ -50,7 +50,7 @@ class ConfusionView(View):
             raise ShapeError(f"confusion draws at most {MOST_CLASSES} classes, got {size}.")
         self.matrix = np.zeros((size, size), np.int64)
         np.add.at(self.matrix, (true, told), 1)
-        self.names = [name_of_class(k, names) for k in range(size)]
+        self.names: list[str] = [name_of_class(k, names) for k in range(size)]
 
     @property
     def accuracy(self) -> float:

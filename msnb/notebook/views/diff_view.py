@@ -84,8 +84,8 @@ class DiffView(View):
         super().__init__(program.name)
         known = InstrumentedProgram(program.name, tagged(program.graph), program.inputs)
         self.graph, self.tol = known.graph, tol
-        self.pairs = compare_runs(known, known.optimised().graph, tol)
-        self.first = next((p for p in self.pairs if p.verdict == "differs"), None)
+        self.pairs: list[Pair] = compare_runs(known, known.optimised().graph, tol)
+        self.first: Pair | None = next((p for p in self.pairs if p.verdict == "differs"), None)
 
     @property
     def equal(self) -> bool:

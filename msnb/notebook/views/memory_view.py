@@ -147,7 +147,7 @@ class MemoryView(View):
         self.graph, self.found, self.names = graph, liveness(graph), names_of(graph)
         at = self.found.peak
         alive = [b for b in self.found.buffers if b.start <= at <= b.end and b.size]
-        self.holders = sorted(alive, key=lambda b: (-b.size, b.start))
+        self.holders: list[BufferRow] = sorted(alive, key=lambda b: (-b.size, b.start))
 
     @property
     def summary(self) -> str:

@@ -67,8 +67,8 @@ class ProfileView(View):
         seconds = measured(program, repeats) if times else {}
         self.graph, self._seconds = program.graph, seconds
         nodes = [n for n in program.graph.nodes if n.op is not constant and is_drawn(n)]
-        self.ops = [_cost(n, seconds.get(n, 0.0)) for n in nodes]
-        self.lines = _by_line(self.ops, self._weight)
+        self.ops: list[Cost] = [_cost(n, seconds.get(n, 0.0)) for n in nodes]
+        self.lines: list[Cost] = _by_line(self.ops, self._weight)
 
     def _weight(self, cost: Cost) -> float:
         return cost.seconds if self.measured else cost.flops + cost.bytes

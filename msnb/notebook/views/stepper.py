@@ -113,7 +113,7 @@ class StepView(View):
         super().__init__(program.name)
         stops = (stop,) if isinstance(stop, (str, int)) else tuple(stop)
         self.program, self.stops, self.watch = program, stops, nan
-        self.names = names_of(program.graph)
+        self.names: dict[Node, str] = names_of(program.graph)
         self._check()
         self._rows: list[Row] = []
         self._events = self._walk()

@@ -48,8 +48,8 @@ class RecurrentLayer:
 
     def __init__(self, x: Any, w: Any, r: Any, b: Any, lengths: Any, initial: list[Any], gates: int,
                  names: list[str], given: dict[str, Any]) -> None:  # fmt: skip
-        self.batch_first = bool(given.get("layout"))
-        self.x = ops.swapaxes(x, 0, 1) if self.batch_first else x
+        self.batch_first: bool = bool(given.get("layout"))
+        self.x: Tensor = ops.swapaxes(x, 0, 1) if self.batch_first else x
         self.w, self.r, self.b, self.lengths, self.gates = w, r, b, lengths, gates
         self.directions, self.size = w.shape[0], r.shape[2]
         self.initial = [v if v is None or not self.batch_first else ops.swapaxes(v, 0, 1) for v in initial]

@@ -178,10 +178,10 @@ def _rounding(name: str, scalar: str, doc: str) -> Any:
     return unary(name, body, scalar, doc, no_grad=_CONSTANT, kinds="bif")
 
 
-floor = _rounding("floor", "floor(x)", "The next integer below.")
-ceil = _rounding("ceil", "ceil(x)", "The next integer above.")
-round = _rounding("round", "round(x)", "The nearest integer, halves to the even one.")
-trunc = _rounding("trunc", "trunc(x)", "The fraction cut off.")
+floor: Any = _rounding("floor", "floor(x)", "The next integer below.")
+ceil: Any = _rounding("ceil", "ceil(x)", "The next integer above.")
+round: Any = _rounding("round", "round(x)", "The nearest integer, halves to the even one.")
+trunc: Any = _rounding("trunc", "trunc(x)", "The fraction cut off.")
 hypot = binary(
     "hypot", lambda xp, x, y: xp.hypot(x, y), "hypot(x, y)", "sqrt(x*x + y*y) without overflow.",
     lambda dout, x, y, out: (dout * x / out, dout * y / out), kinds="bif", floating=True,

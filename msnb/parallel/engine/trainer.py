@@ -69,7 +69,7 @@ class Trainer:
                                       "Engine.", hint="here ms.jit and Model.train run a step as its plan.")
         graph = self.program.graph
         kept = set(self.program.params) | {graph.params[at] for at in graph.state}
-        self.names = _names([(i, p.name) for i, p in enumerate(graph.params) if p in kept])
+        self.names: dict[int, str] = _names([(i, p.name) for i, p in enumerate(graph.params) if p in kept])
         self._stack, self._wanted = ExitStack(), engine
         self._given = None if folder is None else str(folder)
         self.done, self.last, self._saved = 0, "", -1
@@ -83,10 +83,10 @@ class Trainer:
         return self
 
     def _begin(self) -> None:
-        self.engine = self._stack.enter_context(engine_for(self._wanted, self.program.size))
-        self.folder = self._given or self._temporary()
+        self.engine: Engine = self._stack.enter_context(engine_for(self._wanted, self.program.size))
+        self.folder: str = self._given or self._temporary()
         self.engine.start()
-        self.key = loaded(self.engine, self.plan.document, f"train {id(self)}", often=True)
+        self.key: str = loaded(self.engine, self.plan.document, f"train {id(self)}", often=True)
         others = set(range(len(self.program.graph.params))) - set(self.names)
         self.engine.ask(self.key, "give", self.plan.given((), others))
 

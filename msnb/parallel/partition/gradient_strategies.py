@@ -35,7 +35,7 @@ class GradientStrategies:
 
     def __init__(self, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy]) -> None:
         self.problem, self.strategies, self.mesh = problem, strategies, problem.mesh
-        self.time = TimeModel(self.mesh, training=False)
+        self.time: TimeModel = TimeModel(self.mesh, training=False)
         self._greedy: dict[Any, Strategy] = {}
         self._candidates: dict[Any, list[Strategy]] = {}
         self._tagged: dict[tuple[Node, Value], Row] = {}

@@ -54,8 +54,8 @@ class Partitioner:
     def __init__(self, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy],
                  layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
         self.problem, self.mesh, self.joint = problem, problem.mesh, problem.joint
-        self.choose = GradientStrategies(problem, strategies)
-        self.time = TimeModel(self.mesh, training=False)
+        self.choose: GradientStrategies = GradientStrategies(problem, strategies)
+        self.time: TimeModel = TimeModel(self.mesh, training=False)
         self.program = SpmdProgram((RankGroup(0, self.mesh),), self.joint.graph, trains=problem.prices.rule.training)
         resident = problem.flow.weights | set(self.joint.companions)
         resident |= self.joint.incoming | set(self.joint.fed)

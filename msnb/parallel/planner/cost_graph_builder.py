@@ -111,14 +111,14 @@ class CostGraphBuilder:
                  sharding: OptimizerSharding | None = None, wide: str = GRADIENT_SUMS,
                  priced: PriceCache | None = None) -> None:  # fmt: skip
         self.joint, self.graph, self.mesh, self.wide = joint, joint.forward, model.mesh, wide
-        self.flow = ValueFlow.of(self.graph, joint.weights, joint.incoming)
+        self.flow: ValueFlow = ValueFlow.of(self.graph, joint.weights, joint.incoming)
         self.prices = StrategyPrices(joint, self.flow, model, rule, most, sharding or OptimizerSharding(), wide,
                                      PriceCache() if priced is None else priced)  # fmt: skip
         self.names, self.searched = {**names_of(self.graph.nodes), **joint.names}, ""
         self.calls: dict[Node, OpSignature] = {}
         self.place: dict[Any, int] = {}
         self.strategies: list[list[Strategy]] = []
-        self.costs = CostGraph()
+        self.costs: CostGraph = CostGraph()
         self.copied: set[Value] = self.flow.static | joint.free
         self._build()
 

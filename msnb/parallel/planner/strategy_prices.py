@@ -60,7 +60,7 @@ class StrategyPrices:
         self.flow, self.model, self.mesh, self.rule, self.sharding = flow, model, model.mesh, rule, sharding
         self.cache, self.parts = cache, joint.parts
         few = most is None and self.mesh.size <= 8 and len(joint.forward.nodes) <= _SMALL
-        self.most = 3 if few else most
+        self.most: int | None = 3 if few else most
         if isinstance(model, TimeModel):
             nbytes = sum(t.nbytes for w in joint.weights if isinstance(t := w.type, TensorType))
             model.wide, model.parts, model.bucket = wide, joint.parts, max(1.0, min(BUCKET, nbytes))

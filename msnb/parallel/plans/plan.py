@@ -191,7 +191,7 @@ class Plan(PlanBase):
                  rematerialized: Sequence[Layer] = (), origin: PlanOrigin = NO_ORIGIN) -> None:  # fmt: skip
         self.problem, self.choices, self.mode, self.mesh = problem, list(choices), mode, problem.mesh
         self.rematerialized, self._origin = tuple(rematerialized), origin
-        self.objective = problem.costs.cost(choices)
+        self.objective: float = problem.costs.cost(choices)
 
     def changed(self: Made, choices: Sequence[int] | None = None, mode: str | None = None,
                 rematerialized: Sequence[Layer] | None = None) -> Made:  # fmt: skip

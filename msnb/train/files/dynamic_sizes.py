@@ -49,7 +49,7 @@ class DynamicSizes:
             if sizes.setdefault(label, max(size, LEAST)) != size >= LEAST:
                 raise ArgumentError(f"the size {label!r} is {sizes[label]} and {size}: one name is one size.")
             dims.setdefault(label, symbol())
-        self.labels = {dim.symbol: label for label, dim in dims.items()}
+        self.labels: dict[str, str] = {dim.symbol: label for label, dim in dims.items()}
         self.axes: dict[Axis, Dim] = {}
         self.given, self.types = [], []
         for i, x in enumerate(inputs):

@@ -54,7 +54,7 @@ class BodyWriter(LocalNames):
     def __init__(self, scope: Scope, program: ExportedProgram, bodies: dict[int, ClassBody], nested: bool) -> None:
         super().__init__(scope, program)
         self.bodies, self.nested = bodies, nested
-        self.body = ClassBody()
+        self.body: ClassBody = ClassBody()
         self.attribute_of: dict[str, str] = {}  # module path -> "self.conv1" or "self.layers[0]"
 
     def write(self, inputs: list[str] | None = None) -> ClassBody:

@@ -28,7 +28,7 @@ class LocalNames:
         self.scope, self.program = scope, program
         self.local: dict[str, str] = {}
         self.bound: dict[str, str] = {}
-        self.last = self._last_uses()
+        self.last: dict[str, int] = self._last_uses()
 
     def _last_uses(self) -> dict[str, int]:
         last: dict[str, int] = {}

@@ -211,7 +211,7 @@ class RecordPlaces(Sequence[Place]):
     """(file, number) of every record; a list of them would be as long as the files."""
 
     def __init__(self, files: Sequence[RecordFile]) -> None:
-        self.files = list(files)
+        self.files: list[RecordFile] = list(files)
         self.ends = np.cumsum([len(file) for file in files], dtype=np.int64)
 
     def __len__(self) -> int:

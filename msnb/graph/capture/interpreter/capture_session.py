@@ -73,7 +73,7 @@ class _OpenBlocks(threading.local):
         self.items: list[Any] = []
 
 
-stack = _OpenBlocks()
+stack: _OpenBlocks = _OpenBlocks()
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,16 @@ class Session:
 
     def __init__(self, interpreter: Interpreter, symbols: SizeSymbols | None, keeps_blocks: bool) -> None:
         self.interpreter, self.keeps_blocks = interpreter, keeps_blocks
-        self.symbols = symbols or SizeSymbols()
+        self.symbols: SizeSymbols = symbols or SizeSymbols()
         self.root: Any = None
         self.guards: list[Guard] = []
         self.inputs: list[tuple[Source, str, Value]] = []
         self.states: dict[int, State] = {}
         self.locals: dict[int, State] = {}
-        self.journal = Journal()
-        self.aliases = Aliases()
+        self.journal: Journal = Journal()
+        self.aliases: Aliases = Aliases()
         self.journal.before_write = self.aliases.check_write
-        self.pythonic = PythonNumbers()
+        self.pythonic: PythonNumbers = PythonNumbers()
         self.blocks, self.attempts = list[Any](), list[Any]()
         self.raised: Exception | None = None  # the program raises it already
         self.stated: list[Exception] = []  # what its raise statements raised

@@ -186,7 +186,7 @@ class Merge:
         changes: Any = ({}, {}),
         born: Any = ((), ()),
     ) -> None:
-        self.builders = (then, other)
+        self.builders: tuple[Any, Any] = (then, other)
         self.dead = dead
         self.changes = changes
         self.born = born

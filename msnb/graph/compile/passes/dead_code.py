@@ -50,8 +50,8 @@ class Pruner:
         primals: dict[Node, Node] | None = None,
     ) -> None:
         self.source, self.effects, self.log = graph, effects, log
-        self.out = Graph(graph.name, module)
-        self.wanted = list(range(len(graph.outputs))) if wanted is None else list(wanted)
+        self.out: Graph = Graph(graph.name, module)
+        self.wanted: list[int] = list(range(len(graph.outputs))) if wanted is None else list(wanted)
         self.live: set[Value] = {graph.outputs[i] for i in self.wanted}
         self._plans: dict[Node, PruningPlan] = {}
         self._primals: dict[Node, Node] = {} if primals is None else primals

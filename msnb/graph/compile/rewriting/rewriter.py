@@ -58,7 +58,7 @@ class GraphRewriter:
         primals: dict[Node, Node] | None = None,
     ) -> None:
         self.source = graph
-        self.out = Graph(graph.name, module)
+        self.out: Graph = Graph(graph.name, module)
         self.pass_name, self.make_rule, self.log = pass_name, make_rule, log
         self.memory: dict[Any, Any] = {}
         self._rule = make_rule()

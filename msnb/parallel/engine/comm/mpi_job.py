@@ -63,7 +63,7 @@ class Job:
 
     def __post_init__(self) -> None:
         self.selector = selectors.DefaultSelector()
-        self.values = {"PMI_process_mapping": f"(vector,(0,1,{self.n}))"}
+        self.values: dict[str, str] = {"PMI_process_mapping": f"(vector,(0,1,{self.n}))"}
         self.ranks: list[Rank] = []
         self.waiting: set[int] = set()
         self.status, self.kill_at = 0, float("inf")

@@ -105,10 +105,10 @@ class LocalCall:
 
     def __init__(self, mesh: Mesh, call: OpSignature, strategy: Strategy, xp: Any = np, wide: bool = False) -> None:
         self.mesh, self.call, self.strategy, self.xp = mesh, call, strategy, xp
-        self.opened = strategy.open_outputs()
+        self.opened: tuple[TensorLayout, ...] = strategy.open_outputs()
         self.as_made = widened if wide else lambda t: t
         self.wide = {i: float32 for i, t in enumerate(call.types) if wide and widened(t) is not t}
-        self.views = views(call.axes, dict(strategy.blocks), mesh)
+        self.views: dict[str, tuple[WindowExtent, ...]] = views(call.axes, dict(strategy.blocks), mesh)
         self._kernels: dict[tuple[WindowExtent, ...], Any] = {}
 
     def _kernel(self, rank: int) -> Any:

@@ -71,7 +71,7 @@ class RankProgram:
         self.program, self.team, self.xp = program, team, xp
         self.mesh, self.first = program.teams[team].mesh, program.teams[team].first
         self.kernels: dict[int, tuple[Any, Moves, Moves]] = {}
-        self.steps = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
+        self.steps: list[tuple[int, Step]] = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
         self._pieces: dict[int, list[TransferBlock]] = {}
         self.keep = keep
         self.go_by([StepSegment(i, step.where, step) for i, step in self.steps])

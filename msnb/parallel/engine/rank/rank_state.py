@@ -34,13 +34,13 @@ class RankState:
     def __init__(self, text: str, comm: Communicator, watch: Callable[[int], None] | None,
                  settings: Mapping[str, Any] = MappingProxyType({}), often: bool = False) -> None:  # fmt: skip
         self.program, self.settings = from_text(text), settings
-        self.team = self.program.team_of(comm.rank)
+        self.team: int = self.program.team_of(comm.rank)
         self.recipe, self.comm, self.watch = RankProgram(self.program, self.team, xp=comm.xp), comm, watch
         self.mesh, self.rank = self.recipe.mesh, comm.rank - self.recipe.first
         with set_context(**settings):
             if often and compiles(comm.xp):
                 stretched(self.recipe, self.rank)
-        self.params = self.program.graph.params
+        self.params: list[Value] = self.program.graph.params
         self.held: dict[Value, Any] = {}
         self.walk: RankExecutor | None = None
 

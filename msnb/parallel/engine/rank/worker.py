@@ -54,7 +54,7 @@ class Worker:
     def __init__(self, comm: Communicator, address: str, watch: Watch | None = None, alone: bool = True,
                  others: Sequence[int] = ()) -> None:  # fmt: skip
         self.comm, self.watch, self.alone, self.others = comm, watch, alone, others
-        self.folder = os.path.dirname(address)
+        self.folder: str = os.path.dirname(address)
         process_group.install(comm)
         self.plans: dict[str, RankState] = {}
         self.running: RankState | None = None

@@ -32,7 +32,7 @@ class Body:
 
     def __init__(self, outer: Capture, name: str) -> None:
         self.outer = outer
-        self.builder = outer.body(name)
+        self.builder: Capture = outer.body(name)
         self.changes: dict[tuple[Any, ...], Change] = {}
         self.born: dict[int, Any] = {}
         self.dead = False
@@ -102,7 +102,7 @@ class Branch(Handle):
         assert isinstance(engine, Capture)
         self.then = self.other = self.symbolic = True
         self.pred = pred
-        self.begin = grab(self.names, space)
+        self.begin: dict[str, Any] = grab(self.names, space)
         self.start(engine)
         self.body = Body(engine, "then")
 
@@ -290,7 +290,7 @@ class Ternary(Handle):
         stack.items.append(self)
         pred = symbolic_test(value)
         if pred is None:
-            self.then = truth(value)
+            self.then: bool = truth(value)
             return self.then
         assert isinstance(slot.engine, Capture)
         self.symbolic, self.pred = True, pred
@@ -303,7 +303,7 @@ class Ternary(Handle):
         if not self.symbolic:
             return not self.then
         assert self.body is not None
-        self.first = self.body
+        self.first: Body = self.body
         self.first.close()
         self.body = Body(self.outer, "else")
         return True

@@ -168,14 +168,14 @@ class While(LoopCapture):
             return False
         engine = slot.engine
         if self.phase == "python":
-            self.space = grab(self.names, space)
+            self.space: dict[str, Any] = grab(self.names, space)
             if isinstance(engine, Capture):
-                self.mark = len(engine.graph.nodes)
+                self.mark: int = len(engine.graph.nodes)
                 engine.session.journal.push()
         elif self.phase == "cond":
             self.open("cond", False)
             assert self.body is not None
-            self.cond = self.body.builder
+            self.cond: Capture = self.body.builder
         elif self.phase == "first":
             self._first_done(space)
         elif self.phase == "retest":
@@ -255,7 +255,7 @@ class While(LoopCapture):
         if self.first_pass:
             self.first_pass = False
             return
-        self.entry_truth = as_bool(symbolic_test(self.flag_value))
+        self.entry_truth: Any = as_bool(symbolic_test(self.flag_value))
         self._carry(self.outer, grab(self.names, space))
         self._open_body()
 
@@ -294,9 +294,9 @@ class For(LoopCapture):
     def __init__(self, iterated: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str) -> None:
         super().__init__(names, lines, flag)
         engine = slot.engine
-        self.engine = engine if isinstance(engine, Capture) else None
+        self.engine: Capture | None = engine if isinstance(engine, Capture) else None
         session = None if self.engine is None else self.engine.session
-        self.range = iterated if isinstance(iterated, SymbolicRange) else None
+        self.range: SymbolicRange | None = iterated if isinstance(iterated, SymbolicRange) else None
         self.iterator: Iterator[Any] = iter(()) if self.range else iter(reads.iterate(session, iterated))
         if self.range is not None:
             self.phase = "range"
@@ -310,13 +310,13 @@ class For(LoopCapture):
             if not self.symbolic:
                 self._start_range(grab(self.names, space))
             (counter,) = self.open("body", True, (self.counter_type, "i"))
-            self.counter = self.pythonic.mark(counter)
+            self.counter: Any = self.pythonic.mark(counter)
             return True
         stop = space.get(self.flag, False)
         if stop is True:
             return False
         try:
-            self.value = next(self.iterator)
+            self.value: Any = next(self.iterator)
         except StopIteration:
             return False
         self._count_open(stop)
@@ -350,9 +350,9 @@ class For(LoopCapture):
         assert self.engine is not None and self.range is not None
         parts = (self.range.low, self.range.high, self.range.step)
         types = [WEAK[int] if type(p) is int or is_lazy(p) else type_of(p) for p in parts]
-        self.counter_type = tensor_type((), result_dtype(tuple(types)))
+        self.counter_type: TensorType = tensor_type((), result_dtype(tuple(types)))
         self.begin_capture(self.engine, begin)
-        self.first = self.outer.wrap(self.outer.lift_as(self.range.low, self.counter_type))
+        self.first: Any = self.outer.wrap(self.outer.lift_as(self.range.low, self.counter_type))
 
     def _range_cond(self) -> Capture:
         """``i < high`` (or ``>``, by the sign of the step), and the break flag is not set."""

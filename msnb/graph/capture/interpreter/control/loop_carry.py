@@ -48,7 +48,7 @@ class LoopVariable:
     ) -> None:
         self.pythonic = pythonic
         self.label, self.line, self.place = label, line, place
-        self.hole = label == RETURN and isinstance(before, UndefinedVariable)
+        self.hole: bool = label == RETURN and isinstance(before, UndefinedVariable)
         self.late = False
         self.after: list[Any] = []
         self.objects: list[tuple[Any, Any, Any, bool]] = []

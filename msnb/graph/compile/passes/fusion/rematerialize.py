@@ -45,7 +45,7 @@ class Recompute:
         prepare: Prepare,
         most: int,
     ) -> None:
-        self.groups = sorted((g for g in groups if id(g) in outputs), key=lambda g: g.key, reverse=True)
+        self.groups: list[Group] = sorted((g for g in groups if id(g) in outputs), key=lambda g: g.key, reverse=True)
         self.outputs, self.fixed, self.prepare, self.most = outputs, fixed, prepare, most
         self.readers: dict[Value, dict[int, Group]] = {}
         self._reads: dict[int, list[Value]] = {}
