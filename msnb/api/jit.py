@@ -87,8 +87,12 @@ class Version:
         seconds: tuple[float, float],
         times: tuple[compile_timing.Times, compile_timing.Times] | None = None,
     ) -> None:
-        self.number, self.reason, self.seconds = number, reason, seconds
-        self.captured, self.run, self.key = captured, run, wanted.key
+        self.number: int = number
+        self.reason: str = reason
+        self.seconds: tuple[float, float] = seconds
+        self.captured: CapturedProgram = captured
+        self.run: Any = run
+        self.key: str | None = wanted.key
         self.plan: Any = getattr(run, "plan", None)
         self.times = (compile_timing.Times(), compile_timing.Times()) if times is None else times
         self.check: Callable[..., Any] = captured.check

@@ -99,7 +99,9 @@ class Pushforward:
     """The transform of one graph: ``env`` maps its values to new ones, ``tangents`` to their tangents."""
 
     def __init__(self, forward: Forward, b: GraphBuilder, graph: Graph, wrt: tuple[int, ...]) -> None:
-        self.forward, self.b, self.graph = forward, b, graph
+        self.forward: Forward = forward
+        self.b: GraphBuilder = b
+        self.graph: Graph = graph
         self.env: dict[Value, Value] = {}
         self.tangents: dict[Value, Any] = {}
 

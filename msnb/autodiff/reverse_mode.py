@@ -180,7 +180,10 @@ class Pullback:
     """
 
     def __init__(self, reverse: Reverse, graph: Graph, wrt: tuple[int, ...], outputs: tuple[int, ...]) -> None:
-        self.reverse, self.graph, self.wrt, self.outputs = reverse, graph, wrt, outputs
+        self.reverse: Reverse = reverse
+        self.graph: Graph = graph
+        self.wrt: tuple[int, ...] = wrt
+        self.outputs: tuple[int, ...] = outputs
         self.activity: Activity = Activity(graph, wrt, outputs, reverse.flow)
         self.forward: GraphBuilder = GraphBuilder(f"{graph.name}_forward", graph.module)
         self.backward: BackwardBuilder = BackwardBuilder(f"{graph.name}_backward", self.forward)

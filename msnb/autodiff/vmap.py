@@ -76,7 +76,9 @@ class Batch:
     """One run of the transform."""
 
     def __init__(self, size: int, shares_draws: bool = False) -> None:
-        self.size, self.shares_draws, self.draws = size, shares_draws, draws()
+        self.size: int = size
+        self.shares_draws: bool = shares_draws
+        self.draws = draws()
         self.callees: dict[Any, tuple[str, tuple[bool, ...]]] = {}
 
     def graph(
@@ -100,7 +102,10 @@ class BatchedValues:
     """The transform of one graph: ``env`` maps its values to new ones, ``batched`` holds those with the new axis."""
 
     def __init__(self, batch: Batch, b: GraphBuilder, graph: Graph) -> None:
-        self.batch, self.b, self.source, self.size = batch, b, graph, batch.size
+        self.batch: Batch = batch
+        self.b: GraphBuilder = b
+        self.source: Graph = graph
+        self.size: int = batch.size
         self.env: dict[Value, Value] = {}
         self.batched: set[Value] = set()
 

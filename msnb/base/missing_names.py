@@ -45,7 +45,11 @@ class MissingName(AttributeError):
         self, owner: str, name: str, table: str, known: Callable[[], Iterable[str]], listed: Sequence[str] = ()
     ) -> None:
         super().__init__(owner, name)
-        self.missing, self._owner, self._table, self._known, self._listed = name, owner, table, known, listed
+        self.missing: str = name
+        self._owner = owner
+        self._table = table
+        self._known = known
+        self._listed = listed
 
     def __str__(self) -> str:
         said = SAID.get(self._table, {}).get(self.missing)

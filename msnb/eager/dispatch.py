@@ -49,7 +49,10 @@ class DispatchEntry:
     __slots__ = ("attrs", "keep", "kernel", "op", "operand_types", "type", "types")
 
     def __init__(self, op: Op, operand_types: tuple[Type, ...], attrs: dict[str, Any], types: tuple[Type, ...]) -> None:
-        self.op, self.operand_types, self.attrs, self.types = op, operand_types, attrs, types
+        self.op: Op = op
+        self.operand_types: tuple[Type, ...] = operand_types
+        self.attrs: dict[str, Any] = attrs
+        self.types: tuple[Type, ...] = types
         self.kernel: Any = careful(device_registry.current(), op, operand_types, attrs, types)
         single = types[0] if len(types) == 1 else None
         self.type: TensorType | None = single if isinstance(single, TensorType) and single.is_static else None

@@ -31,7 +31,8 @@ class CompiledVjp:
     def __init__(self, graph: Graph, wrt: tuple[int, ...]) -> None:
         from msnb.graph.compile import compile_graph
 
-        self.n_in, self.n_out = len(wrt), len(graph.outputs)
+        self.n_in: int = len(wrt)
+        self.n_out: int = len(graph.outputs)
         pair = vjp(graph, wrt)
         self.outputs: tuple[int, ...] = pair.outputs
         forward, self.backward = slim(pair)

@@ -33,7 +33,10 @@ class Value:
     __slots__ = ("__weakref__", "index", "name", "node", "type")
 
     def __init__(self, type_: Type, node: Node | None = None, index: int = 0, name: str = "") -> None:
-        self.type, self.node, self.index, self.name = type_, node, index, name
+        self.type = type_
+        self.node: Node | None = node
+        self.index: int = index
+        self.name: str = name
 
     @property
     def is_param(self) -> bool:

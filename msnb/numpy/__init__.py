@@ -58,7 +58,13 @@ from msnb.ops import (
 # MindSpore's and NumPy's other names for them
 float_, int_ = float32, int32
 fabs, sometrue, around, rint, fix = abs, any, round, round, trunc
-pi, e, inf, PINF, NINF, nan, newaxis = math.pi, math.e, math.inf, math.inf, -math.inf, math.nan, None
+pi: float = math.pi
+e: float = math.e
+inf: float = math.inf
+PINF = math.inf
+NINF = -math.inf
+nan: float = math.nan
+newaxis = None
 
 if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
 

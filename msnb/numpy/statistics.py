@@ -72,7 +72,8 @@ def _extreme(name: str, reduce: Callable[..., Any], both: Callable[..., Any], lo
 
 max: Any = _extreme("max", ops.amax, ops.maximum, float("-inf"))
 min: Any = _extreme("min", ops.amin, ops.minimum, float("inf"))
-amax, amin = max, min
+amax: Any = max
+amin: Any = min
 
 
 def mean(a: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:

@@ -57,7 +57,9 @@ class AdaMax(Optimizer):
         loss_scale: float = 1.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.beta1, self.beta2, self.eps = share("beta1", beta1), share("beta2", beta2), positive("eps", eps)
+        self.beta1: float = share("beta1", beta1)
+        self.beta2: float = share("beta2", beta2)
+        self.eps: float = positive("eps", eps)
         self.moment, self.largest = self.slots("moment"), self.slots("largest")
 
     def prepare(self, step: Any) -> Any:
@@ -105,7 +107,8 @@ class Adadelta(Optimizer):
         weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.rho, self.epsilon = share("rho", rho), positive("epsilon", epsilon)
+        self.rho: float = share("rho", rho)
+        self.epsilon: float = positive("epsilon", epsilon)
         self.square, self.step_square = self.slots("square"), self.slots("step_square")
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
@@ -153,7 +156,8 @@ class Rprop(Optimizer):
             raise AttributeValueError(f"Rprop: etas are a number below 1 and one above 1, got {etas!r}.")
         if not 0.0 < step_sizes[0] <= step_sizes[1]:
             raise AttributeValueError(f"Rprop: step_sizes are the smallest and the largest, got {step_sizes!r}.")
-        self.etas, self.step_sizes = tuple(map(float, etas)), tuple(map(float, step_sizes))
+        self.etas: tuple[float, ...] = tuple(map(float, etas))
+        self.step_sizes: tuple[float, ...] = tuple(map(float, step_sizes))
         self.before, self.size = self.slots("before"), self.slots("size", learning_rate)
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:

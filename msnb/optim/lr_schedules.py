@@ -123,7 +123,8 @@ class CosineDecayLR(LearningRateSchedule):
 
     def __init__(self, min_lr: float, max_lr: float, decay_steps: int) -> None:
         super().__init__()
-        self.min_lr, self.max_lr = positive("min_lr", min_lr, zero=True), positive("max_lr", max_lr)
+        self.min_lr: float = positive("min_lr", min_lr, zero=True)
+        self.max_lr: float = positive("max_lr", max_lr)
         if self.min_lr >= self.max_lr:
             raise ValueError(f"CosineDecayLR needs min_lr < max_lr, got {min_lr} and {max_lr}.")
         self.decay_steps: int = count("decay_steps", decay_steps)

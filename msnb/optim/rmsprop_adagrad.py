@@ -61,8 +61,10 @@ class RMSProp(Optimizer):
         if use_locking:
             events.ignored("RMSProp(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.decay, self.epsilon = positive("decay", decay, zero=True), positive("epsilon", epsilon)
-        self.momentum, self.centered = positive("momentum", momentum, zero=True), bool(centered)
+        self.decay: float = positive("decay", decay, zero=True)
+        self.epsilon: float = positive("epsilon", epsilon)
+        self.momentum: float = positive("momentum", momentum, zero=True)
+        self.centered: bool = bool(centered)
         self.moment = self.slots("moment")
         self.mean_square = self.slots("mean_square")
         self.mean_grad = self.slots("mean_grad") if centered else ()

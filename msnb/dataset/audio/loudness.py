@@ -63,7 +63,8 @@ class DBToAmplitude(SoundTransform):
     """
 
     def __init__(self, ref: float, power: float) -> None:
-        self.ref, self.power = check_real(ref, "DBToAmplitude: ref"), check_real(power, "DBToAmplitude: power")
+        self.ref: float = check_real(ref, "DBToAmplitude: ref")
+        self.power: float = check_real(power, "DBToAmplitude: power")
 
     def sound(self, value: Array) -> Array:
         found: Array = self.ref * (10 ** (0.1 * value)) ** self.power

@@ -103,7 +103,8 @@ class Flanger(SoundTransform):
         self.feedback: float = check_real(regen, f"{name}: regen", -95, 95) / 100
         share = check_real(width, f"{name}: width", 0, 100) / 100
         self.phase: float = check_real(phase, f"{name}: phase", 0, 100) / 100
-        self.own, self.copy = 1 / (1 + share), share / (1 + share) * (1 - abs(self.feedback))
+        self.own: float = 1 / (1 + share)
+        self.copy: float = share / (1 + share) * (1 - abs(self.feedback))
         self.length: int = int(most * rate + 0.5) + 2
         size = int(rate / check_real(speed, f"{name}: speed", 0.1, 10))
         kind = check_kind(modulation, Modulation, f"{name}: modulation")
@@ -263,7 +264,8 @@ class SlidingWindowCmn(SoundTransform):
     ) -> None:
         self.window: int = check_count(cmn_window, "SlidingWindowCmn: cmn_window")
         self.least: int = check_count(min_cmn_window, "SlidingWindowCmn: min_cmn_window")
-        self.center, self.deviation = flag(center), flag(norm_vars)
+        self.center: bool = flag(center)
+        self.deviation: bool = flag(norm_vars)
 
     def sound(self, value: Array) -> Array:
         size, found = value.shape[-2], np.empty_like(value)
@@ -302,15 +304,14 @@ class DetectPitchFrequency(SoundTransform):
         freq_low: float = 85,
         freq_high: float = 3400,
     ) -> None:
-        name, self.rate = "DetectPitchFrequency", check_rate("DetectPitchFrequency", sample_rate)
+        name = "DetectPitchFrequency"
+        self.rate: float = check_rate("DetectPitchFrequency", sample_rate)
         self.size: int = math.ceil(self.rate * check_real(frame_time, f"{name}: frame_time", 0, open_low=True))
         self.window: int = check_count(win_length, f"{name}: win_length")
         self.most: int = math.ceil(self.rate / check_real(freq_low, f"{name}: freq_low", 0, open_low=True))
         self.least: int = math.ceil(self.rate / check_real(freq_high, f"{name}: freq_high", 0, open_low=True))
         if self.least >= self.most // 2:
-            raise AttributeValueError(
-                f"{name}: freq_low is below half of freq_high, got {freq_low} and {freq_high}"
-            )
+            raise AttributeValueError(f"{name}: freq_low is below half of freq_high, got {freq_low} and {freq_high}")
 
     def sound(self, value: Array) -> Array:
         lags = self._correlations(value)
@@ -377,7 +378,8 @@ class MaskAlongAxis(SoundTransform):
     def __init__(self, mask_start: int, mask_width: int, mask_value: float, axis: int) -> None:
         self.start: int = check_count(mask_start, "MaskAlongAxis: mask_start", least=0)
         self.width: int = check_count(mask_width, "MaskAlongAxis: mask_width")
-        self.fill, self.axis = check_real(mask_value, "MaskAlongAxis: mask_value"), _axis(axis)
+        self.fill: float = check_real(mask_value, "MaskAlongAxis: mask_value")
+        self.axis: int = _axis(axis)
 
     def sound(self, value: Array) -> Array:
         return _masked(value, self.axis, self.start, self.width, self.fill, "MaskAlongAxis")
@@ -394,7 +396,8 @@ class MaskAlongAxisIID(SoundTransform):
 
     def __init__(self, mask_param: int, mask_value: float, axis: int) -> None:
         self.most: int = check_count(mask_param, "MaskAlongAxisIID: mask_param", least=0)
-        self.fill, self.axis = check_real(mask_value, "MaskAlongAxisIID: mask_value"), _axis(axis)
+        self.fill: float = check_real(mask_value, "MaskAlongAxisIID: mask_value")
+        self.axis: int = _axis(axis)
 
     def sound(self, value: Array) -> Array:
         return _drawn(value, self.axis, self.most, self.fill, "MaskAlongAxisIID")

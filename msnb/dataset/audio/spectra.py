@@ -61,9 +61,7 @@ class Frames:
         if self.center:
             side = self.n_fft // 2
             if self.border is BorderType.REFLECT and value.shape[-1] <= side:
-                raise ShapeError(
-                    f"a sound of {value.shape[-1]} samples is too short to be reflected over {side}"
-                )
+                raise ShapeError(f"a sound of {value.shape[-1]} samples is too short to be reflected over {side}")
             value = np.pad(value, [(0, 0)] * (value.ndim - 1) + [(side, side)], mode=self.border.value)
         if value.shape[-1] < self.n_fft:
             raise ShapeError(f"a sound of {value.shape[-1]} samples is shorter than one window of {self.n_fft}")
@@ -147,7 +145,8 @@ class Spectrogram(SoundTransform):
     ) -> None:
         name = type(self).__name__
         self.frames = frames_of(name, n_fft, win_length, hop_length, window, normalized, center, pad_mode, onesided)
-        self.pad, self.power = check_count(pad, f"{name}: pad", least=0), check_real(power, f"{name}: power", 0)
+        self.pad: int = check_count(pad, f"{name}: pad", least=0)
+        self.power: float = check_real(power, f"{name}: power", 0)
 
     def sound(self, value: Array) -> Array:
         wide = np.pad(value, [(0, 0)] * (value.ndim - 1) + [(self.pad, self.pad)])
@@ -216,7 +215,8 @@ class GriffinLim(SoundTransform):
         self.rounds: int = check_count(n_iter, f"{name}: n_iter")
         self.power: float = check_real(power, f"{name}: power", 0, open_low=True)
         fast = check_real(momentum, f"{name}: momentum", 0)
-        self.momentum, self.random = fast / (1 + fast), flag(rand_init)
+        self.momentum: float = fast / (1 + fast)
+        self.random: bool = flag(rand_init)
         self.length: int | None = None if not length else check_count(length, f"{name}: length")
 
     def sound(self, value: Array) -> Array:

@@ -36,7 +36,8 @@ class MapStages(UnaryNode):
 
     def __init__(self, parent: Node, stages: Sequence[Map]) -> None:
         super().__init__(parent, stages[-1].columns)
-        self.stages, self.height = tuple(stages), stages[-1].height
+        self.stages: tuple[Map, ...] = tuple(stages)
+        self.height = stages[-1].height
         self.workers: int = max(stage.workers for stage in stages)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
@@ -84,7 +85,9 @@ class LazyImage:
     """An image whose chain was traced, and not run."""
 
     def __init__(self, chain: Chain, image: Array, image_map: ImageMap) -> None:
-        self.chain, self.image, self.map = chain, image, image_map
+        self.chain: Chain = chain
+        self.image = image
+        self.map: ImageMap = image_map
 
     def made(self) -> Array:
         out: Array = self.chain.made([self.image], [self.map])[0]
@@ -101,8 +104,10 @@ class ChainBatch(Batch):
 
     def __init__(self, batch: Batch, stages: Sequence[Map], parent: Node) -> None:
         super().__init__(stages[-1], batch.size, batch.drop)
-        self.parent, self.parents = parent, (parent,)
-        self.stages, self.height = tuple(stages), batch.height
+        self.parent: Node = parent
+        self.parents = (parent,)
+        self.stages: tuple[Map, ...] = tuple(stages)
+        self.height = batch.height
         self.workers: int = max(batch.workers, *(stage.workers for stage in stages))
         self.chains: list[Chain | None] = chains_of(self.stages)
 

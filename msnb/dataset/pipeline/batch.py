@@ -101,7 +101,10 @@ class Batch(UnaryNode):
         workers: int = 1,
         processes: bool = False,
     ) -> None:
-        self.size, self.drop, self.function, self.workers = size, drop, function, workers
+        self.size = size
+        self.drop: bool = drop
+        self.function: Callable[..., Any] | None = function
+        self.workers: int = workers
         self.processes: bool = processes and function is not None
         self.inputs: tuple[str, ...] = tuple(inputs) or parent.columns
         self.outputs: tuple[str, ...] = tuple(outputs) or self.inputs

@@ -1,6 +1,6 @@
 """Nodes that give another number of rows than they read: `bucket_batch_by_length` and `flat_map`.
 
-    lengths  3 9 4 8 2      boundaries [5], sizes [3, 2]   ->   batch of 9 8, then batch of 3 4 2
+lengths  3 9 4 8 2      boundaries [5], sizes [3, 2]   ->   batch of 9 8, then batch of 3 4 2
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class BucketBatch(UnaryNode):
                 f"{self.label}: without element_length_function the length is that of one column, got "
                 f"{list(self.taken)}"
             )
-        self.length, self.to_boundary, self.drop = length, to_boundary, drop
+        self.length: Callable[..., Any] | None = length
+        self.to_boundary: bool = to_boundary
+        self.drop: bool = drop
         self.padding: PaddedBatch = PaddedBatch(parent, 1, False, pad)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
@@ -118,7 +120,8 @@ class FlatMap(UnaryNode):
     label = "flat_map"
 
     def __init__(self, parent: Node, function: Callable[..., Any], expand: Callable[[Any], Node]) -> None:
-        self.function, self.expand = function, expand
+        self.function: Callable[..., Any] = function
+        self.expand: Callable[..., Node] = expand
         super().__init__(parent)
         self.columns: tuple[str, ...] = self._inner(0, next(parent.rows(Epoch.start(0, 0)), None)).columns
 

@@ -63,7 +63,9 @@ class Map(UnaryNode):
         workers: int,
         processes: bool = False,
     ) -> None:
-        self.operations, self.workers, self.processes = tuple(operations), workers, processes
+        self.operations: tuple[Operation, ...] = tuple(operations)
+        self.workers: int = workers
+        self.processes: bool = processes
         self.inputs: tuple[str, ...] = tuple(inputs) or parent.columns[: _width(self.operations[0])]
         self.outputs: tuple[str, ...] = tuple(outputs) or self.inputs
         self.taken: tuple[int, ...] = positions(self.inputs, parent.columns, "map")

@@ -226,7 +226,8 @@ class RowRange(UnaryNode):
 
     def __init__(self, parent: Node, start: int, stop: int | None) -> None:
         super().__init__(parent)
-        self.start, self.stop = start, stop
+        self.start: int = start
+        self.stop: int | None = stop
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         first = self.start + start
@@ -420,7 +421,8 @@ class Filter(UnaryNode):
 
     def __init__(self, parent: Node, predicate: Callable[..., Any], columns: Sequence[str], workers: int) -> None:
         super().__init__(parent)
-        self.predicate, self.workers = predicate, workers
+        self.predicate: Callable[..., Any] = predicate
+        self.workers: int = workers
         self.seen: tuple[str, ...] = tuple(columns) or parent.columns
         self.order: tuple[int, ...] = positions(self.seen, parent.columns, "filter")
 
@@ -471,7 +473,11 @@ class SplitPart(UnaryNode):
 
     def __init__(self, parent: Node, seed: int, low: int, high: int, total: int, randomize: bool) -> None:
         super().__init__(parent)
-        self.seed, self.low, self.high, self.total, self.randomize = seed, low, high, total, randomize
+        self.seed: int = seed
+        self.low: int = low
+        self.high: int = high
+        self.total: int = total
+        self.randomize: bool = randomize
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         chosen = self._chosen()

@@ -38,7 +38,10 @@ class ProfileNode(UnaryNode):
         self.reset()
 
     def reset(self) -> None:
-        self.before, self.seconds, self.waiting, self.looks = self.taken, 0.0, 0, 0
+        self.before: int = self.taken
+        self.seconds = 0.0
+        self.waiting = 0
+        self.looks = 0
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return self._timed(self.node.rows(epoch, start), False)

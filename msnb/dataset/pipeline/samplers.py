@@ -193,7 +193,8 @@ class PKSampler(Sampler):
         super().__init__(num_samples)
         self.num_val: int = check_count(num_val, "num_val")
         self.num_class: int | None = None if num_class is None else check_count(num_class, "num_class")
-        self.shuffle, self.class_column = shuffle, class_column
+        self.shuffle: bool = shuffle
+        self.class_column: str = class_column
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
         if labels is None:

@@ -73,7 +73,8 @@ class RegexReplace(EachString):
     """What a regular expression finds is replaced, everywhere or (`replace_all=False`) the first time."""
 
     def __init__(self, pattern: str, replace: str, replace_all: bool = True) -> None:
-        self.pattern, self.replace = compiled(pattern, "RegexReplace: pattern"), replace
+        self.pattern = compiled(pattern, "RegexReplace: pattern")
+        self.replace: str = replace
         self.count = 0 if flag(replace_all) else 1
 
     def change(self, string: str) -> str:
@@ -171,7 +172,8 @@ class SlidingWindow(Transform):
     """
 
     def __init__(self, width: int, axis: int = 0) -> None:
-        self.width, self.axis = check_count(width, "width"), axis
+        self.width: int = check_count(width, "width")
+        self.axis: int = axis
 
     def apply(self, value: Array) -> Array:
         if not -value.ndim <= self.axis < value.ndim:
@@ -230,7 +232,8 @@ class AddToken(TextTransform):
     def __init__(self, token: str, begin: bool = True) -> None:
         if not isinstance(token, str):
             raise ArgumentError(f"AddToken: token is a string, got {token!r}")
-        self.token, self.begin = token, flag(begin)
+        self.token: str = token
+        self.begin: bool = flag(begin)
 
     def text(self, value: Array) -> Array:
         if value.ndim not in (1, 2):

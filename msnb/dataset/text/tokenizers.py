@@ -181,7 +181,8 @@ class JiebaTokenizer(Tokenizer):
         if hmm_path is not None and not os.path.isfile(hmm_path):
             raise FileNotFoundError(f"JiebaTokenizer: there is no file {hmm_path!r}")
         jieba = _package("jieba", "JiebaTokenizer")
-        self.mode, self.machine = mode, jieba.Tokenizer(mp_path) if mp_path else jieba.Tokenizer()
+        self.mode: JiebaMode = mode
+        self.machine: Any = jieba.Tokenizer(mp_path) if mp_path else jieba.Tokenizer()
 
     def add_word(self, word: str, freq: int | None = None) -> None:
         """One more word; ``freq``: how frequent it is."""
@@ -297,7 +298,8 @@ class SentencePieceTokenizer(TextTransform):
         package = _package("sentencepiece", "SentencePieceTokenizer")
         trained = isinstance(mode, SentencePieceVocab)
         source = {"model_proto": mode.model} if trained else {"model_file": os.fspath(mode)}
-        self.machine, self.kind = package.SentencePieceProcessor(**source), out_type
+        self.machine: Any = package.SentencePieceProcessor(**source)
+        self.kind: SPieceTokenizerOutType = out_type
 
     def text(self, value: Array) -> Array:
         kind = str if self.kind is SPieceTokenizerOutType.STRING else int

@@ -49,8 +49,10 @@ class BasicTokenizer(Tokenizer):
         with_offsets: bool = False,
     ) -> None:
         super().__init__(with_offsets)
-        self.lower, self.keep = flag(lower_case), flag(keep_whitespace)
-        self.form, self.whole = check_form(normalization_form, "BasicTokenizer"), flag(preserve_unused_token)
+        self.lower: bool = flag(lower_case)
+        self.keep: bool = flag(keep_whitespace)
+        self.form: NormalizeForm = check_form(normalization_form, "BasicTokenizer")
+        self.whole: bool = flag(preserve_unused_token)
 
     def split(self, string: str) -> tuple[str, Found]:
         plain, at, found = "", 0, []

@@ -140,7 +140,8 @@ class ToVectors(TextTransform):
     ) -> None:
         if not isinstance(vectors, Vectors):
             raise ArgumentError(f"ToVectors takes Vectors, got {type(vectors).__name__}")
-        self.vectors, self.backup = vectors, flag(lower_case_backup)
+        self.vectors: Vectors = vectors
+        self.backup: bool = flag(lower_case_backup)
         self.unknown: Any = np.zeros(vectors.dim, np.float32) if unk_init is None else np.asarray(unk_init, np.float32)
         if self.unknown.shape != (vectors.dim,):
             raise AttributeValueError(f"ToVectors: unk_init is {self.unknown.shape}, vectors have {vectors.dim}")

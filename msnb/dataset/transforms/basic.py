@@ -160,7 +160,8 @@ class Mask(Transform):
     def __init__(self, operator: Relational, constant: Any, dtype: Any = "bool") -> None:
         if not isinstance(operator, Relational):
             raise ArgumentError(f"Mask expects a Relational, got {operator!r}")
-        self.compare, self.constant = getattr(np, operator.value), constant
+        self.compare: Any = getattr(np, operator.value)
+        self.constant: Any = constant
         self.dtype: np.dtype[Any] = as_dtype(dtype).numpy
 
     def apply(self, value: Array) -> Array:
@@ -176,7 +177,8 @@ class PadEnd(Transform):
     """
 
     def __init__(self, pad_shape: Sequence[int | None], pad_value: Any = 0) -> None:
-        self.shape, self.value = tuple(pad_shape), pad_value
+        self.shape: tuple[int | None, ...] = tuple(pad_shape)
+        self.value: Any = pad_value
 
     def apply(self, value: Array) -> Array:
         fits = len(self.shape) == value.ndim

@@ -167,7 +167,8 @@ class BoundingBoxAugment(_WithBBox):
     def __init__(self, transform: Callable[..., Any], ratio: float = 0.3) -> None:
         if isinstance(transform, type) or not callable(transform):
             raise ArgumentError(f"BoundingBoxAugment takes a transform object, got {transform!r}")
-        self.transform, self.ratio = transform, check_probability(ratio, "BoundingBoxAugment")
+        self.transform: Callable[..., Any] = transform
+        self.ratio: float = check_probability(ratio, "BoundingBoxAugment")
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
         out = image.copy()

@@ -114,7 +114,9 @@ class Pad(ImageTransform):
     ) -> None:
         if not isinstance(padding_mode, Border):
             raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
-        self.sides, self.fill, self.border = four_sides(padding), fill_value, padding_mode
+        self.sides: tuple[int, int, int, int] = four_sides(padding)
+        self.fill: Any = fill_value
+        self.border: Border = padding_mode
 
     def image(self, value: Array) -> Array:
         return pad_image(value, self.sides, self.fill, self.border)

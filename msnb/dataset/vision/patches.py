@@ -45,7 +45,8 @@ class Erase(ImageTransform):
     def __init__(self, top: int, left: int, height: int, width: int, value: Any = 0, inplace: bool = False) -> None:
         self.corner: tuple[int, int] = check_count(top, "Erase: top", 0), check_count(left, "Erase: left", 0)
         self.size: tuple[int, int] = check_count(height, "Erase: height"), check_count(width, "Erase: width")
-        self.value, self.inplace = value, inplace
+        self.value: Any = value
+        self.inplace: bool = inplace
 
     def image(self, value: Array) -> Array:
         out = value if self.inplace else value.copy()
@@ -76,7 +77,9 @@ class RandomErasing(Transform):
         self.ratio: tuple[float, float] = as_range(ratio, "RandomErasing: ratio", 1e-6)
         if isinstance(value, str) and value != "random":
             raise AttributeValueError(f"RandomErasing: value is a number, one per channel, or 'random', got {value!r}")
-        self.value, self.inplace, self.attempts = value, inplace, check_count(max_attempts, "max_attempts")
+        self.value = value
+        self.inplace: bool = inplace
+        self.attempts: int = check_count(max_attempts, "max_attempts")
 
     def apply(self, value: Array) -> Array:
         check_image(value, "RandomErasing")
@@ -101,7 +104,8 @@ class CutOut(Transform):
     """`num_patches` squares of side `length` around drawn pixels become 0."""
 
     def __init__(self, length: int, num_patches: int = 1, is_hwc: bool = True) -> None:
-        self.length, self.patches = check_count(length, "CutOut: length"), check_count(num_patches, "num_patches")
+        self.length: int = check_count(length, "CutOut: length")
+        self.patches: int = check_count(num_patches, "num_patches")
         self.is_hwc = is_hwc
 
     def apply(self, value: Array) -> Array:
@@ -159,7 +163,8 @@ class SlicePatches(ImageTransform):
         self.counts: tuple[int, int] = check_count(num_height, "num_height"), check_count(num_width, "num_width")
         if not isinstance(slice_mode, SliceMode):
             raise ArgumentError(f"SlicePatches: slice_mode is a SliceMode, got {slice_mode!r}")
-        self.mode, self.fill = slice_mode, fill_value
+        self.mode: SliceMode = slice_mode
+        self.fill: int = fill_value
 
     def apply(self, value: Array) -> Any:
         check_image(value, "SlicePatches")
@@ -194,7 +199,9 @@ class PadToSize(ImageTransform):
     ) -> None:
         if not isinstance(padding_mode, Border):
             raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
-        self.size, self.fill, self.border = two_sides(size, "size"), fill_value, padding_mode
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.fill: Any = fill_value
+        self.border: Border = padding_mode
         listed = None if offset is None or offset == [] else offset
         pair = listed if isinstance(listed, (tuple, list)) else (listed, listed)
         self.offset: list[int] | None = None if listed is None else [check_count(part, "offset", 0) for part in pair]
@@ -257,7 +264,8 @@ class ResizedCrop(ImageTransform):
     ) -> None:
         self.corner = check_count(top, "ResizedCrop: top", 0), check_count(left, "ResizedCrop: left", 0)
         self.part = check_count(height, "ResizedCrop: height"), check_count(width, "ResizedCrop: width")
-        self.size, self.method = two_sides(size, "size"), check_interpolation(interpolation)
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.method: str = check_interpolation(interpolation)
 
     def image(self, value: Array) -> Array:
         return resized(window(value, *self.corner, self.part, "ResizedCrop"), self.size, self.method)

@@ -25,7 +25,8 @@ class Rescale(Transform):
         for name, number in (("rescale", rescale), ("shift", shift)):
             if isinstance(number, bool) or not isinstance(number, (int, float, np.number)):
                 raise ArgumentError(f"Rescale: {name} must be a number, got {number!r}")
-        self.rescale, self.shift = np.float32(rescale), np.float32(shift)
+        self.rescale: Any = np.float32(rescale)
+        self.shift: Any = np.float32(shift)
 
     def apply(self, value: Array) -> Array:
         check_image(value, "Rescale")

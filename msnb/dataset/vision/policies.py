@@ -154,7 +154,8 @@ class RandAugment(_Policy):
         fill_value: Any = 0,
     ) -> None:
         super().__init__(interpolation, fill_value)
-        self.ops, self.bins = check_count(num_ops, "num_ops"), check_count(num_magnitude_bins, "num_magnitude_bins", 2)
+        self.ops: int = check_count(num_ops, "num_ops")
+        self.bins: int = check_count(num_magnitude_bins, "num_magnitude_bins", 2)
         self.magnitude: int = check_count(magnitude, "magnitude", 0)
         if self.magnitude >= self.bins:
             raise AttributeValueError(f"RandAugment: magnitude {magnitude} is no bin of {self.bins}")
@@ -186,7 +187,8 @@ class UniformAugment:
     """`num_ops` of the `transforms`, drawn, each done with probability one half."""
 
     def __init__(self, transforms: Sequence[Callable[..., Any]], num_ops: int = 2) -> None:
-        self.transforms, self.ops = flatten(transforms, "UniformAugment"), check_count(num_ops, "num_ops")
+        self.transforms = flatten(transforms, "UniformAugment")
+        self.ops: int = check_count(num_ops, "num_ops")
         if self.ops > len(self.transforms):
             raise AttributeValueError(f"UniformAugment: num_ops {num_ops} of {len(self.transforms)} transforms")
 

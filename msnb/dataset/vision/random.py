@@ -67,7 +67,9 @@ class RandomCrop(ImageTransform):
             raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
         self.size: tuple[int, int] = two_sides(size, "size")
         self.sides: tuple[int, int, int, int] | None = None if padding is None else four_sides(padding)
-        self.pad_if_needed, self.fill, self.border = pad_if_needed, fill_value, padding_mode
+        self.pad_if_needed: bool = pad_if_needed
+        self.fill: Any = fill_value
+        self.border: Border = padding_mode
 
     def image(self, value: Array) -> Array:
         value, _ = self.padded(value)
@@ -123,8 +125,11 @@ class RandomResizedCrop(ImageTransform):
                 raise AttributeValueError(
                     f"RandomResizedCrop: {name} must be (low, high) with 0 < low <= high, got {(low, high)}"
                 )
-        self.size, self.method = two_sides(size, "size"), check_interpolation(interpolation)
-        self.scale, self.ratio, self.attempts = (scale[0], scale[1]), (ratio[0], ratio[1]), max_attempts
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.method: str = check_interpolation(interpolation)
+        self.scale: tuple[float, float] = (scale[0], scale[1])
+        self.ratio: tuple[float, float] = (ratio[0], ratio[1])
+        self.attempts: int = max_attempts
 
     def image(self, value: Array) -> Array:
         top, left, height, width = self.part(*value.shape[-3:-1])

@@ -150,7 +150,8 @@ class AdjustGamma(ImageTransform):
     """255 * gain * (level / 255) ** gamma; floats, from 0 to 1: gain * value ** gamma."""
 
     def __init__(self, gamma: float, gain: float = 1.0) -> None:
-        self.gamma, self.gain = check_number(gamma, "AdjustGamma: gamma", 0), check_number(gain, "AdjustGamma: gain")
+        self.gamma: float = check_number(gamma, "AdjustGamma: gamma", 0)
+        self.gain: float = check_number(gain, "AdjustGamma: gain")
 
     def image(self, value: Array) -> Array:
         top = np.float32(1 if value.dtype.kind == "f" else 255)

@@ -98,7 +98,8 @@ class Affine(ImageTransform):
         self.shear: list[float] = [check_number(s, "Affine: shear", -180, 180) for s in slant]
         if len(self.translate) != 2 or len(self.shear) != 2:
             raise AttributeValueError(f"Affine: translate and shear have two numbers, got {translate!r} and {shear!r}")
-        self.method, self.fill = check_interpolation(resample), fill_value
+        self.method: str = check_interpolation(resample)
+        self.fill: Any = fill_value
 
     def image(self, value: Array) -> Array:
         height, width = value.shape[-3:-1]
@@ -118,7 +119,9 @@ class Rotate(ImageTransform):
         fill_value: Any = 0,
     ) -> None:
         self.degrees: float = check_number(degrees, "Rotate: degrees")
-        self.method, self.expand, self.fill = check_interpolation(resample), bool(expand), fill_value
+        self.method: str = check_interpolation(resample)
+        self.expand: bool = bool(expand)
+        self.fill: Any = fill_value
         self.center = None if center is None else [check_number(c, "Rotate: center") for c in center]
 
     def image(self, value: Array) -> Array:
@@ -196,7 +199,8 @@ class RandomAffine(ImageTransform):
         self.shift = as_range(shift[:2], "RandomAffine: translate"), as_range(shift[2:], "RandomAffine: translate")
         self.shear = as_range(slant[:2], "RandomAffine: shear"), as_range(slant[2:], "RandomAffine: shear")
         self.scale: tuple[float, float] = as_range(scale or (1, 1), "RandomAffine: scale")
-        self.method, self.fill = check_interpolation(resample), fill_value
+        self.method: str = check_interpolation(resample)
+        self.fill: Any = fill_value
 
     def image(self, value: Array) -> Array:
         height, width = value.shape[-3:-1]

@@ -48,7 +48,8 @@ class SizeTemplate:
     """
 
     def __init__(self, captured: CapturedProgram, symbols: SizeSymbols) -> None:
-        self.captured, self.symbols = captured, symbols
+        self.captured: CapturedProgram = captured
+        self.symbols: SizeSymbols = symbols
         captured.settle({})
         self._tensors = list(symbols.tensors.values())
         guards = [_relaxed(g, symbols) for g in captured.guards]

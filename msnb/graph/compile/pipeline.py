@@ -92,7 +92,8 @@ class PassResult:
         """Run the passes, those for the device at least; what they did serves sizes to come."""
         symbolic, fused = self._symbolic, self._fused
         manager = self._simplified(keep)
-        self.graph, self.stages = manager.graph, manager.stages
+        self.graph = manager.graph
+        self.stages = manager.stages
         if not fused:
             self.ready = self.graph
             return
@@ -145,7 +146,10 @@ class CompiledProgram:
         copies: bool = False,
         symbolic: SymbolicSource | None = None,
     ) -> None:
-        self.name, self.noted, self.copies, self.symbolic = name, source, copies, symbolic
+        self.name: str = name
+        self.noted: Graph = source
+        self.copies: bool = copies
+        self.symbolic: SymbolicSource | None = symbolic
         self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: PassResult | None = None

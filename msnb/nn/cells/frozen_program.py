@@ -66,7 +66,8 @@ class FrozenProgram:
         gathered, held = self._captured.check(tuple(inputs), {})
         buffers = [b for b, given in zip(gathered, self._given) if not given]
         if any(a is not b for a, b in zip(self.buffers, buffers)):
-            self.buffers, self._run = buffers, None
+            self.buffers = buffers
+            self._run = None
             return None
         if self._run is None:
             self._run = compile_graph(self._frozen(inputs)).build()

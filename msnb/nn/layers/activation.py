@@ -138,7 +138,8 @@ class Hardtanh(Cell):
         super().__init__()
         if min_val > max_val:
             raise AttributeValueError(f"Hardtanh: min_val={min_val} is above max_val={max_val}.")
-        self.min_val, self.max_val = min_val, max_val
+        self.min_val: float = min_val
+        self.max_val: float = max_val
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -176,7 +177,8 @@ class Threshold(Cell):
 
     def __init__(self, threshold: float, value: float) -> None:
         super().__init__()
-        self.threshold, self.value = threshold, value
+        self.threshold: float = threshold
+        self.value: float = value
 
     def construct(self, x: Any) -> Any:
         """The layer."""

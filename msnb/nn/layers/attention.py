@@ -55,13 +55,16 @@ class MultiheadAttention(Cell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self.embed_dim, self.num_heads = positive_int("embed_dim", embed_dim), positive_int("num_heads", num_heads)
+        self.embed_dim: int = positive_int("embed_dim", embed_dim)
+        self.num_heads: int = positive_int("num_heads", num_heads)
         if embed_dim % num_heads:
             raise AttributeValueError(f"embed_dim={embed_dim} does not divide into {num_heads} heads.")
         if not 0.0 <= dropout < 1.0:
             raise AttributeValueError(f"dropout must be from 0 to below 1, got {dropout}.")
-        self.dropout, self.batch_first = float(dropout), bool(batch_first)
-        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.dropout: float = float(dropout)
+        self.batch_first: bool = bool(batch_first)
+        self.kdim: int = embed_dim if kdim is None else kdim
+        self.vdim: int = embed_dim if vdim is None else vdim
         self.q_proj_weight: Parameter = _projection("q_proj_weight", embed_dim, embed_dim, dtype)
         self.k_proj_weight: Parameter = _projection("k_proj_weight", embed_dim, self.kdim, dtype)
         self.v_proj_weight: Parameter = _projection("v_proj_weight", embed_dim, self.vdim, dtype)

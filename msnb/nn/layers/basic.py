@@ -222,7 +222,8 @@ class Flatten(Cell):
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+        self.start_dim: int = start_dim
+        self.end_dim: int = end_dim
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -323,7 +324,8 @@ class Unflatten(Cell):
 
     def __init__(self, axis: int, unflattened_size: Any) -> None:
         super().__init__()
-        self.axis, self.unflattened_size = axis, tuple(unflattened_size)
+        self.axis: int = axis
+        self.unflattened_size: tuple[Any, ...] = tuple(unflattened_size)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -363,7 +365,8 @@ class Embedding(Cell):
         super().__init__()
         self.vocab_size: int = positive_int("vocab_size", vocab_size)
         self.embedding_size: int = positive_int("embedding_size", embedding_size)
-        self.use_one_hot, self.padding_idx = bool(use_one_hot), padding_idx
+        self.use_one_hot: bool = bool(use_one_hot)
+        self.padding_idx: int | None = padding_idx
         init = Normal() if embedding_table is None else embedding_table
         table = initializer(init, (vocab_size, embedding_size), dtype)
         if padding_idx is not None:

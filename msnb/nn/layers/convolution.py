@@ -49,10 +49,14 @@ class Convolution(Cell):
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
         kernel = self._sizes("kernel_size", kernel_size)
         shape = (first, second // group, *((kernel,) if isinstance(kernel, int) else kernel))
-        self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
+        self.in_channels: int = in_channels
+        self.out_channels: int = out_channels
+        self.group: int = group
         self.kernel_size: tuple[int | Any, ...] = shape[2:]
-        self.stride, self.dilation = self._sizes("stride", stride), self._sizes("dilation", dilation)
-        self.pad_mode, self.padding = _legal_mode(pad_mode, padding), padding
+        self.stride: Any = self._sizes("stride", stride)
+        self.dilation: Any = self._sizes("dilation", dilation)
+        self.pad_mode: str = _legal_mode(pad_mode, padding)
+        self.padding = padding
         self.has_bias: bool = bool(has_bias)
         self.weight = first_weight(weight_init, shape, dtype)
         self.bias = first_bias(bias_init, out_channels, fans(shape)[0], dtype) if has_bias else None

@@ -187,8 +187,11 @@ class Upsample(Cell):
         recompute_scale_factor: bool | None = None,
     ) -> None:
         super().__init__()
-        self.size, self.scale_factor, self.mode = size, scale_factor, mode
-        self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
+        self.size: Any = size
+        self.scale_factor: Any = scale_factor
+        self.mode: str = mode
+        self.align_corners: bool | None = align_corners
+        self.recompute_scale_factor: bool | None = recompute_scale_factor
 
     def construct(self, x: Any) -> Any:
         """The layer."""

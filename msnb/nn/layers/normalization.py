@@ -194,8 +194,10 @@ class LayerNorm(Cell):
     ) -> None:
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.normalized_shape, self.epsilon = shape, epsilon
-        self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
+        self.normalized_shape: tuple[int] | tuple[Any, ...] = shape
+        self.epsilon: float = epsilon
+        self.begin_norm_axis: int = begin_norm_axis
+        self.begin_params_axis: int = begin_params_axis
         self.gamma: Parameter = _parameter(gamma_init, shape, "gamma", dtype)
         self.beta: Parameter = _parameter(beta_init, shape, "beta", dtype)
 

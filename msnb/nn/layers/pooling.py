@@ -40,9 +40,12 @@ class Pooling(Cell):
                 "[n, channels, length].",
                 hint="x.swapaxes(1, 2) brings the channels to axis 1.",
             )
-        self.kernel_size, self.pad_mode, self.padding = kernel_size, pad_mode, padding
+        self.kernel_size = kernel_size
+        self.pad_mode: str = pad_mode
+        self.padding = padding
         self.stride: IntOrInts = self._stride_unsaid() if stride is None else stride
-        self.ceil_mode, self.data_format = ceil_mode, data_format
+        self.ceil_mode: bool = ceil_mode
+        self.data_format: str = data_format
 
     def _stride_unsaid(self) -> int:
         """1, MindSpore's default; warns once that PyTorch's is the window's size."""

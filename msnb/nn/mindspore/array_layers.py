@@ -28,7 +28,8 @@ class MatMul(Cell):
 
     def __init__(self, transpose_x1: bool = False, transpose_x2: bool = False) -> None:
         super().__init__()
-        self.transpose_x1, self.transpose_x2 = bool(transpose_x1), bool(transpose_x2)
+        self.transpose_x1: bool = bool(transpose_x1)
+        self.transpose_x2: bool = bool(transpose_x2)
 
     def construct(self, x1: Any, x2: Any) -> Any:
         """The layer."""

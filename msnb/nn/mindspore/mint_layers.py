@@ -29,7 +29,9 @@ _SAME = (
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(nn, _name)
-Hardshrink, Hardsigmoid, Hardswish = nn.HShrink, nn.HSigmoid, nn.HSwish
+Hardshrink = nn.HShrink
+Hardsigmoid: type[Cell] = nn.HSigmoid
+Hardswish: type[Cell] = nn.HSwish
 SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
 _OWN = (
     "AvgPool2d", "BCEWithLogitsLoss",
@@ -89,7 +91,8 @@ class Flatten(Cell):
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+        self.start_dim: int = start_dim
+        self.end_dim: int = end_dim
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -235,7 +238,8 @@ class Embedding(Cell):
         dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.num_embeddings: int = num_embeddings
+        self.embedding_dim: int = embedding_dim
         self.padding_idx: int | None = None if padding_idx is None else padding_idx % num_embeddings
         table = ops.randn((num_embeddings, embedding_dim)) if _weight is None else _weight
         if self.padding_idx is not None and _weight is None:
@@ -256,7 +260,8 @@ class LayerNorm(Cell):
     ) -> None:  # fmt: skip
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.normalized_shape, self.eps = shape, eps
+        self.normalized_shape: tuple[int] | tuple[Any, ...] = shape
+        self.eps: float = eps
         _ones_and_zeros(self, shape, elementwise_affine, bias, dtype or dtypes.float32)
 
     def construct(self, input: Any) -> Any:
@@ -271,7 +276,8 @@ class GroupNorm(Cell):
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None
     ) -> None:
         super().__init__()
-        self.num_groups, self.eps = num_groups, eps
+        self.num_groups: int = num_groups
+        self.eps: float = eps
         _ones_and_zeros(self, (num_channels,), affine, True, dtype or dtypes.float32)
 
     def construct(self, input: Any) -> Any:

@@ -42,8 +42,10 @@ class Bijector(Cell):
         param: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.is_constant_jacobian, self.is_injective = is_constant_jacobian, is_injective
-        self.name, self.dtype = name or type(self).__name__, dtype or dtypes.float32
+        self.is_constant_jacobian: bool = is_constant_jacobian
+        self.is_injective: bool = is_injective
+        self.name: str = name or type(self).__name__
+        self.dtype = dtype or dtypes.float32
         self.parameters = {key: Tensor(value).astype(self.dtype) for key, value in (param or {}).items()}
 
     def _of(self, name: str, value: Any) -> Any:
@@ -130,7 +132,8 @@ class ScalarAffine(Bijector):
 
     def __init__(self, scale: Any = 1.0, shift: Any = 0.0, name: str = "ScalarAffine") -> None:
         super().__init__(is_constant_jacobian=True, name=name, param={"scale": scale, "shift": shift})
-        self.scale, self.shift = self.parameters["scale"], self.parameters["shift"]
+        self.scale: Tensor = self.parameters["scale"]
+        self.shift: Tensor = self.parameters["shift"]
         if (self.scale == 0).any():
             raise AttributeValueError("ScalarAffine: scale must not be 0.")
         self.is_increasing: bool = bool((self.scale > 0).all())
@@ -174,7 +177,8 @@ class GumbelCDF(Bijector):
 
     def __init__(self, loc: Any = 0.0, scale: Any = 1.0, name: str = "GumbelCDF") -> None:
         super().__init__(name=name, param={"loc": loc, "scale": scale})
-        self.loc, self.scale = self.parameters["loc"], self.parameters["scale"]
+        self.loc: Tensor = self.parameters["loc"]
+        self.scale: Tensor = self.parameters["scale"]
         if not (self.scale > 0).all():
             raise AttributeValueError("GumbelCDF: scale must lie above 0.")
 

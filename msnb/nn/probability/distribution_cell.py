@@ -57,7 +57,9 @@ class Distribution(Cell):
         if not self._discrete and not self.dtype.is_float:
             raise DTypeError(f"{type(self).__name__}: dtype is a floating-point dtype, not {self.dtype!r}.")
         self.parameter_type = self.dtype if self.dtype.is_float else dtypes.float32
-        self.seed, self.name, self.draws = seed, name or type(self).__name__, DrawStream(type(self).__name__, seed)
+        self.seed: Any = seed
+        self.name: str = name or type(self).__name__
+        self.draws: DrawStream = DrawStream(type(self).__name__, seed)
         given = {key: value for key, value in (param or {}).items() if key not in ("self", "__class__")}
         self.parameter_names: tuple[Any | Any, ...] = tuple(given)
         self.default_parameters: list[Any] = [self._checked(key, value) for key, value in given.items()]

@@ -34,7 +34,8 @@ class TransformedDistribution(Distribution):
         if not isinstance(bijector, Cell) or not isinstance(distribution, Distribution):
             raise ArgumentError("TransformedDistribution takes a bijector and a distribution.")
         super().__init__(seed, distribution.parameter_type, name)
-        self.bijector, self.distribution = bijector, distribution
+        self.bijector: Cell = bijector
+        self.distribution: Distribution = distribution
         self.parameter_names: tuple[Any | Any, ...] = distribution.parameter_names
         self.default_parameters: list[Any] = distribution.default_parameters
 

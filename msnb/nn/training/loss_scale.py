@@ -186,7 +186,8 @@ class TrainOneStepWithLossScaleCell(Cell):
         super().__init__(auto_prefix=False)
         need_cell("the network of TrainOneStepWithLossScaleCell", network)
         need_cell("the optimizer of TrainOneStepWithLossScaleCell", optimizer)
-        self.network, self.optimizer = network, optimizer
+        self.network: Cell = network
+        self.optimizer: Any = optimizer
         self.loss_scaling_manager: Cell | None = scale_sense if isinstance(scale_sense, Cell) else None
         first = self._first_scale(scale_sense)
         self.scale_sense: Parameter = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)

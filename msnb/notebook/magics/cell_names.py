@@ -34,7 +34,8 @@ class CellCount:
     def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> Any:
         """The file name of a piece of code, shown to people as the cell it belongs to."""
         if self._takes_next:
-            self.number, self._takes_next = number, False
+            self.number = number
+            self._takes_next = False
         name = self.plain(raw_code, transformed_code, number)
         name_file(str(name), f"cell [{self.number}]", raw_code)
         return name

@@ -30,7 +30,8 @@ class ManualPlanView(View):
             raise ArgumentError(f"a hybrid_parallel program has no picture {view!r}; legal: 'all', "
                                 f"{', '.join(map(repr, PICTURES))}.")  # fmt: skip
         super().__init__(plan.graphs[plan.rank].name)
-        self.plan, self.max_boxes = plan, max_boxes
+        self.plan: ManualPlan = plan
+        self.max_boxes: int = max_boxes
         self.which = PICTURES if view == "all" else (view,)
         self.collectives = list(plan.collectives)
 

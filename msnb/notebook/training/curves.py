@@ -60,7 +60,8 @@ class CurvesView(View, Callback):
     def __init__(self, title: str = "", live: bool = True, times: bool = False, log: bool = False) -> None:
         super().__init__(title or "training")
         self._named = bool(title)
-        self.times, self.log = times, log
+        self.times: bool = times
+        self.log: bool = log
         self.live: bool = live and os.environ.get("MSNB_NBVAL") != "1"
         self._reset()
 

@@ -63,7 +63,8 @@ class ProfileView(View):
         super().__init__(program.name)
         if repeats < 1:
             raise ArgumentError(f"profile needs at least one repeat, got {repeats}.")
-        self.measured, self.repeats = times, repeats
+        self.measured: bool = times
+        self.repeats: int = repeats
         seconds = measured(program, repeats) if times else {}
         self.graph, self._seconds = program.graph, seconds
         nodes = [n for n in program.graph.nodes if n.op is not constant and is_drawn(n)]

@@ -84,7 +84,8 @@ class RooflineView(View):
         super().__init__(program.name)
         if repeats < 1:
             raise ArgumentError(f"roofline needs at least one repeat, got {repeats}.")
-        self.model, self.repeats = model, repeats
+        self.model: Machine = model
+        self.repeats: int = repeats
         self.machine: Machine | None = this_machine() if times else None
         seconds = measured(program, repeats) if times else {}
         nodes = [n for n in program.graph.nodes if n.op is not constant and is_drawn(n)]

@@ -98,5 +98,10 @@ where: Op = define(
     ),
     family="compare",
 )
-gt, ge, lt, le, eq, ne = greater, greater_equal, less, less_equal, equal, not_equal
+gt: Op = greater
+ge: Op = greater_equal
+lt: Op = less
+le: Op = less_equal
+eq: Op = equal
+ne: Op = not_equal
 select = where

@@ -67,7 +67,9 @@ bitwise_invert: Op = unary(
     "bitwise_invert", lambda xp, x: xp.invert(x), "~x", "Every bit turned over; a bool is negated.",
     no_grad=_WHOLE, kinds="bi", x=example_inputs.INTS,
 )  # fmt: skip
-bitwise_not, left_shift, right_shift = bitwise_invert, bitwise_left_shift, bitwise_right_shift
+bitwise_not: Op = bitwise_invert
+left_shift: Op = bitwise_left_shift
+right_shift: Op = bitwise_right_shift
 
 
 # names of MindSpore and PyTorch for the same

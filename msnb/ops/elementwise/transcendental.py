@@ -127,4 +127,10 @@ relu: Op = unary(
     onnx="Relu(x)",
 )  # fmt: skip
 
-arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
+arcsin: Op = asin
+arccos: Op = acos
+arctan: Op = atan
+arctan2: Op = atan2
+arcsinh: Op = asinh
+arccosh: Op = acosh
+arctanh: Op = atanh

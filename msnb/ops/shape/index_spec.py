@@ -30,7 +30,8 @@ class IndexPlan:
     """
 
     def __init__(self, name: str, x: TensorType, indices: tuple[TensorType, ...], spec: Spec) -> None:
-        self.name, self.x = name, x
+        self.name: str = name
+        self.x: TensorType = x
         self.rest: list[Size] = []
         self.sources: list[int | None] = []
         self.has_tensors: bool = bool(indices)

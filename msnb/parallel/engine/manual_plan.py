@@ -105,7 +105,9 @@ class ManualPlan(PlanBase):
     mode = "hybrid_parallel"
 
     def __init__(self, program: Any, args: tuple[Any, ...], mesh: Mesh) -> None:
-        self.mesh, self.args, self.sent = mesh, args, dict[str, float]()
+        self.mesh: Mesh = mesh
+        self.args: tuple[Any, ...] = args
+        self.sent = dict[str, float]()
         self.captured: list[Any] = self._captured(program)
         plain = {id(c): inlined(c.graph) for c in self.captured}
         self.graphs: list[Graph] = [plain[id(c)] for c in self.captured]

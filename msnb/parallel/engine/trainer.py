@@ -60,13 +60,18 @@ class Trainer:
                  every: int = 10, retries: int = 2) -> None:  # fmt: skip
         if every < 1 or retries < 0:
             raise AttributeValueError(f"every={every}, retries={retries}: legal are at least 1 and at least 0.")
-        self.plan, self.program, self.every, self.retries = plan, plan.program, every, retries
+        self.plan: Runnable = plan
+        self.program = plan.program
+        self.every: int = every
+        self.retries: int = retries
         if self.program.gradients:
             raise AttributeValueError("Trainer takes steps; this plan gives a loss and its gradients, and no new "
                                       "weights.", hint="plan nn.TrainOneStepCell(net, optimizer).")  # fmt: skip
         if engine == "inproc":
-            raise AttributeValueError("Trainer keeps weights on real ranks; legal: 'mpi', 'ipp', 'nccl' or an "
-                                      "Engine.", hint="here ms.jit and Model.train run a step as its plan.")
+            raise AttributeValueError(
+                "Trainer keeps weights on real ranks; legal: 'mpi', 'ipp', 'nccl' or an Engine.",
+                hint="here ms.jit and Model.train run a step as its plan.",
+            )
         graph = self.program.graph
         kept = set(self.program.params) | {graph.params[at] for at in graph.state}
         self.names: dict[int, str] = _names([(i, p.name) for i, p in enumerate(graph.params) if p in kept])
@@ -198,7 +203,8 @@ class Trainer:
             shutil.rmtree(part, ignore_errors=True)
             raise
         if folder is None:
-            self.last, self._saved = made, self.done
+            self.last = made
+            self._saved = self.done
             for old in sorted(Path(self.folder).glob("step-" + "[0-9]" * 6))[:-_KEPT]:
                 shutil.rmtree(old, ignore_errors=True)
         return made

@@ -34,7 +34,9 @@ class GradientStrategies:
     """
 
     def __init__(self, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy]) -> None:
-        self.problem, self.strategies, self.mesh = problem, strategies, problem.mesh
+        self.problem: CostGraphBuilder = problem
+        self.strategies: Mapping[Node, Strategy] = strategies
+        self.mesh = problem.mesh
         self.time: TimeModel = TimeModel(self.mesh, training=False)
         self._greedy: dict[Any, Strategy] = {}
         self._candidates: dict[Any, list[Strategy]] = {}

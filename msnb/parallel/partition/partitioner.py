@@ -53,7 +53,9 @@ class Partitioner:
 
     def __init__(self, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy],
                  layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
-        self.problem, self.mesh, self.joint = problem, problem.mesh, problem.joint
+        self.problem: CostGraphBuilder = problem
+        self.mesh = problem.mesh
+        self.joint = problem.joint
         self.choose: GradientStrategies = GradientStrategies(problem, strategies)
         self.time: TimeModel = TimeModel(self.mesh, training=False)
         self.program = SpmdProgram((RankGroup(0, self.mesh),), self.joint.graph, trains=problem.prices.rule.training)

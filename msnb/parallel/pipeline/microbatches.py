@@ -46,7 +46,8 @@ class MicrobatchedProgram:
     """
 
     def __init__(self, joint: TrainingGraph, micro: int | None = None) -> None:
-        self.joint, self.graph = joint, joint.graph
+        self.joint: TrainingGraph = joint
+        self.graph: Graph = joint.graph
         self.number: dict[Node, int] = {}
         found: dict[int, list[Node]] = {}
         for node in joint.graph.nodes:

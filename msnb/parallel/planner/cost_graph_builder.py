@@ -110,11 +110,15 @@ class CostGraphBuilder:
     def __init__(self, joint: TrainingGraph, model: Model, rule: MemoryRule, most: int | None = None,
                  sharding: OptimizerSharding | None = None, wide: str = GRADIENT_SUMS,
                  priced: PriceCache | None = None) -> None:  # fmt: skip
-        self.joint, self.graph, self.mesh, self.wide = joint, joint.forward, model.mesh, wide
+        self.joint: TrainingGraph = joint
+        self.graph: Graph = joint.forward
+        self.mesh = model.mesh
+        self.wide: str = wide
         self.flow: ValueFlow = ValueFlow.of(self.graph, joint.weights, joint.incoming)
         self.prices = StrategyPrices(joint, self.flow, model, rule, most, sharding or OptimizerSharding(), wide,
                                      PriceCache() if priced is None else priced)  # fmt: skip
-        self.names, self.searched = {**names_of(self.graph.nodes), **joint.names}, ""
+        self.names: dict[Node, str] = {**names_of(self.graph.nodes), **joint.names}
+        self.searched: str = ""
         self.calls: dict[Node, OpSignature] = {}
         self.place: dict[Any, int] = {}
         self.strategies: list[list[Strategy]] = []

@@ -57,8 +57,13 @@ class StrategyPrices:
 
     def __init__(self, joint: TrainingGraph, flow: ValueFlow, model: Model, rule: MemoryRule, most: int | None,
                  sharding: OptimizerSharding, wide: str, cache: PriceCache) -> None:  # fmt: skip
-        self.flow, self.model, self.mesh, self.rule, self.sharding = flow, model, model.mesh, rule, sharding
-        self.cache, self.parts = cache, joint.parts
+        self.flow: ValueFlow = flow
+        self.model = model
+        self.mesh = model.mesh
+        self.rule: MemoryRule = rule
+        self.sharding: OptimizerSharding = sharding
+        self.cache: PriceCache = cache
+        self.parts: int = joint.parts
         few = most is None and self.mesh.size <= 8 and len(joint.forward.nodes) <= _SMALL
         self.most: int | None = 3 if few else most
         if isinstance(model, TimeModel):

@@ -189,8 +189,12 @@ class Plan(PlanBase):
 
     def __init__(self, problem: CostGraphBuilder, choices: list[int], mode: str,
                  rematerialized: Sequence[Layer] = (), origin: PlanOrigin = NO_ORIGIN) -> None:  # fmt: skip
-        self.problem, self.choices, self.mode, self.mesh = problem, list(choices), mode, problem.mesh
-        self.rematerialized, self._origin = tuple(rematerialized), origin
+        self.problem: CostGraphBuilder = problem
+        self.choices: list[int] = list(choices)
+        self.mode: str = mode
+        self.mesh = problem.mesh
+        self.rematerialized: tuple[Layer, ...] = tuple(rematerialized)
+        self._origin = origin
         self.objective: float = problem.costs.cost(choices)
 
     def changed(self: Made, choices: Sequence[int] | None = None, mode: str | None = None,

@@ -35,7 +35,8 @@ class ClassWriter:
     """Writes all classes of a program."""
 
     def __init__(self, program: ExportedProgram, title: str) -> None:
-        self.program, self.title = program, title
+        self.program: ExportedProgram = program
+        self.title: str = title
         self.root = scopes_of(program)
         self.bodies: dict[int, ClassBody] = {}
         self.classes: dict[Any, _Class] = {}

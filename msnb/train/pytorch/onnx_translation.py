@@ -43,7 +43,8 @@ class Translator:
     def __init__(self, program: OnnxProgram) -> None:
         program.fold()
         model = program.model
-        self.model, self.opset = model, model.opsets.get("", 1)
+        self.model = model
+        self.opset: int = model.opsets.get("", 1)
         self.arrays = {name: weight.asnumpy() for name, weight in program.weights.items()}
         self.constants: dict[str, Any] = dict(program.constants)
         self.names: dict[str, str] = {}

@@ -91,7 +91,8 @@ class FileSampler(DistributedSampler):
         self, parts: Sequence[int], whole: bool, num_shards: int | None, shard_id: int | None, num_samples: int | None
     ) -> None:
         super().__init__(num_shards or 1, shard_id or 0, False, num_samples)
-        self.parts, self.whole = np.asarray(parts, np.int64), whole
+        self.parts = np.asarray(parts, np.int64)
+        self.whole: bool = whole
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
         drawn = self._shared(generator) if self.num_shards > 1 else generator

@@ -295,7 +295,8 @@ class Template:
     """A converted function, before it is given a closure."""
 
     def __init__(self, code: CodeType, free: tuple[str, ...]) -> None:
-        self.code, self.free = code, free
+        self.code: CodeType = code
+        self.free: tuple[str, ...] = free
 
 
 MOST_TEMPLATES = 2048  # 6 to 8 KB each; what is asked for again after it left is converted again

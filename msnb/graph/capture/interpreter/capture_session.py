@@ -58,7 +58,9 @@ class State:
     """
 
     def __init__(self, owner: Tensor, source: Source, current: SymbolicTensor) -> None:
-        self.owner, self.source, self.current = owner, source, current
+        self.owner: Tensor = owner
+        self.source: Source = source
+        self.current: SymbolicTensor = current
         self.first: Value = current._value
         self.builder = current._builder
 
@@ -101,7 +103,8 @@ class Session:
     """The state of one capture, shared by the builders of all its nested graphs."""
 
     def __init__(self, interpreter: Interpreter, symbols: SizeSymbols | None, keeps_blocks: bool) -> None:
-        self.interpreter, self.keeps_blocks = interpreter, keeps_blocks
+        self.interpreter: Interpreter = interpreter
+        self.keeps_blocks: bool = keeps_blocks
         self.symbols: SizeSymbols = symbols or SizeSymbols()
         self.root: Any = None
         self.guards: list[Guard] = []
@@ -112,10 +115,12 @@ class Session:
         self.aliases: Aliases = Aliases()
         self.journal.before_write = self.aliases.check_write
         self.pythonic: PythonNumbers = PythonNumbers()
-        self.blocks, self.attempts = list[Any](), list[Any]()
+        self.blocks: list[Any] = list[Any]()
+        self.attempts: list[Any] = list[Any]()
         self.raised: Exception | None = None  # the program raises it already
         self.stated: list[Exception] = []  # what its raise statements raised
-        self.depth, self.frames = 0, sys.getrecursionlimit()
+        self.depth: int = 0
+        self.frames: int = sys.getrecursionlimit()
         self.autocast: Any = None
         self.settled: set[int] = set()
         self.stands_for: dict[Value, Value] = {}  # params of functions that were traced: the values that they are given

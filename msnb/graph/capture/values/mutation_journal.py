@@ -44,7 +44,8 @@ class AttrPlace(MutationTarget):
     """An attribute."""
 
     def __init__(self, owner: Any, name: str) -> None:
-        self.owner, self.name = owner, name
+        self.owner: Any = owner
+        self.name: str = name
         self.key = ("attr", id(owner), name)
         self.label = f"{type(owner).__name__}.{name}"
 
@@ -135,7 +136,8 @@ class KeyPlace(MutationTarget):
     """One name of a namespace (globals)."""
 
     def __init__(self, space: dict[str, Any], name: str) -> None:
-        self.space, self.name = space, name
+        self.space: dict[str, Any] = space
+        self.name: str = name
         self.key = ("key", id(space), name)
         self.label = f"the global {name}"
 
@@ -153,7 +155,8 @@ class CellPlace(MutationTarget):
     """A variable of an enclosing function."""
 
     def __init__(self, box: Any, name: str) -> None:
-        self.box, self.name = box, name
+        self.box: Any = box
+        self.name: str = name
         self.key = ("cell", id(box))
         self.label = f"the variable {name}"
 

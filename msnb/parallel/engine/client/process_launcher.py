@@ -85,7 +85,10 @@ class Processes:
     """
 
     def __init__(self, backend: str, n: int, threads: int, worker: str) -> None:
-        self.backend, self.n, self.threads, self.worker = backend, n, threads, worker
+        self.backend: str = backend
+        self.n: int = n
+        self.threads: int = threads
+        self.worker: str = worker
         self.env: dict[str, str] = environment(threads)
         self.job: subprocess.Popen[bytes] | None = None
 
@@ -152,7 +155,10 @@ class Notebook:
     """
 
     def __init__(self, n: int, threads: int, cluster: Any = None) -> None:
-        self.n, self.threads, self.own, self.cluster = n, threads, cluster is None, cluster
+        self.n: int = n
+        self.threads: int = threads
+        self.own: bool = cluster is None
+        self.cluster = cluster
         self.address = ""
         self.client: Any = None
         self.view: Any = None

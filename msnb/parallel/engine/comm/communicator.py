@@ -60,9 +60,12 @@ class Communicator:
     xp: Any = np
 
     def __init__(self, rank: int, size: int, timeout: float) -> None:
-        self.rank, self.size, self.timeout = rank, size, timeout
+        self.rank: int = rank
+        self.size: int = size
+        self.timeout: float = timeout
         self.stats: dict[tuple[str, tuple[int, ...]], Stats] = {}
-        self.stopped, self.why = threading.Event(), ""
+        self.stopped = threading.Event()
+        self.why: str = ""
         self._groups: dict[Any, list[int]] = {}
 
     # ---- what a back end brings --------------------------------------------------------------------------------------

@@ -104,7 +104,10 @@ class LocalCall:
     """
 
     def __init__(self, mesh: Mesh, call: OpSignature, strategy: Strategy, xp: Any = np, wide: bool = False) -> None:
-        self.mesh, self.call, self.strategy, self.xp = mesh, call, strategy, xp
+        self.mesh: Mesh = mesh
+        self.call: OpSignature = call
+        self.strategy: Strategy = strategy
+        self.xp: Any = xp
         self.opened: tuple[TensorLayout, ...] = strategy.open_outputs()
         self.as_made = widened if wide else lambda t: t
         self.wide = {i: float32 for i, t in enumerate(call.types) if wide and widened(t) is not t}

@@ -33,10 +33,14 @@ class RankState:
 
     def __init__(self, text: str, comm: Communicator, watch: Callable[[int], None] | None,
                  settings: Mapping[str, Any] = MappingProxyType({}), often: bool = False) -> None:  # fmt: skip
-        self.program, self.settings = from_text(text), settings
+        self.program = from_text(text)
+        self.settings: Mapping[str, Any] = settings
         self.team: int = self.program.team_of(comm.rank)
-        self.recipe, self.comm, self.watch = RankProgram(self.program, self.team, xp=comm.xp), comm, watch
-        self.mesh, self.rank = self.recipe.mesh, comm.rank - self.recipe.first
+        self.recipe: RankProgram = RankProgram(self.program, self.team, xp=comm.xp)
+        self.comm: Communicator = comm
+        self.watch: Callable[..., Any] | None = watch
+        self.mesh = self.recipe.mesh
+        self.rank: int = comm.rank - self.recipe.first
         with set_context(**settings):
             if often and compiles(comm.xp):
                 stretched(self.recipe, self.rank)

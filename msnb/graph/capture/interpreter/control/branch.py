@@ -89,7 +89,8 @@ class Branch(Handle):
 
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]]) -> None:
         super().__init__()
-        self.names, self.lines = names, lines
+        self.names: tuple[str, ...] = names
+        self.lines: dict[str, tuple[int, ...]] = lines
 
     def decide(self, value: Any, space: dict[str, Any]) -> None:
         """Look at the test."""
@@ -109,7 +110,8 @@ class Branch(Handle):
     def turn(self, space: dict[str, Any]) -> tuple[Any, ...]:
         """The first branch is done: put everything back for the second."""
         assert self.body is not None
-        self.first, self.left = self.body, grab(self.names, space)
+        self.first: Body = self.body
+        self.left: dict[str, Any] = grab(self.names, space)
         self.first.close()
         self.body = Body(self.outer, "else")
         return tuple(self.begin.values())
@@ -201,7 +203,9 @@ class ShortCircuit(Handle):
     def __init__(self, kind: str, left: Any, test: bool) -> None:
         super().__init__()
         self.expression = True
-        self.kind, self.left, self.test = kind, left, test
+        self.kind: str = kind
+        self.left: Any = left
+        self.test: bool = test
         self.right_operand: Any = None
 
     def begin(self) -> bool:
@@ -213,7 +217,8 @@ class ShortCircuit(Handle):
             stack.items.append(self)
             return go
         assert isinstance(engine, Capture)
-        self.symbolic, self.pred = True, pred
+        self.symbolic: bool = True
+        self.pred = pred
         self.start(engine)
         self.body = Body(engine, self.kind)
         stack.items.append(self)
@@ -293,7 +298,8 @@ class Ternary(Handle):
             self.then: bool = truth(value)
             return self.then
         assert isinstance(slot.engine, Capture)
-        self.symbolic, self.pred = True, pred
+        self.symbolic: bool = True
+        self.pred = pred
         self.start(slot.engine)
         self.body = Body(self.outer, "then")
         return True

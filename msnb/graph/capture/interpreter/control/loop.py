@@ -44,7 +44,9 @@ class LoopCapture(Handle):
 
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str) -> None:
         super().__init__()
-        self.names, self.lines, self.flag = names, lines, flag
+        self.names: tuple[str, ...] = names
+        self.lines: dict[str, tuple[int, ...]] = lines
+        self.flag: str = flag
         self.load = self.enter = False
         self.phase = "python"
         self.values: tuple[Any, ...] = ()
@@ -130,7 +132,9 @@ class LoopCapture(Handle):
                     writes.store(c.place, value)
             else:
                 values[c.label] = self._after(c, value, ran)
-        self.values, self.load, self.phase = self._values(values), True, "over"
+        self.values = self._values(values)
+        self.load = True
+        self.phase = "over"
 
     def _alias(self, c: LoopVariable, ran: Callable[[], Any]) -> None:
         """A variable that the loop rebinds is another object than before, if the loop ran at all."""
@@ -260,7 +264,8 @@ class While(LoopCapture):
         self._open_body()
 
     def _open_body(self) -> None:
-        self.phase, self.enter = "body", True
+        self.phase: str = "body"
+        self.enter: bool = True
         self.open("body", True, (tensor_type((), bool_), "go"))
 
     def _again_done(self, space: dict[str, Any]) -> None:

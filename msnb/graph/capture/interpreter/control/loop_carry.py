@@ -47,7 +47,9 @@ class LoopVariable:
         self, label: str, before: Any, line: int, pythonic: PythonNumbers, place: MutationTarget | None = None
     ) -> None:
         self.pythonic = pythonic
-        self.label, self.line, self.place = label, line, place
+        self.label: str = label
+        self.line: int = line
+        self.place: MutationTarget | None = place
         self.hole: bool = label == RETURN and isinstance(before, UndefinedVariable)
         self.late = False
         self.after: list[Any] = []
