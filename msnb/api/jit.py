@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from msnb.api.compile_report import timing_table
 from msnb.api.graph_breaks import GraphBreak, GraphBreaks, run_plainly
@@ -41,6 +41,9 @@ from msnb.graph.capture import CAPTURING, CapturedProgram, captures, trace
 from msnb.graph.capture.frontend.code_places import Place, is_importable, places_of, put_back
 from msnb.graph.compile import CompiledProgram, SymbolicSource, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
+
+if TYPE_CHECKING:
+    from msnb.base.compile_timing import Times
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -94,7 +97,7 @@ class Version:
         self.run: Any = run
         self.key: str | None = wanted.key
         self.plan: Any = getattr(run, "plan", None)
-        self.times = (compile_timing.Times(), compile_timing.Times()) if times is None else times
+        self.times: tuple[Times, Times] = (compile_timing.Times(), compile_timing.Times()) if times is None else times
         self.check: Callable[..., Any] = captured.check
         self.calls = 0
         self.bound: BoundSizes | None = None

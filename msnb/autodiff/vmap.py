@@ -22,7 +22,7 @@ Control flow with a batched predicate is told in ``vmap_control_flow``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.autodiff.reverse_mode import stamped
 from msnb.base import events
@@ -35,6 +35,9 @@ from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.stack_type import spread, with_axis
 from msnb.ops.definition.record import Op, find
+
+if TYPE_CHECKING:
+    from msnb.ir.analysis.nested_nodes import NestedSearch
 
 CONTROL_RULES: dict[Op, Callable[[BatchedValues, Node], tuple[Sequence[Any], Sequence[bool]]]] = {}
 """How control nodes are batched, filled by ``vmap_control_flow``: each appends the batched form of a node and gives its
@@ -78,7 +81,7 @@ class Batch:
     def __init__(self, size: int, shares_draws: bool = False) -> None:
         self.size: int = size
         self.shares_draws: bool = shares_draws
-        self.draws = draws()
+        self.draws: NestedSearch = draws()
         self.callees: dict[Any, tuple[str, tuple[bool, ...]]] = {}
 
     def graph(

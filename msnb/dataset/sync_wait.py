@@ -41,7 +41,8 @@ class SyncWait(UnaryNode):
         self.name = name
         self.number: int = check_count(number, "num_batch", least=1)
         self.callback: Callable[..., Any] | None = callback
-        self.passed, self.allowed = 0, self.number
+        self.passed: int = 0
+        self.allowed: int = self.number
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         self.allowed = max(self.allowed, self.passed + self.number)

@@ -11,7 +11,7 @@ nodes are replayed one by one instead: then every recorder notes what it tracks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from msnb.autodiff import vjp
@@ -23,6 +23,9 @@ from msnb.eager.tape import NestedRecordingEngine, RecordingEngine
 from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.custom_gradient import WITH_VJP
 from msnb.ir.graph import Graph
+
+if TYPE_CHECKING:
+    from msnb.graph.compile.pipeline import CompiledProgram
 
 
 class CompiledVjp:
@@ -37,7 +40,7 @@ class CompiledVjp:
         self.outputs: tuple[int, ...] = pair.outputs
         forward, self.backward = slim(pair)
         self.types: list[Any] = [v.type for v in forward.outputs]
-        self.run = compile_graph(forward, name=graph.name).build()
+        self.run: CompiledProgram = compile_graph(forward, name=graph.name).build()
         self.fn: HostFn = HostFn(self._backward, graph.name)
 
     def _backward(self, *args: Any) -> list[Any]:

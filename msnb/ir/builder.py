@@ -42,7 +42,7 @@ class SymbolicTensor(Tensor):
     """A tensor whose value will exist when the graph runs."""
 
     __slots__ = ("_builder", "_value")
-    __hash__ = object.__hash__
+    __hash__: Callable[..., Any] = object.__hash__
 
     _builder: GraphBuilder
     _value: Value

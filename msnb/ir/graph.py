@@ -33,7 +33,7 @@ class Value:
     __slots__ = ("__weakref__", "index", "name", "node", "type")
 
     def __init__(self, type_: Type, node: Node | None = None, index: int = 0, name: str = "") -> None:
-        self.type = type_
+        self.type: Type = type_
         self.node: Node | None = node
         self.index: int = index
         self.name: str = name

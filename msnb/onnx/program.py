@@ -72,7 +72,7 @@ class OnnxProgram(SavedGraph):
         self.constants: dict[str, Any] = {k: v for k, v in model.constants.items() if k not in names}
         self.inputs: int = len(model.inputs)
         self.draws: bool = False
-        self.result = None
+        self.result: Any = None
 
     def _resolve(self, graph: ModelGraph) -> None:
         """The table's entry of each node; what is unknown is told all at once."""

@@ -13,7 +13,7 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Adam.html, ..
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base import events
@@ -22,6 +22,9 @@ from msnb.core.parameter import Parameter
 from msnb.optim.gradient_steps import with_decay
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["Adam", "AdamW", "AdamWeightDecay", "Lamb"]
 

@@ -10,13 +10,16 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.RMSProp.html,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base import events
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["Adagrad", "RMSProp"]
 
@@ -65,8 +68,8 @@ class RMSProp(Optimizer):
         self.epsilon: float = positive("epsilon", epsilon)
         self.momentum: float = positive("momentum", momentum, zero=True)
         self.centered: bool = bool(centered)
-        self.moment = self.slots("moment")
-        self.mean_square = self.slots("mean_square")
+        self.moment: ParameterTuple = self.slots("moment")
+        self.mean_square: ParameterTuple = self.slots("mean_square")
         self.mean_grad = self.slots("mean_grad") if centered else ()
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
@@ -115,7 +118,7 @@ class Adagrad(Optimizer):
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.update_slots: bool = bool(update_slots)
-        self.accum = self.slots("accum", positive("accum", accum))
+        self.accum: ParameterTuple = self.slots("accum", positive("accum", accum))
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""

@@ -47,7 +47,7 @@ class Block:
     def __init__(self, rows: list[Row], stacked: bool) -> None:
         self.rows: int = len(rows)
         self.stacked: bool = stacked
-        self.last = rows[-1]
+        self.last: Row = rows[-1]
         self.columns: Row = tuple(map(_stack, zip(*rows))) if stacked else rows[0]
 
 

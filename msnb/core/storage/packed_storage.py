@@ -37,7 +37,7 @@ class BlockedStorage:
     __slots__ = ("_looks", "array", "blocks")
 
     def __init__(self, array: Array, blocks: BlockedFormat) -> None:
-        self.array = array
+        self.array: Array = array
         self.blocks: BlockedFormat = blocks
         self._looks: tuple[Array, ...] = ()
 

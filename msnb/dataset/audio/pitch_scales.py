@@ -147,7 +147,7 @@ class MelScale(SoundTransform):
         mel_type: MelType = MelType.HTK,
     ) -> None:
         high = sample_rate // 2 if f_max is None else f_max
-        self.bank = melscale_fbanks(n_stft, f_min, high, n_mels, sample_rate, norm, mel_type)
+        self.bank: Array = melscale_fbanks(n_stft, f_min, high, n_mels, sample_rate, norm, mel_type)
 
     def sound(self, value: Array) -> Array:
         return _on_frequencies(self.bank, value, "MelScale")
@@ -309,7 +309,7 @@ class LFCC(_Cepstrum):
     ) -> None:
         self.spectrogram: Spectrogram = Spectrogram(**_options("LFCC", speckwargs))
         high = sample_rate // 2 if f_max is None else f_max
-        self.bank = linear_fbanks(self.spectrogram.frames.n_fft // 2 + 1, f_min, high, n_filter, sample_rate)
+        self.bank: Array = linear_fbanks(self.spectrogram.frames.n_fft // 2 + 1, f_min, high, n_filter, sample_rate)
         self._begin(n_lfcc, n_filter, dct_type, norm, log_lf)
 
     def sound(self, value: Array) -> Array:

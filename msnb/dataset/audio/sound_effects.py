@@ -7,7 +7,7 @@ Source: SoX, "sox.1"; Smith, "Digital Audio Resampling"; Park et al. 2019 (arXiv
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from msnb.dataset.audio.spectra import frames_of, vocoded
 from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count
+
+if TYPE_CHECKING:
+    from msnb.dataset.audio.spectra import Frames
 
 
 def wave_table(kind: Modulation, size: int, low: float, high: float, phase: float) -> Array:
@@ -108,7 +111,7 @@ class Flanger(SoundTransform):
         self.length: int = int(most * rate + 0.5) + 2
         size = int(rate / check_real(speed, f"{name}: speed", 0.1, 10))
         kind = check_kind(modulation, Modulation, f"{name}: modulation")
-        self.table = wave_table(kind, size, math.floor(least * rate + 0.5), self.length - 2, 3 * math.pi / 2)
+        self.table: Array = wave_table(kind, size, math.floor(least * rate + 0.5), self.length - 2, 3 * math.pi / 2)
         self.straight: bool = check_kind(interpolation, Interpolation, f"{name}: interpolation") is Interpolation.LINEAR
 
     def sound(self, value: Array) -> Array:
@@ -218,7 +221,7 @@ class PitchShift(SoundTransform):
         self.rate: float = check_rate("PitchShift", sample_rate)
         self.slower: Any = 2.0 ** (-check_count(n_steps, "PitchShift: n_steps", least=-(1 << 30)) / octave)
         width = win_length or n_fft
-        self.frames = frames_of("PitchShift", n_fft, width, hop_length or width // 4, window)
+        self.frames: Frames = frames_of("PitchShift", n_fft, width, hop_length or width // 4, window)
 
     def sound(self, value: Array) -> Array:
         hop, size = self.frames.hop_length, value.shape[-1]

@@ -37,7 +37,7 @@ class MapStages(UnaryNode):
     def __init__(self, parent: Node, stages: Sequence[Map]) -> None:
         super().__init__(parent, stages[-1].columns)
         self.stages: tuple[Map, ...] = tuple(stages)
-        self.height = stages[-1].height
+        self.height: int = stages[-1].height
         self.workers: int = max(stage.workers for stage in stages)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
@@ -65,7 +65,7 @@ class EarlyShuffle(Shuffle):
 
     def __init__(self, shuffle: Shuffle, parent: Node) -> None:
         super().__init__(parent, shuffle.size)
-        self.height = shuffle.height  # its own order
+        self.height: int = shuffle.height  # its own order
 
     def numbered(self, epoch: Epoch, start: int = 0) -> Iterator[tuple[int, Row]]:
         if start and isinstance(self.parent.count(), int):
@@ -105,9 +105,9 @@ class ChainBatch(Batch):
     def __init__(self, batch: Batch, stages: Sequence[Map], parent: Node) -> None:
         super().__init__(stages[-1], batch.size, batch.drop)
         self.parent: Node = parent
-        self.parents = (parent,)
+        self.parents: tuple[Node] = (parent,)
         self.stages: tuple[Map, ...] = tuple(stages)
-        self.height = batch.height
+        self.height: int = batch.height
         self.workers: int = max(batch.workers, *(stage.workers for stage in stages))
         self.chains: list[Chain | None] = chains_of(self.stages)
 

@@ -520,7 +520,7 @@ class Prefetch(UnaryNode):
     def __init__(self, parent: Node, size: int) -> None:
         super().__init__(parent)
         self.size = size
-        self.height = parent.height  # reading ahead changes no draw of the nodes behind
+        self.height: int = parent.height  # reading ahead changes no draw of the nodes behind
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return prefetch.read_ahead(self.parent.rows(epoch, start), self.size)

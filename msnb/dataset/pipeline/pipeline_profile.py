@@ -32,7 +32,7 @@ class ProfileNode(UnaryNode):
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
-        self.height = node.height
+        self.height: int = node.height
         self.node = node
         self.taken = 0  # rows since the beginning; those before the reset are not of the measurement
         self.reset()

@@ -38,7 +38,7 @@ class Sampler:
 
     def __init__(self, num_samples: int | None = None) -> None:
         self.num_samples = None if num_samples is None else check_count(num_samples, "num_samples", least=0) or None
-        self.dataset_size = 0
+        self.dataset_size: int = 0
         self.child: Sampler | None = None
 
     def __iter__(self) -> Iterator[int]:
@@ -135,7 +135,7 @@ class SubsetSampler(Sampler):
     def __init__(self, indices: int | Iterable[int], num_samples: int | None = None) -> None:
         super().__init__(num_samples)
         listed = [indices] if isinstance(indices, (int, np.integer)) else list(indices)
-        self.rows = np.array([check_count(i, "an index of the subset", least=0) for i in listed], dtype=np.int64)
+        self.rows: Array = np.array([check_count(i, "an index of the subset", least=0) for i in listed], dtype=np.int64)
 
     def _length(self, size: int) -> int:
         return self._capped(len(self.rows))

@@ -9,6 +9,7 @@ import enum
 import re
 import unicodedata
 from collections.abc import Sequence
+from re import Pattern
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class RegexReplace(EachString):
     """What a regular expression finds is replaced, everywhere or (`replace_all=False`) the first time."""
 
     def __init__(self, pattern: str, replace: str, replace_all: bool = True) -> None:
-        self.pattern = compiled(pattern, "RegexReplace: pattern")
+        self.pattern: Pattern[str] = compiled(pattern, "RegexReplace: pattern")
         self.replace: str = replace
         self.count = 0 if flag(replace_all) else 1
 

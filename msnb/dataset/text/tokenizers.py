@@ -17,6 +17,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from re import Pattern
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ class RegexTokenizer(Tokenizer):
 
     def __init__(self, delim_pattern: str, keep_delim_pattern: str = "", with_offsets: bool = False) -> None:
         super().__init__(with_offsets)
-        self.between = compiled(delim_pattern, "RegexTokenizer: delim_pattern")
+        self.between: Pattern[str] = compiled(delim_pattern, "RegexTokenizer: delim_pattern")
         self.kept = compiled(keep_delim_pattern, "RegexTokenizer: keep_delim_pattern") if keep_delim_pattern else None
 
     def spans(self, string: str) -> Iterable[Span]:

@@ -151,7 +151,7 @@ class Lookup(TextTransform):
         if not isinstance(vocab, Vocab):
             raise ArgumentError(f"Lookup takes a Vocab, got {type(vocab).__name__}", hint="text.Vocab.from_list([...])")
         self.vocab: Vocab = vocab
-        self.unknown = -1
+        self.unknown: Any = -1
         self.dtype: np.dtype[Any] = as_dtype(data_type).numpy
         if unknown_token is not None:
             self.unknown = vocab.tokens_to_ids(unknown_token)

@@ -70,19 +70,19 @@ class Vectors:
 class GloVe(Vectors):
     """Vectors of GloVe's files; see `Vectors`."""
 
-    ending = ".txt"
+    ending: str = ".txt"
 
 
 class FastText(Vectors):
     """Vectors of FastText's files (.vec); see `Vectors`."""
 
-    ending = ".vec"
+    ending: str = ".vec"
 
 
 class CharNGram(Vectors):
     """Vectors of runs of characters; the vector of a word is the mean of those of its runs; see `Vectors`."""
 
-    ending = ".txt"
+    ending: str = ".txt"
 
     def lookup(self, word: str) -> Array | None:
         chars = ["#BEGIN#", *word, "#END#"]

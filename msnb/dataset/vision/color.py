@@ -81,19 +81,19 @@ class _Adjust(ImageTransform):
 class AdjustBrightness(_Adjust):
     """Every colour times `brightness_factor`."""
 
-    change = staticmethod(brightened)
+    change: Any = staticmethod(brightened)
 
 
 class AdjustContrast(_Adjust):
     """Every colour's distance to the mean times `contrast_factor`."""
 
-    change = staticmethod(contrasted)
+    change: Any = staticmethod(contrasted)
 
 
 class AdjustSaturation(_Adjust):
     """Every colour's distance to the pixel's grey times `saturation_factor`."""
 
-    change = staticmethod(saturated)
+    change: Any = staticmethod(saturated)
 
 
 class AdjustHue(_Adjust):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from msnb.dataset.vision.pixel_values import Invert
 class Chance:
     """Before an image transform among the bases: it is done with probability `prob`, else the image stays."""
 
-    prob = 0.5
+    prob: float = 0.5
 
     def __init__(self, prob: float = 0.5) -> None:
         super().__init__()
@@ -280,7 +281,7 @@ class RandomLighting(ImageTransform):
 
 # ---- orders and spaces of colours ------------------------------------------------------------------------------------
 
-ConvertMode = enum.Enum(  # type: ignore[misc]
+ConvertMode: Enum = enum.Enum(  # type: ignore[misc]
     "ConvertMode",
     {f"COLOR_{a}2{b}": (a, b) for a, b in (
         ("BGR", "BGRA"), ("RGB", "RGBA"), ("BGRA", "BGR"), ("RGBA", "RGB"), ("BGR", "RGBA"), ("RGB", "BGRA"),

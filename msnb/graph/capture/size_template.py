@@ -56,7 +56,7 @@ class SizeTemplate:
         self._check = compile_guards(guards, (), [source for source, _ in self._tensors])
         self._look = compile_guards((), (), symbols.paths)
         self.fixed: dict[Axis, Guard] = self._fixed()
-        self.refuses_sizes = False
+        self.refuses_sizes: bool = False
         self._checks: dict[tuple[str, ...], Any] = {}
 
     def sizes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int] | None:

@@ -53,7 +53,7 @@ class PassManager:
     def __init__(
         self, graph: Graph, log: Log, keep: bool = False, begin: tuple[str, str] = ("captured", "As captured.")
     ) -> None:
-        self.graph = graph
+        self.graph: Graph = graph
         self.log: Log = log
         self.keep: bool = keep
         self.deep: bool = bool(get_context("verify_graphs"))

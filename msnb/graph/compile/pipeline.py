@@ -85,7 +85,8 @@ class PassResult:
         start = perf_counter()
         ready = None if self._symbolic is None else self._symbolic.bound(target)
         if ready is not None:
-            self.ready, self.stages = ready, [StageRecord(*_BOUND, perf_counter() - start, 0, None)]
+            self.ready: Graph = ready
+            self.stages: list[StageRecord] = [StageRecord(*_BOUND, perf_counter() - start, 0, None)]
         return ready is not None
 
     def _run(self, device: Any, keep: bool, packs: bool, target: Hashable) -> None:

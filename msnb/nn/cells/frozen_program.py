@@ -54,7 +54,7 @@ class FrozenProgram:
         self._captured = captured
         self._given = captured.of_call()
         gathered = captured.check(tuple(inputs), {})[0]
-        self.buffers = [b for b, given in zip(gathered, self._given) if not given]
+        self.buffers: list[Any] = [b for b, given in zip(gathered, self._given) if not given]
         self._run: Any = None
 
     def holds(self, inputs: Sequence[Tensor]) -> bool:

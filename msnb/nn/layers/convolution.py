@@ -8,7 +8,7 @@ Conv1d, Conv1dTranspose: the same with one axis of positions
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
@@ -20,6 +20,9 @@ from msnb.ops.definition.data_format import need_format
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.window_geometry import IntOrInts, per_axis
 from msnb.ops.tensor.operators import named
+
+if TYPE_CHECKING:
+    from msnb.core.parameter import Parameter
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
 
@@ -58,8 +61,8 @@ class Convolution(Cell):
         self.pad_mode: str = _legal_mode(pad_mode, padding)
         self.padding = padding
         self.has_bias: bool = bool(has_bias)
-        self.weight = first_weight(weight_init, shape, dtype)
-        self.bias = first_bias(bias_init, out_channels, fans(shape)[0], dtype) if has_bias else None
+        self.weight: Parameter = first_weight(weight_init, shape, dtype)
+        self.bias: Parameter | None = first_bias(bias_init, out_channels, fans(shape)[0], dtype) if has_bias else None
 
     def _sizes(self, what: str, value: Any) -> Any:
         """One number per axis, as the op takes them: an int for one axis."""

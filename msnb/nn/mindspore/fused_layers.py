@@ -50,8 +50,8 @@ class Conv2dBnAct(_NormAct):
         super().__init__()
         self.conv = Conv2d(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
                            **settings)  # fmt: skip
-        self.batchnorm = BatchNorm2d(out_channels, eps, momentum) if has_bn else None
-        self.activation = _activation(activation, alpha)
+        self.batchnorm: BatchNorm2d | None = BatchNorm2d(out_channels, eps, momentum) if has_bn else None
+        self.activation: Any = _activation(activation, alpha)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -76,8 +76,8 @@ class DenseBnAct(_NormAct):
                  **settings: Any) -> None:  # fmt: skip
         super().__init__()
         self.dense: Dense = Dense(in_channels, out_channels, has_bias=has_bias, **settings)
-        self.batchnorm = BatchNorm1d(out_channels, eps, momentum) if has_bn else None
-        self.activation = _activation(activation, alpha)
+        self.batchnorm: BatchNorm1d | None = BatchNorm1d(out_channels, eps, momentum) if has_bn else None
+        self.activation: Any = _activation(activation, alpha)
 
     def construct(self, x: Any) -> Any:
         """The layer."""

@@ -10,7 +10,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.nn.probabil
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
@@ -20,6 +20,9 @@ from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.probability.distribution_cell import Distribution
 from msnb.nn.probability.transformed_distribution import TransformedDistribution
+
+if TYPE_CHECKING:
+    from msnb.core.dtypes import DType
 
 __all__ = ["Bijector", "Exp", "GumbelCDF", "Invert", "PowerTransform", "ScalarAffine", "Softplus"]
 
@@ -45,7 +48,7 @@ class Bijector(Cell):
         self.is_constant_jacobian: bool = is_constant_jacobian
         self.is_injective: bool = is_injective
         self.name: str = name or type(self).__name__
-        self.dtype = dtype or dtypes.float32
+        self.dtype: DType = dtype or dtypes.float32
         self.parameters = {key: Tensor(value).astype(self.dtype) for key, value in (param or {}).items()}
 
     def _of(self, name: str, value: Any) -> Any:

@@ -13,7 +13,7 @@ Source: Micikevicius et al., "Mixed Precision Training", 2018, arXiv:1710.03740.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.api.transforms.gradients import value_and_grad
@@ -24,6 +24,9 @@ from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import reducer_of
 from msnb.nn.training.training_cells import need_cell
+
+if TYPE_CHECKING:
+    from msnb.nn.training.gradient_reducer import DistributedGradReducer
 
 __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"]
 
@@ -192,7 +195,7 @@ class TrainOneStepWithLossScaleCell(Cell):
         first = self._first_scale(scale_sense)
         self.scale_sense: Parameter = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
         self.grad_fn: Callable[..., Any] = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
-        self.grad_reducer = reducer_of(optimizer.parameters)
+        self.grad_reducer: DistributedGradReducer | None = reducer_of(optimizer.parameters)
 
     def _first_scale(self, given: Any) -> float:
         if hasattr(given, "get_loss_scale"):

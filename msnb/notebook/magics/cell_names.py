@@ -21,7 +21,7 @@ class CellCount:
     """The number of the cell that runs, and the compiler's own naming method."""
 
     def __init__(self, shell: Any) -> None:
-        self.number = max(len(shell.user_ns.get("In", [])) - 1, 1)
+        self.number: int = max(len(shell.user_ns.get("In", [])) - 1, 1)
         self.plain: Any = shell.compile.get_code_name
         self._takes_next = False
 

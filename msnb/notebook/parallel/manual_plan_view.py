@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.base.errors import ArgumentError
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, count, table
@@ -14,6 +14,9 @@ from msnb.notebook.views.roofline_view import seconds_word
 from msnb.notebook.views.view import Section, View
 from msnb.parallel.engine.manual_plan import ManualPlan
 from msnb.parallel.planner.cost_graph_builder import names_of
+
+if TYPE_CHECKING:
+    from msnb.parallel.program.spmd_program import Collective
 
 
 class ManualPlanView(View):
@@ -33,7 +36,7 @@ class ManualPlanView(View):
         self.plan: ManualPlan = plan
         self.max_boxes: int = max_boxes
         self.which = PICTURES if view == "all" else (view,)
-        self.collectives = list(plan.collectives)
+        self.collectives: list[Collective] = list(plan.collectives)
 
     @property
     def summary(self) -> str:

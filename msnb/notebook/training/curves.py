@@ -68,11 +68,12 @@ class CurvesView(View, Callback):
     def _reset(self) -> None:
         self.series: dict[str, tuple[list[int], list[float]]] = {}
         self.epochs: list[int] = []
-        self.step, self._steps_planned = 0, 0
+        self.step: int = 0
+        self._steps_planned = 0
         self._handle: Any = None
         self._drawn = perf_counter()
         self._samples = 0
-        self.over = False
+        self.over: bool = False
 
     # ---- collecting -------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ class PipelinePlan(PlanBase, Runnable):
         self._step = step
         self.micro: int = placement.batched.micro
         self.scheduler: str = placement.scheduler
-        self.args = step.args
+        self.args: tuple[Any, ...] = step.args
         sizes = [plan.mesh.size for plan in plans[: placement.pipes]]
         self.teams = tuple(RankGroup(sum(sizes[:i]), plan.mesh) for i, plan in enumerate(plans[: placement.pipes]))
 

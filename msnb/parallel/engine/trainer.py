@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from msnb.parallel.engine.comm.shards import together
 from msnb.parallel.engine.executable_plan import Runnable
 from msnb.parallel.engine.rank.sharded_checkpoint import conclude, unfinished
 from msnb.parallel.sharding.layout import whole
+
+if TYPE_CHECKING:
+    from msnb.parallel.program.spmd_program import SpmdProgram
 
 Batches = Sequence[tuple[Any, ...]] | Callable[[int], tuple[Any, ...]]
 _KEPT = 2  # snapshots
@@ -61,7 +64,7 @@ class Trainer:
         if every < 1 or retries < 0:
             raise AttributeValueError(f"every={every}, retries={retries}: legal are at least 1 and at least 0.")
         self.plan: Runnable = plan
-        self.program = plan.program
+        self.program: SpmdProgram = plan.program
         self.every: int = every
         self.retries: int = retries
         if self.program.gradients:
@@ -77,7 +80,9 @@ class Trainer:
         self.names: dict[int, str] = _names([(i, p.name) for i, p in enumerate(graph.params) if p in kept])
         self._stack, self._wanted = ExitStack(), engine
         self._given = None if folder is None else str(folder)
-        self.done, self.last, self._saved = 0, "", -1
+        self.done: int = 0
+        self.last: str = ""
+        self._saved = -1
 
     def __enter__(self) -> Trainer:
         try:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.core.microbatch_scope import within_micro
 from msnb.ir.control_flow import CALL
@@ -35,6 +35,9 @@ from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.search.cost_graph import CostGraph
 from msnb.parallel.sharding.layout import TensorLayout, whole
 from msnb.parallel.sharding.strategies import OpSignature, Strategy
+
+if TYPE_CHECKING:
+    from msnb.parallel.sharding.device_mesh import Mesh
 
 _HUB = 8  # readers
 
@@ -112,7 +115,7 @@ class CostGraphBuilder:
                  priced: PriceCache | None = None) -> None:  # fmt: skip
         self.joint: TrainingGraph = joint
         self.graph: Graph = joint.forward
-        self.mesh = model.mesh
+        self.mesh: Mesh = model.mesh
         self.wide: str = wide
         self.flow: ValueFlow = ValueFlow.of(self.graph, joint.weights, joint.incoming)
         self.prices = StrategyPrices(joint, self.flow, model, rule, most, sharding or OptimizerSharding(), wide,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from msnb.parallel.search.cost_graph import Floats
 from msnb.parallel.sharding.device_mesh import GATHER
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.strategies import OpSignature, Strategy, call_of, candidates
+
+if TYPE_CHECKING:
+    from msnb.parallel.sharding.device_mesh import Mesh
 
 _SMALL = 40  # nodes of a program up to which three axes of an operator may be split at once
 
@@ -59,7 +62,7 @@ class StrategyPrices:
                  sharding: OptimizerSharding, wide: str, cache: PriceCache) -> None:  # fmt: skip
         self.flow: ValueFlow = flow
         self.model = model
-        self.mesh = model.mesh
+        self.mesh: Mesh = model.mesh
         self.rule: MemoryRule = rule
         self.sharding: OptimizerSharding = sharding
         self.cache: PriceCache = cache

@@ -70,7 +70,7 @@ class Eliminator:
         self.graph: CostGraph = graph
         self.limit: float | None = limit
         self.points: int | None = points
-        self.price = 0.0
+        self.price: float = 0.0
         self._keys: dict[Hashable, int] = {}
         self._folded: dict[Hashable, Content] = {}
         self._made: list[tuple[Content, Callable[[], Content]]] = []

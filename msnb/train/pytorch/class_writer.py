@@ -37,7 +37,7 @@ class ClassWriter:
     def __init__(self, program: ExportedProgram, title: str) -> None:
         self.program: ExportedProgram = program
         self.title: str = title
-        self.root = scopes_of(program)
+        self.root: Scope = scopes_of(program)
         self.bodies: dict[int, ClassBody] = {}
         self.classes: dict[Any, _Class] = {}
         self.class_of: dict[int, _Class] = {}

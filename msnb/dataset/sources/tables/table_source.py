@@ -91,7 +91,7 @@ class FileSampler(DistributedSampler):
         self, parts: Sequence[int], whole: bool, num_shards: int | None, shard_id: int | None, num_samples: int | None
     ) -> None:
         super().__init__(num_shards or 1, shard_id or 0, False, num_samples)
-        self.parts = np.asarray(parts, np.int64)
+        self.parts: Any = np.asarray(parts, np.int64)
         self.whole: bool = whole
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
@@ -213,7 +213,7 @@ class RecordPlaces(Sequence[Place]):
 
     def __init__(self, files: Sequence[RecordFile]) -> None:
         self.files: list[RecordFile] = list(files)
-        self.ends = np.cumsum([len(file) for file in files], dtype=np.int64)
+        self.ends: Any = np.cumsum([len(file) for file in files], dtype=np.int64)
 
     def __len__(self) -> int:
         return int(self.ends[-1]) if len(self.ends) else 0

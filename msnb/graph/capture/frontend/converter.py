@@ -45,8 +45,8 @@ class Converter(expression_converter.Expressions):
 
     def __init__(self, found: function_source.FunctionSource, freevars: tuple[str, ...]) -> None:
         self.scopes: list[Scope] = []
-        self.free = set(freevars)
-        self.class_names = [found.class_name] if found.class_name else []
+        self.free: set[str] = set(freevars)
+        self.class_names: list[str] = [found.class_name] if found.class_name else []
         self._made = 0
         self._open: list[str] = []
 

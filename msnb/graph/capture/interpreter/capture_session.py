@@ -21,7 +21,7 @@ import types
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from msnb.graph.capture.values.sources import Source
 from msnb.ir.builder import ClosedFunction, SymbolicTensor
 from msnb.ir.graph import Value
 from msnb.ops.definition.record import Op
+
+if TYPE_CHECKING:
+    from msnb.ir.builder import GraphBuilder
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
 _BY_VALUE = (str, bytes, range, slice, np.dtype, np.generic)
@@ -62,7 +65,7 @@ class State:
         self.source: Source = source
         self.current: SymbolicTensor = current
         self.first: Value = current._value
-        self.builder = current._builder
+        self.builder: GraphBuilder = current._builder
 
     @property
     def assigned(self) -> bool:

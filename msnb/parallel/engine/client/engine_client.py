@@ -76,7 +76,8 @@ class Engine:
         )
         self.links: dict[int, Connection] = {}
         self.pids: dict[int, int] = {}
-        self.started = self.failed = False
+        self.started: bool = False
+        self.failed: bool = False
         self.plans: dict[str, tuple[str, bool]] = {}
         self._number, self._folder = 0, ""
         self._also: list[str] = []

@@ -159,7 +159,7 @@ class Notebook:
         self.threads: int = threads
         self.own: bool = cluster is None
         self.cluster = cluster
-        self.address = ""
+        self.address: str = ""
         self.client: Any = None
         self.view: Any = None
         self.of_rank: dict[int, Any] = {}

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class Communicator:
         self.size: int = size
         self.timeout: float = timeout
         self.stats: dict[tuple[str, tuple[int, ...]], Stats] = {}
-        self.stopped = threading.Event()
+        self.stopped: Event = threading.Event()
         self.why: str = ""
         self._groups: dict[Any, list[int]] = {}
 

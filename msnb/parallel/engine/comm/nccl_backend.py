@@ -30,7 +30,7 @@ class NcclComm(Communicator):
     def __init__(self, rank: int, size: int, timeout: float, link: Any) -> None:
         super().__init__(rank, size, timeout)
         self.link: Any = link
-        self.xp = link.xp
+        self.xp: Any = link.xp
         self.lost: list[Any] = []
 
     @staticmethod

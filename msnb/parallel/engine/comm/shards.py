@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from msnb.parallel.sharding.halo import seen_shape, views
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.local_op import local_attrs, local_type, own_rows, widened
 from msnb.parallel.sharding.strategies import OpSignature, Strategy
+
+if TYPE_CHECKING:
+    from msnb.core.dtypes import DType
 
 
 def part_of(mesh: Mesh, layout: TensorLayout, whole: Any, rank: int, xp: Any = np) -> Any:
@@ -110,7 +113,7 @@ class LocalCall:
         self.xp: Any = xp
         self.opened: tuple[TensorLayout, ...] = strategy.open_outputs()
         self.as_made = widened if wide else lambda t: t
-        self.wide = {i: float32 for i, t in enumerate(call.types) if wide and widened(t) is not t}
+        self.wide: dict[int, DType] = {i: float32 for i, t in enumerate(call.types) if wide and widened(t) is not t}
         self.views: dict[str, tuple[WindowExtent, ...]] = views(call.axes, dict(strategy.blocks), mesh)
         self._kernels: dict[tuple[WindowExtent, ...], Any] = {}
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,6 +53,9 @@ from msnb.parallel.sharding.halo import Halo
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.reshard import SLICE, Move
 
+if TYPE_CHECKING:
+    from msnb.parallel.sharding.device_mesh import Mesh
+
 Moves = Sequence[Sequence[Move]]
 
 
@@ -71,7 +74,7 @@ class RankProgram:
         self.program: SpmdProgram = program
         self.team: int = team
         self.xp: Any = xp
-        self.mesh = program.teams[team].mesh
+        self.mesh: Mesh = program.teams[team].mesh
         self.first: int = program.teams[team].first
         self.kernels: dict[int, tuple[Any, Moves, Moves]] = {}
         self.steps: list[tuple[int, Step]] = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
@@ -152,7 +155,7 @@ class RankExecutor:
     def __init__(self, recipe: RankProgram, rank: int, watch: Callable[[int], None] | None = None) -> None:
         self.recipe: RankProgram = recipe
         self.program: SpmdProgram = recipe.program
-        self.mesh = recipe.mesh
+        self.mesh: Mesh = recipe.mesh
         self.xp: Any = recipe.xp
         self.rank = rank
         self.parts: dict[Value, dict[TensorLayout, Any]] = {}

@@ -61,7 +61,7 @@ class Worker:
         process_group.install(comm)
         self.plans: dict[str, RankState] = {}
         self.running: RankState | None = None
-        self.busy = False
+        self.busy: bool = False
         self.queue: queue.Queue[Any] = queue.Queue()
         link = socket.socket(socket.AF_UNIX)
         link.connect(address)

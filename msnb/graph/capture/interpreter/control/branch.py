@@ -53,7 +53,7 @@ class Handle:
         self.then = self.other = self.symbolic = False
         self.outer: Any = None
         self.body: Body | None = None
-        self.level = 0
+        self.level: int = 0
         self.expression = False
         self.depth = (0, 0, 0)
         self.decides = True  # False: a function is traced, nothing is decided
@@ -113,7 +113,7 @@ class Branch(Handle):
         self.first: Body = self.body
         self.left: dict[str, Any] = grab(self.names, space)
         self.first.close()
-        self.body = Body(self.outer, "else")
+        self.body: Body = Body(self.outer, "else")
         return tuple(self.begin.values())
 
     def join(self, space: dict[str, Any]) -> tuple[Any, ...]:
@@ -220,7 +220,7 @@ class ShortCircuit(Handle):
         self.symbolic: bool = True
         self.pred = pred
         self.start(engine)
-        self.body = Body(engine, self.kind)
+        self.body: Body = Body(engine, self.kind)
         stack.items.append(self)
         return True
 
@@ -311,7 +311,7 @@ class Ternary(Handle):
         assert self.body is not None
         self.first: Body = self.body
         self.first.close()
-        self.body = Body(self.outer, "else")
+        self.body: Body = Body(self.outer, "else")
         return True
 
     def end(self, then: Any, other: Any) -> Any:

@@ -30,7 +30,7 @@ class Decision(Ternary):
         self.pred: Any = pred
         assert isinstance(slot.engine, Capture)
         self.start(slot.engine)
-        self.body = Body(self.outer, "then")
+        self.body: Body = Body(self.outer, "then")
 
 
 class Selection:

@@ -16,7 +16,7 @@ before the loop and again at the end of the body, and its truth is carried along
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.base.errors import CaptureError
 from msnb.base.source_location import here
@@ -36,6 +36,9 @@ from msnb.ir import control_flow
 from msnb.ir.control_flow import replay
 from msnb.ops.definition.record import find
 
+if TYPE_CHECKING:
+    from msnb.graph.capture.values.python_numbers import PythonNumbers
+
 _TURNS = 12
 
 
@@ -47,8 +50,9 @@ class LoopCapture(Handle):
         self.names: tuple[str, ...] = names
         self.lines: dict[str, tuple[int, ...]] = lines
         self.flag: str = flag
-        self.load = self.enter = False
-        self.phase = "python"
+        self.load: bool = False
+        self.enter: bool = False
+        self.phase: str = "python"
         self.values: tuple[Any, ...] = ()
         self.carried: list[LoopVariable] = []
         self.turns = 0
@@ -64,7 +68,7 @@ class LoopCapture(Handle):
         """From here on the body is captured."""
         self.symbolic = True
         self.begin = begin
-        self.pythonic = engine.session.pythonic
+        self.pythonic: PythonNumbers = engine.session.pythonic
         self._carry(engine, begin)
         self.start(engine)
 
@@ -85,7 +89,7 @@ class LoopCapture(Handle):
 
         ``free_flag``: inside the body the break flag is known to be unset.
         """
-        self.body = Body(self.outer, name)
+        self.body: Body = Body(self.outer, name)
         builder, values = self.body.builder, {}
         own = tuple(builder.param(t, n) for t, n in first)
         self.placed: dict[Any, Any] = {}
@@ -164,7 +168,7 @@ class While(LoopCapture):
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str, walrus: bool) -> None:
         super().__init__(names, lines, flag)
         self.walrus = walrus
-        self.over = False
+        self.over: bool = False
 
     def more(self, space: dict[str, Any]) -> bool:
         """Another turn?"""
@@ -249,9 +253,9 @@ class While(LoopCapture):
         assert self.body is not None
         self.body.close()
         self.phase = "first"
-        self.values = tuple(self.begin.values())
+        self.values: tuple[Any, ...] = tuple(self.begin.values())
         self.load = True
-        self.first_pass = True
+        self.first_pass: bool = True
         return False
 
     def _first_done(self, space: dict[str, Any]) -> None:

@@ -51,7 +51,7 @@ class LoopVariable:
         self.line: int = line
         self.place: MutationTarget | None = place
         self.hole: bool = label == RETURN and isinstance(before, UndefinedVariable)
-        self.late = False
+        self.late: bool = False
         self.after: list[Any] = []
         self.objects: list[tuple[Any, Any, Any, bool]] = []
         self._set(before)
@@ -66,7 +66,7 @@ class LoopVariable:
         ]
         self.ends: list[Any] = [None] * len(self.leaves)
         self.hazards: set[int] = set()
-        self.numbers = [self.pythonic.has(x) for x in self.leaves]
+        self.numbers: list[bool] = [self.pythonic.has(x) for x in self.leaves]
         self.results: list[Any] = list(self.leaves)
 
     @property
