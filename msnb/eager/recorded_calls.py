@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class CompiledVjp:
     """A program's forward, compiled, and its backward, to be replayed."""
 
+    backward: Graph
+
     def __init__(self, graph: Graph, wrt: tuple[int, ...]) -> None:
         from msnb.graph.compile import compile_graph
 

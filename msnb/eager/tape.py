@@ -54,7 +54,7 @@ class Tape:
         self.saved: list[tuple[Any, ...]] = []
         self.watched: list[TensorType] = []
         self.assigned: dict[int, ref[Tensor]] = {}
-        self.count = 0
+        self.count: int = 0
 
     def watch(self, tensor: Tensor) -> int:
         """Track the tensor object from here on; returns its number."""

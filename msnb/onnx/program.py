@@ -61,6 +61,8 @@ class OnnxProgram(SavedGraph):
         inputs: how many tensors it takes.
     """
 
+    weights: dict[str, Parameter]
+
     def __init__(self, model: ModelGraph) -> None:
         self.model = model
         self._entries: dict[int, Operator] = {}

@@ -24,7 +24,7 @@ from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
-    pass
+    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["Adam", "AdamW", "AdamWeightDecay", "Lamb"]
 
@@ -87,6 +87,8 @@ class Adam(_Moments):
         >>> round(float(w), 4)
         0.5
     """
+
+    vhat: ParameterTuple | tuple[()]
 
     def __init__(
         self,

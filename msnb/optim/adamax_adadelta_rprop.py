@@ -12,7 +12,7 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaMax.html a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
@@ -20,6 +20,9 @@ from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["AdaMax", "Adadelta", "Rprop"]
 
@@ -45,6 +48,9 @@ class AdaMax(Optimizer):
         >>> round(float(w), 4)
         0.5
     """
+
+    moment: ParameterTuple
+    largest: ParameterTuple
 
     def __init__(
         self,
@@ -97,6 +103,9 @@ class Adadelta(Optimizer):
         True
     """
 
+    square: ParameterTuple
+    step_square: ParameterTuple
+
     def __init__(
         self,
         params: Any,
@@ -140,6 +149,9 @@ class Rprop(Optimizer):
         >>> float(w)
         0.75
     """
+
+    before: ParameterTuple
+    size: ParameterTuple
 
     def __init__(
         self,

@@ -69,7 +69,8 @@ class Optimizer(GradientSteps):
         self.loss_scale: float = positive("loss_scale", loss_scale)
         self.learning_rate: Any = as_rate("learning_rate", learning_rate)
         self.weight_decay: Any = as_rate("weight_decay", weight_decay)
-        self.param_groups = tuple(_group(g) for g in groups) if self.is_group else (ParamGroup(),)
+        every = tuple(_group(g) for g in groups) if self.is_group else (ParamGroup(),)
+        self.param_groups: tuple[ParamGroup, ...] = every
         self._group_of = tuple(i if self.is_group else 0 for _, i in pairs)
         # without groups norms do not decay, as in MindSpore; with them the user decides
         self._may_decay = tuple(self.is_group or not _is_norm(p.name) for p in self.parameters)

@@ -49,6 +49,8 @@ class RMSProp(Optimizer):
         0.8
     """
 
+    mean_grad: ParameterTuple | tuple[()]
+
     def __init__(
         self,
         params: Any,

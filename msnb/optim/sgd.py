@@ -47,6 +47,8 @@ class SGD(Optimizer):
         [0.5]
     """
 
+    accum: ParameterTuple | tuple[()]
+
     def __init__(
         self,
         params: Any,

@@ -191,6 +191,8 @@ class Flag(Kind):
 class OneOf(Kind):
     """One of some strings, numbers, or null."""
 
+    legal: str
+
     def __init__(self, *values: Any) -> None:
         self.values = values
         self.legal = "one of " + ", ".join(json.dumps(v) for v in values) if len(values) > 1 else json.dumps(values[0])

@@ -88,6 +88,8 @@ class Vol(SoundTransform):
         gain: how much; not below 0 for amplitudes, above 0 for powers. gain_type: a GainType, what the gain is.
     """
 
+    factor: float | None
+
     def __init__(self, gain: float, gain_type: GainType = GainType.AMPLITUDE) -> None:
         kind = check_kind(gain_type, GainType, "Vol: gain_type")
         low = -math.inf if kind is GainType.DB else 0

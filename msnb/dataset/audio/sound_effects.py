@@ -175,6 +175,8 @@ class Resample(SoundTransform):
         (50,)
     """
 
+    arguments: tuple[float, float, Any, int, float, float]
+
     def __init__(
         self,
         orig_freq: float = 16000,

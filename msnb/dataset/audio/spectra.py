@@ -130,6 +130,8 @@ class Spectrogram(SoundTransform):
         (5, 9)
     """
 
+    frames: Frames
+
     def __init__(
         self,
         n_fft: int = 400,
@@ -161,6 +163,7 @@ class InverseSpectrogram(ComplexTransform):
         length: of the sound; default: what the frames give. The others: as in `Spectrogram`.
     """
 
+    frames: Frames
     axes = 3
 
     def __init__(
@@ -258,6 +261,7 @@ class PhaseVocoder(ComplexTransform):
         rate: how many times as fast. phase_advance: [frequency, 1], the angle from frame to frame.
     """
 
+    advance: Any
     axes = 3
 
     def __init__(self, rate: float, phase_advance: Any) -> None:
@@ -280,6 +284,7 @@ class TimeStretch(ComplexTransform):
         fixed_rate: how many times as fast; default: 1.
     """
 
+    rate: float
     axes = 3
 
     def __init__(self, hop_length: int | None = None, n_freq: int = 201, fixed_rate: float | None = None) -> None:
@@ -300,6 +305,8 @@ class SpectralCentroid(SoundTransform):
     Args:
         sample_rate: in Hz. The others: as in `Spectrogram`.
     """
+
+    frequencies: Any
 
     def __init__(
         self,

@@ -28,6 +28,10 @@ A = TypeVar("A")
 class ProfileNode(UnaryNode):
     """A node with a clock; the same rows."""
 
+    taken: int
+    seconds: float
+    waiting: int
+    looks: int
     label = "timer"
 
     def __init__(self, node: Node) -> None:

@@ -37,7 +37,8 @@ class Sampler:
     """
 
     def __init__(self, num_samples: int | None = None) -> None:
-        self.num_samples = None if num_samples is None else check_count(num_samples, "num_samples", least=0) or None
+        most = None if num_samples is None else check_count(num_samples, "num_samples", least=0) or None
+        self.num_samples: int | None = most
         self.dataset_size: int = 0
         self.child: Sampler | None = None
 
@@ -158,6 +159,8 @@ class WeightedRandomSampler(Sampler):
 
     Source: https://www.mindspore.cn/tutorials/en/master/dataset/sampler.html
     """
+
+    weights: Any
 
     def __init__(self, weights: Sequence[float], num_samples: int | None = None, replacement: bool = True) -> None:
         super().__init__(num_samples)

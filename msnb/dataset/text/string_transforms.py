@@ -128,6 +128,9 @@ class Ngram(TextTransform):
         ['_ a', 'a b', 'b c']
     """
 
+    left: tuple[str, int]
+    right: tuple[str, int]
+
     def __init__(
         self,
         n: int | Sequence[int],

@@ -108,6 +108,8 @@ class RegexTokenizer(Tokenizer):
         ['a', 'b', ',', 'c']
     """
 
+    kept: Pattern[str] | None
+
     def __init__(self, delim_pattern: str, keep_delim_pattern: str = "", with_offsets: bool = False) -> None:
         super().__init__(with_offsets)
         self.between: Pattern[str] = compiled(delim_pattern, "RegexTokenizer: delim_pattern")

@@ -129,6 +129,8 @@ class WordpieceTokenizer(TextTransform):
         ['un', '##able', '[UNK]']
     """
 
+    pieces: _Pieces
+
     def __init__(
         self,
         vocab: Vocab,

@@ -47,6 +47,8 @@ class Compose:
     1.5
     """
 
+    transforms: list[Any]
+
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = flatten(transforms, "Compose")
 

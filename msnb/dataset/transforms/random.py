@@ -36,6 +36,8 @@ class RandomApply:
 class RandomChoice:
     """One of the transforms, each with the same chance."""
 
+    transforms: list[Any]
+
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = flatten(transforms, "RandomChoice")
 
@@ -45,6 +47,8 @@ class RandomChoice:
 
 class RandomOrder:
     """All transforms, in a random order."""
+
+    transforms: list[Any]
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = flatten(transforms, "RandomOrder")

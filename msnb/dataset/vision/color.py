@@ -124,6 +124,8 @@ class RandomColorAdjust(ImageTransform):
         hue: (low, high) within -0.5 and 0.5, or a number h for (-h, h).
     """
 
+    spans: list[tuple[float, float]]
+
     def __init__(
         self, brightness: Any = (1, 1), contrast: Any = (1, 1), saturation: Any = (1, 1), hue: Any = (0, 0)
     ) -> None:

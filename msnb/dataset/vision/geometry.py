@@ -57,6 +57,9 @@ class Resize(ImageTransform):
 class Crop(ImageTransform):
     """The window of `size` whose upper left corner is at coordinates (row, column)."""
 
+    top: int
+    left: int
+
     def __init__(self, coordinates: Sequence[int], size: int | Sequence[int]) -> None:
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
             raise ArgumentError(f"Crop: coordinates must be (row, column), got {coordinates!r}")

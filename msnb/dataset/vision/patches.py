@@ -234,6 +234,9 @@ class NormalizePad(Normalize):
 class LinearTransformation(Transform):
     """An image [..., c, h, w] as one row, less `mean_vector`, times `transformation_matrix` (whitening)."""
 
+    matrix: Any
+    mean: Any
+
     def __init__(self, transformation_matrix: Any, mean_vector: Any) -> None:
         self.matrix, self.mean = np.asarray(transformation_matrix), np.asarray(mean_vector)
         if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
@@ -252,6 +255,9 @@ class LinearTransformation(Transform):
 
 class ResizedCrop(ImageTransform):
     """The window of `height` x `width` at (top, left), resized to `size`."""
+
+    corner: tuple[int, int]
+    part: tuple[int, int]
 
     def __init__(
         self,

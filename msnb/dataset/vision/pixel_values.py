@@ -44,6 +44,9 @@ class Normalize(Transform):
     2.0
     """
 
+    mean: Any
+    std: Any
+
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True) -> None:
         self.mean, self.std = (np.atleast_1d(np.asarray(v, np.float32)) for v in (mean, std))
         if self.mean.ndim != 1 or self.mean.shape != self.std.shape or not self.mean.size:

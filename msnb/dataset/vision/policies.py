@@ -186,6 +186,8 @@ class TrivialAugmentWide(_Policy):
 class UniformAugment:
     """`num_ops` of the `transforms`, drawn, each done with probability one half."""
 
+    transforms: list[Any]
+
     def __init__(self, transforms: Sequence[Callable[..., Any]], num_ops: int = 2) -> None:
         self.transforms = flatten(transforms, "UniformAugment")
         self.ops: int = check_count(num_ops, "num_ops")
@@ -201,6 +203,8 @@ class UniformAugment:
 
 class RandomSelectSubpolicy:
     """One drawn subpolicy: a list of (transform, probability), done in turn."""
+
+    policy: list[Any]
 
     def __init__(self, policy: Sequence[Sequence[tuple[Callable[..., Any], float]]]) -> None:
         if not isinstance(policy, (list, tuple)) or not policy:

@@ -139,6 +139,9 @@ class Posterize(ImageTransform):
 class Solarize(ImageTransform):
     """Levels within `threshold`, (low, high) or one level, are inverted."""
 
+    low: float
+    high: float
+
     def __init__(self, threshold: float | Sequence[float]) -> None:
         pair = threshold if isinstance(threshold, (tuple, list)) else (threshold, threshold)
         self.low, self.high = as_range(pair, "Solarize: threshold", 0, 255)
@@ -173,6 +176,8 @@ class AdjustSharpness(ImageTransform):
 class GaussianBlur(ImageTransform):
     """Softened by a Gaussian of `kernel_size` (odd; or (width, height)) and `sigma` (default: 0.3 * ((k - 1) / 2 - 1)
     + 0.8); the image is mirrored at its border."""
+
+    sigmas: list[float]
 
     def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None) -> None:
         sizes = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
@@ -295,6 +300,9 @@ ConvertMode: Enum = enum.Enum(  # type: ignore[misc]
 
 class ConvertColor(ImageTransform):
     """Colours in another order, with or without a last channel of opacity, or as grey: a `ConvertMode`."""
+
+    source: Any
+    target: Any
 
     def __init__(self, convert_mode: Any) -> None:
         if not isinstance(convert_mode, ConvertMode):

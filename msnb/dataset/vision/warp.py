@@ -110,6 +110,8 @@ class Affine(ImageTransform):
 class Rotate(ImageTransform):
     """Turned counter-clockwise by `degrees`, about the centre or `center` (x, y); `expand` keeps all of the image."""
 
+    center: list[float] | None
+
     def __init__(
         self,
         degrees: float,
@@ -142,6 +144,9 @@ class Rotate(ImageTransform):
 
 class Perspective(ImageTransform):
     """Four points [x, y] of the image (upper left, upper right, lower right, lower left) moved to four others."""
+
+    start: Any
+    end: Any
 
     def __init__(
         self,
@@ -182,6 +187,9 @@ class RandomAffine(ImageTransform):
         scale: (low, high). shear: s for (-s, s) along x, (low, high), or (low x, high x, low y, high y).
         resample, fill_value: as in `Affine`.
     """
+
+    shift: tuple[tuple[float, float], tuple[float, float]]
+    shear: tuple[tuple[float, float], tuple[float, float]]
 
     def __init__(
         self,

@@ -29,7 +29,8 @@ class _Pad(Cell):
         if len(flat) != 2 * self._axes or not all(isinstance(p, int) for p in flat):
             sides = ", ".join(("left", "right", "top", "bottom", "front", "back")[: 2 * self._axes])
             raise AttributeValueError(f"{type(self).__name__}: padding is an int or ({sides}), got {padding!r}.")
-        self.padding, self.value = flat, 0.0
+        self.padding: tuple[int, ...] = flat
+        self.value: float = 0.0
 
     def construct(self, x: Any) -> Any:
         """The layer."""

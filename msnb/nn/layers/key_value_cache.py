@@ -50,6 +50,8 @@ class KeyValueCache(Cell):
         ((1, 2, 3, 4), [3])
     """
 
+    lengths: Parameter
+
     def __init__(self, batch: int, length: int, heads: int, size: int, dtype: Any = dtypes.float32) -> None:
         super().__init__()
         self.batch: int = positive_int("batch", batch)

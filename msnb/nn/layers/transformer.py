@@ -100,6 +100,8 @@ class TransformerDecoderLayer(_Layer):
         (3, 2, 8)
     """
 
+    multihead_attn: MultiheadAttention
+
     def __init__(
         self,
         d_model: int,
@@ -215,6 +217,9 @@ class Transformer(Cell):
         >>> net(ms.ops.ones((4, 2, 8)), ms.ops.ones((3, 2, 8))).shape
         (3, 2, 8)
     """
+
+    encoder: TransformerEncoder
+    decoder: TransformerDecoder
 
     def __init__(
         self,

@@ -115,6 +115,9 @@ class BiDense(Cell):
         (128, 40)
     """
 
+    weight: Parameter
+    bias: Parameter | None
+
     def __init__(
         self, in1_channels: int, in2_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None,
         has_bias: bool = True, dtype: Any = dtypes.float32,

@@ -43,6 +43,8 @@ class Conv2dBnAct(_NormAct):
         (1, 4, 5, 5)
     """
 
+    conv: Conv2d
+
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same",
                  padding: Any = 0, dilation: Any = 1, group: int = 1, has_bias: bool = False, has_bn: bool = False,
                  momentum: float = 0.997, eps: float = 1e-5, activation: Any = None, alpha: float = 0.2,

@@ -38,6 +38,7 @@ class Bijector(Cell):
         param: the parameters by name.
     """
 
+    parameters: dict[Any | Any, Tensor]
     is_increasing = True
 
     def __init__(

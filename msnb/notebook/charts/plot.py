@@ -73,6 +73,9 @@ class Panel:
 class Scale:
     """Numbers to pixels, linear or logarithmic."""
 
+    low: float
+    high: float
+
     def __init__(self, low: float, high: float, start: float, end: float, log: bool = False) -> None:
         self.log: bool = log
         self.start: float = start

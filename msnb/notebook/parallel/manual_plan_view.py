@@ -26,6 +26,7 @@ class ManualPlanView(View):
         plan: the plan itself; which: the pictures that are shown.
     """
 
+    which: tuple[Any, ...]
     kind = "hand"
 
     def __init__(self, plan: ManualPlan, max_boxes: int = MOST_BOXES, view: str = "all") -> None:

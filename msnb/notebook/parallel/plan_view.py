@@ -56,6 +56,8 @@ class PlanView(View):
         collectives: what is sent in a step.
     """
 
+    which: tuple[Any, ...]
+    layouts: dict[str, str]
     kind = "plan"
 
     def __init__(self, plan: Plan, max_boxes: int = MOST_BOXES, view: str = "all") -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.base import device_registry
 from msnb.base.errors import ArgumentError
@@ -30,6 +30,9 @@ from msnb.notebook.drawing.picture_tree import Picture
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, place_of, quiet, steps_of
 from msnb.notebook.views.view import Section, View
 from msnb.ops.elementwise.constant import constant
+
+if TYPE_CHECKING:
+    from msnb.ir.graph import Graph
 
 MOST_BARS = 25
 INSIDE = "inside"
@@ -57,6 +60,7 @@ class ProfileView(View):
         measured: whether there are times.
     """
 
+    graph: Graph
     kind = "profile"
 
     def __init__(self, program: InstrumentedProgram, times: bool = False, repeats: int = 7) -> None:

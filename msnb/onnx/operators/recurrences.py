@@ -46,6 +46,9 @@ class RecurrentLayer:
         given: the operator's attributes.
     """
 
+    initial: list[Any | Tensor | None]
+    activations: list[Any]
+
     def __init__(self, x: Any, w: Any, r: Any, b: Any, lengths: Any, initial: list[Any], gates: int,
                  names: list[str], given: dict[str, Any]) -> None:  # fmt: skip
         self.batch_first: bool = bool(given.get("layout"))

@@ -49,6 +49,8 @@ class PipelinePlan(PlanBase, Runnable):
         micro, scheduler: micro-batches, schedule.
     """
 
+    teams: tuple[RankGroup, ...]
+
     def __init__(self, layers: list[tuple[str, ...]], plans: list[RunnablePlan], placement: Placement,
                  planner: Planner, step: MicrobatchReplication) -> None:  # fmt: skip
         self.layers: list[tuple[str, ...]] = layers

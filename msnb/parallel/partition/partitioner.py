@@ -57,6 +57,8 @@ class Partitioner:
         strategies: the strategy of every node that has a choice; layouts: of weights with several readers.
     """
 
+    program: SpmdProgram
+
     def __init__(self, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy],
                  layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
         self.problem: CostGraphBuilder = problem

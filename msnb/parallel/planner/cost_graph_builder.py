@@ -118,8 +118,8 @@ class CostGraphBuilder:
         self.mesh: Mesh = model.mesh
         self.wide: str = wide
         self.flow: ValueFlow = ValueFlow.of(self.graph, joint.weights, joint.incoming)
-        self.prices = StrategyPrices(joint, self.flow, model, rule, most, sharding or OptimizerSharding(), wide,
-                                     PriceCache() if priced is None else priced)  # fmt: skip
+        parts = sharding or OptimizerSharding(), wide, PriceCache() if priced is None else priced
+        self.prices: StrategyPrices = StrategyPrices(joint, self.flow, model, rule, most, *parts)
         self.names: dict[Node, str] = {**names_of(self.graph.nodes), **joint.names}
         self.searched: str = ""
         self.calls: dict[Node, OpSignature] = {}
@@ -140,7 +140,8 @@ class CostGraphBuilder:
         for node in self.graph.nodes:
             if self.has_choice(node):
                 self._add_node(node)
-        self.operators = OperatorNames([n for n in self.graph.nodes if n in self.place], self.names, self.calls)
+        placed = [n for n in self.graph.nodes if n in self.place]
+        self.operators: OperatorNames = OperatorNames(placed, self.names, self.calls)
         for node in self.operators.nodes:
             for i, value in enumerate(node.inputs):
                 self._add_edge(node, i, value)

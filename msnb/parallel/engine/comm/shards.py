@@ -106,6 +106,8 @@ class LocalCall:
         wide: compute 16-bit floats in float32: the results are terms that are rounded behind their sum.
     """
 
+    as_made: Any
+
     def __init__(self, mesh: Mesh, call: OpSignature, strategy: Strategy, xp: Any = np, wide: bool = False) -> None:
         self.mesh: Mesh = mesh
         self.call: OpSignature = call

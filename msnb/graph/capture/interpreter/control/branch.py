@@ -49,6 +49,8 @@ class Body:
 class Handle:
     """A decision. ``then`` and ``other``: which branches run; ``symbolic``: both, each into a graph."""
 
+    depth: tuple[int, int, int]
+
     def __init__(self) -> None:
         self.then = self.other = self.symbolic = False
         self.outer: Any = None
@@ -86,6 +88,9 @@ class Handle:
 
 class Branch(Handle):
     """``if``: see the head of ``convert`` for the code around it."""
+
+    then: bool
+    other: bool
 
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]]) -> None:
         super().__init__()

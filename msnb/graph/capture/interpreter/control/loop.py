@@ -45,6 +45,8 @@ _TURNS = 12
 class LoopCapture(Handle):
     """What both kinds of loop share: the variables, and capturing the body until its types are stable."""
 
+    turns: int
+
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str) -> None:
         super().__init__()
         self.names: tuple[str, ...] = names

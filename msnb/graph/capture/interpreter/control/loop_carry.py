@@ -43,6 +43,9 @@ class LoopVariable:
         types: per leaf, the type it is carried with; None while it is a Python value that does not change.
     """
 
+    leaves: list[Any]
+    key: Any
+
     def __init__(
         self, label: str, before: Any, line: int, pythonic: PythonNumbers, place: MutationTarget | None = None
     ) -> None:
