@@ -60,7 +60,7 @@ from msnb.core.random import Generator, get_seed, set_seed
 from msnb.core.tensor import Tensor, from_numpy
 
 if TYPE_CHECKING:
-    from msnb import dataset, train
+    from msnb import dataset, lazy_names, train
     from msnb.api.explain import explain
     from msnb.api.jit import jit
     from msnb.lazy_names import *
@@ -169,3 +169,6 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+if TYPE_CHECKING:
+    __all__ += lazy_names.__all__  # type: ignore[has-type]  # mypy reads the star import above

@@ -182,9 +182,9 @@ def _window(name: str, *weights: float) -> Any:
     return window
 
 
-hanning = _window("hanning", 0.5, -0.5)
-hamming = _window("hamming", 0.54, -0.46)
-blackman = _window("blackman", 0.42, -0.5, 0.08)
+hanning: Any = _window("hanning", 0.5, -0.5)
+hamming: Any = _window("hamming", 0.54, -0.46)
+blackman: Any = _window("blackman", 0.42, -0.5, 0.08)
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:

@@ -71,9 +71,10 @@ def _extreme(name: str, reduce: Callable[..., Any], both: Callable[..., Any], lo
     return extreme
 
 
-max = _extreme("max", ops.amax, ops.maximum, float("-inf"))
-min = _extreme("min", ops.amin, ops.minimum, float("inf"))
-amax, amin = max, min
+max: Any = _extreme("max", ops.amax, ops.maximum, float("-inf"))
+min: Any = _extreme("min", ops.amin, ops.minimum, float("inf"))
+amax: Any = max
+amin: Any = min
 
 
 def mean(a: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:

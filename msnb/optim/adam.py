@@ -24,6 +24,9 @@ from msnb.optim.gradient_steps import with_decay
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
+if TYPE_CHECKING:
+    from msnb.core.parameter import ParameterTuple
+
 __all__ = ["Adam", "AdamW", "AdamWeightDecay", "Lamb"]
 
 
@@ -114,7 +117,8 @@ class Adam(_Moments):
         if use_locking:
             events.ignored("Adam(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)
-        self.use_nesterov, self.use_amsgrad = bool(use_nesterov), bool(use_amsgrad)
+        self.use_nesterov: bool = bool(use_nesterov)
+        self.use_amsgrad: bool = bool(use_amsgrad)
         self.vhat = self.slots("vhat") if use_amsgrad else ()
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:

@@ -22,6 +22,9 @@ from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
+if TYPE_CHECKING:
+    from msnb.core.parameter import ParameterTuple
+
 __all__ = ["AdaMax", "Adadelta", "Rprop"]
 
 
@@ -116,7 +119,8 @@ class Adadelta(Optimizer):
         weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.rho, self.epsilon = share("rho", rho), positive("epsilon", epsilon)
+        self.rho: float = share("rho", rho)
+        self.epsilon: float = positive("epsilon", epsilon)
         self.square, self.step_square = self.slots("square"), self.slots("step_square")
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:

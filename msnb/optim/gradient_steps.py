@@ -35,7 +35,8 @@ class ParamGroup:
     """
 
     def __init__(self, learning_rate: Any = None, weight_decay: Any = None, grad_centralization: bool = False) -> None:
-        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.learning_rate: Any = learning_rate
+        self.weight_decay: Any = weight_decay
         self.grad_centralization = grad_centralization
 
 

@@ -67,16 +67,17 @@ class Optimizer(GradientSteps):
         super().__init__(auto_prefix=False)
         given, order = _order_apart(parameters)
         groups = _groups(given)
-        self.is_group = any(isinstance(g, dict) for g in groups)
+        self.is_group: bool = any(isinstance(g, dict) for g in groups)
         pairs = _numbered(groups)
         if order is not None:
             pairs = _in_order(pairs, order)
-        self.parameters = ParameterTuple(p for p, _ in pairs)
+        self.parameters: ParameterTuple = ParameterTuple(p for p, _ in pairs)
         _need_distinct(self.parameters)
-        self.loss_scale = positive("loss_scale", loss_scale)
-        self.learning_rate = as_rate("learning_rate", learning_rate)
-        self.weight_decay = as_rate("weight_decay", weight_decay)
-        self.param_groups = tuple(_group(g) for g in groups) if self.is_group else (ParamGroup(),)
+        self.loss_scale: float = positive("loss_scale", loss_scale)
+        self.learning_rate: Any = as_rate("learning_rate", learning_rate)
+        self.weight_decay: Any = as_rate("weight_decay", weight_decay)
+        every = tuple(_group(g) for g in groups) if self.is_group else (ParamGroup(),)
+        self.param_groups: tuple[ParamGroup, ...] = every
         self._group_of = tuple(i if self.is_group else 0 for _, i in pairs)
         # without groups norms do not decay, as in MindSpore; with them the user decides
         self._may_decay = tuple(self.is_group or not _is_norm(p.name) for p in self.parameters)

@@ -10,13 +10,16 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.RMSProp.html,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base import events
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["Adagrad", "RMSProp"]
 
@@ -45,6 +48,8 @@ class RMSProp(Optimizer):
         >>> round(float(w), 4)
         0.8
     """
+
+    mean_grad: ParameterTuple | tuple[()]
 
     def __init__(
         self,
@@ -112,8 +117,8 @@ class Adagrad(Optimizer):
         weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.update_slots = bool(update_slots)
-        self.accum = self.slots("accum", positive("accum", accum))
+        self.update_slots: bool = bool(update_slots)
+        self.accum: ParameterTuple = self.slots("accum", positive("accum", accum))
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""

@@ -10,12 +10,15 @@ Sutskever et al., "On the importance of initialization and momentum in deep lear
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["Momentum", "SGD"]
 
@@ -43,6 +46,8 @@ class SGD(Optimizer):
         >>> w.tolist()
         [0.5]
     """
+
+    accum: ParameterTuple | tuple[()]
 
     def __init__(
         self,

@@ -303,7 +303,9 @@ class ConfusionMatrix(Metric):
         super().__init__()
         if normalize not in ("no_norm", "target", "prediction", "all"):
             raise AttributeValueError(f"normalize must be no_norm, target, prediction or all, got {normalize!r}.")
-        self.num_classes, self.normalize, self.threshold = num_classes, normalize, threshold
+        self.num_classes: int = num_classes
+        self.normalize = normalize
+        self.threshold: float = threshold
         self.clear()
 
     def clear(self) -> None:

@@ -8,7 +8,7 @@ Conv1d, Conv1dTranspose: the same with one axis of positions
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
@@ -21,6 +21,9 @@ from msnb.ops.definition.data_format import need_format
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.window_geometry import IntOrInts, per_axis
 from msnb.ops.tensor.operators import named
+
+if TYPE_CHECKING:
+    from msnb.core.parameter import Parameter
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
 
@@ -72,9 +75,10 @@ class Convolution(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
+        kernel = self.kernel_size[0] if self._axes == 1 else self.kernel_size
         return (
-            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}, pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, "
+            f"in_channels={self.in_channels}, out_channels={self.out_channels}, kernel_size={kernel}, "
+            f"stride={self.stride}, pad_mode={self.pad_mode!r}, padding={self.padding}, dilation={self.dilation}, "
             f"group={self.group}, has_bias={self.has_bias}"
         )
 

@@ -221,10 +221,12 @@ class LayerNorm(Cell):
     ) -> None:
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.normalized_shape, self.epsilon = shape, epsilon
-        self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
-        self.gamma = _parameter(gamma_init, shape, "gamma", dtype)
-        self.beta = _parameter(beta_init, shape, "beta", dtype)
+        self.normalized_shape: tuple[int] | tuple[Any, ...] = shape
+        self.epsilon: float = epsilon
+        self.begin_norm_axis: int = begin_norm_axis
+        self.begin_params_axis: int = begin_params_axis
+        self.gamma: Parameter = _parameter(gamma_init, shape, "gamma", dtype)
+        self.beta: Parameter = _parameter(beta_init, shape, "beta", dtype)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -255,7 +257,7 @@ class RMSNorm(Cell):
     def __init__(self, dim: Any, epsilon: float = 1e-6, gamma_init: Any = "ones", dtype: Any = dtypes.float32) -> None:
         super().__init__()
         self.epsilon = epsilon
-        self.gamma = _parameter(gamma_init, dim, "gamma", dtype)
+        self.gamma: Parameter = _parameter(gamma_init, dim, "gamma", dtype)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -295,13 +297,13 @@ class GroupNorm(Cell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self.num_groups = positive_int("num_groups", num_groups)
-        self.num_channels = positive_int("num_channels", num_channels)
+        self.num_groups: int = positive_int("num_groups", num_groups)
+        self.num_channels: int = positive_int("num_channels", num_channels)
         if num_channels % num_groups:
             raise ValueError(f"num_channels={num_channels} does not divide into {num_groups} groups.")
         self.eps = eps
-        self.gamma = _parameter(gamma_init, num_channels, "gamma", dtype, affine)
-        self.beta = _parameter(beta_init, num_channels, "beta", dtype, affine)
+        self.gamma: Parameter = _parameter(gamma_init, num_channels, "gamma", dtype, affine)
+        self.beta: Parameter = _parameter(beta_init, num_channels, "beta", dtype, affine)
 
     def construct(self, x: Any) -> Any:
         """The layer."""

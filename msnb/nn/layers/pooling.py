@@ -40,9 +40,12 @@ class Pooling(Cell):
                 "[n, channels, length].",
                 hint="x.swapaxes(1, 2) brings the channels to axis 1.",
             )
-        self.kernel_size, self.pad_mode, self.padding = kernel_size, pad_mode, padding
-        self.stride = self._stride_unsaid() if stride is None else stride
-        self.ceil_mode, self.data_format = ceil_mode, data_format
+        self.kernel_size = kernel_size
+        self.pad_mode: str = pad_mode
+        self.padding = padding
+        self.stride: IntOrInts = self._stride_unsaid() if stride is None else stride
+        self.ceil_mode: bool = ceil_mode
+        self.data_format: str = data_format
 
     def _stride_unsaid(self) -> int:
         """1, MindSpore's default; warns once that PyTorch's is the window's size."""
@@ -54,7 +57,7 @@ class Pooling(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode!r}"
 
 
 class LargestPooling(Pooling):
@@ -134,7 +137,7 @@ class AveragePooling(Pooling):
         if divisor_override is not None and not divisor_override:
             raise AttributeValueError(f"{type(self).__name__}: divisor_override must not be 0.")
         self.divisor_override = divisor_override
-        self.count_include_pad = count_include_pad or divisor_override is not None
+        self.count_include_pad: bool = count_include_pad or divisor_override is not None
 
     def _divided(self, mean: Any, pixels: int) -> Any:
         """Means, or sums over the divisor that was asked for."""

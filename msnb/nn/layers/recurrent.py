@@ -166,8 +166,8 @@ class RNN(_Recurrent):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
-        self.nonlinearity = legal_nonlinearity(nonlinearity)
-        self.kind = f"rnn {nonlinearity}"
+        self.nonlinearity: str = legal_nonlinearity(nonlinearity)
+        self.kind: str = f"rnn {nonlinearity}"
 
 
 class LSTM(_Recurrent):

@@ -105,6 +105,8 @@ class TransformerDecoderLayer(_Layer):
         (3, 2, 8)
     """
 
+    multihead_attn: MultiheadAttention
+
     def __init__(
         self,
         d_model: int,
@@ -171,7 +173,7 @@ class TransformerEncoder(Cell):
 
     def __init__(self, encoder_layer: Cell, num_layers: int, norm: Cell | None = None) -> None:
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers: CellList = _copies(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -188,7 +190,7 @@ class TransformerDecoder(Cell):
 
     def __init__(self, decoder_layer: Cell, num_layers: int, norm: Cell | None = None) -> None:
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers: CellList = _copies(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -223,6 +225,9 @@ class Transformer(Cell):
         >>> net(ms.ops.ones((4, 2, 8)), ms.ops.ones((3, 2, 8))).shape
         (3, 2, 8)
     """
+
+    encoder: TransformerEncoder
+    decoder: TransformerDecoder
 
     def __init__(
         self,

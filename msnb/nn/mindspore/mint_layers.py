@@ -37,7 +37,9 @@ _SAME = (
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(nn, _name)
-Hardshrink, Hardsigmoid, Hardswish = nn.HShrink, nn.HSigmoid, nn.HSwish
+Hardshrink = nn.HShrink
+Hardsigmoid: type[Cell] = nn.HSigmoid
+Hardswish: type[Cell] = nn.HSwish
 SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
 _OWN = (
     "AvgPool2d", "BCEWithLogitsLoss",
@@ -98,7 +100,8 @@ class Flatten(Cell):
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+        self.start_dim: int = start_dim
+        self.end_dim: int = end_dim
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -207,7 +210,7 @@ class MaxPool2d(Cell):
         super().__init__()
         if return_indices:
             raise AttributeValueError("MaxPool2d: return_indices is not supported.")
-        self.window = (kernel_size, stride, padding, dilation, ceil_mode)
+        self.window: tuple[Any, Any, Any, Any, bool] = (kernel_size, stride, padding, dilation, ceil_mode)
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -237,12 +240,13 @@ class Embedding(Cell):
         dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.num_embeddings: int = num_embeddings
+        self.embedding_dim: int = embedding_dim
+        self.padding_idx: int | None = None if padding_idx is None else padding_idx % num_embeddings
         table = ops.randn((num_embeddings, embedding_dim)) if _weight is None else _weight
         if self.padding_idx is not None and _weight is None:
             table[self.padding_idx] = 0.0
-        self.weight = Parameter(table.astype(dtype or dtypes.float32), name="weight")
+        self.weight: Parameter = Parameter(table.astype(dtype or dtypes.float32), name="weight")
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -258,7 +262,8 @@ class LayerNorm(Cell):
     ) -> None:  # fmt: skip
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.normalized_shape, self.eps = shape, eps
+        self.normalized_shape: tuple[int] | tuple[Any, ...] = shape
+        self.eps: float = eps
         _ones_and_zeros(self, shape, elementwise_affine, bias, dtype or dtypes.float32)
 
     def construct(self, input: Any) -> Any:

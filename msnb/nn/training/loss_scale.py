@@ -13,7 +13,7 @@ Source: Micikevicius et al., "Mixed Precision Training", 2018, arXiv:1710.03740.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.api.transforms.gradients import value_and_grad
@@ -25,6 +25,9 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.training.gradient_reducer import reducer_of
 from msnb.nn.training.training_cells import need_cell
+
+if TYPE_CHECKING:
+    from msnb.nn.training.gradient_reducer import DistributedGradReducer
 
 __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"]
 
@@ -116,7 +119,7 @@ class FixedLossScaleUpdateCell(Cell):
 
     def __init__(self, loss_scale_value: float) -> None:
         super().__init__()
-        self.loss_scale_value = need_scale("loss_scale_value", loss_scale_value)
+        self.loss_scale_value: float = need_scale("loss_scale_value", loss_scale_value)
 
     def get_loss_scale(self) -> float:
         """The scale."""
@@ -212,9 +215,9 @@ class TrainOneStepWithLossScaleCell(Cell):
         if like_mindspore():
             self.weights = optimizer.parameters
         first = self._first_scale(scale_sense)
-        self.scale_sense = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
+        self.scale_sense: Parameter = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
         self.grad_fn: Callable[..., Any] = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
-        self.grad_reducer = reducer_of(optimizer.parameters)
+        self.grad_reducer: DistributedGradReducer | None = reducer_of(optimizer.parameters)
 
     def _first_scale(self, given: Any) -> float:
         if hasattr(given, "get_loss_scale"):

@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.api.transforms.gradients import value_and_grad
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.microbatch_scope import in_micro, parts_of
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import reducer_of
+
+if TYPE_CHECKING:
+    from msnb.nn.training.gradient_reducer import DistributedGradReducer
 
 __all__ = ["PipelineCell", "TrainOneStepCell", "WithEvalCell", "WithLossCell"]
 
@@ -136,7 +139,7 @@ class WithEvalCell(Cell):
         need_cell("the network of WithEvalCell", network)
         self._network = network
         self._loss_fn = loss_fn
-        self.add_cast_fp32 = bool(add_cast_fp32)
+        self.add_cast_fp32: bool = bool(add_cast_fp32)
 
     def construct(self, data: Any, label: Any) -> Any:
         outputs = self._network(data)
@@ -172,7 +175,7 @@ class TrainOneStepCell(Cell):
         self.optimizer = optimizer
         self.sens, self.return_grad = 1.0 if sens is None else sens, bool(return_grad)
         self.grad_fn: Callable[..., Any] = value_and_grad(network, None, optimizer.parameters)
-        self.grad_reducer = reducer_of(optimizer.parameters)
+        self.grad_reducer: DistributedGradReducer | None = reducer_of(optimizer.parameters)
 
     def construct(self, *inputs: Any) -> Any:
         loss, grads = self.grad_fn(*inputs)

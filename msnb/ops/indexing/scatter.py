@@ -174,13 +174,13 @@ def _tensor_scatter(how: str, meaning: str) -> Callable[..., Tensor]:
     return scatter_op
 
 
-tensor_scatter_update = _tensor_scatter("update", "written")
-tensor_scatter_add = _tensor_scatter("add", "added")
-tensor_scatter_sub = _tensor_scatter("sub", "subtracted")
-tensor_scatter_max = _tensor_scatter("max", "combined by max")
-tensor_scatter_min = _tensor_scatter("min", "combined by min")
-tensor_scatter_mul = _tensor_scatter("mul", "multiplied in")
-tensor_scatter_div = _tensor_scatter("div", "divided out")
+tensor_scatter_update: Callable[..., Tensor] = _tensor_scatter("update", "written")
+tensor_scatter_add: Callable[..., Tensor] = _tensor_scatter("add", "added")
+tensor_scatter_sub: Callable[..., Tensor] = _tensor_scatter("sub", "subtracted")
+tensor_scatter_max: Callable[..., Tensor] = _tensor_scatter("max", "combined by max")
+tensor_scatter_min: Callable[..., Tensor] = _tensor_scatter("min", "combined by min")
+tensor_scatter_mul: Callable[..., Tensor] = _tensor_scatter("mul", "multiplied in")
+tensor_scatter_div: Callable[..., Tensor] = _tensor_scatter("div", "divided out")
 
 
 # ---- elements -------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class Primitive:
     sharding: ShardRequest | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.name = type(self).__name__
+        self.name: str = type(self).__name__
         names = list(self.defaults or self.positional)
         if len(args) > len(names):
             raise ArgumentError(self._legal(f"takes {len(names)} attributes, {len(args)} were given"))

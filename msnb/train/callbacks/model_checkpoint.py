@@ -57,9 +57,9 @@ class CheckpointConfig:
         remove_redundancy: bool = False,
         format: str = "ckpt",
     ) -> None:
-        self.save_checkpoint_steps = need_count("save_checkpoint_steps", save_checkpoint_steps or 0, 0)
-        self.save_checkpoint_seconds = need_count("save_checkpoint_seconds", save_checkpoint_seconds or 0, 0)
-        self.keep_checkpoint_max = need_count("keep_checkpoint_max", keep_checkpoint_max or 0, 0)
+        self.save_checkpoint_steps: int = need_count("save_checkpoint_steps", save_checkpoint_steps or 0, 0)
+        self.save_checkpoint_seconds: int = need_count("save_checkpoint_seconds", save_checkpoint_seconds or 0, 0)
+        self.keep_checkpoint_max: int = need_count("keep_checkpoint_max", keep_checkpoint_max or 0, 0)
         if not (self.save_checkpoint_steps or self.save_checkpoint_seconds):
             raise ArgumentError("CheckpointConfig needs save_checkpoint_steps or save_checkpoint_seconds above 0.")
         self.integrated_save, self.async_save = integrated_save, async_save
