@@ -123,3 +123,23 @@ def test_class_indices(dtype: Any) -> None:
         run = native("class_index", [labels], attrs)
         assert f"a target is class {wrong}, and there are 3 classes" in str(run.error)
         assert run.outs[0].tolist() == [0, 2, 1, 0, 2]
+
+
+# ---- order -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [*KINDS, np.uint64, np.int16, np.uint32])
+def test_short_lines_in_order(dtype: Any) -> None:
+    for seed, (shape, axis) in enumerate([((3, 7, 4), 1), ((2, 70), -1), ((1,), 0)]):
+        x = numbers(seed, shape, dtype, nan=dtype is not BF16)  # NumPy has no place for a NaN of bfloat16
+        if dtype is np.uint64:
+            x = x * np.uint64(2**62)
+        for falling in (True, False):
+            same("sort", [x], {"axis": axis, "descending": falling})
+            same("top_k", [x], {"k": (x.shape[axis] + 1) // 2, "axis": axis, "largest": falling})
+
+
+def test_zeros_of_both_signs_are_equal() -> None:
+    x = np.array([0.0, -0.0, np.inf, -np.inf, 0.0, -0.0, np.nan, -1e-45], np.float32)
+    same("sort", [x], {"axis": 0, "descending": False})
+    same("sort", [x], {"axis": 0, "descending": True})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels import class_check, random_draws
 from msnb.devices.gpu.kernels.indexing import index_write, scatter_add, table_access
-from msnb.devices.gpu.kernels.lines import extremum_places, line_scan
+from msnb.devices.gpu.kernels.lines import extremum_places, line_scan, line_sort
 from msnb.devices.gpu.kernels.windows import pooling_kernels
 from msnb.devices.gpu.program.lowered_node import LoweredNode, ViewOf
 from msnb.ir.graph import Node
@@ -23,4 +23,5 @@ PROVIDERS: tuple[Provider, ...] = (
     random_draws.recipe,
     extremum_places.recipe,
     line_scan.recipe,
+    line_sort.recipe,
 )
