@@ -12,6 +12,7 @@ from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.codegen.row_kernel import RowKernel
+from msnb.devices.gpu.codegen.tiled_kernel import TiledKernel, far_loads
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 
@@ -31,6 +32,19 @@ def generate(kernel: Kernel, target: GpuTarget = NEWEST) -> list[Part]:
     Raises:
         UnsupportedKernel: there is no code for it.
     """
+    key = symbol_of(kernel, target)
+    if key not in _known:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = _generated(kernel, target)
+    return _known[key]
+
+
+MOST_KNOWN = 4096
+_known: dict[str, list[Part]] = {}
+
+
+def _generated(kernel: Kernel, target: GpuTarget) -> list[Part]:
     check(kernel)
     try:
         return [(_single(kernel, target), list(range(len(kernel.reads))), list(range(len(kernel.writes))))]
@@ -42,7 +56,9 @@ def generate(kernel: Kernel, target: GpuTarget = NEWEST) -> list[Part]:
 
 def _single(kernel: Kernel, target: GpuTarget) -> GpuKernel:
     reduces = any(i.op == "reduce" for i in kernel.insts())
-    kind: type[PointwiseKernel | RowKernel] = RowKernel if reduces else PointwiseKernel
+    kind: type[PointwiseKernel | RowKernel | TiledKernel] = RowKernel if reduces else PointwiseKernel
+    if not reduces and far_loads(kernel) is not None:
+        kind = TiledKernel
     return kind(kernel, symbol_of(kernel, target), target).made()
 
 

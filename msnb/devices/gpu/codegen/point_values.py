@@ -59,14 +59,16 @@ class PointValues:
         kernel: whose instructions.
         lanes: how many neighbouring points along the last dim.
         index: the LLVM type of counters, i32 or i64.
+        pointers: of the buffers, where they are not the arguments of the function.
 
     Attributes:
         at: the counter of each dim, for the first of the points.
         numbers, vectors: what is known: values of one number, and of all lanes.
     """
 
-    def __init__(self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str) -> None:
+    def __init__(self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str, pointers: Sequence[str] = ()) -> None:
         self.e, self.kernel, self.lanes, self.kind = e, kernel, lanes, index
+        self.pointers = pointers or [f"%b{i}" for i in range(len(kernel.reads) + len(kernel.writes))]
         self.buffers = [*kernel.reads, *kernel.writes]
         self.at: dict[int, str] = {}
         self.numbers: dict[int, str] = {}
@@ -92,7 +94,7 @@ class PointValues:
             raise UnsupportedKernel("a value that is read behind the sums of its rows")
         index = self.sum([(self.at[d], s) for d, s in walked], access.offset)
         kind = memory_name(self.buffers[access.buffer].dtype)
-        base = f"%b{access.buffer}"
+        base = self.pointers[access.buffer]
         return base if index == "0" else self.e.ins(f"getelementptr inbounds {kind}, ptr {base}, {self.kind} {index}")
 
     def is_wide(self, access: Access) -> bool:
