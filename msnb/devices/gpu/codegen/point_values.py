@@ -10,7 +10,7 @@ a number that is computed once and laid into all lanes where a vector meets it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
@@ -59,14 +59,17 @@ class PointValues:
         kernel: whose instructions.
         lanes: how many neighbouring points along the last dim.
         index: the LLVM type of counters, i32 or i64.
+        by_value: the reads that are arguments themselves, numbers and no memory.
 
     Attributes:
         at: the counter of each dim, for the first of the points.
         numbers, vectors: what is known: values of one number, and of all lanes.
     """
 
-    def __init__(self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str) -> None:
-        self.e, self.kernel, self.lanes, self.kind = e, kernel, lanes, index
+    def __init__(
+        self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str, by_value: Collection[int] = ()
+    ) -> None:
+        self.e, self.kernel, self.lanes, self.kind, self.by_value = e, kernel, lanes, index, by_value
         self.buffers = [*kernel.reads, *kernel.writes]
         self.at: dict[int, str] = {}
         self.numbers: dict[int, str] = {}
@@ -158,6 +161,8 @@ class PointValues:
 
     def _load_number(self, inst: Inst) -> str:
         access: Access = inst.attr
+        if access.buffer in self.by_value:
+            return f"%a{access.buffer}"
         return self.e.read(inst.dtype, self.place(access))
 
     def _load(self, inst: Inst) -> str:
