@@ -52,6 +52,10 @@ class ndarray:
         return fake_memory.MemoryPointer(memory, self._host.__array_interface__["data"][0] - memory.ptr)
 
     @property
+    def _c_contiguous(self) -> bool:
+        return self._host.flags.c_contiguous
+
+    @property
     def base(self) -> ndarray | None:
         """The array that it is a view of."""
         return wrap(self._host.base) if isinstance(self._host.base, np.ndarray) else None

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.codegen.kernel_lowering import merge_dims
-from msnb.devices.codegen.loop_tiling import tile
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import cast, number
@@ -50,7 +49,7 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 
 def copy_of_view(source: View, out: Value) -> Kernel:
-    """The elements of a view, densely, without tiles."""
+    """The elements of a view, densely."""
     return _copy(source, _whole(out))
 
 
@@ -84,7 +83,6 @@ def _kernel(sizes: tuple[int, ...], reads: list[TensorType], write: TensorType, 
     kernel = Kernel("move", sizes, frozenset(), buffers, [Buffer(write.dtype, write.size)], [(to, value)])
     merge_dims(kernel)
     kernel.row = frozenset((len(kernel.sizes) - 1,))
-    tile(kernel)
     return kernel
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,7 +60,13 @@ def literal(value: Any, dtype: DType) -> str:
 
 
 class Emitter(LoopBuilder):
-    """A function under construction whose values are vectors of ``lanes`` elements, or scalars."""
+    """A function under construction whose values are vectors of ``lanes`` elements, or scalars.
+
+    Attributes:
+        maths: the class of elementary functions where a target has its own; None for ``math_functions.Maths``.
+    """
+
+    maths: ClassVar[Any] = None
 
     def __init__(self, lanes: int = 1, scalef: bool = False) -> None:
         super().__init__()

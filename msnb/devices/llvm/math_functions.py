@@ -15,7 +15,7 @@ are taken from floats by adding 1.5 * 2^23, never by a conversion, which would b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msnb.devices.llvm.emitter import Emitter
 
@@ -300,10 +300,8 @@ def _exp2(w: Maths, z: str) -> str:
     return w.mul(w.poly(terms, f), w.floats(up))
 
 
-INLINE: dict[str, Callable[..., str]] = {
-    "exp": Maths.exp, "expm1": Maths.expm1, "log": Maths.log, "log1p": Maths.log1p, "tanh": Maths.tanh,
-    "erf": Maths.erf, "sin": Maths.sin, "cos": Maths.cos, "pow": Maths.pow,
-}  # fmt: skip
+INLINE = frozenset(("exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "pow"))
+"""The methods that are functions of float32."""
 
 
 def scaled_at_once(e: Emitter, p: str, n: str) -> str:

@@ -60,7 +60,7 @@ def compare(e: Emitter, op: str, dtype: DType, a: str, b: str) -> str:
 
 def float_op(e: Emitter, op: str, dtype: DType, args: list[str]) -> str:
     """On float32 or float64."""
-    m = Maths(e, type_name(dtype))
+    m = (e.maths or Maths)(e, type_name(dtype))
     if op in _FLOAT:  # no contraction: drawn into a difference of equals, a product leaves its rounding error
         return e.ins(f"{_FLOAT[op]} {m.t} {args[0]}, {args[1]}")
     if op in _INTRINSIC:
@@ -68,7 +68,7 @@ def float_op(e: Emitter, op: str, dtype: DType, args: list[str]) -> str:
     if op in _SPECIAL:
         return _SPECIAL[op](m, *args)
     if dtype is dtypes.float32 and op in INLINE:
-        return INLINE[op](m, *args)
+        return str(getattr(m, op)(*args))
     if op in _LIBM:
         return _library(m, op, args)
     raise UnsupportedKernel(f"{op} of {dtype.name}")

@@ -78,6 +78,11 @@ class Buffer:
     dtype: DType
     size: int
 
+    @property
+    def nbytes(self) -> int:
+        """Its bytes."""
+        return self.size * self.dtype.itemsize
+
 
 @dataclass
 class Kernel:

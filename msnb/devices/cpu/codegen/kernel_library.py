@@ -24,11 +24,12 @@ from msnb.core import dtypes
 from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
+from msnb.devices.codegen.loop_tiling import tile
+from msnb.devices.codegen.size_generic import generic, is_generic
 from msnb.devices.cpu import thread_pool as threads
 from msnb.devices.cpu.codegen import launch_frame
 from msnb.devices.cpu.codegen.kernel_function import render
 from msnb.devices.cpu.codegen.kernel_schedule import SHARED_WORK, KernelSchedule
-from msnb.devices.cpu.codegen.size_generic import generic, is_generic
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.analysis.structural_hash import structure_key
@@ -289,6 +290,8 @@ def recipe(node: Node, view_of: Callable[[Value], View]) -> KernelRecipe | None:
     """A recipe for a fused node or one that moves elements, if there is code for it."""
     if node.op is not FUSED:
         found = moves(node, view_of)
+        for kernel, _, _ in () if found is None else found[0]:
+            tile(kernel)
         return None if found is None else KernelRecipe([KernelPart(*m) for m in found[0]], found[1])
     parts = [_part(*each) for each in components(node.graphs[0])]
     good = [p for p in parts if p is not None]

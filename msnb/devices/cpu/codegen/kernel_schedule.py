@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.devices.codegen.size_generic import ANY
 from msnb.devices.cpu.llvm.target import Target
 from msnb.devices.llvm.emitter import memory_name
 from msnb.devices.llvm.scalar_ops import is_scalar
@@ -32,7 +33,6 @@ _LINE = 64
 STREAMED = 1 << 22
 FLUSHED = 256
 SHARED_LEAST = 16
-ANY = 1 << 40
 _PADDED = 64
 ALIGNED = 64
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from msnb.base import fork_locks
 from msnb.core.dtypes import DType, bool_
 from msnb.core.types import TensorType, Type, tensor_type
+from msnb.devices.codegen.size_generic import generic
 from msnb.devices.cpu.codegen.kernel_library import compile_kernels, lowered, same
-from msnb.devices.cpu.codegen.size_generic import generic
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel.iteration_space import kind_of

@@ -8,17 +8,23 @@ sums that no one layout holds (over rows here, over columns there)      one kern
 from __future__ import annotations
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
+from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.codegen.row_kernel import RowKernel
+from msnb.devices.gpu.codegen.tiled_kernel import TiledKernel, far_loads
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 
 Part = tuple[GpuKernel, list[int], list[int]]
 
 
-def generate(kernel: Kernel) -> list[Part]:
+def generate(kernel: Kernel, target: GpuTarget = NEWEST) -> list[Part]:
     """GPU kernels that do what ``kernel`` does, in order.
+
+    Args:
+        kernel: the loop nest.
+        target: the GPU.
 
     Returns:
         Each with the numbers of the reads and of the writes of ``kernel`` that it has.
@@ -28,21 +34,22 @@ def generate(kernel: Kernel) -> list[Part]:
     """
     check(kernel)
     try:
-        return [(_single(kernel), list(range(len(kernel.reads))), list(range(len(kernel.writes))))]
+        return [(_single(kernel, target), list(range(len(kernel.reads))), list(range(len(kernel.writes))))]
     except UnsupportedKernel:
         if len(kernel.stores) < 2:
             raise
-    return [_part(kernel, access, value) for access, value in kernel.stores]
+    return [_part(kernel, access, value, target) for access, value in kernel.stores]
 
 
-def _single(kernel: Kernel) -> GpuKernel:
+def _single(kernel: Kernel, target: GpuTarget) -> GpuKernel:
     reduces = any(i.op == "reduce" for i in kernel.insts())
-    made: PointwiseKernel | RowKernel
-    made = RowKernel(kernel, symbol_of(kernel)) if reduces else PointwiseKernel(kernel, symbol_of(kernel))
-    return made.made()
+    kind: type[PointwiseKernel | RowKernel | TiledKernel] = RowKernel if reduces else PointwiseKernel
+    if not reduces and far_loads(kernel) is not None:
+        kind = TiledKernel
+    return kind(kernel, symbol_of(kernel, target), target).made()
 
 
-def _part(kernel: Kernel, access: Access, value: Inst) -> Part:
+def _part(kernel: Kernel, access: Access, value: Inst, target: GpuTarget) -> Part:
     """The kernel of one store. Its instructions are copies: their buffers have other numbers."""
     write = access.buffer - len(kernel.reads)
     part = Kernel(kernel.name, kernel.sizes, kernel.row, [], [kernel.writes[write]], [(access, value)])
@@ -57,7 +64,7 @@ def _part(kernel: Kernel, access: Access, value: Inst) -> Part:
         copies[id(inst)] = Inst(inst.op, [copies[id(a)] for a in inst.args], inst.dtype, attr, inst.dims)
         copies[id(inst)].dims = inst.dims
     part.stores = [(Access(len(used), access.strides, access.offset), copies[id(value)])]
-    return _single(part), used, [write]
+    return _single(part, target), used, [write]
 
 
 def buffers_of(kernel: Kernel) -> list[Buffer]:

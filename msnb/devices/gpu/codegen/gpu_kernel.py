@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.ir.kernel.kernel_ir import Inst, Kernel
 
 Size3 = tuple[int, int, int]
@@ -95,7 +96,7 @@ def module_text(kernels: Iterable[GpuKernel]) -> str:
     return "\n".join([*declared.values(), *(g for k in made for g in k.globals if g), *(k.text for k in made), _NOTES])
 
 
-def symbol_of(kernel: Kernel) -> str:
-    """The name of a kernel's function: equal for equal kernels."""
-    text = str(kernel) + "".join(f" {b.dtype.short}[{b.size}]" for b in (*kernel.reads, *kernel.writes))
+def symbol_of(kernel: Kernel, target: GpuTarget) -> str:
+    """The name of a kernel's function: equal for equal kernels for one kind of GPU."""
+    text = f"{target} {kernel}" + "".join(f" {b.dtype.short}[{b.size}]" for b in (*kernel.reads, *kernel.writes))
     return f"k{hashlib.sha256(text.encode()).hexdigest()[:16]}"

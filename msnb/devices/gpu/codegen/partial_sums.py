@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.point_values import PointValues
 from msnb.devices.gpu.codegen.row_schedule import RowSchedule
 from msnb.devices.gpu.codegen.team_reduction import TeamReduction
@@ -27,15 +28,15 @@ class PartialSums:
     Args:
         kernel, plan: what is computed, and how.
         symbol: the name of the first function.
-        kind: the type of counters.
+        kind: the type of counters; target: the GPU.
 
     Attributes:
         needed: some accumulator is shared by several blocks.
         bytes: of the workspace.
     """
 
-    def __init__(self, kernel: Kernel, plan: RowSchedule, symbol: str, kind: str) -> None:
-        self.kernel, self.plan, self.symbol, self.kind = kernel, plan, symbol, kind
+    def __init__(self, kernel: Kernel, plan: RowSchedule, symbol: str, kind: str, target: GpuTarget) -> None:
+        self.kernel, self.plan, self.symbol, self.kind, self.target = kernel, plan, symbol, kind, target
         self.needed = any(plan.shares(r) > 1 for r in plan.accumulators)
         self.offsets: dict[int, int] = {}
         self.bytes = 0
@@ -64,7 +65,7 @@ class PartialSums:
                 self._function(made, stores, walks)
 
     def _function(self, made: GpuKernel, stores: list[tuple[Access, Inst]], walks: bool) -> None:
-        e = ThreadEmitter(f"{self.symbol}_{'columns' if walks else 'sums'}")
+        e = ThreadEmitter(f"{self.symbol}_{'columns' if walks else 'sums'}", self.target)
         points = self.plan.places * (self.plan.length if walks else 1)
         needed = [r for r in self.plan.accumulators if self.plan.is_number(r) is not walks]
         together = WARP if points <= FEW and max(self.plan.shares(r) for r in needed) >= 8 else 1

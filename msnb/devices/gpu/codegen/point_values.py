@@ -59,6 +59,7 @@ class PointValues:
         kernel: whose instructions.
         lanes: how many neighbouring points along the last dim.
         index: the LLVM type of counters, i32 or i64.
+        pointers: of the buffers, where they are not the arguments of the function.
         by_value: the reads that are arguments themselves, numbers and no memory.
 
     Attributes:
@@ -67,9 +68,11 @@ class PointValues:
     """
 
     def __init__(
-        self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str, by_value: Collection[int] = ()
-    ) -> None:
+        self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str, pointers: Sequence[str] = (),
+        by_value: Collection[int] = (),
+    ) -> None:  # fmt: skip
         self.e, self.kernel, self.lanes, self.kind, self.by_value = e, kernel, lanes, index, by_value
+        self.pointers = pointers or [f"%b{i}" for i in range(len(kernel.reads) + len(kernel.writes))]
         self.buffers = [*kernel.reads, *kernel.writes]
         self.at: dict[int, str] = {}
         self.numbers: dict[int, str] = {}
@@ -95,7 +98,7 @@ class PointValues:
             raise UnsupportedKernel("a value that is read behind the sums of its rows")
         index = self.sum([(self.at[d], s) for d, s in walked], access.offset)
         kind = memory_name(self.buffers[access.buffer].dtype)
-        base = f"%b{access.buffer}"
+        base = self.pointers[access.buffer]
         return base if index == "0" else self.e.ins(f"getelementptr inbounds {kind}, ptr {base}, {self.kind} {index}")
 
     def is_wide(self, access: Access) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from functools import partial
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch, inplace_pairs
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.point_values import PointValues, index_kind, lanes_of
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.devices.llvm.emitter import type_name
@@ -24,15 +25,18 @@ class PointwiseKernel:
     Args:
         kernel: loads, arithmetic, stores.
         symbol: the name of the function.
+        target: the GPU.
         by_value: the reads that are arguments themselves.
         counted: how many points there are is told at a launch: the number behind the buffers is that of all threads
             with something to do. The kernel has one dim.
     """
 
-    def __init__(self, kernel: Kernel, symbol: str, by_value: Collection[int] = (), counted: bool = False) -> None:
-        self.kernel, self.e, self.by_value, self.counted = kernel, ThreadEmitter(symbol), by_value, counted
+    def __init__(
+        self, kernel: Kernel, symbol: str, target: GpuTarget, by_value: Collection[int] = (), counted: bool = False
+    ) -> None:
+        self.kernel, self.e, self.by_value, self.counted = kernel, ThreadEmitter(symbol, target), by_value, counted
         self.lanes, self.kind = lanes_of(kernel), index_kind(kernel)
-        self.values = PointValues(self.e, kernel, self.lanes, self.kind, by_value)
+        self.values = PointValues(self.e, kernel, self.lanes, self.kind, by_value=by_value)
         self.units = math.prod(kernel.sizes) // self.lanes
         self.threads = THREADS if counted else min(THREADS, max(32, -(-self.units // 32) * 32))
 

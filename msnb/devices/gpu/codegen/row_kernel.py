@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import partial
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch, inplace_pairs
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.partial_sums import PartialSums
 from msnb.devices.gpu.codegen.point_values import PointValues, check, index_kind
 from msnb.devices.gpu.codegen.row_schedule import RowSchedule
@@ -34,18 +35,19 @@ class RowKernel:
     Args:
         kernel: the loop nest.
         symbol: the name of its function.
+        target: the GPU.
 
     Raises:
         UnsupportedKernel: there is no layout for it.
     """
 
-    def __init__(self, kernel: Kernel, symbol: str) -> None:
+    def __init__(self, kernel: Kernel, symbol: str, target: GpuTarget) -> None:
         check(kernel)
-        self.kernel, self.plan, self.e = kernel, RowSchedule(kernel), ThreadEmitter(symbol)
+        self.kernel, self.plan, self.e = kernel, RowSchedule(kernel), ThreadEmitter(symbol, target)
         self.kind = index_kind(kernel)
         self.values = PointValues(self.e, kernel, self.plan.lanes, self.kind)
         self.team = TeamReduction(self.e, self.plan.team, self.plan.team * self.plan.teams)
-        self.parts = PartialSums(kernel, self.plan, symbol, self.kind)
+        self.parts = PartialSums(kernel, self.plan, symbol, self.kind, target)
         self.clamped = False
         self.row_numbers: Names = {}
         self.chunks: dict[int, tuple[Names, Names]] = {}

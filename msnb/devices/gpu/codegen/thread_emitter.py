@@ -14,6 +14,8 @@ from collections.abc import Mapping
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.devices.gpu.codegen.device_maths import DeviceMaths
+from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.huge_angles import huge_angle
 from msnb.devices.llvm.emitter import Emitter, memory_name, type_name
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
@@ -28,11 +30,14 @@ class ThreadEmitter(Emitter):
 
     Args:
         symbol: the name of the kernel, from which its shared memory is named.
+        target: the GPU it is for.
     """
 
-    def __init__(self, symbol: str) -> None:
+    maths = DeviceMaths
+
+    def __init__(self, symbol: str, target: GpuTarget = NEWEST) -> None:
         super().__init__()
-        self.symbol = symbol
+        self.symbol, self.target = symbol, target
         self.shared_bytes = 0
 
     # ---- where the thread is ----
@@ -108,6 +113,25 @@ class ThreadEmitter(Emitter):
         kind = memory_name(dtype)
         align = self.lanes * (1 if kind == "i8" else dtype.itemsize)
         self.do(f"store {self.t(kind)} {self._kept(dtype, value)}, ptr {pointer}, align {min(align, 16)}")
+
+    def _to_bfloat(self, x: str) -> str:
+        """Two at a time in one instruction, where the GPU has it."""
+        if not self.target.bfloat:
+            return super()._to_bfloat(x)
+        parts, lanes = [self.part("float", x, k) for k in range(self.lanes)], self.lanes
+        if lanes == 1:
+            one = self.call("llvm.nvvm.f2bf16.rn", "bfloat", ("float", parts[0]))
+            return self.ins(f"bitcast bfloat {one} to i16")
+        pairs = zip(parts[::2], parts[1::2])
+        found = [self.call("llvm.nvvm.ff2bf16x2.rn", "<2 x bfloat>", ("float", b), ("float", a)) for a, b in pairs]
+        found = [self.ins(f"bitcast <2 x bfloat> {two} to <2 x i16>") for two in found]
+        while len(found) > 1:
+            size = lanes // len(found)
+            order = ", ".join(f"i32 {k}" for k in range(2 * size))
+            t, mask = f"<{size} x i16>", f"<{2 * size} x i32> <{order}>"
+            two_by_two = zip(found[::2], found[1::2])
+            found = [self.ins(f"shufflevector {t} {a}, {t} {b}, {mask}") for a, b in two_by_two]
+        return found[0]
 
     # ---- what the device does not have ----
 

@@ -21,6 +21,7 @@ from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.gpu.codegen.generator import generate
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.kernel_cache import KernelCache
@@ -72,21 +73,21 @@ class SingleKernels:
             )
 
 
-def single_kernels(node: Node, orders: Sequence[Order], cache: KernelCache) -> SingleKernels | None:
+def single_kernels(node: Node, orders: Sequence[Order], device: Any) -> SingleKernels | None:
     """The kernels of a node; None where there are none.
 
     Args:
         node: of params.
         orders: per operand the order of axes in which it lies densely; None: as its type says.
-        cache: where they are loaded.
+        device: the GPU, whose cache loads them.
     """
     kind = kind_of(node)
     try:
         if kind == "elementwise" and not any(orders) and is_counted(node):
-            return _counted(node, cache)
+            return _counted(node, device)
         if kind in ("elementwise", "reduce"):
-            return _sized(node, orders, cache)
-        return None if any(orders) else _moved(node, cache)
+            return _sized(node, orders, device)
+        return None if any(orders) else _moved(node, device)
     except UnsupportedKernel:
         return None
 
@@ -98,11 +99,11 @@ def is_counted(node: Node) -> bool:
     return 1 < out.size < _COUNTED and all(t.shape == out.shape or t.size == 1 for t in types)
 
 
-def _counted(node: Node, cache: KernelCache) -> SingleKernels:
+def _counted(node: Node, device: Any) -> SingleKernels:
     """The kernel for all sizes that divide by the same power of two."""
     size = _type(node.out).size
     common = next(n for n in (16, 8, 4, 2, 1) if size % n == 0)
-    made = _of_numbers(node, 3 * common)
+    made, cache = _of_numbers(node, 3 * common, device.target), device.cache
     total = size // made.lanes
     kernel = made.made()
     cache.load([kernel])
@@ -112,7 +113,7 @@ def _counted(node: Node, cache: KernelCache) -> SingleKernels:
     return SingleKernels([ready])
 
 
-def _of_numbers(node: Node, size: int) -> PointwiseKernel:
+def _of_numbers(node: Node, size: int, target: GpuTarget) -> PointwiseKernel:
     """The kernel of an elementwise node over ``size`` points; Python numbers are arguments."""
     body = Graph(node.op.name)
     params = [
@@ -126,11 +127,11 @@ def _of_numbers(node: Node, size: int) -> PointwiseKernel:
     if len(kernel.sizes) != 1:
         raise UnsupportedKernel("points that no one number counts")
     by_value = [i for i, p in enumerate(params) if _type(p).weak]
-    symbol = f"{symbol_of(kernel)}n" + "".join(f"v{i}" for i in by_value)
-    return PointwiseKernel(kernel, symbol, by_value, counted=True)
+    symbol = f"{symbol_of(kernel, target)}n" + "".join(f"v{i}" for i in by_value)
+    return PointwiseKernel(kernel, symbol, target, by_value, counted=True)
 
 
-def _sized(node: Node, orders: Sequence[Order], cache: KernelCache) -> SingleKernels:
+def _sized(node: Node, orders: Sequence[Order], device: Any) -> SingleKernels:
     """Kernels for these sizes."""
     kernel = lower(_body(node, orders), tiles=False)
     by_value = [i for i, v in enumerate(node.inputs) if _type(v).weak]
@@ -139,11 +140,11 @@ def _sized(node: Node, orders: Sequence[Order], cache: KernelCache) -> SingleKer
         check(kernel)
         if any(i.op == "reduce" for i in kernel.insts()):
             raise UnsupportedKernel("a number among the operands of a sum")
-        symbol = symbol_of(kernel) + "".join(f"v{i}" for i in by_value)
-        found.add(PointwiseKernel(kernel, symbol, by_value).made(), range(n + 1), cache, n + 1)
+        symbol = symbol_of(kernel, device.target) + "".join(f"v{i}" for i in by_value)
+        found.add(PointwiseKernel(kernel, symbol, device.target, by_value).made(), range(n + 1), device.cache, n + 1)
         return found
-    for made, reads, _ in generate(kernel):
-        found.add(made, [*reads, n], cache, n + 1)
+    for made, reads, _ in generate(kernel, device.target):
+        found.add(made, [*reads, n], device.cache, n + 1)
     return found
 
 
@@ -162,7 +163,7 @@ def _body(node: Node, orders: Sequence[Order]) -> Graph:
     return body
 
 
-def _moved(node: Node, cache: KernelCache) -> SingleKernels | None:
+def _moved(node: Node, device: Any) -> SingleKernels | None:
     """Kernels that move elements."""
     found = moves(node, whole)
     if found is None:
@@ -172,8 +173,8 @@ def _moved(node: Node, cache: KernelCache) -> SingleKernels | None:
     n, many = len(node.inputs), len(node.outputs)
     ready = SingleKernels()
     for kernel, ins, outs in kernels:
-        ((made, _, _),) = generate(kernel)
-        ready.add(made, [*(places[i] for i in ins), *(n + j for j in outs)], cache, n + many)
+        ((made, _, _),) = generate(kernel, device.target)
+        ready.add(made, [*(places[i] for i in ins), *(n + j for j in outs)], device.cache, n + many)
     return ready
 
 

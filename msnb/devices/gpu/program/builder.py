@@ -17,6 +17,7 @@ from msnb.core.types import TensorType, TokenType
 from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place, plan_arena
+from msnb.devices.gpu.program.chain_step import ChainStep, joined
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.node_lowering import LoweredNode, lowered
 from msnb.devices.gpu.program.steps import ArrayStep, CopyStep, HostNumber, KernelStep, LibraryStep, Step
@@ -91,7 +92,7 @@ class ProgramBuild:
             if node.op is constant or self.given.add(node):
                 continue
             control = "control" in node.op.traits and node.op is not control_flow.FUSED
-            self.ways[node] = None if control else lowered(node, self.views.of, self.device.is_real)
+            self.ways[node] = None if control else lowered(node, self.views.of, self.device.is_real, self.device.target)
         self._needed: list[Node] = []
         wanted = {self.views.base(v) for v in self.graph.outputs}
         for node in reversed(self.graph.nodes):
@@ -143,8 +144,8 @@ class ProgramBuild:
     def _emit(self) -> None:
         kernels = [k for n in self._needed if (way := self.ways[n]) is not None for k in way.kernels]
         self.device.cache.load(kernels)
-        for node in self._needed:
-            self.steps.extend(self._of(node))
+        steps = [step for node in self._needed for step in self._of(node)]
+        self.steps = joined(steps, self.device.cache, self.device.target)
 
     def _of(self, node: Node) -> list[Step]:
         way = self.ways[node]
@@ -168,7 +169,7 @@ class ProgramBuild:
         cache, steps = self.device.cache, list[Step]()
         ins, outs = list(reads), list(writes)
         for k, kernel in way.before.items():
-            ins[k] = Place(DeviceBuffer(ARENA, reads[k].buffer.size, "operand"))
+            ins[k] = Place(DeviceBuffer(ARENA, kernel.kernel.writes[0].nbytes, "operand"))
             steps.append(KernelStep(node, kernel, cache, [reads[k]], [ins[k]]))
         if way.after is not None:
             outs = [Place(DeviceBuffer(ARENA, writes[0].buffer.size, "result"))]
@@ -241,8 +242,8 @@ class ProgramBuild:
             return False
         step = self.steps[writers[0]]
         if writers[0] not in readers:
-            return isinstance(step, (KernelStep, LibraryStep))
-        return (param, made) in step.inplace and step.reads.count(param) == 1
+            return isinstance(step, (ChainStep, KernelStep, LibraryStep))
+        return (param, made) in step.inplace and step.reads.count(param) == 1 and step.writes.count(made) == 1
 
     def _replace(self, old: DeviceBuffer, new: DeviceBuffer) -> None:
         for value, at in self.places.items():

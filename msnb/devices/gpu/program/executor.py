@@ -215,6 +215,8 @@ class DeviceProgram:
         env = self._environment(built, used, results)
         stream, pool = self.device.stream, self.device.xp.cuda.MemoryPool()
         failed: Exception | None = None
+        for step in built.steps:
+            step.prepare(env)
         with self.device.xp.cuda.using_allocator(pool.malloc):
             stream.begin_capture()
             try:

@@ -20,6 +20,7 @@ from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.gpu.codegen.generator import generate
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
+from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.library_calls import library_call
 from msnb.ir.control_flow import FUSED
@@ -64,38 +65,39 @@ class LoweredNode:
         return [*(p.kernel for p in self.parts), *around]
 
 
-def lowered(node: Node, view_of: ViewOf, libraries: bool) -> LoweredNode | None:
+def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NEWEST) -> LoweredNode | None:
     """How a node runs natively; None where CuPy does it.
 
     Args:
         node: of the graph.
         view_of: how values lie in others.
         libraries: NVIDIA's libraries can be called.
+        target: the GPU.
     """
     if any(not _plain(v.type) for v in (*node.inputs, *node.outputs)):
         return None
     if node.op is FUSED:
-        return _group(node, node.graphs[0])
+        return _group(node, node.graphs[0], target)
     found = library_call(node, view_of) if libraries else None
     if found is not None:
-        before = {k: _move(kernel) for k, kernel in found.before.items()}
-        after = None if found.after is None else _move(found.after)
+        before = {k: _move(kernel, target) for k, kernel in found.before.items()}
+        after = None if found.after is None else _move(found.after, target)
         return LoweredNode(found.reads, library=found, before=before, after=after)
     if kind_of(node) in ("elementwise", "reduce"):
-        return _group(node, _alone(node))
-    return _moved(node, view_of)
+        return _group(node, _alone(node), target)
+    return _moved(node, view_of, target)
 
 
 def _plain(t: Type) -> bool:
     return isinstance(t, TensorType) and t.is_static and 0 not in t.shape
 
 
-def _group(node: Node, body: Graph) -> LoweredNode | None:
+def _group(node: Node, body: Graph, target: GpuTarget) -> LoweredNode | None:
     """The kernels of a group, one for each part of it that only single numbers connect with the others."""
     found = LoweredNode(list(node.inputs))
     try:
         for part, reads, writes in components(body):
-            for kernel, ins, outs in generate(lower(part, tiles=False)):
+            for kernel, ins, outs in generate(lower(part, tiles=False), target):
                 found.parts.append(KernelPart(kernel, [reads[i] for i in ins], [writes[j] for j in outs]))
     except UnsupportedKernel as reason:
         notice(f"a group of operations runs one by one on the GPU: {reason}.", key=f"gpu codegen {reason}")
@@ -114,18 +116,18 @@ def _alone(node: Node) -> Graph:
     return body
 
 
-def _moved(node: Node, view_of: ViewOf) -> LoweredNode | None:
+def _moved(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     found = moves(node, view_of)
     if found is None:
         return None
     kernels, reads = found
     try:
-        parts = [KernelPart(_move(kernel), ins, outs) for kernel, ins, outs in kernels]
+        parts = [KernelPart(_move(kernel, target), ins, outs) for kernel, ins, outs in kernels]
     except UnsupportedKernel:
         return None
     return LoweredNode(reads, parts)
 
 
-def _move(kernel: Kernel) -> GpuKernel:
-    ((made, _, _),) = generate(kernel)
+def _move(kernel: Kernel, target: GpuTarget) -> GpuKernel:
+    ((made, _, _),) = generate(kernel, target)
     return made

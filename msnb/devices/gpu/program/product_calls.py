@@ -8,12 +8,14 @@ What the library does not take (no stride of 1, leading axes that no one stride 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from msnb.core.types import TensorType
+from msnb.core.types import TensorType, tensor_type
+from msnb.devices.codegen.copy_kernels import copy_of_view
 from msnb.devices.gpu.libraries import cublaslt
 from msnb.devices.gpu.libraries.gemm_layout import MatrixLayout, folded
 from msnb.devices.gpu.program.library_call import FLOATS, LibraryCall, ViewOf, precision
@@ -22,34 +24,55 @@ from msnb.ir.kernel.strided_views import View, whole
 
 
 def product(node: Node, view_of: ViewOf) -> LibraryCall | None:
-    """A matrix product, or a stack of them."""
+    """A matrix product, or a stack of them. Operands of another dtype, or that no stride walks, are copied first."""
     types = [v.type for v in (*node.inputs, node.out)]
-    first = types[0]
-    assert isinstance(first, TensorType)
-    if any(not isinstance(t, TensorType) or t.dtype is not first.dtype or t.weak for t in types):
+    if not all(isinstance(t, TensorType) for t in types):
         return None
-    if first.dtype.name not in FLOATS:
+    out = node.out.type
+    assert isinstance(out, TensorType)
+    if out.dtype.name not in FLOATS:
         return None
-    for views in ([view_of(v) for v in node.inputs], [whole(v) for v in node.inputs]):
-        found = _product(views, node.out, first.dtype.name, first.dtype.itemsize)
-        if found is not None:
-            return found
-    return None
+    return _product(node, [view_of(v) for v in node.inputs])
 
 
-def _product(views: list[View], out: Value, dtype: str, itemsize: int) -> LibraryCall | None:
-    assert isinstance(out.type, TensorType)
-    problem = problem_of(views[0], views[1], out.type.ints(), dtype, precision(), itemsize)
+def _fit(views: Sequence[View], out: TensorType) -> bool:
+    return all(isinstance(v.base.type, TensorType) and v.base.type.dtype is out.dtype for v in views)
+
+
+def _call(views: Sequence[View], out: TensorType) -> tuple[cublaslt.MatmulPlan, list[int]] | None:
+    """The plan for views of the dtype of the result, and how far into their bases they begin."""
+    size = out.dtype.itemsize
+    problem = problem_of(views[0], views[1], out.ints(), out.dtype.name, precision(), size)
     plan = None if problem is None else cublaslt.plan(problem)
-    if plan is None:
-        return None
+    return None if plan is None else (plan, [v.offset * size for v in views])
+
+
+def _launcher(plan: cublaslt.MatmulPlan) -> Callable[[Sequence[int], Sequence[int], int, int], None]:
     handle = cublaslt.handle_of()
 
     def launch(ins: Sequence[int], outs: Sequence[int], workspace: int, stream: int) -> None:
         plan.run(handle, ins[0], ins[1], outs[0], 0, workspace, stream)
 
-    offsets = [v.offset * itemsize for v in views]
-    return LibraryCall([v.base for v in views], offsets, plan.workspace, "cuBLASLt", launch)
+    return launch
+
+
+def _product(node: Node, views: list[View]) -> LibraryCall | None:
+    """The product of these views, each read as it lies, or copied first."""
+    out = node.out.type
+    assert isinstance(out, TensorType)
+    copies = [whole(Value(tensor_type(v.shape, out.dtype))) for v in views]
+    choices = [[v, c] if _fit([v], out) else [c] for v, c in zip(views, copies)]
+    for used in sorted(itertools.product(*choices), key=lambda pair: sum(u is c for u, c in zip(pair, copies))):
+        found = _call(used, out)
+        if found is None:
+            continue
+        plan, offsets = found
+        call = LibraryCall([v.base for v in views], offsets, plan.workspace, "cuBLASLt", _launcher(plan))
+        for k, (view, copy) in enumerate(zip(views, copies)):
+            if used[k] is copy:
+                call.before[k] = copy_of_view(view, copy.base)
+        return call
+    return None
 
 
 def problem_of(

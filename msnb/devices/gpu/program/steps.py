@@ -51,6 +51,9 @@ class Step:
         """In words."""
         return "copy"
 
+    def prepare(self, env: Environment) -> None:
+        """What has to happen on the host before the step is recorded."""
+
     def run(self, env: Environment) -> None:
         """Do it: on the stream of the environment."""
         raise NotImplementedError

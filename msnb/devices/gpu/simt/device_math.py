@@ -25,6 +25,8 @@ def device_function(name: str) -> str:
     Raises:
         RuntimeError: DeviceError: the simulator does not know it.
     """
+    if name in _ROUNDED:
+        return _ROUNDED[name]
     operation, *how = name.split(".")
     kind = _TYPES.get(how[-1] if how else "")
     if kind is None:
@@ -45,6 +47,30 @@ def device_function(name: str) -> str:
         root = f"%s = call {kind} @llvm.sqrt.{short}({x})"
         return _function(name, kind, [x], f"{root}\n  %r = fdiv {kind} 1.0, %s")
     raise unknown(name)
+
+
+_ROUNDING = """  %{0}b = bitcast float %{0} to i32
+  %{0}h = lshr i32 %{0}b, 16
+  %{0}o = and i32 %{0}h, 1
+  %{0}r = add i32 %{0}o, 32767
+  %{0}s = add i32 %{0}b, %{0}r
+  %{0}u = lshr i32 %{0}s, 16
+  %{0}n = fcmp uno float %{0}, %{0}
+  %{0}v = select i1 %{0}n, i32 32767, i32 %{0}u
+  %{0}t = trunc i32 %{0}v to i16
+"""  # to the nearest bfloat16, ties to even; every NaN becomes the one that the instruction gives
+_ROUNDED = {
+    "f2bf16.rn": f"""define internal bfloat @nvvm.f2bf16.rn(float %x) alwaysinline {{
+{_ROUNDING.format("x")}  %r = bitcast i16 %xt to bfloat
+  ret bfloat %r
+}}""",
+    "ff2bf16x2.rn": f"""define internal <2 x bfloat> @nvvm.ff2bf16x2.rn(float %x, float %y) alwaysinline {{
+{_ROUNDING.format("x")}{_ROUNDING.format("y")}  %c = insertelement <2 x i16> poison, i16 %yt, i64 0
+  %d = insertelement <2 x i16> %c, i16 %xt, i64 1
+  %r = bitcast <2 x i16> %d to <2 x bfloat>
+  ret <2 x bfloat> %r
+}}""",
+}
 
 
 def unknown(name: str) -> DeviceError:

@@ -42,7 +42,7 @@ declare i64 @llvm.coro.size.i64()
 declare ptr @llvm.coro.begin(token, ptr)
 declare i8 @llvm.coro.suspend(token, i1)
 declare ptr @llvm.coro.free(token, ptr)
-declare ptr @malloc(i64)
+declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 """
 
@@ -259,7 +259,9 @@ def _coroutine(body: Iterable[str]) -> list[str]:
     begin = [
         "  %simt.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr null)",
         "  %simt.size = call i64 @llvm.coro.size.i64()",
-        "  %simt.memory = call ptr @malloc(i64 %simt.size)",
+        "  %simt.more = add i64 %simt.size, 63",
+        "  %simt.room = and i64 %simt.more, -64",
+        "  %simt.memory = call ptr @aligned_alloc(i64 64, i64 %simt.room)",  # vectors of a frame may be that wide
         "  %simt.handle = call ptr @llvm.coro.begin(token %simt.id, ptr %simt.memory)",
     ]
     end = f"""simt.final:

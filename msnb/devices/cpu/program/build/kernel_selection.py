@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msnb.core.types import StackType, TensorType, TokenType
+from msnb.core.types import StackType, TensorType, TokenType, Type
 from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.cpu.native_kernel import NativeKernel, find_joint, find_recipe
