@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import fake_memory, fake_streams
+from . import fake_exchange, fake_memory, fake_streams
 from .fake_counters import counters, features
 
 HOST_COPY = (
@@ -65,6 +65,12 @@ class ndarray:
         face = self._host.__array_interface__
         strides = None if self._host.flags.c_contiguous else self._host.strides
         return {**{k: face[k] for k in ("shape", "typestr", "descr", "data")}, "strides": strides, "version": 3}
+
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        return fake_exchange.Capsule(self, stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
 
     def get(self, stream: Any = None, order: str = "C", blocking: bool = True, out: Any = None) -> np.ndarray:
         """The explicit way down: a copy on the host."""

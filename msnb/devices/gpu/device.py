@@ -148,6 +148,21 @@ class GPU(ArrayDevice):
         host: NDArray[Any] = self.xp.asnumpy(buffer)
         return host
 
+    def adopt(self, array: Any) -> Any:
+        """A foreign array of the GPU as a view: the view tells that somebody else may write the memory."""
+        self.attend()
+        own = isinstance(array, self.xp.ndarray)
+        found = array if own else self.xp.from_dlpack(array) if hasattr(array, "__dlpack__") else self.xp.asarray(array)
+        return found.view()
+
+    def publish(self) -> None:
+        """Whoever orders its work behind CuPy's current stream comes behind the programs too.
+
+        The default stream waits for them by itself, and so does whatever waits for that."""
+        current, ours = self.xp.cuda.get_current_stream(), self.stream
+        if current.ptr not in (0, ours.ptr) and not ours.is_capturing():
+            current.wait_event(ours.record())
+
     def owns(self, buffer: Any) -> bool:
         """True for CuPy arrays."""
         return isinstance(buffer, self.xp.ndarray)

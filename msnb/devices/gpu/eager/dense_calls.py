@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.dtypes import bool_
+from msnb.core.dtypes import bool_, int64
 from msnb.core.types import TensorType
 from msnb.devices.gpu.eager.single_kernels import SingleKernels
 from msnb.ir.graph import Node
@@ -44,6 +44,8 @@ def dense_call(device: Any, node: Node, made: SingleKernels, odd: Kernel, body: 
             return _two(device.xp.ndarray, made, outs[0], odd)
         if numbers == [1] and types[1].dtype.is_float:
             return _with_number(device.xp.ndarray, made, outs[0], odd)
+        if numbers == [1] and types[1].dtype is int64 and body is not None:
+            return _with_integer(device.xp.ndarray, made, outs[0], odd, body)
     return _Any(device.xp, types, outs, made, odd, body)
 
 
@@ -87,6 +89,22 @@ def _with_number(array: Any, made: SingleKernels, out: tuple[Any, Any], odd: Ker
         return result
 
     return with_number
+
+
+def _with_integer(array: Any, made: SingleKernels, out: tuple[Any, Any], odd: Kernel, body: Kernel) -> Kernel:
+    (launch,) = made.launches
+    function, grid, block, tail, (shape, dtype) = launch.function, launch.grid, launch.block, launch.numbers, out
+
+    def with_integer(a: Any, number: int) -> Any:
+        if not a._c_contiguous or a.data.ptr & 15:
+            return odd(a, number)
+        if not -_HELD <= number < _HELD:
+            return body(a, number)
+        result = array(shape, dtype)
+        function(grid, block, (a, number, result, *tail))
+        return result
+
+    return with_integer
 
 
 class _Any:
