@@ -28,6 +28,7 @@ from msnb.core.types import Type
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
 from msnb.devices.gpu.eager.eager_kernel import eager_kernel
+from msnb.devices.gpu.faults import FaultLog
 from msnb.devices.gpu.kernel_cache import KernelCache
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir.control_flow import FUSED
@@ -98,6 +99,11 @@ class GPU(ArrayDevice):
         """Its generated kernels."""
         return self._here.cache
 
+    @property
+    def faults(self) -> FaultLog:
+        """Wrong indices that kernels have met."""
+        return self._here.faults
+
     def current_stream(self) -> int:
         """The stream on which single operations run: CuPy's current one of this thread."""
         return int(self.xp.cuda.get_current_stream().ptr)
@@ -142,10 +148,15 @@ class GPU(ArrayDevice):
             ) from None
 
     def to_host(self, buffer: Any) -> NDArray[Any]:
-        """The values as a NumPy array: the one way down."""
+        """The values as a NumPy array: the one way down.
+
+        Raises:
+            IndexError: IndexOutOfRange: a kernel has met a wrong index since this was asked last.
+        """
         if isinstance(buffer, (np.ndarray, np.generic)):
             return np.asarray(buffer)
         host: NDArray[Any] = self.xp.asnumpy(buffer)
+        self.faults.check()
         return host
 
     def adopt(self, array: Any) -> Any:
@@ -168,8 +179,9 @@ class GPU(ArrayDevice):
         return isinstance(buffer, self.xp.ndarray)
 
     def synchronize(self) -> None:
-        """Wait for every kernel launched on this GPU."""
+        """Wait for every kernel launched on this GPU; raises as ``to_host`` does."""
         self.xp.cuda.Device().synchronize()
+        self.faults.check()
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
         """A generated kernel or a library's call where the session wants machine code, else the body over CuPy."""
@@ -255,8 +267,12 @@ class _Chip:
         return target_of(self.chip)
 
     @cached_property
+    def faults(self) -> FaultLog:
+        return FaultLog(self.xp)
+
+    @cached_property
     def cache(self) -> KernelCache:
-        return KernelCache(self.xp, self.chip)
+        return KernelCache(self.xp, self.chip, self.faults)
 
 
 def count_of(xp: Any) -> int:

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from msnb.base.compile_timing import timed
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, module_text
+from msnb.devices.gpu.faults import FaultLog
 from msnb.devices.llvm.nvptx import ptx_of
 
 Function = Callable[..., Any]
+PARALLEL = 8
 
 
 class KernelCache:
@@ -22,10 +26,12 @@ class KernelCache:
     Args:
         xp: the array module; one that brings ``load_kernels(text)`` runs the LLVM text itself (as tests do).
         chip: the GPU, as ``sm_90``.
+        faults: where kernels tell of wrong indices.
     """
 
-    def __init__(self, xp: Any, chip: str) -> None:
+    def __init__(self, xp: Any, chip: str, faults: FaultLog | None = None) -> None:
         self.xp, self.chip = xp, chip
+        self.faults = FaultLog(xp) if faults is None else faults
         self._functions: dict[str, Function] = {}
         self.made: dict[str, GpuKernel] = {}
         self._lock = threading.RLock()
@@ -39,12 +45,23 @@ class KernelCache:
 
     @timed("GPU kernels compiled, loaded")
     def _load(self, kernels: list[GpuKernel]) -> None:
-        text = module_text(kernels)
-        module = self._module(text)
-        for kernel in kernels:
-            self.made[kernel.launches[0].function] = kernel
-            for launch in kernel.launches:
-                self._functions[launch.function] = module.get_function(launch.function)
+        """A few kernels a module: the driver makes machine code of several modules at a time."""
+        groups = [kernels[k::PARALLEL] for k in range(min(PARALLEL, len(kernels)))]
+        if len(groups) > 1 and not hasattr(self.xp, "load_kernels"):
+            with ThreadPoolExecutor(len(groups)) as pool:
+                modules = list(pool.map(partial(self._on_device, self.xp.cuda.Device().id), groups))
+        else:
+            modules = [self._module(module_text(group)) for group in groups]
+        for group, module in zip(groups, modules):
+            for kernel in group:
+                self.made[kernel.launches[0].function] = kernel
+                for launch in kernel.launches:
+                    self._functions[launch.function] = module.get_function(launch.function)
+
+    def _on_device(self, index: int, kernels: list[GpuKernel]) -> Any:
+        """A module, made by another thread, which has no device of its own yet."""
+        self.xp.cuda.Device(index).use()
+        return self._module(module_text(kernels))
 
     def _module(self, text: str) -> Any:
         own = getattr(self.xp, "load_kernels", None)

@@ -195,6 +195,8 @@ class Emitter(LoopBuilder):
 
     def cast(self, x: str, old: DType, new: DType) -> str:
         """A value in another dtype."""
+        if old is new:
+            return x
         if old is dtypes.bfloat16:
             wide = self.ins(f"zext {self.t('i16')} {x} to {self.t('i32')}")
             return self.cast(self._bits(wide), dtypes.float32, new)

@@ -115,12 +115,14 @@ class LoopBuilder:
         bounds: tuple[str, str, int],
         carried: Sequence[tuple[str, str]],
         body: Callable[[str, list[str]], Sequence[str]],
+        counter: str = "i64",
     ) -> list[str]:
         """for i in range(low, high, step): carried = body(i, carried).
 
         Args:
             bounds: low, high, step.
             carried: (type, first value) of what goes from one turn to the next.
+            counter: the type of i.
         """
         low, high, step = bounds
         head, inside, after, before = self.name("head"), self.name("loop"), self.name("done"), self.block
@@ -130,13 +132,13 @@ class LoopBuilder:
         names = [self.name("%c") for _ in carried]
         at = len(self.lines)
         self.lines += [""] * (1 + len(names))
-        self.do(f"br i1 {self.ins(f'icmp slt i64 {i}, {high}')}, label %{inside}, label %{after}")
+        self.do(f"br i1 {self.ins(f'icmp slt {counter} {i}, {high}')}, label %{inside}, label %{after}")
         self.label(inside)
         ends = body(i, names)
-        following = self.ins(f"add nsw i64 {i}, {step}")
+        following = self.ins(f"add nsw {counter} {i}, {step}")
         last = self.block
         self.do(f"br label %{head}")
-        self.lines[at] = f"  {i} = phi i64 [ {low}, %{before} ], [ {following}, %{last} ]"
+        self.lines[at] = f"  {i} = phi {counter} [ {low}, %{before} ], [ {following}, %{last} ]"
         for k, ((kind, first), name, end) in enumerate(zip(carried, names, ends)):
             self.lines[at + 1 + k] = f"  {name} = phi {kind} [ {first}, %{before} ], [ {end}, %{last} ]"
         self.label(after)

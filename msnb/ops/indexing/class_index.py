@@ -29,16 +29,21 @@ def _class_index_type(target: TensorType, *, classes: int, ignore: int) -> Tenso
     return target
 
 
+def no_class(target: int, classes: int, ignore: int) -> IndexOutOfRange:
+    """The error for a target that is no class."""
+    return IndexOutOfRange(
+        f"a target is class {target}, and there are {classes} classes.",
+        hint=f"classes count from 0 to {classes - 1}; {ignore} is ignored.",
+    )
+
+
 def _class_index_body(xp: Any, target: Any, *, classes: int, ignore: int) -> Any:
     asked = xp.where(target == ignore, 0, xp.where(target < 0, classes, target)).astype(np.int64)
     try:
         xp.take(xp.arange(max(classes, 1)), asked)
     except IndexError:
         wrong = int(target.reshape(-1)[(asked >= classes).reshape(-1)][0])
-        raise IndexOutOfRange(
-            f"a target is class {wrong}, and there are {classes} classes.",
-            hint=f"classes count from 0 to {classes - 1}; {ignore} is ignored.",
-        ) from None
+        raise no_class(wrong, classes, ignore) from None
     return target
 
 

@@ -24,8 +24,8 @@ from typing import Any
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType, tensor_type
+from msnb.devices.codegen.index_walk import IndexWalk, index_walk
 from msnb.devices.cpu import thread_pool
-from msnb.devices.cpu.kernels.index_walk import IndexWalk, index_walk
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, library, verdict
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.native_kernel import Guard, KernelCall, NativeKernel, ViewOf

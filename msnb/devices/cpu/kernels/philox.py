@@ -16,7 +16,6 @@ the reference body (of normal ones one in millions is rounded the other way).
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ from msnb.devices.cpu.kernels.lines.radix_sort import SortRecipe
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.devices.llvm.emitter import Emitter, type_name
-from msnb.devices.llvm.math_functions import Maths
+from msnb.devices.llvm.normal_pair import normal_pair
 from msnb.ir.graph import Node
 from msnb.ops.definition.record import Op
 
@@ -40,12 +39,6 @@ SHARED = 1 << 16
 HALVES = (dtypes.float16, dtypes.bfloat16)
 _PLACES = {dtypes.float16: 11, dtypes.bfloat16: 8}
 """Bits of a uniform number; 24 for float32."""
-
-_SIN = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(9))
-_COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(10))
-_ARTANH = tuple(2 / (2 * k + 1) for k in range(11))
-_ROOT = 0x3FE6A09E667F3BCD
-"""The bits of the square root of 1/2."""
 
 
 class DrawRecipe(NativeKernel):
@@ -280,45 +273,10 @@ def _long_fraction(e: Emitter, low: str, high: str) -> str:
 
 
 def _pair(e: Emitter, dtype: DType, u: str, v: str) -> tuple[str, str]:
-    """Two normal numbers of two uniform ones, worked out in float64 and rounded once, as the reference body does: 1 - u
-    is exact, and so is the quarter of the circle that v lies in."""
-    m, f32 = Maths(e, "double"), e.t("float")
-    wide = [e.ins(f"fpext {f32} {x} to {m.t}") for x in (u, v)]
-    radius = m.unary("sqrt", m.unary("fabs", m.mul(m.c(-2.0), _log(m, m.sub(m.c(1.0), wide[0])))))
-    quarters = m.mul(wide[1], m.c(4.0))
-    nearest = m.unary("rint", quarters)
-    angle = m.mul(m.sub(quarters, nearest), m.c(math.pi / 2))
-    square = m.mul(angle, angle)
-    sine, cosine = m.mul(angle, m.poly(_SIN, square)), m.poly(_COS, square)
-    number = e.ins(f"fptosi {m.t} {nearest} to {m.i}")
-    both = _turned(m, number, 1, cosine, sine), _turned(m, number, 0, sine, cosine)
-    first, second = (e.cast(m.mul(radius, x), dtypes.float64, dtype) for x in both)
+    """Two normal numbers of two uniform ones."""
+    wide = [e.ins(f"fpext {e.t('float')} {x} to {e.t('double')}") for x in (u, v)]
+    first, second = (e.cast(x, dtypes.float64, dtype) for x in normal_pair(e, *wide))
     return first, second
-
-
-def _log(m: Maths, x: str) -> str:
-    """log x for x from 2^-24 to 1: with x = 2^k y, y near 1, it is k log 2 + 2 artanh((y - 1) / (y + 1))."""
-    e, i = m.e, m.i
-    bits = e.ins(f"bitcast {m.t} {x} to {i}")
-    root, places = e.const(str(_ROOT), "i64"), e.const("52", "i64")
-    k = e.ins(f"ashr {i} {e.ins(f'sub {i} {bits}, {root}')}, {places}")
-    near = e.ins(f"sub {i} {bits}, {e.ins(f'shl {i} {k}, {places}')}")
-    y = e.ins(f"bitcast {i} {near} to {m.t}")
-    s = m.div(m.sub(y, m.c(1.0)), m.add(y, m.c(1.0)))
-    series = m.mul(s, m.poly(_ARTANH, m.mul(s, s)))
-    return m.fma(e.ins(f"sitofp {i} {k} to {m.t}"), m.c(math.log(2.0)), series)
-
-
-def _turned(m: Maths, quarter: str, shift: int, even: str, odd: str) -> str:
-    """Sine (shift 0) or cosine (shift 1) of an angle: odd quarters exchange them, two change the sign."""
-    e = m.e
-    one, two = e.const("1", "i64"), e.const("2", "i64")
-    is_odd = e.ins(f"icmp ne {m.i} {e.ins(f'and {m.i} {quarter}, {one}')}, {e.const('0', 'i64')}")
-    chosen = m.pick(is_odd, odd, even)
-    moved = e.ins(f"add {m.i} {quarter}, {e.const(str(shift), 'i64')}")
-    sign = e.ins(f"shl {m.i} {e.ins(f'and {m.i} {moved}, {two}')}, {e.const('62', 'i64')}")
-    bits = e.ins(f"xor {m.i} {e.ins(f'bitcast {m.t} {chosen} to {m.i}')}, {sign}")
-    return e.ins(f"bitcast {m.i} {bits} to {m.t}")
 
 
 def _woven(e: Emitter, kind: str, parts: list[str]) -> str:

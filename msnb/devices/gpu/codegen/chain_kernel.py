@@ -60,22 +60,23 @@ class ChainKernel:
         self.extent = e.ins(f"load i64, ptr {self._word(row, str(self.count))}, align 8")
         thread = e.i64("mul nsw", e.special("tid.x"), self.lanes)
         first = e.i64("add nsw", start, thread)
-        for turn in range(TURNS):
-            self._turn(e.i64("add nsw", first, turn * THREADS * self.lanes), pointers)
+        e.loop(("0", str(TURNS), 1), [], partial(self._turn, first, pointers))
         text = e.kernel(2, threads=THREADS)
         return GpuKernel(self.kernel, text, e.declared, [Launch(self.symbol, (1, 1, 1), (THREADS, 1, 1), (0, 1))])
 
     def _word(self, base: str, index: str) -> str:
         return self.e.ins(f"getelementptr i64, ptr {base}, i64 {index}")
 
-    def _turn(self, i: str, pointers: list[str]) -> None:
+    def _turn(self, first: str, pointers: list[str], turn: str, _: list[str]) -> list[str]:
         """The elements of one access: all of them, or one by one at the end."""
         e = self.e
+        i = e.i64("add nsw", first, e.i64("mul nsw", turn, THREADS * self.lanes))
         whole = e.ins(f"icmp sle i64 {e.i64('add nsw', i, self.lanes)}, {self.extent}")
         if self.lanes == 1:
             e.when(whole, partial(self._points, i, 1, pointers))
-            return
-        e.when(whole, partial(self._points, i, self.lanes, pointers), partial(self._rest, i, pointers))
+        else:
+            e.when(whole, partial(self._points, i, self.lanes, pointers), partial(self._rest, i, pointers))
+        return []
 
     def _rest(self, i: str, pointers: list[str]) -> None:
         def one(at: str, _: list[str]) -> list[str]:

@@ -26,7 +26,7 @@ class DeviceMaths(Maths):
         x = self._least(self._most(x, -FAR), FAR)
         y = self.mul(x, self.c(LOG2_E))
         low = self.fma(x, self.c(LOG2_E_LOW), self.fma(x, self.c(LOG2_E), self.e.ins(f"fneg {self.t} {y}"), exact=True))
-        return self.mul(self._each("ex2.approx", y), self.fma(low, self.c(LN2), self.c(1.0)))
+        return self.mul(self._each("ex2.approx.f", y), self.fma(low, self.c(LN2), self.c(1.0)))
 
     def _most(self, x: str, low: float) -> str:
         """The larger of both; NaN stays."""
@@ -44,7 +44,7 @@ class DeviceMaths(Maths):
         lanes, e = self.e.lanes, self.e
         columns = [[self._part(v, k) for v in operands] for k in range(lanes)]
         e.lanes = 1
-        found = [e.call(f"llvm.nvvm.{name}.f", "float", *(("float", v) for v in column)) for column in columns]
+        found = [e.call(f"llvm.nvvm.{name}", "float", *(("float", v) for v in column)) for column in columns]
         e.lanes = lanes
         return self._joined(found)
 

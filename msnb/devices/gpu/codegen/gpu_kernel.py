@@ -1,19 +1,24 @@
 """A generated GPU kernel: its functions as LLVM text, and how they are launched.
 
 A kernel is one function, or two where sums are split over blocks: the second adds up what the blocks left in the
-workspace. ``Launch.operands`` number the kernel's buffers, reads first; behind them comes the workspace.
+workspace. ``Launch.operands`` number the kernel's buffers, reads first; behind them comes the workspace. A kernel that
+can meet a wrong index has two operands more: the device's fault word, and the number under which the node is known
+there, which is passed as if it were an address (``msnb.devices.gpu.faults``).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from msnb.base.errors import MsnbError
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.ir.kernel.kernel_ir import Inst, Kernel
 
 Size3 = tuple[int, int, int]
+FAULT, TAG = -1, -2
+"""Operands that are no buffers: the address of the fault word, the number of the first of a kernel's faults."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Launch:
     Attributes:
         function: its name.
         grid, block: blocks, and threads a block.
-        operands: the buffers that it is given, by number.
+        operands: the buffers that it is given, by number; or FAULT, TAG.
     """
 
     function: str
@@ -52,6 +57,7 @@ class GpuKernel:
     workspace: int = 0
     globals: list[str] = field(default_factory=list)
     inplace: list[tuple[int, int]] = field(default_factory=list)
+    faults: tuple[Callable[[int], MsnbError], ...] = ()
 
     @property
     def buffers(self) -> int:

@@ -66,26 +66,28 @@ class ThreadEmitter(Emitter):
 
     # ---- exchange between threads of a warp ----
 
-    def shuffle(self, dtype: DType, value: str, distance: int) -> str:
-        """The value of the thread whose number differs in the bit ``distance``; scalars only."""
+    def shuffle(self, dtype: DType, value: str, distance: int, mode: str = "bfly") -> str:
+        """The value of the thread whose number differs in the bit ``distance``, or (``up``) of the thread so many
+        before, or its own where there is none; scalars only."""
         kind = type_name(dtype)
         bits = 1 if dtype is dtypes.bool_ else 8 * dtype.itemsize
         word = value if kind.startswith("i") else self.ins(f"bitcast {kind} {value} to i{bits}")
         if bits == 64:
             low = self.ins(f"trunc i64 {word} to i32")
             high = self.ins(f"trunc i64 {self.ins(f'lshr i64 {word}, 32')} to i32")
-            parts = [self.ins(f"zext i32 {self._exchange(p, distance)} to i64") for p in (low, high)]
+            parts = [self.ins(f"zext i32 {self._exchange(p, distance, mode)} to i64") for p in (low, high)]
             word = self.ins(f"or i64 {parts[0]}, {self.ins(f'shl i64 {parts[1]}, 32')}")
         elif bits == 32:
-            word = self._exchange(word, distance)
+            word = self._exchange(word, distance, mode)
         else:
-            wide = self._exchange(self.ins(f"zext i{bits} {word} to i32"), distance)
+            wide = self._exchange(self.ins(f"zext i{bits} {word} to i32"), distance, mode)
             word = self.ins(f"trunc i32 {wide} to i{bits}")
         return word if kind.startswith("i") else self.ins(f"bitcast i{bits} {word} to {kind}")
 
-    def _exchange(self, word: str, distance: int) -> str:
-        args = [("i32", "-1"), ("i32", word), ("i32", str(distance)), ("i32", "31")]
-        return self.call("llvm.nvvm.shfl.sync.bfly.i32", "i32", *args)
+    def _exchange(self, word: str, distance: int, mode: str) -> str:
+        clamp = "0" if mode == "up" else "31"
+        args = [("i32", "-1"), ("i32", word), ("i32", str(distance)), ("i32", clamp)]
+        return self.call(f"llvm.nvvm.shfl.sync.{mode}.i32", "i32", *args)
 
     # ---- lanes ----
 

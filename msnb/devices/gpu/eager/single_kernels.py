@@ -4,6 +4,7 @@
                          Python numbers are arguments, no memory
     x + row, sums        a kernel for these sizes
     concat, pad ...      a kernel for each part
+    argmax, poolings     the kernels that programs have for them
 
 An operand that lies transposed is read where it lies: the kernel's body begins with a transpose, which costs nothing.
 """
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from msnb.core.types import TensorType, tensor_type
-from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.gpu.codegen.generator import generate
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
@@ -25,6 +25,7 @@ from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
@@ -87,7 +88,7 @@ def single_kernels(node: Node, orders: Sequence[Order], device: Any) -> SingleKe
             return _counted(node, device)
         if kind in ("elementwise", "reduce"):
             return _sized(node, orders, device)
-        return None if any(orders) else _moved(node, device)
+        return None if any(orders) else _lowered(node, device)
     except UnsupportedKernel:
         return None
 
@@ -163,18 +164,15 @@ def _body(node: Node, orders: Sequence[Order]) -> Graph:
     return body
 
 
-def _moved(node: Node, device: Any) -> SingleKernels | None:
-    """Kernels that move elements."""
-    found = moves(node, whole)
-    if found is None:
+def _lowered(node: Node, device: Any) -> SingleKernels | None:
+    """The kernels of a program of this one node. What may meet a wrong index stays the body's, which says so at once."""
+    found = lowered(node, whole, False, device.target)
+    if found is None or not found.parts or any(k.faults for k in found.kernels):
         return None
-    kernels, reads = found
-    places = [node.inputs.index(v) for v in reads]
-    n, many = len(node.inputs), len(node.outputs)
-    ready = SingleKernels()
-    for kernel, ins, outs in kernels:
-        ((made, _, _),) = generate(kernel, device.target)
-        ready.add(made, [*(places[i] for i in ins), *(n + j for j in outs)], device.cache, n + many)
+    places = [node.inputs.index(v) for v in found.reads]
+    n, many, ready = len(node.inputs), len(node.outputs), SingleKernels()
+    for part in found.parts:
+        ready.add(part.kernel, [*(places[i] for i in part.reads), *(n + j for j in part.writes)], device.cache, n + many)
     return ready
 
 

@@ -19,7 +19,8 @@ from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place, plan_arena
 from msnb.devices.gpu.program.chain_step import ChainStep, joined
 from msnb.devices.gpu.program.library_call import LibraryCall
-from msnb.devices.gpu.program.node_lowering import LoweredNode, lowered
+from msnb.devices.gpu.program.lowered_node import LoweredNode
+from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.devices.gpu.program.steps import ArrayStep, CopyStep, HostNumber, KernelStep, LibraryStep, Step
 from msnb.devices.result_memory import careful
 from msnb.ir import control_flow
@@ -142,10 +143,9 @@ class ProgramBuild:
     # ---- steps ----
 
     def _emit(self) -> None:
-        kernels = [k for n in self._needed if (way := self.ways[n]) is not None for k in way.kernels]
-        self.device.cache.load(kernels)
         steps = [step for node in self._needed for step in self._of(node)]
         self.steps = joined(steps, self.device.cache, self.device.target)
+        self.device.cache.load([s.kernel for s in self.steps if isinstance(s, (ChainStep, KernelStep))])
 
     def _of(self, node: Node) -> list[Step]:
         way = self.ways[node]
@@ -208,6 +208,7 @@ class ProgramBuild:
         kept: dict[int, DeviceBuffer] = {}
         first: list[Step] = []
         last: list[Step] = []
+        self._index()
         for i, j in self.updated.items():
             self._update(i, self.graph.outputs[j], last)
         outputs = set(self.updated.values())
@@ -232,13 +233,24 @@ class ProgramBuild:
             return
         last.append(CopyStep(at, Place(param), param.size))
 
+    def _index(self) -> None:
+        """Who reads and writes each buffer, what lies in it, and the params whose old values are results."""
+        self._touching: dict[int, list[int]] = {}
+        self._lying: dict[int, list[Value]] = {}
+        for k, step in enumerate(self.steps):
+            for buffer in {id(b): b for b in (*step.reads, *step.writes)}:
+                self._touching.setdefault(buffer, []).append(k)
+        for value, at in self.places.items():
+            if at is not None:
+                self._lying.setdefault(id(at.buffer), []).append(value)
+        shown = [self.places.get(v) for v in self.graph.outputs]
+        self._shown = {id(at.buffer) for at in shown if at is not None and at.buffer.kind == PARAM}
+
     def _in_place(self, param: DeviceBuffer, made: DeviceBuffer) -> bool:
         """Whether the step that makes the new value may write it over the old one."""
-        writers = [k for k, s in enumerate(self.steps) if made in s.writes]
-        readers = [k for k, s in enumerate(self.steps) if param in s.reads or param in s.writes]
-        if len(writers) != 1 or any(k > writers[0] for k in readers):
-            return False
-        if any(self.places.get(v) is not None and self.places[v].buffer is param for v in self.graph.outputs):  # type: ignore[union-attr]
+        writers = [k for k in self._touching.get(id(made), ()) if made in self.steps[k].writes]
+        readers = self._touching.get(id(param), ())
+        if len(writers) != 1 or any(k > writers[0] for k in readers) or id(param) in self._shown:
             return False
         step = self.steps[writers[0]]
         if writers[0] not in readers:
@@ -246,11 +258,15 @@ class ProgramBuild:
         return (param, made) in step.inplace and step.reads.count(param) == 1 and step.writes.count(made) == 1
 
     def _replace(self, old: DeviceBuffer, new: DeviceBuffer) -> None:
-        for value, at in self.places.items():
-            if at is not None and at.buffer is old:
-                self.places[value] = Place(new, at.offset)
-        for step in self.steps:
-            step.replace(old, new)
+        moved, steps = self._lying.pop(id(old), []), self._touching.pop(id(old), [])
+        for value in moved:
+            at = self.places[value]
+            assert at is not None
+            self.places[value] = Place(new, at.offset)
+        for k in steps:
+            self.steps[k].replace(old, new)
+        self._lying.setdefault(id(new), []).extend(moved)
+        self._touching[id(new)] = sorted({*self._touching.get(id(new), ()), *steps})
 
     def _result(
         self, j: int, value: Value, state: bool, first: list[Step], last: list[Step], kept: dict[int, DeviceBuffer]

@@ -51,10 +51,11 @@ class ChainStep(Step):
         return f"generated kernel {self.kernel.launches[0].function} on {len(self.members)} sets of tensors"
 
     def replace(self, old: DeviceBuffer, new: DeviceBuffer) -> None:
-        """Read and write another buffer in the place of one, in all members."""
+        """Read and write another buffer in the place of one, in the members that have it."""
         super().replace(old, new)
         for member in self.members:
-            member.replace(old, new)
+            if old in member.reads or old in member.writes:
+                member.replace(old, new)
 
     def prepare(self, env: Environment) -> None:
         """The table for these addresses into device memory."""
@@ -83,7 +84,7 @@ class ChainStep(Step):
 
 
 def joined(steps: Iterable[Step], cache: KernelCache, target: GpuTarget) -> list[Step]:
-    """The steps, neighbours of one chain as one; kernels that are needed are loaded."""
+    """The steps, neighbours of one chain as one."""
     found: list[Step] = []
     run: list[KernelStep] = []
     for step in steps:
@@ -128,7 +129,5 @@ def _flushed(run: list[KernelStep], cache: KernelCache, target: GpuTarget) -> li
         chain = _chain(members[0])
         assert chain is not None
         code = ChainKernel(chain, target)
-        made = code.made()
-        cache.load([made])
-        found.append(ChainStep(members, made, code.elements, cache))
+        found.append(ChainStep(members, code.made(), code.elements, cache))
     return found

@@ -1,4 +1,4 @@
-"""Convolutions through cuDNN.
+"""Convolutions through cuDNN; those of single places as products through cuBLASLt.
 
 x [n h w c], weight [o i r c]      cuDNN wants the weight as [o r c i] then: a kernel lays it so before, and the
                                    gradient of a weight back behind
@@ -6,13 +6,15 @@ x [n h w c], weight [o i r c]      cuDNN wants the weight as [o r c i] then: a k
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.settings import get_context
 from msnb.core.types import TensorType, tensor_type
 from msnb.devices.codegen.copy_kernels import copy_of_view
-from msnb.devices.gpu.libraries import cudnn, cudnn_api
+from msnb.devices.gpu.libraries import cublaslt, cudnn, cudnn_api
+from msnb.devices.gpu.libraries.gemm_layout import MatrixLayout
 from msnb.devices.gpu.program.library_call import FLOATS, LibraryCall, ViewOf, precision
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides
@@ -33,6 +35,9 @@ def convolution(node: Node, view_of: ViewOf) -> LibraryCall | None:
     if not all(isinstance(t, TensorType) and t.dtype.name in FLOATS and not t.weak for t in types.values()):
         return None
     problem = _problem(kind, types, node.attrs)
+    found = _product(node, problem)
+    if found is not None:
+        return found
     plan = cudnn.plan(problem)
     if plan is None:
         return None
@@ -46,6 +51,31 @@ def convolution(node: Node, view_of: ViewOf) -> LibraryCall | None:
     if problem.weight_layout == "OHWI":
         _turn_weight(call, roles["weight"], places.index("weight"))
     return call
+
+
+def _product(node: Node, problem: cudnn.ConvProblem) -> LibraryCall | None:
+    """A convolution of single places, which is a product of all places with the weight."""
+    single = problem.weight[2:] == (1, 1) and problem.stride == (1, 1) and not any(problem.pads)
+    if not single or problem.groups != 1 or problem.data_format != "NHWC":
+        return None
+    (outs, ins), places = problem.weight[:2], math.prod(problem.x[:3])
+    images, windows = MatrixLayout(places, ins, ins, 1), MatrixLayout(places, outs, outs, 1)
+    weight = MatrixLayout(outs, ins, ins, 1)
+    factors = {
+        "forward": (images, MatrixLayout(ins, outs, 1, ins), windows),
+        "input_grad": (windows, weight, images),
+        "weight_grad": (MatrixLayout(outs, places, 1, outs), images, weight),
+    }[problem.kind]
+    plan = cublaslt.plan(cublaslt.MatmulProblem(*factors, problem.dtype, precision=problem.precision))
+    if plan is None:
+        return None
+    swapped = problem.kind == "weight_grad"  # its operands are x and dout, and dout is the left factor
+
+    def launch(ins: Sequence[int], outs: Sequence[int], workspace: int, stream: int) -> None:
+        left, right = (ins[1], ins[0]) if swapped else (ins[0], ins[1])
+        plan.run(cublaslt.handle_of(), left, right, outs[0], 0, workspace, stream)
+
+    return LibraryCall(list(node.inputs), (0, 0), plan.workspace, "cuBLASLt", launch)
 
 
 def _problem(kind: str, types: dict[str, Any], attrs: dict[str, Any]) -> cudnn.ConvProblem:

@@ -2,6 +2,7 @@
 
     fused groups, single elementwise operations and reductions      generated kernels
     transposes, slices, concatenations ...                           generated kernels that move elements
+    indexing, poolings, draws, scans, argmax ...                     kernels of ``msnb.devices.gpu.kernels``
     products, convolutions                                           the libraries (``libraries``)
     everything else                                                  the operator's body over CuPy, told by ``explain``
 
@@ -9,9 +10,6 @@ A view that lies densely in its base is nobody's work.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from msnb.base.events import notice
 from msnb.core.types import TensorType, Type
@@ -21,48 +19,15 @@ from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.gpu.codegen.generator import generate
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
-from msnb.devices.gpu.program.library_call import LibraryCall
+from msnb.devices.gpu.kernels.providers import PROVIDERS
 from msnb.devices.gpu.program.library_calls import library_call
+from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
+from msnb.ir.analysis.structural_hash import structure_key
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.kernel_ir import Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
-from msnb.ir.kernel.strided_views import View
-
-ViewOf = Callable[[Value], View]
-
-
-@dataclass
-class KernelPart:
-    """A kernel over some of a node's operands: numbers of what it reads and of the outputs it writes."""
-
-    kernel: GpuKernel
-    reads: list[int]
-    writes: list[int]
-
-
-@dataclass
-class LoweredNode:
-    """How one node runs.
-
-    Attributes:
-        reads: the values that must lie somewhere.
-        parts: generated kernels; library: a library's call; neither: the body over CuPy.
-        before, after: kernels around the library's call: those that lay operands, by number, and one for the result.
-    """
-
-    reads: Sequence[Value]
-    parts: list[KernelPart] = field(default_factory=list)
-    library: LibraryCall | None = None
-    before: dict[int, GpuKernel] = field(default_factory=dict)
-    after: GpuKernel | None = None
-
-    @property
-    def kernels(self) -> list[GpuKernel]:
-        """All that is generated for it."""
-        around = [*self.before.values(), *([] if self.after is None else [self.after])]
-        return [*(p.kernel for p in self.parts), *around]
 
 
 def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NEWEST) -> LoweredNode | None:
@@ -85,7 +50,15 @@ def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NE
         return LoweredNode(found.reads, library=found, before=before, after=after)
     if kind_of(node) in ("elementwise", "reduce"):
         return _group(node, _alone(node), target)
-    return _moved(node, view_of, target)
+    return _moved(node, view_of, target) or _provided(node, view_of, target)
+
+
+def _provided(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
+    """A kernel that no loop nest describes."""
+    try:
+        return next((found for p in PROVIDERS if (found := p(node, view_of, target)) is not None), None)
+    except UnsupportedKernel:
+        return None
 
 
 def _plain(t: Type) -> bool:
@@ -93,12 +66,27 @@ def _plain(t: Type) -> bool:
 
 
 def _group(node: Node, body: Graph, target: GpuTarget) -> LoweredNode | None:
-    """The kernels of a group, one for each part of it that only single numbers connect with the others."""
-    found = LoweredNode(list(node.inputs))
+    """The kernels of a group, one for each part of it that only single numbers connect with the others. Equal groups,
+    as those of equal layers, are lowered once."""
+    key = structure_key(body), target
+    if key not in _known:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = _parts(body, target)
+    parts = _known[key]
+    return None if parts is None else LoweredNode(list(node.inputs), list(parts))
+
+
+MOST_KNOWN = 4096
+_known: dict[tuple[str, GpuTarget], list[KernelPart] | None] = {}
+
+
+def _parts(body: Graph, target: GpuTarget) -> list[KernelPart] | None:
+    found: list[KernelPart] = []
     try:
         for part, reads, writes in components(body):
             for kernel, ins, outs in generate(lower(part, tiles=False), target):
-                found.parts.append(KernelPart(kernel, [reads[i] for i in ins], [writes[j] for j in outs]))
+                found.append(KernelPart(kernel, [reads[i] for i in ins], [writes[j] for j in outs]))
     except UnsupportedKernel as reason:
         notice(f"a group of operations runs one by one on the GPU: {reason}.", key=f"gpu codegen {reason}")
         return None

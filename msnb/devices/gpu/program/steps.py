@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.core.types import TensorType
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
+from msnb.devices.gpu.codegen.gpu_kernel import FAULT, TAG, GpuKernel
 from msnb.devices.gpu.kernel_cache import KernelCache
 from msnb.devices.gpu.program.buffers import ARENA, DeviceBuffer, Environment, Place
 from msnb.devices.gpu.program.library_call import LibraryCall
@@ -76,6 +76,7 @@ class KernelStep(Step):
         if kernel.workspace:
             self.temps = [DeviceBuffer(ARENA, kernel.workspace, "workspace")]
         self.inplace = [(reads[i].buffer, writes[j].buffer) for i, j in kernel.inplace]
+        self.note = cache.faults.note(node, kernel.faults) if kernel.faults else None
 
     @property
     def how(self) -> str:
@@ -85,7 +86,9 @@ class KernelStep(Step):
     def run(self, env: Environment) -> None:
         """Launch."""
         places = [*self.places[0], *self.places[1], *map(Place, self.temps)]
-        addresses = [env.address(p) for p in places]
+        addresses = dict(enumerate(env.address(p) for p in places))
+        if self.note is not None:
+            addresses |= {FAULT: self.cache.faults.address, TAG: self.note.tag}
         for launch in self.kernel.launches:
             function = self.cache.function(launch.function)
             function(launch.grid, launch.block, tuple([addresses[i] for i in launch.operands]), stream=env.stream)

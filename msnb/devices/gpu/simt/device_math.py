@@ -28,7 +28,7 @@ def device_function(name: str) -> str:
     if name in _ROUNDED:
         return _ROUNDED[name]
     operation, *how = name.split(".")
-    kind = _TYPES.get(how[-1] if how else "")
+    kind = "float" if name == "div.full" else _TYPES.get(how[-1] if how else "")
     if kind is None:
         raise unknown(name)
     short = "f32" if kind == "float" else "f64"

@@ -56,21 +56,48 @@ class IndexWalk(NamedTuple):
         return math.prod(self.joint)
 
 
-def index_walk(x: TensorType, indices: Sequence[TensorType], spec: tuple[Any, ...]) -> IndexWalk | None:
-    """The walk of a spec with index tensors; None where it has more axes than kernels have loops."""
+class PlaceWalk(NamedTuple):
+    """How a place lies in x, with as many axes as there are.
+
+    Attributes:
+        base: offset of the place's first element, without the table.
+        before, behind: the axes in front of the entries and behind them, merged.
+        joint: sizes of the merged axes of the index tensors; tensors: how each is read.
+    """
+
+    base: int
+    before: tuple[Axis, ...]
+    behind: tuple[Axis, ...]
+    joint: tuple[int, ...]
+    tensors: tuple[IndexTensor, ...]
+
+    @property
+    def entries(self) -> int:
+        """How many there are."""
+        return math.prod(self.joint)
+
+
+def place_walk(x: TensorType, indices: Sequence[TensorType], spec: tuple[Any, ...]) -> PlaceWalk:
+    """The walk of a spec with index tensors."""
     plan = IndexPlan("index", x, tuple(indices), spec)
     shape = x.ints()
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     base, rest, tensors = _entries(shape, strides, spec)
-    before, behind = _merged(rest[: plan.at]), _merged(rest[plan.at :])
     sizes = tuple(int(d) for d in plan.shape[plan.at : plan.at + plan.rank])  # type: ignore[arg-type]
     joint, own = _joint(sizes, [t.ints() for t in indices])
-    if len(before) > OUTER or len(behind) > 1 or len(joint) > JOINT:
-        return None
-    first, second = [(1, 0)] * (OUTER - len(before)) + before
     walked = tuple(IndexTensor(s, *t) for s, t in zip(own, tensors))
-    place = tuple(int(d) for d in plan.shape)  # type: ignore[arg-type]
-    return IndexWalk(base, (first, second), behind[0] if behind else (1, 1), joint, walked, x.size, place)
+    return PlaceWalk(base, tuple(_merged(rest[: plan.at])), tuple(_merged(rest[plan.at :])), joint, walked)
+
+
+def index_walk(x: TensorType, indices: Sequence[TensorType], spec: tuple[Any, ...]) -> IndexWalk | None:
+    """The walk of a spec with index tensors; None where it has more axes than kernels of the CPU have loops."""
+    walk = place_walk(x, indices, spec)
+    if len(walk.before) > OUTER or len(walk.behind) > 1 or len(walk.joint) > JOINT:
+        return None
+    first, second = [(1, 0)] * (OUTER - len(walk.before)) + list(walk.before)
+    place = tuple(int(d) for d in IndexPlan("index", x, tuple(indices), spec).shape)  # type: ignore[arg-type]
+    inner = walk.behind[0] if walk.behind else (1, 1)
+    return IndexWalk(walk.base, (first, second), inner, walk.joint, walk.tensors, x.size, place)
 
 
 def _entries(shape: tuple[int, ...], strides: list[int], spec: tuple[Any, ...]) -> Any:

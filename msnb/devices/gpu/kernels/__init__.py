@@ -1,0 +1,1 @@
+"""Kernels of the GPU that no loop nest describes: reading and writing by index, poolings, draws, scans, extremes."""

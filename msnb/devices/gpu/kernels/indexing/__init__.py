@@ -1,0 +1,1 @@
+"""Reading, adding and writing at index tensors."""

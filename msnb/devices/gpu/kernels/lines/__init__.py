@@ -1,0 +1,1 @@
+"""Along the lines of an axis: running totals, and where extremes stand."""

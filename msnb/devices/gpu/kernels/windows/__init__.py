@@ -1,0 +1,1 @@
+"""Poolings: windows over images."""
