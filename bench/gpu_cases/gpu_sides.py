@@ -115,11 +115,11 @@ class JaxSide(jax_side.Side):
 class MsSide(ms_side.Side):
     """msnb: graph mode, or operation by operation."""
 
-    def __init__(self, case: Case, way: str, variant: str, precision: str) -> None:
+    def __init__(self, case: Case, way: str, variant: str, precision: str, device: str = "GPU") -> None:
         super().__init__(case, way, variant, "msnb")
         self.precision = precision
         how = "high" if precision == "tf32" else "highest"
-        self.ms.set_context(device_target="GPU", matmul_precision=how)
+        self.ms.set_context(device_target=device, matmul_precision=how)
         if precision == "bfloat16":
             self.nn = _WideLoss(self.ms)
 
