@@ -481,7 +481,10 @@ def _is_open(shape: Any) -> bool:
 
 def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:
     if shape is None or shape is ...:
-        raise ArgumentError("Tensor needs input_data, or shape and init; the data given are None.")
+        raise ArgumentError(
+            "Tensor needs input_data, or shape and init; the data given are None.",
+            hint="a function that returns nothing gives None: is a `return` missing?",
+        )
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     want = dtypes.float32 if dtype is None else dtype
     if init is None or isinstance(init, (int, float, complex)):

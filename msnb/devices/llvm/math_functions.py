@@ -106,7 +106,9 @@ class Maths:
         return self.e.call(f"llvm.{name}.{self.e.suffix(self.kind)}", self.t, (self.t, x))
 
     def sign_of(self, x: str, y: str) -> str:
-        """|x| with the sign of y."""
+        """|x| with the sign of y. The fence keeps LLVM from taking the sign of what y was before it was rounded: of a
+        double on its way to half precision it would call a function that no loaded code has."""
+        y = self.unary("arithmetic.fence", y)
         name = f"llvm.copysign.{self.e.suffix(self.kind)}"
         return self.e.call(name, self.t, (self.t, x), (self.t, y))
 

@@ -208,6 +208,7 @@ class ProgramBuild:
         kept: dict[int, DeviceBuffer] = {}
         self.first: list[Step] = []
         self.last: list[Step] = []
+        self._index()
         for i, j in self.updated.items():
             self._update(i, self.graph.outputs[j])
         outputs = set(self.updated.values())
@@ -237,13 +238,24 @@ class ProgramBuild:
             return
         self.last.append(CopyStep(at, Place(param), param.size))
 
+    def _index(self) -> None:
+        """Who reads and writes each buffer, what lies in it, and the params whose old values are results."""
+        self._touching: dict[int, list[int]] = {}
+        self._lying: dict[int, list[Value]] = {}
+        for k, step in enumerate(self.steps):
+            for buffer in {id(b): b for b in (*step.reads, *step.writes)}:
+                self._touching.setdefault(buffer, []).append(k)
+        for value, at in self.places.items():
+            if at is not None:
+                self._lying.setdefault(id(at.buffer), []).append(value)
+        shown = [self.places.get(v) for v in self.graph.outputs]
+        self._shown = {id(at.buffer) for at in shown if at is not None and at.buffer.kind == PARAM}
+
     def _in_place(self, param: DeviceBuffer, made: DeviceBuffer) -> bool:
         """Whether the step that makes the new value may write it over the old one."""
-        writers = [k for k, s in enumerate(self.steps) if made in s.writes]
-        readers = [k for k, s in enumerate(self.steps) if param in s.reads or param in s.writes]
-        if len(writers) != 1 or any(k > writers[0] for k in readers):
-            return False
-        if any(self.places.get(v) is not None and self.places[v].buffer is param for v in self.graph.outputs):  # type: ignore[union-attr]
+        writers = [k for k in self._touching.get(id(made), ()) if made in self.steps[k].writes]
+        readers = self._touching.get(id(param), ())
+        if len(writers) != 1 or any(k > writers[0] for k in readers) or id(param) in self._shown:
             return False
         step = self.steps[writers[0]]
         if writers[0] not in readers:
@@ -251,11 +263,15 @@ class ProgramBuild:
         return (param, made) in step.inplace and step.reads.count(param) == 1 and step.writes.count(made) == 1
 
     def _replace(self, old: DeviceBuffer, new: DeviceBuffer) -> None:
-        for value, at in self.places.items():
-            if at is not None and at.buffer is old:
-                self.places[value] = Place(new, at.offset)
-        for step in (*self.first, *self.steps, *self.last):
+        moved, steps = self._lying.pop(id(old), []), self._touching.pop(id(old), [])
+        for value in moved:
+            at = self.places[value]
+            assert at is not None
+            self.places[value] = Place(new, at.offset)
+        for step in (*(self.steps[k] for k in steps), *self.first, *self.last):
             step.replace(old, new)
+        self._lying.setdefault(id(new), []).extend(moved)
+        self._touching[id(new)] = sorted({*self._touching.get(id(new), ()), *steps})
 
     def _result(self, j: int, value: Value, state: bool, kept: dict[int, DeviceBuffer]) -> DeviceBuffer | int | None:
         at = self.place(value)

@@ -38,7 +38,9 @@ class Reconstruction:
     """
 
     def __init__(self, session: Session, outputs: list[Any], held: list[Source]) -> None:
-        self.session, self.outputs, self.held = session, outputs, held
+        self.session: Session = session
+        self.outputs: list[Any] = outputs
+        self.held: list[Source] = held
         self.steps: list[Step] = []
         self._slots: dict[int, tuple[Any, int]] = {}
         self._out_index: dict[int, int] = {}
