@@ -56,11 +56,11 @@ from msnb.core.dtypes import (
     uint64,
 )
 from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.core.random import get_seed, set_seed
-from msnb.core.tensor import Tensor, from_numpy
+from msnb.core.random import Generator, get_seed, set_seed
+from msnb.core.tensor import Tensor, from_dlpack, from_numpy
 
 if TYPE_CHECKING:
-    from msnb import dataset, train
+    from msnb import dataset, lazy_names, train
     from msnb.api.explain import explain
     from msnb.api.jit import jit
     from msnb.lazy_names import *
@@ -114,6 +114,7 @@ __all__ = [
     "GRAPH_MODE",
     "PYNATIVE_MODE",
     "DType",
+    "Generator",
     "GradOperation",
     "Model",
     "MsnbError",
@@ -133,6 +134,7 @@ __all__ = [
     "float32",
     "float64",
     "float_",
+    "from_dlpack",
     "from_numpy",
     "get_context",
     "get_seed",
@@ -168,3 +170,6 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+if TYPE_CHECKING:
+    __all__ += lazy_names.__all__  # type: ignore[has-type]  # mypy reads the star import above

@@ -103,7 +103,7 @@ class JitConfig:
     ) -> None:  # fmt: skip
         if jit_level not in ("", "O0", "O1", "O2"):
             raise AttributeValueError(f"JitConfig: jit_level is 'O0', 'O1' or 'O2', not {jit_level!r}.")
-        self.jit_config_dict = {
+        self.jit_config_dict: dict[str, Any] = {
             "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level,
             "debug_level": debug_level, "infer_boost": infer_boost, **options,
         }  # fmt: skip

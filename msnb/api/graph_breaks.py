@@ -1,9 +1,9 @@
 """Graph breaks: calls that cannot be one program run as Python, and the user is told where, why and what it costs.
 
-    x.asnumpy(), np.exp(x), pickle.dumps(x)      while a program is captured there is no value yet
-    GraphBreaks                                  such a call runs operation by operation; jitted functions and Cells
-                                                 that it calls are compiled on their own
-    jit(fullgraph=True), jit_syntax_level=0      refuse instead
+x.asnumpy(), np.exp(x), pickle.dumps(x)      while a program is captured there is no value yet
+GraphBreaks                                  such a call runs operation by operation; jitted functions and Cells
+                                             that it calls are compiled on their own
+jit(fullgraph=True), jit_syntax_level=0      refuse instead
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class GraphBreaks:
     """
 
     def __init__(self, name: str, whole: bool) -> None:
-        self.name, self.whole = name, whole
+        self.name: str = name
+        self.whole: bool = whole
         self.found: dict[Any, ConcretizationError] = {}
 
     def compiled(self, make: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], failed: Any) -> R:

@@ -34,7 +34,8 @@ class InputSignature:
     """
 
     def __init__(self, inputs: Sequence[Any], named: Mapping[str, Any] | None = None) -> None:
-        self.inputs, self.named = tuple(inputs), dict(named or {})
+        self.inputs: tuple[Any, ...] = tuple(inputs)
+        self.named: dict[str, Any] = dict(named or {})
 
     def axes(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Axis, SizeChange]:
         """The axes that change, with their sizes in a call.
@@ -50,9 +51,7 @@ class InputSignature:
                     found[source.ident, k] = SizeChange(size, size, f"{source.label}.shape[{k}]")
         return found
 
-    def _pairs(
-        self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Iterator[tuple[Tensor, Tensor, Source]]:
+    def _pairs(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor, Source]]:
         box, named = paths.root("args"), paths.root("kwargs")
         first = int(len(args) > len(self.inputs) and not isinstance(args[0], Tensor))  # the object of a method
         names = _names(fn)

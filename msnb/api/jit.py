@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from msnb.api.compile_report import timing_table
 from msnb.api.graph_breaks import GraphBreak, GraphBreaks, run_plainly
@@ -41,6 +41,9 @@ from msnb.graph.capture import CAPTURING, CapturedProgram, captures, trace
 from msnb.graph.capture.frontend.code_places import Place, is_importable, places_of, put_back
 from msnb.graph.compile import CompiledProgram, SymbolicSource, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
+
+if TYPE_CHECKING:
+    from msnb.base.compile_timing import Times
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -87,14 +90,18 @@ class Version:
         seconds: tuple[float, float],
         times: tuple[compile_timing.Times, compile_timing.Times] | None = None,
     ) -> None:
-        self.number, self.reason, self.seconds = number, reason, seconds
-        self.captured, self.run, self.key = captured, run, wanted.key
-        self.plan = getattr(run, "plan", None)
-        self.times = (compile_timing.Times(), compile_timing.Times()) if times is None else times
-        self.check = captured.check
+        self.number: int = number
+        self.reason: str = reason
+        self.seconds: tuple[float, float] = seconds
+        self.captured: CapturedProgram = captured
+        self.run: Any = run
+        self.key: str | None = wanted.key
+        self.plan: Any = getattr(run, "plan", None)
+        self.times: tuple[Times, Times] = (compile_timing.Times(), compile_timing.Times()) if times is None else times
+        self.check: Callable[..., Any] = captured.check
         self.calls = 0
         self.bound: BoundSizes | None = None
-        self.bytes = _bytes(captured, run)
+        self.bytes: int = _bytes(captured, run)
 
     @cached_property
     def compiled(self) -> CompiledProgram:
@@ -142,8 +149,8 @@ class CompiledFunction(Generic[P, R]):
         self.signature = signature
         functools.update_wrapper(self, fn, updated=())
         self.__msnb_fn__ = fn
-        self.name = name or getattr(fn, "__name__", type(fn).__name__)
-        self.breaks = GraphBreaks(self.name, whole)
+        self.name: str = name or getattr(fn, "__name__", type(fn).__name__)
+        self.breaks: GraphBreaks = GraphBreaks(self.name, whole)
         self.versions: list[Version] = []
         self._made = self._bound = 0
         self._by_types: weakref.WeakValueDictionary[tuple[Any, ...], Version] = weakref.WeakValueDictionary()

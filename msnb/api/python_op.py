@@ -72,8 +72,10 @@ class Custom:
             raise ArgumentError(f"Custom: func is a function of NumPy arrays, got {func!r}.")
         if out_shape is None or out_dtype is None:
             raise AttributeValueError("Custom: out_shape and out_dtype say what func gives; a graph must know it.")
-        self.func, self.out_shape, self.out_dtype = func, out_shape, out_dtype
-        self.name = getattr(func, "__name__", type(func).__name__)
+        self.func: Callable[..., Any] = func
+        self.out_shape: Any = out_shape
+        self.out_dtype: Any = out_dtype
+        self.name: str = getattr(func, "__name__", type(func).__name__)
         self._run = self._forward if bprop is None else custom_vjp(self._forward, bprop)
 
     def __call__(self, *inputs: Any) -> Any:

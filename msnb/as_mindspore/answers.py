@@ -16,13 +16,14 @@ from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 
 
-def _int32(x: Any) -> Any:
+def int32(x: Any) -> Any:
+    """Places as MindSpore gives them."""
     return x.astype(dtypes.int32)
 
 
 def _pair(found: Any) -> tuple[Any, Any]:
     values, places = found
-    return values, _int32(places)
+    return values, int32(places)
 
 
 def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
@@ -36,16 +37,18 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 
 divide = div
+round = mint.round
+subtract = mint.subtract
 
 
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """``ops.argmin`` with int32 places."""
-    return _int32(ops.argmin(input, axis, keepdims))
+    return int32(ops.argmin(input, axis, keepdims))
 
 
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Any:
     """``ops.argsort`` with int32 places."""
-    return _int32(ops.argsort(input, axis, descending))
+    return int32(ops.argsort(input, axis, descending))
 
 
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Any, Any]:
@@ -70,13 +73,7 @@ def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = 
 
 def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
     """``ops.bucketize`` in int32."""
-    return _int32(ops.bucketize(input, boundaries, right=right))
-
-
-def searchsorted(sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False) -> Any:
-    """``ops.searchsorted``; ``out_int32`` gives int32 places."""
-    found = ops.searchsorted(sorted_sequence, values, right=right)
-    return _int32(found) if out_int32 else found
+    return int32(ops.bucketize(input, boundaries, right=right))
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
@@ -84,9 +81,15 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
     return primitive_results.rms_norm(x, gamma, epsilon)
 
 
-def multinomial(input: Any, num_samples: int, replacement: bool = True) -> Any:
+def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: Any = None) -> Any:
     """``ops.multinomial`` with int32 places."""
-    return _int32(ops.multinomial(input, num_samples, replacement))
+    return int32(ops.multinomial(input, num_samples, replacement, seed))
+
+
+def bernoulli(input: Any, p: Any = 0.5, seed: Any = None) -> Any:
+    """1 with probability ``p``, else 0, in the shape and dtype of ``input``."""
+    chance = ops.broadcast_to(ops.cast(p, dtypes.float32), input.shape)
+    return ops.cast(ops.bernoulli(chance, seed=seed), input.dtype)
 
 
 def reduce_sum(input: Any, axis: Any = None, keep_dims: bool = False, skip_mode: bool = False) -> Any:
@@ -159,6 +162,29 @@ def _average(
     axes = x.ndim - 2 if pool is not ops.avg_pool1d else 1
     sizes = (kernel_size,) * axes if isinstance(kernel_size, int) else tuple(kernel_size)
     return found * (float(np.prod(sizes)) / divisor_override)
+
+
+def _largest(
+    pool: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, return_indices: bool, ceil: bool
+) -> Any:
+    mode = "valid" if not np.any(padding) else "pad"
+    return pool(x, kernel_size, stride, mode, padding, ceil, dilation=dilation, return_indices=return_indices)
+
+
+def max_pool2d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    """``ops.max_pool2d`` in MindSpore's order."""
+    return _largest(ops.max_pool2d, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
+
+
+def max_pool3d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    """``ops.max_pool3d`` in MindSpore's order."""
+    return _largest(ops.max_pool3d, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
 
 def avg_pool1d(

@@ -21,12 +21,12 @@ def _without_effect(name: str) -> Callable[[object], None]:
     return setting
 
 
-conv_allow_tf32 = _without_effect("conv_allow_tf32")
-matmul_allow_tf32 = _without_effect("matmul_allow_tf32")
-matmul_allow_hf32 = _without_effect("matmul_allow_hf32")
-conv_allow_hf32 = _without_effect("conv_allow_hf32")
-conv_fprop_algo = _without_effect("conv_fprop_algo")
-conv_dgrad_algo = _without_effect("conv_dgrad_algo")
-conv_wgrad_algo = _without_effect("conv_wgrad_algo")
-precision_mode = _without_effect("precision_mode")
-op_precision_mode = _without_effect("op_precision_mode")
+conv_allow_tf32: Callable[[object], None] = _without_effect("conv_allow_tf32")
+matmul_allow_tf32: Callable[[object], None] = _without_effect("matmul_allow_tf32")
+matmul_allow_hf32: Callable[[object], None] = _without_effect("matmul_allow_hf32")
+conv_allow_hf32: Callable[[object], None] = _without_effect("conv_allow_hf32")
+conv_fprop_algo: Callable[[object], None] = _without_effect("conv_fprop_algo")
+conv_dgrad_algo: Callable[[object], None] = _without_effect("conv_dgrad_algo")
+conv_wgrad_algo: Callable[[object], None] = _without_effect("conv_wgrad_algo")
+precision_mode: Callable[[object], None] = _without_effect("precision_mode")
+op_precision_mode: Callable[[object], None] = _without_effect("op_precision_mode")

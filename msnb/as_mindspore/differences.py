@@ -39,6 +39,11 @@ def _theirs(name: str, mindspore: str, msnb: str, why: str, test: str) -> Differ
     return Difference(name, mindspore, msnb, "MindSpore", why, test, place)
 
 
+def _numpy(name: str, mindspore: str, msnb: str, why: str, test: str) -> Difference:
+    place = f"msnb.as_mindspore.numpy_answers:{name}"
+    return Difference(f"numpy.{name}", mindspore, msnb, "MindSpore", why, test, place)
+
+
 def _ours(name: str, mindspore: str, msnb: str, why: str, test: str) -> Difference:
     return Difference(name, mindspore, msnb, "msnb", why, test)
 
@@ -52,8 +57,8 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(f"ops.{name}", "int32", "int64", _DTYPE, "test_dtype_of_indices")
         for name in ("argmin", "argsort", "sort", "topk", "cummin", "count_nonzero", "bucketize")
     ),
-    _theirs("ops.searchsorted", "has out_int32=", "mint's has it", "programs use it", "test_width_of_places"),
     _theirs("ops.multinomial", "int32", "int64", _DTYPE, "test_width_of_places"),
+    _theirs("ops.bernoulli", "(input, p): input has the shape", "(p, shape)", _SILENT, "test_bernoulli"),
     *(
         _theirs(f"ops.{name}", "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32")
         for name in ("reduce_sum", "nansum", "cumsum")
@@ -71,10 +76,30 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(f"ops.{name}", "has rounding_mode=", "mint.div has it", "programs use it", "test_rounded_division")
         for name in ("div", "divide")
     ),
-    _theirs("ops.unique", "(values, places)", "the values", _PAIR, "test_unique"),
+    _theirs("ops.round", "has decimals=", "mint.round has it", "programs use it", "test_rounded_division"),
+    _theirs("ops.subtract", "has alpha=", "mint.subtract has it", "programs use it", "test_rounded_division"),
+    _theirs("ops.unique", "(values as they come, places)", "the values in order", _PAIR, "test_unique"),
+    *(
+        _numpy(name, "int32", "int64", _DTYPE, "test_places_of_numpy")
+        for name in (
+            "argmin", "count_nonzero", "searchsorted", "digitize", "diag_indices", "tril_indices", "triu_indices",
+            "tril_indices_from", "triu_indices_from", "unravel_index",
+        )
+    ),
+    _numpy("unique", "values as they come", "values in order", _SILENT, "test_unique_of_numpy"),
+    _numpy("bincount", "float32", "int64", _DTYPE, "test_counts_of_numpy"),
+    _numpy("indices", "a list", "a tensor", _PAIR, "test_lists_of_numpy"),
+    *(
+        _numpy(f"atleast_{n}d", "of several: a list", "of several: a tuple", _PAIR, "test_lists_of_numpy")
+        for n in (1, 2, 3)
+    ),
     *(
         _theirs(f"ops.avg_pool{n}d", "stride 1", "the kernel's size", _SILENT, "test_stride_of_avg_pool")
         for n in (1, 2, 3)
+    ),
+    *(
+        _theirs(f"ops.max_pool{n}d", "padding is fourth", "pad_mode is", "programs use it", "test_order_of_max_pool")
+        for n in (2, 3)
     ),
     _theirs("ops.diag", "of a matrix: four axes", "of a matrix: its diagonal", _SILENT, "test_diag_of_a_matrix"),
     _theirs("ops.conv3d_transpose", "(inputs, weight, pad_mode, padding, stride ...)", "the order of conv3d",
@@ -121,6 +146,8 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(name, ".ckpt is protobuf", ".ckpt is safetensors", "MindSpore must load it", "test_checkpoints")
         for name in ("save_checkpoint", "train.save_checkpoint")
     ),
+    _ours("nn.Momentum", "use_nesterov changes nothing on a CPU", "it looks ahead", "their own page says so",
+          "test_nesterov"),
     _ours("ops.allclose", "a Python bool", "a bool tensor", "works in compiled functions too", "test_allclose"),
 )
 

@@ -21,7 +21,7 @@ class _PyNativeExecutor:
 
 
 _pynative_executor = _PyNativeExecutor()
-compile_config = SimpleNamespace()
+compile_config: SimpleNamespace = SimpleNamespace()
 """Switches of MindSpore's compiler, by name: they are kept, and no one of them means anything to msnb's."""
 
 

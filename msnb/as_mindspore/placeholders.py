@@ -76,7 +76,7 @@ def _sentence(place: str, missing: AttributeError) -> str:
 NAMES: dict[str, str] = {
     "": """
         BackupAndRestore BleuScore ConfusionMatrixMetric ConvertModelUtils ConvertNetUtils CosineSimilarity
-        CustomPassType DatasetHelper DeviceCtx Dice Dirac Event FlopsUtilizationCollector Generator
+        CustomPassType DatasetHelper DeviceCtx Dice Dirac Event FlopsUtilizationCollector
         HausdorffDistance Int MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit
         Perplexity PluggableAllocator Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse Stream
         StreamCtx StreamLimitCtx SummaryCollector SummaryLandscape SummaryRecord Symbol SymbolTree TensorType
@@ -107,7 +107,7 @@ NAMES: dict[str, str] = {
         gradient_accumulation_op gradient_clear_op
     """,
     "common.generator": """
-        Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state
+        default_generator get_rng_state initial_seed manual_seed seed set_rng_state
     """,
     "communication": """
         get_comm_name
@@ -184,7 +184,7 @@ NAMES: dict[str, str] = {
         ASGD AdaFactor AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AdamOffload AvgPool1dExt AvgPool2dExt
         AvgPool3dExt BleuScore ConfusionMatrixMetric Conv2dThor DenseThor DiGamma Dice Dropout2dExt DropoutExt
         EmbeddingExt EmbeddingLookupThor EmbeddingThor FTRL ForwardValueAndGrad FractionalMaxPool2d
-        FractionalMaxPool3d GetNextSingleOp GradAccumulationCell HausdorffDistance ImageGradients InstanceNorm3d Jvp
+        FractionalMaxPool3d GetNextSingleOp GradAccumulationCell HausdorffDistance ImageGradients Jvp
         L1LossExt LARS LBeta LayerNormExt LazyAdam LogSoftmaxExt MSSSIM MatDet MatInverse MatrixDiag MatrixDiagPart
         MatrixSetDiag MaxPool2dExt MeanSurfaceDistance MicroBatchInterleaved Moments MultiClassDiceLoss
         MultiFieldEmbeddingLookup MultiMarginLoss MultilabelMarginLoss OcclusionSensitivity OptTFTWrapper PReLUExt

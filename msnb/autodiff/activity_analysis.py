@@ -142,9 +142,9 @@ class Activity:
 
     def __init__(self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], flow: Dependence) -> None:
         self._graph, self._flow = graph, flow
-        self.varying = {graph.params[i] for i in wrt if gradient_type(graph.params[i].type) is not None}
+        self.varying: set[Value] = {graph.params[i] for i in wrt if gradient_type(graph.params[i].type) is not None}
         self._forward()
-        self.useful = {graph.outputs[i] for i in outputs} & self.varying
+        self.useful: set[Value] = {graph.outputs[i] for i in outputs} & self.varying
         self._backward()
 
     def active(self, value: Value) -> bool:

@@ -72,7 +72,7 @@ class Forward:
     """One run of the transform: shared knowledge about nested and called graphs."""
 
     def __init__(self) -> None:
-        self.flow = Dependence()
+        self.flow: Dependence = Dependence()
 
     def pushforward(self, graph: Graph, wrt: tuple[int, ...], outs: tuple[int, ...]) -> Graph:
         """(params, tangents of ``wrt``) -> (outputs, tangents of ``outs``)."""
@@ -99,7 +99,9 @@ class Pushforward:
     """The transform of one graph: ``env`` maps its values to new ones, ``tangents`` to their tangents."""
 
     def __init__(self, forward: Forward, b: GraphBuilder, graph: Graph, wrt: tuple[int, ...]) -> None:
-        self.forward, self.b, self.graph = forward, b, graph
+        self.forward: Forward = forward
+        self.b: GraphBuilder = b
+        self.graph: Graph = graph
         self.env: dict[Value, Value] = {}
         self.tangents: dict[Value, Any] = {}
 

@@ -102,7 +102,10 @@ class Callee:
     """
 
     def __init__(self, graph: Graph, forward: str, backward: str, passed: Sequence[int]) -> None:
-        self.graph, self.forward, self.backward, self.passed = graph, forward, backward, list(passed)
+        self.graph: Graph = graph
+        self.forward: str = forward
+        self.backward: str = backward
+        self.passed: list[int] = list(passed)
 
 
 def _call(p: Pullback, node: Node) -> Differentiated:

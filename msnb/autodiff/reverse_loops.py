@@ -239,13 +239,16 @@ class BackwardScan:
 
     def __init__(self, loop: ReverseLoop, types: Sequence[Sequence[Type]], kinds: Sequence[str]) -> None:
         edge = loop.n + loop.m
-        self.sliced, self.summed = [i for i in loop.others if i < edge], [i for i in loop.others if i >= edge]
+        self.sliced: list[int] = [i for i in loop.others if i < edge]
+        self.summed: list[int] = [i for i in loop.others if i >= edge]
         douts, piles, rows, same = types
-        self.n_carries, self.n_given = len(douts), len(self.sliced)
+        self.n_carries: int = len(douts)
+        self.n_given: int = len(self.sliced)
         b = loop.p.reverse.builder(loop.pair.backward.name, loop.body.module)
         with b:
             carried, stacks = params(b, douts, "c"), params(b, piles, "s")
-            self.rows, others = params(b, [row_type(t) for t in rows], "x"), params(b, same, "v")
+            self.rows: list[Any] = params(b, [row_type(t) for t in rows], "x")
+            others = params(b, same, "v")
             rest, tops = _popped(stacks)
             given = iter(self.rows)
             arrived = [*carried, *(next(given) for _ in loop.rows_out)]
@@ -255,12 +258,13 @@ class BackwardScan:
             grads = inline(b, loop.pair.backward, [*(next(travel[k]) for k in kinds), *arrived])
             n, first = self.n_carries, self.n_carries + self.n_given
             sliced = [b.lift(g) for g in grads[n:first]]
-            self.sums = LoopSums([b.lift(x) for x in self.rows], [b.lift(x) for x in others], sliced)
+            self.sums: LoopSums = LoopSums([b.lift(x) for x in self.rows], [b.lift(x) for x in others], sliced)
             self.sums.split(b, grads[first:])
             inside = [g for g in self.sums.inside if g is not None]
             sums = params(b, [b.lift(g).type for g in inside], "sum")
             b.output(*grads[:n], *_summed(sums, inside), *rest, *grads[n:first], *map(b.wrap, self.sums.extra))
-        self.body, self.n_carry = b.graph, n + len(sums) + len(stacks)
+        self.body: Graph = b.graph
+        self.n_carry: int = n + len(sums) + len(stacks)
         self.body.params[:] = [b.lift(x) for x in (*carried, *sums, *stacks, *self.rows, *others)]
         reindex(self.body)
         prune(self.body)

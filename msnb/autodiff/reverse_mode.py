@@ -112,7 +112,7 @@ class Reverse:
     """One run of the transform: shared knowledge about nested and called graphs."""
 
     def __init__(self) -> None:
-        self.flow = Dependence()
+        self.flow: Dependence = Dependence()
         self.twins: dict[Node, Node] = {}
 
     def builder(self, name: str, module: Module) -> GraphBuilder:
@@ -180,10 +180,13 @@ class Pullback:
     """
 
     def __init__(self, reverse: Reverse, graph: Graph, wrt: tuple[int, ...], outputs: tuple[int, ...]) -> None:
-        self.reverse, self.graph, self.wrt, self.outputs = reverse, graph, wrt, outputs
-        self.activity = Activity(graph, wrt, outputs, reverse.flow)
-        self.forward = GraphBuilder(f"{graph.name}_forward", graph.module)
-        self.backward = BackwardBuilder(f"{graph.name}_backward", self.forward)
+        self.reverse: Reverse = reverse
+        self.graph: Graph = graph
+        self.wrt: tuple[int, ...] = wrt
+        self.outputs: tuple[int, ...] = outputs
+        self.activity: Activity = Activity(graph, wrt, outputs, reverse.flow)
+        self.forward: GraphBuilder = GraphBuilder(f"{graph.name}_forward", graph.module)
+        self.backward: BackwardBuilder = BackwardBuilder(f"{graph.name}_backward", self.forward)
         self.env: dict[Value, Value] = {}
         self._pulls: dict[Node, Pull] = {}
         self._copies: dict[Node, Node] = {}

@@ -22,7 +22,7 @@ Control flow with a batched predicate is told in ``vmap_control_flow``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.autodiff.reverse_mode import stamped
 from msnb.base import events
@@ -35,6 +35,9 @@ from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.stack_type import spread, with_axis
 from msnb.ops.definition.record import Op, find
+
+if TYPE_CHECKING:
+    from msnb.ir.analysis.nested_nodes import NestedSearch
 
 CONTROL_RULES: dict[Op, Callable[[BatchedValues, Node], tuple[Sequence[Any], Sequence[bool]]]] = {}
 """How control nodes are batched, filled by ``vmap_control_flow``: each appends the batched form of a node and gives its
@@ -76,7 +79,9 @@ class Batch:
     """One run of the transform."""
 
     def __init__(self, size: int, shares_draws: bool = False) -> None:
-        self.size, self.shares_draws, self.draws = size, shares_draws, draws()
+        self.size: int = size
+        self.shares_draws: bool = shares_draws
+        self.draws: NestedSearch = draws()
         self.callees: dict[Any, tuple[str, tuple[bool, ...]]] = {}
 
     def graph(
@@ -100,7 +105,10 @@ class BatchedValues:
     """The transform of one graph: ``env`` maps its values to new ones, ``batched`` holds those with the new axis."""
 
     def __init__(self, batch: Batch, b: GraphBuilder, graph: Graph) -> None:
-        self.batch, self.b, self.source, self.size = batch, b, graph, batch.size
+        self.batch: Batch = batch
+        self.b: GraphBuilder = b
+        self.source: Graph = graph
+        self.size: int = batch.size
         self.env: dict[Value, Value] = {}
         self.batched: set[Value] = set()
 

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.source_location import Where, here, is_full, mark_frames, without_internals
+from msnb.base.missing_names import call_hint
+from msnb.base.source_location import Where, here, is_full, mark_frames, users_frame, without_internals
 
 
 class MsnbError(Exception):
@@ -35,7 +36,7 @@ class MsnbError(Exception):
     def __init__(self, sentence: str, *, operands: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(sentence)
         self.sentence = sentence
-        self.operands = tuple(operands)
+        self.operands: tuple[str, ...] = tuple(operands)
         self.hint = hint
         self.where: Where | None = here(2).where
         mark_frames(sys._getframe(1))
@@ -158,20 +159,56 @@ class ReportHook:
         kept = None if is_full() else without_internals(tb)
         if kept is None:
             self.before(kind, error, tb)
-        elif self.before is sys.__excepthook__ and hasattr(error, "sentence") and error.__cause__ is None:
+        elif self.before is sys.__excepthook__ and stands_alone(error) and is_stated(error):
             print(report(error, kept), file=sys.stderr)
         else:
             self.before(kind, error.with_traceback(kept), kept)
+        say_call(error, kept or tb)
+
+
+def say_call(error: BaseException, tb: TracebackType | None) -> None:
+    """Below a traceback: how a function of msnb is called, where a call of it was refused."""
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    hint = call_hint(error, tb.tb_frame) if tb is not None else ""
+    if hint:
+        print(f"msnb: {hint}", file=sys.stderr)
+
+
+def stands_alone(error: BaseException) -> bool:
+    """Whether an error has no other one behind it that would have to be shown too. What msnb met on its way to another
+    answer (a table that has no entry yet) is none of the user's business."""
+    behind = None if error.__suppress_context__ else error.__context__
+    while behind is not None and users_frame(behind.__traceback__) is None:
+        behind = behind.__context__
+    return error.__cause__ is None and (behind is None or is_stated(error))
+
+
+def is_stated(error: BaseException) -> bool:
+    """Whether the class of an error is msnb's."""
+    return isinstance(error, MsnbError) or type(error).__module__.startswith("msnb.")
 
 
 def report(error: Any, tb: TracebackType) -> str:
     """The user's frames and what the error says, its place not twice."""
     frames = traceback.extract_tb(tb)
-    last, where = frames[-1], error.where
+    last, where = frames[-1], getattr(error, "where", None)
     told = where is not None and (where.file, where.line) == (last.filename, last.lineno)
-    shown = frames[:1] + frames[-2:] if len(frames) > 3 else frames
-    lines = ["Traceback (most recent call last, without the frames of msnb):", *traceback.format_list(shown)]
+    lines = ["Traceback (most recent call last, without the frames of msnb):", *calls_of(frames)]
     return "\n".join(s.rstrip() for s in [*lines, f"{type(error).__name__}: {error.message() if told else error}"])
+
+
+def calls_of(frames: Sequence[traceback.FrameSummary]) -> list[str]:
+    """The user's calls, outermost first, in eight lines at most: the last one with its text and caret."""
+    first, last = frames[0], frames[-1]
+    if len(frames) < 3:
+        return traceback.format_list(list(frames))
+    middle = frames[1]
+    between = f'  File "{middle.filename}", line {middle.lineno}, in {middle.name}'
+    if len(frames) > 3:
+        between = f"  ... {len(frames) - 2} calls between them"
+    plain = traceback.FrameSummary(first.filename, first.lineno, first.name, line=first.line)
+    return [*traceback.format_list([plain]), between, *traceback.format_list([last])]
 
 
 def install_hook() -> None:

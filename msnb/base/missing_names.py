@@ -4,6 +4,7 @@
     from msnb.common import ..  MODULES   MindSpore's module paths, each a view of the room that has these names
     ms.boost                   SAID      not part of msnb: one sentence, with what there is instead
     ops.sofmax                 a guess   the nearest names, and the other rooms that have this very name
+    ops.softmax(x, axes=1)     a keyword Python's own words, then how the function is called and the nearest keyword
 
 The tables are words: nothing is imported until somebody asks. The text of an error is made when it is read, so that
 ``hasattr`` costs nothing.
@@ -13,10 +14,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from types import ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from msnb.base.name_tables import MODULES as MODULES
@@ -42,7 +45,11 @@ class MissingName(AttributeError):
         self, owner: str, name: str, table: str, known: Callable[[], Iterable[str]], listed: Sequence[str] = ()
     ) -> None:
         super().__init__(owner, name)
-        self.missing, self._owner, self._table, self._known, self._listed = name, owner, table, known, listed
+        self.missing: str = name
+        self._owner = owner
+        self._table = table
+        self._known = known
+        self._listed = listed
 
     def __str__(self) -> str:
         said = SAID.get(self._table, {}).get(self.missing)
@@ -54,12 +61,20 @@ class MissingName(AttributeError):
         places = [_spelled(door) for door in _FRONT_DOORS if door != self._owner and _has(door, self.missing)]
         if places:
             return f"; there is {' and '.join(f'{place}.{self.missing}' for place in places)}."
-        import difflib  # read by people only: it is not worth its time at import
-
-        near = difflib.get_close_matches(self.missing, [n for n in self._known() if n[:1] != "_"], 3, 0.75)
+        known = [n for n in self._known() if n[:1] != "_"]
+        near = nearest(self.missing, known, 3, 0.75)
+        if not near and not self._listed:
+            near = nearest(self.missing, known, 1, 0.65)
         if near:
             return f"; did you mean {' or '.join(near)}?"
         return f"; it has {', '.join(self._listed)}." if self._listed else "."
+
+
+def nearest(wrong: str, known: Iterable[str], most: int, cutoff: float) -> list[str]:
+    """The names that look most like a wrong one."""
+    import difflib  # for people only: it is not worth its time at import
+
+    return difflib.get_close_matches(wrong, [*known], most, cutoff)
 
 
 def _has(door: str, name: str) -> bool:
@@ -72,6 +87,8 @@ def _spelled(owner: str) -> str:
 
 
 def _titled(owner: str) -> str:
+    if owner == "msnb.notebook.show.program_views":
+        return "ms.show"
     return f"module {owner!r}" if owner.startswith("msnb") else owner
 
 
@@ -100,6 +117,53 @@ def public_names(module: str) -> list[str]:
     names = {n for n, value in found.items() if n[:1] != "_" and not isinstance(value, ModuleType)} - _FOR_ITSELF
     dunders = {n for n in found if n[:2] == "__"}
     return sorted({*(names if listed is None else listed), *MOVED.get(module, {}), *dunders})
+
+
+# ---- keywords ---------------------------------------------------------------------------------------------------
+
+_BAD_CALL = re.compile(r"([\w.]+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing|takes|got multiple)")
+
+
+def called_as(name: str, signature: Any) -> str:
+    """How something is called: ``Dense(in_channels, out_channels, has_bias=True)``."""
+    listed = list(signature.parameters.values())
+    named = [p for p in listed if p.kind is not p.VAR_KEYWORD and p.name != "self"]
+    marks = {id(p): "*" for p in named if p.kind is p.VAR_POSITIONAL}
+    shown = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in named]
+    return f"{name}({', '.join(marks.get(id(p), '') + text for p, text in zip(named, shown))})"
+
+
+def nearest_keyword(wrong: str, signature: Any, taken: Iterable[str] = ()) -> str:
+    """A sentence with the parameter that is nearest to a wrong keyword; empty where none is near."""
+    near = nearest(wrong, [p for p in signature.parameters if p not in set(taken) | {"self"}], 1, 0.4)
+    return f"did you mean {near[0]}?" if wrong and near else ""
+
+
+def call_hint(error: BaseException, frame: FrameType) -> str:
+    """How a function of msnb is called, where Python refused a call of it in the user's own frame; else nothing.
+
+    Functions are plain functions, so that a right call costs nothing: the words are found when a wrong one is shown.
+    """
+    found = _BAD_CALL.match(str(error)) if type(error) is TypeError else None
+    fn = _function_named(found[1], frame) if found is not None else None
+    if found is None or fn is None:
+        return ""
+    signature = inspect.signature(fn)
+    near = nearest_keyword(found[2] or "", signature)
+    return f"it is called as {called_as(found[1], signature)}{f'; {near}' if near else ''}"
+
+
+def _function_named(name: str, frame: FrameType) -> Any:
+    """The function of msnb that a frame reaches by this name: alone, as a member of a module, as a method."""
+    owner, _, last = name.rpartition(".")
+    modules = [m for key, m in tuple(sys.modules.items()) if key in _FRONT_DOORS]
+    modules += [m for m in frame.f_globals.values() if isinstance(m, ModuleType) and m.__name__.startswith("msnb.")]
+    for names in (frame.f_locals, frame.f_globals, *map(vars, modules)):
+        found = names.get(owner or last)
+        found = vars(found).get(last) if owner and isinstance(found, type) else found
+        if isinstance(found, FunctionType) and found.__module__.startswith("msnb."):
+            return found
+    return None
 
 
 # ---- MindSpore's module paths -----------------------------------------------------------------------------------

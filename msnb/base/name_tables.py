@@ -282,7 +282,6 @@ SAID: dict[str, dict[str, str]] = {
         "func": "PyTorch's torch.func is here ms.grad, ms.vmap, ms.vjp, ms.jvp, ms.jacrev, ms.jacfwd, ms.hessian.",
         "set_default_dtype": "PyTorch's set_default_dtype is dtype= here: float32 is the default; net.to_float(dtype).",
         "set_default_device": "PyTorch's set_default_device is called ms.set_context(device_target=...) here.",
-        "Generator": f"{_PART}: ms.set_seed(n) seeds the one stream of draws.",
         "cuda": "PyTorch's cuda is a device of the context here: ms.set_context(device_target='GPU').",
         "device": "PyTorch's device is a word of the context here: ms.set_context(device_target='CPU').",
         "float": "is spelled ms.float32.",

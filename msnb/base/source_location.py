@@ -17,7 +17,10 @@ import linecache
 import os
 import sys
 from dataclasses import dataclass
-from types import CodeType, FrameType, TracebackType
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import Any
 
 PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -267,8 +270,27 @@ def mark_frames(frame: FrameType | None) -> None:
 
 
 def mark_modules() -> None:
-    """Mark all modules of msnb that are loaded: Python's own errors pass through them too."""
+    """Mark all modules of msnb, loaded now or later: Python's own errors pass through them too."""
     if "_pytest" in sys.modules and not is_full():
         for name, module in tuple(sys.modules.items()):
             if name == "msnb" or name.startswith("msnb."):
                 vars(module)[HIDDEN] = True
+        sys.meta_path.insert(0, _MarkingFinder())
+
+
+class _MarkingLoader(SourceFileLoader):
+    """Loads a module with the mark in it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)[HIDDEN] = True
+        super().exec_module(module)
+
+
+class _MarkingFinder(MetaPathFinder):
+    """Finds the modules of msnb that are loaded late."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname.startswith("msnb.") else None
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _MarkingLoader(fullname, spec.loader.path)
+        return spec

@@ -100,7 +100,7 @@ class _Slot(threading.local):
     engine: Engine
 
 
-slot = _Slot()
+slot: _Slot = _Slot()
 
 
 def install_default(engine: Engine) -> None:

@@ -5,6 +5,7 @@ A graph does not contain a Parameter's value: it takes the value in as a state i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msnb.base.errors import DTypeError, ShapeError
@@ -147,7 +148,7 @@ class Parameter(Tensor):
     # a Parameter has attributes of its own (hooks, plans), a plain Tensor has none: it must stay small
     __slots__ = ("__dict__",)
     kept_hooks: tuple[Any, ...] = ()  # type: ignore[assignment]  # of its gradient: see register_hook
-    __hash__ = object.__hash__
+    __hash__: Callable[[], int] = object.__hash__  # type: ignore[assignment]
 
     def __init__(
         self,

@@ -8,18 +8,22 @@ so every executed draw advances it in both modes alike. The generator itself is 
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
 
 from msnb.base import device_registry, events
+from msnb.base.errors import AttributeValueError
 from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
 
 _DEFAULT_SEED = 0
 _seed: int | None = None
 seed_version = 0  # counts calls of set_seed: who follows the seed starts anew even if it is the same number
 _state: list[Parameter] = []
 _seeded: dict[int, Parameter] = {}
+_generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 
 
 def state() -> Parameter:
@@ -42,6 +46,57 @@ def _key(seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
     return np.array([seed, 0], np.uint64)
 
 
+def legal_seed(what: str, seed: Any) -> int:
+    """A seed. Raises ValueError."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= int(seed) < 2**64:
+        raise AttributeValueError(f"{what} an int from 0 to 2**64 - 1, got {seed!r}.")
+    return int(seed)
+
+
+class Generator:
+    """A stream of random draws of one's own: ``mint.rand(3, generator=g)``.
+
+    Attributes:
+        state: the Parameter uint64[2] = (seed, draw index) that draws move on, in both modes.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Generator.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> g = ms.Generator().manual_seed(5)
+        >>> first = ms.mint.rand(2, generator=g).tolist()
+        >>> first == ms.mint.rand(2, generator=g.manual_seed(5)).tolist()
+        True
+    """
+
+    def __init__(self) -> None:
+        self.state = Parameter(_key(_DEFAULT_SEED), "random.generator", requires_grad=False)
+        _generators.add(self)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin anew with a seed; gives back the generator."""
+        self.state.set_data(_key(legal_seed("manual_seed needs", seed)))
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed with which it began."""
+        return int(self.state._host()[0])
+
+    def seed(self) -> int:
+        """Begin anew with a seed that nobody knows before; gives back the seed."""
+        found = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
+        self.manual_seed(found)
+        return found
+
+    def get_state(self) -> Tensor:
+        """Where it is, for ``set_state``."""
+        return Tensor(self.state._host().copy())
+
+    def set_state(self, state: Tensor) -> None:
+        """Go on from there."""
+        self.state.set_data(state)
+
+
 def set_seed(seed: int) -> None:
     """Start the stream of random draws anew.
 
@@ -55,10 +110,8 @@ def set_seed(seed: int) -> None:
         >>> import msnb as ms
         >>> ms.set_seed(1)
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= int(seed) < 2**64:
-        raise ValueError(f"set_seed needs an int from 0 to 2**64 - 1, got {seed!r}.")
     global _seed, seed_version
-    _seed = int(seed)
+    _seed = legal_seed("set_seed needs", seed)
     seed_version += 1
     state().set_data(_key(_seed))
     for own, stream in _seeded.items():
@@ -68,7 +121,7 @@ def set_seed(seed: int) -> None:
 def _follow(changes: dict[str, Any]) -> None:
     """The state lives where operations run: its draws go on where they stopped."""
     if "device_target" in changes:
-        for stream in (*_state, *_seeded.values()):
+        for stream in (*_state, *_seeded.values(), *(g.state for g in _generators)):
             stream._data = device_registry.current().from_host(stream._host())
 
 

@@ -124,7 +124,9 @@ class Region:
                 f"{asked.who}: in_strategy has {len(asked.inputs)} entries, the call has {len(values)} tensors.",
                 hint=_HINT,
             )
-        self.outside, self.asked, self.names = outside, asked, dict(asked.weights)
+        self.outside: Region | None = outside
+        self.asked: ShardRequest = asked
+        self.names: dict[str, Any] = dict(asked.weights)
         self.wishes: dict[Any, list[ShardHint | None]] = {}
         for value, split in zip(values, inputs):
             self.wishes.setdefault(value, []).append(asked.wish(split))

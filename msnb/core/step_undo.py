@@ -32,7 +32,7 @@ class _Log(threading.local):
     before: list[tuple[Noted, Any]] | None = None
 
 
-log = _Log()
+log: _Log = _Log()
 
 
 def note(target: Tensor) -> None:

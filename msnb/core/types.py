@@ -57,7 +57,7 @@ class _Comparisons(threading.local):
         self.lists: list[list[tuple[Dim, Size]]] = []
 
 
-unequal = _Comparisons()
+unequal: _Comparisons = _Comparisons()
 Shape = tuple[Size, ...]
 
 

@@ -25,7 +25,7 @@ class StringType:
         return "String"
 
 
-string = StringType()
+string: StringType = StringType()
 
 
 class StringTensor:

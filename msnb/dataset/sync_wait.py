@@ -38,8 +38,11 @@ class SyncWait(UnaryNode):
             raise ArgumentError(f"sync_wait: callback must be a function, got {type(callback).__name__}")
         if any(node.name == name for node in waits(parent)):
             raise AttributeValueError(f"sync_wait: condition {name!r} stands twice in this data set")
-        self.name, self.number, self.callback = name, check_count(number, "num_batch", least=1), callback
-        self.passed, self.allowed = 0, self.number
+        self.name = name
+        self.number: int = check_count(number, "num_batch", least=1)
+        self.callback: Callable[..., Any] | None = callback
+        self.passed: int = 0
+        self.allowed: int = self.number
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         self.allowed = max(self.allowed, self.passed + self.number)

@@ -49,10 +49,14 @@ class Autocast:
         widest: bool = False,
         weights: bool = False,
     ) -> None:
-        self.dtype, self.white, self.black = dtype, frozenset(white), frozenset(black)
-        self.back, self.widest, self.weights = back, widest, weights
+        self.dtype: DType = dtype
+        self.white: frozenset[str] = frozenset(white)
+        self.black: frozenset[str] = frozenset(black)
+        self.back: bool = back
+        self.widest: bool = widest
+        self.weights: bool = weights
         parts = (dtype.name, *sorted(self.white), "", *sorted(self.black), back, widest, weights)
-        self.key = f"{dtype.name} rule {hash(parts):x}"
+        self.key: str = f"{dtype.name} rule {hash(parts):x}"
 
     def apply(self, run: Callable[..., Any], op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """``run(op, inputs, attrs)`` in the precision that the rule asks for."""

@@ -46,7 +46,7 @@ class TapeGraph:
     """
 
     def __init__(self, watched: Sequence[TensorType], lines: Sequence[Line], outputs: Sequence[int]) -> None:
-        self.graph = Graph("tape")
+        self.graph: Graph = Graph("tape")
         self.hosts: list[tuple[int, HostFn]] = []
         self._values: dict[int, Value] = {}
         self._places: dict[Value, Place] = {}
@@ -93,9 +93,9 @@ class BackwardProgram:
     ):
         tape = TapeGraph(watched, lines, outputs)
         found = vjp(tape.graph, list(wanted))
-        self.hosts = tape.hosts
-        self.graph = found.backward
-        self.places = [tape.place(v) for v in found.residual_values]
+        self.hosts: list[tuple[int, HostFn]] = tape.hosts
+        self.graph: Graph = found.backward
+        self.places: list[Place] = [tape.place(v) for v in found.residual_values]
         self._uses = 0
         self._run: Any = None
         self._turns: dict[int, tuple[int, ...]] = {}

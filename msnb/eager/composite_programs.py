@@ -40,7 +40,8 @@ class CompositeProgram:
     """
 
     def __init__(self, graph: Graph, single: bool) -> None:
-        self.graph, self.single = graph, single
+        self.graph: Graph = graph
+        self.single: bool = single
         self.types: list[Any] = [v.type for v in graph.outputs]
         self._run: Any = None
 

@@ -32,7 +32,7 @@ class Composites:
     run: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
-composites = Composites()
+composites: Composites = Composites()
 
 
 class DispatchEntry:
@@ -49,11 +49,14 @@ class DispatchEntry:
     __slots__ = ("attrs", "keep", "kernel", "op", "operand_types", "type", "types")
 
     def __init__(self, op: Op, operand_types: tuple[Type, ...], attrs: dict[str, Any], types: tuple[Type, ...]) -> None:
-        self.op, self.operand_types, self.attrs, self.types = op, operand_types, attrs, types
-        self.kernel = careful(device_registry.current(), op, operand_types, attrs, types)
+        self.op: Op = op
+        self.operand_types: tuple[Type, ...] = operand_types
+        self.attrs: dict[str, Any] = attrs
+        self.types: tuple[Type, ...] = types
+        self.kernel: Any = careful(device_registry.current(), op, operand_types, attrs, types)
         single = types[0] if len(types) == 1 else None
-        self.type = single if isinstance(single, TensorType) and single.is_static else None
-        self.keep = keeps(op, operand_types, types)
+        self.type: TensorType | None = single if isinstance(single, TensorType) and single.is_static else None
+        self.keep: tuple[tuple[int, ...], bool] | None = keeps(op, operand_types, types)
 
 
 def keeps(op: Op, operand_types: tuple[Type, ...], types: tuple[Type, ...]) -> tuple[tuple[int, ...], bool] | None:
@@ -68,9 +71,12 @@ def keeps(op: Op, operand_types: tuple[Type, ...], types: tuple[Type, ...]) -> t
     return tuple(kept), "out" in wanted or "outs" in wanted
 
 
+_OF_KERNELS = {"device_target", "device_id", "jit_level", "runtime_num_threads", "matmul_precision", "deterministic"}
+
+
 def _forget(changes: dict[str, Any]) -> None:
     """Kernels belong to a device and to what it may use: after a change, another table."""
-    if changes.keys() & {"device_target", "jit_level", "runtime_num_threads"}:
+    if changes.keys() & _OF_KERNELS:
         for op in REGISTRY.values():
             op.fast.clear()
 
@@ -246,5 +252,5 @@ class EagerEngine(PlainReads):
         target._kept = None
 
 
-eager = EagerEngine()
+eager: EagerEngine = EagerEngine()
 install_default(eager)

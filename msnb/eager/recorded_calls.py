@@ -11,7 +11,7 @@ nodes are replayed one by one instead: then every recorder notes what it tracks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from msnb.autodiff import vjp
@@ -24,20 +24,26 @@ from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.custom_gradient import WITH_VJP
 from msnb.ir.graph import Graph
 
+if TYPE_CHECKING:
+    from msnb.graph.compile.pipeline import CompiledProgram
+
 
 class CompiledVjp:
     """A program's forward, compiled, and its backward, to be replayed."""
 
+    backward: Graph
+
     def __init__(self, graph: Graph, wrt: tuple[int, ...]) -> None:
         from msnb.graph.compile import compile_graph
 
-        self.n_in, self.n_out = len(wrt), len(graph.outputs)
+        self.n_in: int = len(wrt)
+        self.n_out: int = len(graph.outputs)
         pair = vjp(graph, wrt)
-        self.outputs = pair.outputs
+        self.outputs: tuple[int, ...] = pair.outputs
         forward, self.backward = slim(pair)
         self.types: list[Any] = [v.type for v in forward.outputs]
-        self.run = compile_graph(forward, name=graph.name).build()
-        self.fn = HostFn(self._backward, graph.name)
+        self.run: CompiledProgram = compile_graph(forward, name=graph.name).build()
+        self.fn: HostFn = HostFn(self._backward, graph.name)
 
     def _backward(self, *args: Any) -> list[Any]:
         residuals = args[self.n_in + self.n_out : len(args) - self.n_out]

@@ -44,10 +44,10 @@ class Recording:
         for x in (*inputs, *weights) if watcher is not None else ():
             watcher.hear(x)
         before = _recorders_of(outer)
-        self.recorder = Tape(len(before))
+        self.recorder: Tape = Tape(len(before))
         self._given = list(inputs)
-        self.inputs = [make(x._data, x._type, x._rec) for x in inputs]
-        self.weights = list({id(w): w for w in weights}.values())
+        self.inputs: list[Tensor] = [make(x._data, x._type, x._rec) for x in inputs]
+        self.weights: list[Tensor] = list({id(w): w for w in weights}.values())
         self._former = [w._rec for w in self.weights]
         watch = self.recorder.watch
         self._wanted = [watch(x) for x in (*self.inputs, *self.weights)]

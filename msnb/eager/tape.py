@@ -49,12 +49,12 @@ class Tape:
     __slots__ = ("assigned", "count", "depth", "lines", "saved", "watched")
 
     def __init__(self, depth: int = 0) -> None:
-        self.depth = depth
+        self.depth: int = depth
         self.lines: list[Line] = []
         self.saved: list[tuple[Any, ...]] = []
         self.watched: list[TensorType] = []
         self.assigned: dict[int, ref[Tensor]] = {}
-        self.count = 0
+        self.count: int = 0
 
     def watch(self, tensor: Tensor) -> int:
         """Track the tensor object from here on; returns its number."""

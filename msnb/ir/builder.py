@@ -42,7 +42,7 @@ class SymbolicTensor(Tensor):
     """A tensor whose value will exist when the graph runs."""
 
     __slots__ = ("_builder", "_value")
-    __hash__ = object.__hash__
+    __hash__: Callable[..., Any] = object.__hash__
 
     _builder: GraphBuilder
     _value: Value
@@ -321,7 +321,7 @@ class ClosedFunction:
 
     def __init__(self, graph: Graph, outer: Sequence[Any], shape: pytree.Shape, leaves: Sequence[Any]) -> None:
         self.graph = graph
-        self.outer = list(outer)
+        self.outer: list[Any] = list(outer)
         self.writes: list[Tensor] = []
         self.of_inputs: dict[int, int] = {}
         self._shape = shape
@@ -362,7 +362,7 @@ class Const:
         if isinstance(data, (np.ndarray, np.generic)):
             data = np.asarray(data)
         self.data: Array | bool | int | float | complex = data
-        self.type = type_
+        self.type: TensorType = type_
         self._key = (type_, _content(data) if isinstance(data, np.ndarray) else (type(data).__name__, repr(data)))
 
     def __eq__(self, other: object) -> bool:

@@ -95,7 +95,7 @@ class HostFn:
     def __init__(self, fn: Callable[..., Any], name: str = "", grad: Callable[..., Any] | None = None) -> None:
         self.fn = fn
         self.grad = grad
-        self.name = name or getattr(fn, "__qualname__", "host")
+        self.name: str = name or getattr(fn, "__qualname__", "host")
 
     def __repr__(self) -> str:
         return f"HostFn({self.name})"

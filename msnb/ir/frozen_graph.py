@@ -38,9 +38,13 @@ class SavedGraph:
         self, graph: Graph, inputs: int, weights: dict[str, Parameter], draws: bool, result: Any,
         labels: Mapping[str, str] | None = None, formulas: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self.graph, self.inputs, self.weights = graph, inputs, weights
-        self.draws, self.result, self.labels = draws, result, dict(labels or {})
-        self.formulas = list(formulas)
+        self.graph: Graph = graph
+        self.inputs: int = inputs
+        self.weights: dict[str, Parameter] = weights
+        self.draws: bool = draws
+        self.result: Any = result
+        self.labels: dict[str, str] = dict(labels or {})
+        self.formulas: list[str] = list(formulas)
 
     def run(self, weights: Sequence[Parameter], inputs: Sequence[Any]) -> Any:
         """The program's result with these weights, whose state is written.

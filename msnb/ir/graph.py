@@ -33,7 +33,10 @@ class Value:
     __slots__ = ("__weakref__", "index", "name", "node", "type")
 
     def __init__(self, type_: Type, node: Node | None = None, index: int = 0, name: str = "") -> None:
-        self.type, self.node, self.index, self.name = type_, node, index, name
+        self.type: Type = type_
+        self.node: Node | None = node
+        self.index: int = index
+        self.name: str = name
 
     @property
     def is_param(self) -> bool:
@@ -70,7 +73,7 @@ class Node:
         types: Sequence[Type],
         graphs: Sequence[Graph] = (),
     ) -> None:
-        self.op = op
+        self.op: Op = op
         self.inputs: list[Value] = list(inputs)
         self.attrs: dict[str, Any] = dict(attrs)
         self.outputs: tuple[Value, ...] = tuple(Value(t, self, i) for i, t in enumerate(types))
@@ -96,12 +99,12 @@ class Graph:
     __slots__ = ("__weakref__", "module", "name", "nodes", "outputs", "params", "state")
 
     def __init__(self, name: str, module: Module | None = None) -> None:
-        self.name = name
+        self.name: str = name
         self.params: list[Value] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
         self.state: dict[int, int] = {}
-        self.module = Module() if module is None else module
+        self.module: Module = Module() if module is None else module
 
     def add_param(self, type_: Type, name: str) -> Value:
         """A new param at the end."""

@@ -108,7 +108,8 @@ class Normal(Initializer):
     """Normal values with standard deviation ``sigma`` around ``mean``."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0) -> None:
-        self.sigma, self.mean = sigma, mean
+        self.sigma: float = sigma
+        self.mean: float = mean
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """Normal values."""
@@ -121,7 +122,10 @@ class TruncatedNormal(Initializer):
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0) -> None:
         if not a < b:
             raise ValueError(f"TruncatedNormal needs a < b, got {a} and {b}.")
-        self.sigma, self.mean, self.a, self.b = sigma, mean, a, b
+        self.sigma: float = sigma
+        self.mean: float = mean
+        self.a: float = a
+        self.b: float = b
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """Truncated normal values."""

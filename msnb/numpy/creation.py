@@ -254,8 +254,8 @@ class _Grid:
         return arange(start, part.stop, step)
 
 
-mgrid = _Grid(sparse=False)
-ogrid = _Grid(sparse=True)
+mgrid: _Grid = _Grid(sparse=False)
+ogrid: _Grid = _Grid(sparse=True)
 
 
 def indices(dimensions: Any, dtype: Any = int32, sparse: bool = False) -> Any:

@@ -6,7 +6,7 @@ Source: https://numpy.org/doc/stable/reference/routines.fft.html
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from msnb import ops
 from msnb.ops import fftfreq as fftfreq
@@ -16,6 +16,9 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
     "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+
+_Fn: TypeAlias = Callable[..., Any]
 
 
 def _along_axis(name: str) -> Callable[..., Any]:
@@ -38,10 +41,10 @@ def _along_axes(name: str) -> Callable[..., Any]:
     return transform
 
 
-fft, ifft, rfft, irfft, hfft, ihfft = map(_along_axis, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))
-fft2, ifft2, rfft2, irfft2 = map(_along_axes, ("fft2", "ifft2", "rfft2", "irfft2"))
-fftn, ifftn, rfftn, irfftn = map(_along_axes, ("fftn", "ifftn", "rfftn", "irfftn"))
-hfft2, ihfft2, hfftn, ihfftn = map(_along_axes, ("hfft2", "ihfft2", "hfftn", "ihfftn"))
+fft, ifft, rfft, irfft, hfft, ihfft = map(_along_axis, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))  # type: _Fn, _Fn, _Fn, _Fn, _Fn, _Fn
+fft2, ifft2, rfft2, irfft2 = map(_along_axes, ("fft2", "ifft2", "rfft2", "irfft2"))  # type: _Fn, _Fn, _Fn, _Fn
+fftn, ifftn, rfftn, irfftn = map(_along_axes, ("fftn", "ifftn", "rfftn", "irfftn"))  # type: _Fn, _Fn, _Fn, _Fn
+hfft2, ihfft2, hfftn, ihfftn = map(_along_axes, ("hfft2", "ihfft2", "hfftn", "ihfftn"))  # type: _Fn, _Fn, _Fn, _Fn
 
 
 def fftshift(x: Any, axes: Any = None) -> Any:

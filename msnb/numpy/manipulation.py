@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.numpy.creation import array
+from msnb.numpy.own_arguments import reflected_oddly, with_ramps, with_statistics
 
 __all__ = [
     "append", "array_split", "array_str", "broadcast_arrays", "concatenate", "digitize", "expand_dims", "flip", "in1d",
@@ -96,14 +97,20 @@ def rot90(a: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     return ops.rot90(array(a), k, axes)
 
 
-def pad(arr: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
+def pad(
+    arr: Any, pad_width: Any, mode: str = "constant", stat_length: Any = None, constant_values: Any = 0,
+    end_values: Any = 0, reflect_type: str = "even",
+) -> Any:  # fmt: skip
     """An array with a border.
 
     Args:
         arr: an array.
         pad_width: an int, (before, after) for every axis, or one such pair per axis.
-        mode: "constant", "reflect" or "edge".
+        mode: "constant", "reflect", "edge", "linear_ramp", "maximum", "minimum" or "mean".
+        stat_length: of how many numbers from the edge "maximum", "minimum" and "mean" are taken; None: of all.
         constant_values: what the border holds in constant mode.
+        end_values: where "linear_ramp" ends.
+        reflect_type: "even", or "odd": twice the edge less the reflection.
 
     Examples:
         >>> import msnb.numpy as mnp
@@ -113,7 +120,28 @@ def pad(arr: Any, pad_width: Any, mode: str = "constant", constant_values: Any =
     t = array(arr)
     pairs = _pairs(pad_width, t.ndim)
     flat = [side for pair in reversed(pairs) for side in pair]
-    return ops.pad(t, flat, value=constant_values) if mode == "constant" else ops.pad(t, flat, mode=mode)
+    if mode == "constant":
+        return ops.pad(t, flat, value=constant_values)
+    if reflect_type not in ("even", "odd"):
+        raise AttributeValueError(f"pad: reflect_type is 'even' or 'odd', not {reflect_type!r}.")
+    if mode == "edge" or (mode == "reflect" and reflect_type == "even"):
+        return ops.pad(t, flat, mode=mode)
+    for axis, (before, after) in enumerate(pairs):
+        if mode == "reflect":
+            t = reflected_oddly(t, axis, before, after)
+        elif mode == "linear_ramp":
+            t = with_ramps(t, axis, before, after, _ends(end_values, axis, len(pairs)))
+        else:
+            t = with_statistics(t, axis, before, after, mode, _ends(stat_length, axis, len(pairs)))
+    return t
+
+
+def _ends(given: Any, axis: int, axes: int) -> tuple[Any, Any]:
+    """(before, after) of an axis, as for widths."""
+    if not isinstance(given, (tuple, list)):
+        return given, given
+    pair = given if not isinstance(given[0], (tuple, list)) else given[axis if len(given) == axes else 0]
+    return pair[0], pair[-1]
 
 
 def _pairs(width: Any, axes: int) -> list[tuple[int, int]]:
@@ -159,14 +187,26 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return ops.searchsorted(array(bins), array(x), right=not right)
 
 
-def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
-    """Where numbers would go into a sorted array: before ("left") or behind ("right") those that are equal."""
-    return ops.searchsorted(array(a), array(v), right=side == "right")
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where numbers would go into a sorted array: before ("left") or behind ("right") those that are equal. ``sorter``
+    is the order in which ``a`` is sorted."""
+    return ops.searchsorted(array(a), array(v), side=side, sorter=None if sorter is None else array(sorter))
 
 
-def take(a: Any, indices: Any, axis: int | None = None) -> Any:
-    """The elements at these places along an axis; without one, of all numbers in a row."""
-    return ops.take(array(a), array(indices), axis)
+def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
+    """The elements at these places along an axis; without one, of all numbers in a row.
+
+    Args:
+        a: an array. indices: whole numbers. axis: which, or None.
+        mode: what becomes of places outside: "raise" an error, "clip" the nearest place, "wrap" counted on from 0.
+    """
+    t, places = array(a), array(indices)
+    if mode not in ("raise", "clip", "wrap"):
+        raise AttributeValueError(f"take: mode is 'raise', 'clip' or 'wrap', not {mode!r}.")
+    if mode != "raise":
+        n = t.size if axis is None else t.shape[axis]
+        places = ops.clip(places, 0, n - 1) if mode == "clip" else places % n
+    return ops.take(t, places, axis)
 
 
 def broadcast_arrays(*args: Any) -> list[Any]:

@@ -9,9 +9,10 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import as_dtype, float32
 from msnb.numpy.creation import array, linspace
+from msnb.numpy.typed_results import in_dtype
 
 __all__ = [
     "array_equal", "blackman", "cbrt", "clip", "convolve", "corrcoef", "cov", "cross", "divmod", "gradient", "hamming",
@@ -19,13 +20,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def gradient(f: Any, spacing: float = 1.0, axis: Any = None) -> Any:
+def gradient(f: Any, *spacing: float, axis: Any = None, edge_order: int = 1) -> Any:
     """Slopes: central differences inside, one-sided ones at the ends.
 
     Args:
         f: an array with at least two numbers along every axis that is asked for.
-        spacing: the distance between neighbours.
+        spacing: the distance between neighbours, one for all axes or one for each; 1 unless given.
         axis: an int, several, or None for all.
+        edge_order: 1: slopes at the ends are taken from two numbers; there is no other.
 
     Returns:
         The slopes along the axis; a list of them where there are several.
@@ -38,10 +40,16 @@ def gradient(f: Any, spacing: float = 1.0, axis: Any = None) -> Any:
         >>> mnp.gradient(mnp.array([1.0, 4.0, 9.0])).tolist()
         [3.0, 4.0, 5.0]
     """
+    if edge_order != 1:
+        raise AttributeValueError(f"gradient: edge_order is 1, as in MindSpore, got {edge_order}.")
     x = array(f).astype(float32)
+    axes = (axis,) if isinstance(axis, int) else tuple(range(x.ndim) if axis is None else axis)
+    gaps = spacing * len(axes) if len(spacing) == 1 else spacing or (1.0,) * len(axes)
+    if len(gaps) != len(axes):
+        raise ArgumentError(f"gradient takes one distance, or one for each of {len(axes)} axes, got {len(gaps)}.")
+    found = [_slopes(x, gap, i) for i, gap in zip(axes, gaps)]
     if isinstance(axis, int):
-        return _slopes(x, spacing, axis)
-    found = [_slopes(x, spacing, i) for i in (range(x.ndim) if axis is None else axis)]
+        return found[0]
     return found[0] if len(found) == 1 else found
 
 
@@ -148,20 +156,20 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
     return out if right is None else ops.where(at > places[-1], right, out)
 
 
-def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+def divmod(x1: Any, x2: Any, dtype: Any = None) -> Any:
     """Quotient (rounded down) and remainder."""
-    return ops.floor_divide(array(x1), x2), ops.remainder(array(x1), x2)
+    return in_dtype((ops.floor_divide(array(x1), x2), ops.remainder(array(x1), x2)), dtype)
 
 
-def cbrt(x: Any) -> Any:
+def cbrt(x: Any, dtype: Any = None) -> Any:
     """The cube root, of negative numbers too."""
     t = array(x).astype(float32)
-    return ops.sign(t) * ops.pow(ops.abs(t), 1 / 3)
+    return in_dtype(ops.sign(t) * ops.pow(ops.abs(t), 1 / 3), dtype)
 
 
-def radians(x: Any) -> Any:
+def radians(x: Any, dtype: Any = None) -> Any:
     """Degrees as radians."""
-    return array(x) * (math.pi / 180)
+    return in_dtype(array(x) * (math.pi / 180), dtype)
 
 
 def _window(name: str, *weights: float) -> Any:
@@ -174,15 +182,18 @@ def _window(name: str, *weights: float) -> Any:
     return window
 
 
-hanning = _window("hanning", 0.5, -0.5)
-hamming = _window("hamming", 0.54, -0.46)
-blackman = _window("blackman", 0.42, -0.5, 0.08)
+hanning: Any = _window("hanning", 0.5, -0.5)
+hamming: Any = _window("hamming", 0.54, -0.46)
+blackman: Any = _window("blackman", 0.42, -0.5, 0.08)
 
 
-def array_equal(a1: Any, a2: Any) -> Any:
-    """Whether two arrays have one shape and the same numbers, as a bool tensor."""
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two arrays have one shape and the same numbers, as a bool tensor; NaN is NaN with ``equal_nan``."""
     x, y = array(a1), array(a2)
-    return ops.all(ops.equal(x, y)) if tuple(x.shape) == tuple(y.shape) else array(False)
+    if tuple(x.shape) != tuple(y.shape):
+        return array(False)
+    same = ops.equal(x, y)
+    return ops.all(ops.logical_or(same, ops.logical_and(ops.isnan(x), ops.isnan(y))) if equal_nan else same)
 
 
 def clip(x: Any, xmin: Any = None, xmax: Any = None, dtype: Any = None, **bounds: Any) -> Any:
@@ -206,11 +217,11 @@ def clip(x: Any, xmin: Any = None, xmax: Any = None, dtype: Any = None, **bounds
     return out if dtype is None else out.astype(as_dtype(dtype))
 
 
-def heaviside(x1: Any, x2: Any) -> Any:
+def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Any:
     """0 below 0, 1 above, ``x2`` at 0; NaN stays."""
     t = array(x1)
     step = ops.heaviside(t if t.dtype.is_float else t.astype(float32), array(x2))
-    return ops.where(ops.isnan(t), float("nan"), step) if t.dtype.is_float else step
+    return in_dtype(ops.where(ops.isnan(t), float("nan"), step) if t.dtype.is_float else step, dtype)
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
@@ -242,24 +253,32 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return ops.moveaxis(ops.cross(flat[0], flat[1], -1), -1, axisc)
 
 
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
+    aweights: Any = None, dtype: Any = None,
+) -> Any:  # fmt: skip
     """The covariances of variables.
 
     Args:
         m: [variables, observations], or the other way round with ``rowvar=False``. y: more variables of the same form.
         bias: divide by the number of observations, not by one less. ddof: by so many less.
+        fweights, aweights: how often each observation was made, and how much it counts.
+        dtype: of the result.
 
     Examples:
         >>> import msnb.numpy as mnp
         >>> mnp.cov([1.0, 2.0], [2.0, 0.0]).tolist()
         [[0.5, -1.0], [-1.0, 2.0]]
     """
-    return ops.cov(_variables(m, y, rowvar), correction=(0 if bias else 1) if ddof is None else ddof)
+    often, much = (None if w is None else array(w) for w in (fweights, aweights))
+    lost = (0 if bias else 1) if ddof is None else ddof
+    found = ops.cov(_variables(m, y, rowvar), correction=lost, fweights=often, aweights=much)
+    return in_dtype(found, dtype)
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
     """Pearson's correlations of variables; arguments as ``cov``."""
-    return ops.corrcoef(_variables(x, y, rowvar))
+    return in_dtype(ops.corrcoef(_variables(x, y, rowvar)), dtype)
 
 
 def _variables(m: Any, y: Any, rowvar: bool) -> Any:

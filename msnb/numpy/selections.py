@@ -275,14 +275,14 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """The indices of the diagonal of an array with ``ndim`` axes of size n."""
-    return (array(np.arange(n)),) * ndim
+    return (array(np.arange(int(n))),) * int(ndim)
 
 
 def _triangle_of(name: str, arr: Any, k: int, lower: bool) -> tuple[Any, ...]:
     t = array(arr)
     if t.ndim != 2:
         raise ShapeError(f"{name} needs a matrix.", operands=operand_lines(t._type))
-    found = (np.tril_indices if lower else np.triu_indices)(t.shape[0], k, t.shape[1])
+    found = (np.tril_indices if lower else np.triu_indices)(t.shape[0], int(k), t.shape[1])
     return tuple(array(i) for i in found)
 
 

@@ -13,6 +13,7 @@ from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.dtypes import as_dtype, float32
 from msnb.numpy.creation import array
+from msnb.numpy.typed_results import in_dtype
 
 __all__ = [
     "amax", "amin", "cumprod", "cumsum", "max", "mean", "min", "nancumsum", "nanmax", "nanmean", "nanmin", "nanstd",
@@ -70,9 +71,10 @@ def _extreme(name: str, reduce: Callable[..., Any], both: Callable[..., Any], lo
     return extreme
 
 
-max = _extreme("max", ops.amax, ops.maximum, float("-inf"))
-min = _extreme("min", ops.amin, ops.minimum, float("inf"))
-amax, amin = max, min
+max: Any = _extreme("max", ops.amax, ops.maximum, float("-inf"))
+min: Any = _extreme("min", ops.amin, ops.minimum, float("inf"))
+amax: Any = max
+amin: Any = min
 
 
 def mean(a: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
@@ -105,27 +107,27 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False)
     return ops.nanmean(_in(array(a), dtype), axis, keepdims)
 
 
-def nanmax(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmax(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """``max`` of the numbers that are not NaN."""
-    return max(_without_nan(a, float("-inf")), axis, keepdims)
+    return in_dtype(max(_without_nan(a, float("-inf")), axis, keepdims), dtype)
 
 
-def nanmin(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmin(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """``min`` of the numbers that are not NaN."""
-    return min(_without_nan(a, float("inf")), axis, keepdims)
+    return in_dtype(min(_without_nan(a, float("inf")), axis, keepdims), dtype)
 
 
-def nanvar(a: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+def nanvar(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
     """``var`` of the numbers that are not NaN."""
     t = array(a)
     there = ops.logical_not(ops.isnan(t))
     off = ops.where(there, t - ops.nanmean(t, axis, True), 0)
-    return ops.sum(off * off, axis, keepdims) / (ops.sum(there, axis, keepdims) - ddof)
+    return in_dtype(ops.sum(off * off, axis, keepdims) / (ops.sum(there, axis, keepdims) - ddof), dtype)
 
 
-def nanstd(a: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+def nanstd(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
     """``std`` of the numbers that are not NaN."""
-    return ops.sqrt(nanvar(a, axis, ddof, keepdims))
+    return in_dtype(ops.sqrt(nanvar(a, axis, None, ddof, keepdims)), dtype)
 
 
 def _without_nan(a: Any, instead: float) -> Any:

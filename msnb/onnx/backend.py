@@ -34,7 +34,8 @@ class BackendRep:
     """
 
     def __init__(self, program: OnnxProgram, compiled: bool = True) -> None:
-        self.program, self.compiled = program, compiled
+        self.program: OnnxProgram = program
+        self.compiled: bool = compiled
         self._versions: dict[Any, Callable[..., Any]] = {}
         self._level = 0 if compiled else 2
 

@@ -61,6 +61,8 @@ class OnnxProgram(SavedGraph):
         inputs: how many tensors it takes.
     """
 
+    weights: dict[str, Parameter]
+
     def __init__(self, model: ModelGraph) -> None:
         self.model = model
         self._entries: dict[int, Operator] = {}
@@ -70,7 +72,9 @@ class OnnxProgram(SavedGraph):
         names = _weight_names(model, self._entries)
         self.weights = {name: Parameter(model.constants[name], name, requires_grad=names[name]) for name in names}
         self.constants: dict[str, Any] = {k: v for k, v in model.constants.items() if k not in names}
-        self.inputs, self.draws, self.result = len(model.inputs), False, None
+        self.inputs: int = len(model.inputs)
+        self.draws: bool = False
+        self.result: Any = None
 
     def _resolve(self, graph: ModelGraph) -> None:
         """The table's entry of each node; what is unknown is told all at once."""
@@ -228,7 +232,9 @@ class GraphFunction:
     """
 
     def __init__(self, graph: ModelGraph, entries: Mapping[int, Operator], around: Mapping[str, Any]) -> None:
-        self.graph, self.entries, self.around = graph, entries, around
+        self.graph: ModelGraph = graph
+        self.entries: Mapping[int, Operator] = entries
+        self.around: Mapping[str, Any] = around
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The graph's outputs."""

@@ -13,7 +13,8 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Adam.html, ..
 
 from __future__ import annotations
 
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base import events
@@ -29,17 +30,27 @@ __all__ = ["Adam", "AdamW", "AdamWeightDecay", "Lamb"]
 class _Moments(Optimizer):
     """The running moments that all of them keep."""
 
+    keeps_powers = False  # of the betas, in MindSpore's checkpoints
+
     def __init__(
         self, params: Any, learning_rate: Any, beta1: float, beta2: float, eps: float, weight_decay: Any, scale: float
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, scale)
         self.beta1, self.beta2 = share("beta1", beta1), share("beta2", beta2)
         self.eps = positive("eps", eps)
+        self._has_powers = self._like_mindspore and self.keeps_powers
+        if self._has_powers:
+            self.beta1_power, self.beta2_power = self.held("beta1_power", 1.0), self.held("beta2_power", 1.0)
         self.moment1 = self.slots("moment1")
         self.moment2 = self.slots("moment2")
 
     def prepare(self, step: Any) -> Any:
         """(1 - beta1^t, 1 - beta2^t)."""
+        if self._has_powers:
+            one, two = self.beta1_power * self.beta1, self.beta2_power * self.beta2
+            ops.assign(self.beta1_power, one)
+            ops.assign(self.beta2_power, two)
+            return 1.0 - one, 1.0 - two
         t = ops.cast(step, dtypes.float32) + 1.0
         return 1.0 - ops.pow(self.beta1, t), 1.0 - ops.pow(self.beta2, t)
 
@@ -85,6 +96,8 @@ class Adam(_Moments):
         0.5
     """
 
+    keeps_powers = True
+
     def __init__(
         self,
         params: Any,
@@ -101,7 +114,8 @@ class Adam(_Moments):
         if use_locking:
             events.ignored("Adam(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)
-        self.use_nesterov, self.use_amsgrad = bool(use_nesterov), bool(use_amsgrad)
+        self.use_nesterov: bool = bool(use_nesterov)
+        self.use_amsgrad: bool = bool(use_amsgrad)
         self.vhat = self.slots("vhat") if use_amsgrad else ()
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
@@ -137,6 +151,8 @@ class AdamWeightDecay(_Moments):
     """
 
     decay_in_gradient = False
+    names_in_mindspore = MappingProxyType({"moment1": "adam_m", "moment2": "adam_v"})
+    centres_in_mindspore = False
 
     def __init__(
         self,
@@ -209,6 +225,7 @@ class Lamb(_Moments):
     """
 
     decay_in_gradient = False
+    names_in_mindspore = MappingProxyType({"moment1": "lamb_m", "moment2": "lamb_v"})
 
     def __init__(
         self,

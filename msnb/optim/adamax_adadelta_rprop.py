@@ -12,7 +12,8 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaMax.html a
 
 from __future__ import annotations
 
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
@@ -46,6 +47,8 @@ class AdaMax(Optimizer):
         0.5
     """
 
+    names_in_mindspore = MappingProxyType({"moment": "moment1", "largest": "moment2"})
+
     def __init__(
         self,
         params: Any,
@@ -58,10 +61,16 @@ class AdaMax(Optimizer):
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.beta1, self.beta2, self.eps = share("beta1", beta1), share("beta2", beta2), positive("eps", eps)
+        if self._like_mindspore:
+            self.beta1_power = self.held("beta1_power", [1.0])
         self.moment, self.largest = self.slots("moment"), self.slots("largest")
 
     def prepare(self, step: Any) -> Any:
         """1 - beta1^t."""
+        if self._like_mindspore:
+            power = self.beta1_power * self.beta1
+            ops.assign(self.beta1_power, power)
+            return 1.0 - ops.reshape(power, ())
         return 1.0 - ops.pow(self.beta1, ops.cast(step + 1, dtypes.float32))
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
@@ -95,6 +104,8 @@ class Adadelta(Optimizer):
         True
     """
 
+    names_in_mindspore = MappingProxyType({"square": "accum", "step_square": "accum_update"})
+
     def __init__(
         self,
         params: Any,
@@ -105,7 +116,8 @@ class Adadelta(Optimizer):
         weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.rho, self.epsilon = share("rho", rho), positive("epsilon", epsilon)
+        self.rho: float = share("rho", rho)
+        self.epsilon: float = positive("epsilon", epsilon)
         self.square, self.step_square = self.slots("square"), self.slots("step_square")
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
@@ -138,6 +150,8 @@ class Rprop(Optimizer):
         0.75
     """
 
+    names_in_mindspore = MappingProxyType({"before": "prev", "size": "step_size"})
+
     def __init__(
         self,
         params: Any,
@@ -154,7 +168,10 @@ class Rprop(Optimizer):
         if not 0.0 < step_sizes[0] <= step_sizes[1]:
             raise AttributeValueError(f"Rprop: step_sizes are the smallest and the largest, got {step_sizes!r}.")
         self.etas, self.step_sizes = tuple(map(float, etas)), tuple(map(float, step_sizes))
-        self.before, self.size = self.slots("before"), self.slots("size", learning_rate)
+        rates = [g.learning_rate for g in self.param_groups]
+        firsts = [learning_rate if rate is None else float(rate) for rate in rates]
+        self.before = self.slots("before")
+        self.size = self.slots("size", *(firsts[group] for group in self._group_of))
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""

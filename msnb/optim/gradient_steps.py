@@ -35,7 +35,8 @@ class ParamGroup:
     """
 
     def __init__(self, learning_rate: Any = None, weight_decay: Any = None, grad_centralization: bool = False) -> None:
-        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.learning_rate: Any = learning_rate
+        self.weight_decay: Any = weight_decay
         self.grad_centralization = grad_centralization
 
 
@@ -50,6 +51,7 @@ class GradientSteps(Cell):
     loss_scale: float
     _group_of: tuple[int, ...]
     _may_decay: tuple[bool, ...]
+    _like_mindspore: bool
     unique = True  # gradients are dense: there are no rows to be added up
 
     @property
@@ -82,9 +84,14 @@ class GradientSteps(Cell):
         """Whether a group has its own learning rate."""
         return any(g.learning_rate is not None for g in self.param_groups)
 
+    @property
+    def steps_done(self) -> Any:
+        """``global_step`` without axes."""
+        return ops.reshape(self.global_step, ()) if self.global_step.ndim else self.global_step
+
     def _group_rates(self) -> tuple[Any, ...]:
         own = [self.learning_rate if g.learning_rate is None else g.learning_rate for g in self.param_groups]
-        return tuple(rate_at(rate, self.global_step) for rate in own)
+        return tuple(rate_at(rate, self.steps_done) for rate in own)
 
     def _decay_rate(self, group: ParamGroup, step: Any) -> Any:
         return rate_at(self.weight_decay if group.weight_decay is None else group.weight_decay, step)
@@ -112,7 +119,7 @@ class GradientSteps(Cell):
 
     def get_weight_decay(self) -> Any:
         """The weight decay at this step: one, or one per Parameter where there are groups."""
-        decays = [self._decay_rate(group, self.global_step) for group in self.param_groups]
+        decays = [self._decay_rate(group, self.steps_done) for group in self.param_groups]
         return tuple(decays[group] for group in self._group_of) if len(decays) > 1 else decays[0]
 
     # ---- gradients --------------------------------------------------------------------------------------------------
@@ -122,15 +129,18 @@ class GradientSteps(Cell):
         return gradients
 
     def decay_weight(self, gradients: Any) -> tuple[Any, ...]:
-        """The gradients with the decay of each Parameter that decays."""
-        decays = [self._decay_rate(group, self.global_step) for group in self.param_groups]
+        """The gradients with the decay of each Parameter that decays; in MindSpore's order ``scale_grad`` comes behind,
+        and does not touch the decay."""
+        scale = self.loss_scale if self._like_mindspore else 1.0
+        decays = [scale * self._decay_rate(group, self.steps_done) for group in self.param_groups]
         rows = zip(gradients, self.parameters, self._group_of, self._may_decay)
         return tuple(with_decay(grad, p, decays[group]) if may else grad for grad, p, group, may in rows)
 
     def gradients_centralization(self, gradients: Any) -> tuple[Any, ...]:
         """The gradients, centred in groups with ``grad_centralization``."""
         asked = [self.param_groups[group].grad_centralization for group in self._group_of]
-        return tuple(centred(grad) if yes else grad for grad, yes in zip(gradients, asked))
+        centre = centred_in_16 if self._like_mindspore else centred
+        return tuple(centre(grad) if yes else grad for grad, yes in zip(gradients, asked))
 
     def scale_grad(self, gradients: Any) -> tuple[Any, ...]:
         """The gradients over the loss scale."""
@@ -189,3 +199,8 @@ def with_decay(grad: Any, param: Any, decay: Any) -> Any:
 def centred(grad: Any) -> Any:
     """grad - its mean over all axes but the first, where it has several."""
     return grad - ops.mean(grad, axis=tuple(range(1, grad.ndim)), keepdims=True) if grad.ndim > 1 else grad
+
+
+def centred_in_16(grad: Any) -> Any:
+    """``centred`` where axis 1 has a multiple of 16 elements: others stay, as in MindSpore."""
+    return centred(grad) if grad.ndim > 1 and grad.shape[1] % 16 == 0 else grad

@@ -123,10 +123,11 @@ class CosineDecayLR(LearningRateSchedule):
 
     def __init__(self, min_lr: float, max_lr: float, decay_steps: int) -> None:
         super().__init__()
-        self.min_lr, self.max_lr = positive("min_lr", min_lr, zero=True), positive("max_lr", max_lr)
+        self.min_lr: float = positive("min_lr", min_lr, zero=True)
+        self.max_lr: float = positive("max_lr", max_lr)
         if self.min_lr >= self.max_lr:
             raise ValueError(f"CosineDecayLR needs min_lr < max_lr, got {min_lr} and {max_lr}.")
-        self.decay_steps = count("decay_steps", decay_steps)
+        self.decay_steps: int = count("decay_steps", decay_steps)
 
     def construct(self, global_step: Any) -> Any:
         """The learning rate at this step."""
@@ -153,11 +154,11 @@ class PolynomialDecayLR(LearningRateSchedule):
         update_decay_steps: bool = False,
     ) -> None:
         super().__init__()
-        self.learning_rate = positive("learning_rate", learning_rate)
-        self.end_learning_rate = positive("end_learning_rate", end_learning_rate, zero=True)
-        self.decay_steps = count("decay_steps", decay_steps)
-        self.power = positive("power", power)
-        self.update_decay_steps = bool(update_decay_steps)
+        self.learning_rate: float = positive("learning_rate", learning_rate)
+        self.end_learning_rate: float = positive("end_learning_rate", end_learning_rate, zero=True)
+        self.decay_steps: int = count("decay_steps", decay_steps)
+        self.power: float = positive("power", power)
+        self.update_decay_steps: bool = bool(update_decay_steps)
 
     def construct(self, global_step: Any) -> Any:
         """The learning rate at this step."""
@@ -180,8 +181,8 @@ class WarmUpLR(LearningRateSchedule):
 
     def __init__(self, learning_rate: float, warmup_steps: int) -> None:
         super().__init__()
-        self.learning_rate = positive("learning_rate", learning_rate)
-        self.warmup_steps = count("warmup_steps", warmup_steps)
+        self.learning_rate: float = positive("learning_rate", learning_rate)
+        self.warmup_steps: int = count("warmup_steps", warmup_steps)
 
     def construct(self, global_step: Any) -> Any:
         """The learning rate at this step."""

@@ -10,15 +10,18 @@ A learning rate is one of: a number (an attribute, read at every step: a new one
 step).
 
 Groups are dicts with their own rates: [{"params": [...], "lr": 0.1, "weight_decay": 0.01}, {"params": [...]}]; what a
-dict does not say is the optimizer's. Without groups weight decay leaves out Parameters called "...beta..." or
-"...gamma...", the scales and shifts of norms, as MindSpore does.
+dict does not say is the optimizer's. One that is made under ``msnb.as_mindspore`` has the state of MindSpore's
+checkpoints, and centres gradients as MindSpore does: behind the decay, and where axis 1 has a multiple of 16.
+
+Without groups weight decay leaves out Parameters called "...beta..." or "...gamma...", the scales and shifts of norms,
+as MindSpore does.
 Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Optimizer.html
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,8 +31,9 @@ from msnb.core import dtypes
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore, put_last
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.optim.gradient_steps import GradientSteps, ParamGroup, centred, with_decay
+from msnb.optim.gradient_steps import GradientSteps, ParamGroup, centred, centred_in_16, with_decay
 from msnb.optim.lr_schedules import positive
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization")
@@ -54,26 +58,49 @@ class Optimizer(GradientSteps):
 
     # weight decay enters the gradient; methods with decoupled decay say False and use ``with_decay`` themselves
     decay_in_gradient = True
+    # what the state of ``slots`` is called in MindSpore's checkpoints, and whether MindSpore's own centres gradients
+    names_in_mindspore: ClassVar[Mapping[str, str]] = {}
+    centres_in_mindspore = True
     _is_step = True
 
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
         super().__init__(auto_prefix=False)
         given, order = _order_apart(parameters)
         groups = _groups(given)
-        self.is_group = any(isinstance(g, dict) for g in groups)
+        self.is_group: bool = any(isinstance(g, dict) for g in groups)
         pairs = _numbered(groups)
         if order is not None:
             pairs = _in_order(pairs, order)
-        self.parameters = ParameterTuple(p for p, _ in pairs)
+        self.parameters: ParameterTuple = ParameterTuple(p for p, _ in pairs)
         _need_distinct(self.parameters)
-        self.loss_scale = positive("loss_scale", loss_scale)
-        self.learning_rate = as_rate("learning_rate", learning_rate)
-        self.weight_decay = as_rate("weight_decay", weight_decay)
-        self.param_groups = tuple(_group(g) for g in groups) if self.is_group else (ParamGroup(),)
+        self.loss_scale: float = positive("loss_scale", loss_scale)
+        self.learning_rate: Any = as_rate("learning_rate", learning_rate)
+        self.weight_decay: Any = as_rate("weight_decay", weight_decay)
+        every = tuple(_group(g) for g in groups) if self.is_group else (ParamGroup(),)
+        self.param_groups: tuple[ParamGroup, ...] = every
         self._group_of = tuple(i if self.is_group else 0 for _, i in pairs)
         # without groups norms do not decay, as in MindSpore; with them the user decides
         self._may_decay = tuple(self.is_group or not _is_norm(p.name) for p in self.parameters)
-        self.global_step = Parameter(Tensor(0, dtypes.int32), name="global_step", requires_grad=False)
+        self._like_mindspore = like_mindspore()
+        first = Tensor([0] if self._like_mindspore else 0, dtypes.int32)
+        self.global_step = Parameter(first, name="global_step", requires_grad=False)
+        if self._like_mindspore:
+            self._hold_rates()
+
+    def _hold_rates(self) -> None:
+        """Rates are Parameters, as in MindSpore's checkpoints, and come first."""
+        own = [g for g in self.param_groups if isinstance(g.learning_rate, float)]
+        for i, group in enumerate(self.param_groups):
+            if isinstance(group.learning_rate, float):
+                group.learning_rate = self.held(f"learning_rate_group_{i}", group.learning_rate)
+        if isinstance(self.learning_rate, float) and any(g.learning_rate is None for g in self.param_groups):
+            self.learning_rate = self.held("learning_rate", self.learning_rate)
+        self.group_rates = ParameterTuple(g.learning_rate for g in own)
+        put_last(self, ("global_step", "learning_rate", "group_rates", "parameters"))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = isinstance(value, (int, float)) and isinstance(self.__dict__.get(name), Parameter)
+        super().__setattr__(name, Tensor(value, self.__dict__[name].dtype) if held else value)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """In eager mode the optimizers of this package run as one program; what users write runs as they wrote it.
@@ -99,11 +126,11 @@ class Optimizer(GradientSteps):
         """
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._need_fitting(gradients)
-        step = self.global_step
+        step = self.steps_done
         rates = self._group_rates()
         decays = [self._decay_rate(group, step) for group in self.param_groups]
         common = self.prepare(step)
-        ops.assign(self.global_step, step + 1)
+        ops.assign(self.global_step, self.global_step + 1)
         for i in range(len(self.parameters)):
             param, group = self.parameters[i], self._group_of[i]
             decay = decays[group] if self._may_decay[i] else 0.0
@@ -126,10 +153,12 @@ class Optimizer(GradientSteps):
     def _shaped_gradient(self, param: Parameter, grad: Any, decay: Any, group: ParamGroup) -> Any:
         if self.loss_scale != 1.0:
             grad = grad * (1.0 / self.loss_scale)
-        if group.grad_centralization:
+        if group.grad_centralization and not self._like_mindspore:
             grad = centred(grad)
         if self.decay_in_gradient:
             grad = with_decay(grad, param, decay)
+        if group.grad_centralization and self._like_mindspore and self.centres_in_mindspore:
+            grad = centred_in_16(grad)
         return grad
 
     def _need_fitting(self, gradients: tuple[Any, ...]) -> None:
@@ -149,12 +178,21 @@ class Optimizer(GradientSteps):
 
     # ---- state ------------------------------------------------------------------------------------------------------
 
-    def slots(self, prefix: str, value: float = 0.0) -> ParameterTuple:
-        """State beside every Parameter, with its shape and dtype, called "prefix.name"."""
+    def slots(self, prefix: str, *values: float) -> ParameterTuple:
+        """State beside every Parameter, with its shape and dtype, called "prefix.name": zeros, or filled with a number,
+        or with one for each Parameter."""
+        firsts = values if len(values) > 1 else (values or (0.0,)) * len(self.parameters)
+        prefix = self.names_in_mindspore.get(prefix, prefix) if self._like_mindspore else prefix
         return ParameterTuple(
-            Parameter(Tensor(shape=p.shape, dtype=p.dtype, init=value), name=f"{prefix}.{p.name}", requires_grad=False)
-            for p in self.parameters
+            Parameter(Tensor(shape=p.shape, dtype=p.dtype, init=first), name=f"{prefix}.{p.name}", requires_grad=False)
+            for p, first in zip(self.parameters, firsts)
         )
+
+    def held(self, name: str, value: float | list[float]) -> Any:
+        """A number that steps compute with: a Parameter where MindSpore's checkpoints have it."""
+        if not self._like_mindspore:
+            return value
+        return Parameter(Tensor(value, dtypes.float32), name=name, requires_grad=False)
 
     def extend_repr(self) -> str:
         """Its settings."""

@@ -10,13 +10,16 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.RMSProp.html,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base import events
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["Adagrad", "RMSProp"]
 
@@ -46,6 +49,8 @@ class RMSProp(Optimizer):
         0.8
     """
 
+    mean_grad: ParameterTuple | tuple[()]
+
     def __init__(
         self,
         params: Any,
@@ -63,9 +68,9 @@ class RMSProp(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.decay, self.epsilon = positive("decay", decay, zero=True), positive("epsilon", epsilon)
         self.momentum, self.centered = positive("momentum", momentum, zero=True), bool(centered)
-        self.moment = self.slots("moment")
-        self.mean_square = self.slots("mean_square")
         self.mean_grad = self.slots("mean_grad") if centered else ()
+        self.mean_square = self.slots("mean_square", 1.0 if self._like_mindspore else 0.0)
+        self.moment = self.slots("moment")
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""
@@ -112,8 +117,8 @@ class Adagrad(Optimizer):
         weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.update_slots = bool(update_slots)
-        self.accum = self.slots("accum", positive("accum", accum))
+        self.update_slots: bool = bool(update_slots)
+        self.accum: ParameterTuple = self.slots("accum", positive("accum", accum))
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""

@@ -10,12 +10,15 @@ Sutskever et al., "On the importance of initialization and momentum in deep lear
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["Momentum", "SGD"]
 
@@ -44,6 +47,8 @@ class SGD(Optimizer):
         [0.5]
     """
 
+    accum: ParameterTuple | tuple[()]
+
     def __init__(
         self,
         params: Any,
@@ -55,13 +60,14 @@ class SGD(Optimizer):
         loss_scale: float = 1.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.momentum = positive("momentum", momentum, zero=True)
+        self.momentum = self.held("momentum", positive("momentum", momentum, zero=True))
         self.dampening = positive("dampening", dampening, zero=True)
         if nesterov and (momentum == 0 or dampening != 0):
             raise ValueError("SGD(nesterov=True) needs a momentum above 0 and dampening=0.")
         self.nesterov = bool(nesterov)
         self.uses_momentum = momentum > 0
-        self.accum = self.slots("accum") if self.uses_momentum else ()
+        self.accum = self.slots("accum") if self.uses_momentum or self._like_mindspore else ()
+        self.stat = self.slots("stat", 1.0) if self._like_mindspore else ()  # 0 after a first step with momentum
 
     def prepare(self, step: Any) -> Any:
         """The share of the gradient that enters the momentum: all of it at the first step."""
@@ -74,6 +80,8 @@ class SGD(Optimizer):
             return
         v = self.accum[i] * self.momentum + (grad * common if self.dampening else grad)
         ops.assign(self.accum[i], v)
+        if self._like_mindspore:
+            ops.assign(self.stat[i], ops.zeros_like(self.stat[i]))
         ops.assign(param, param - (grad + v * self.momentum if self.nesterov else v) * rate)
 
 
@@ -110,7 +118,7 @@ class Momentum(Optimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.momentum = positive("momentum", momentum, zero=True)
+        self.momentum = self.held("momentum", positive("momentum", momentum, zero=True))
         self.use_nesterov = bool(use_nesterov)
         self.moments = self.slots("moments")
 

@@ -191,7 +191,7 @@ class _PlanningKey:
         self.key = f"{sorted(_set.items())} {self.marks}" if planned else None
 
 
-wanted = _PlanningKey()
+wanted: _PlanningKey = _PlanningKey()
 shard_annotation.written.append(wanted.renew)
 
 

@@ -28,7 +28,7 @@ class DataFeed:
         self._dataset = dataset
         self._iterator: Any = None
         if hasattr(dataset, "create_tuple_iterator"):
-            self.size = int(dataset.get_dataset_size())
+            self.size: int = int(dataset.get_dataset_size())
             self._iterator = dataset.create_tuple_iterator(num_epochs=epochs)
         elif hasattr(dataset, "__iter__") and hasattr(dataset, "__len__"):
             self.size = len(dataset)

@@ -45,7 +45,9 @@ class Block:
     """
 
     def __init__(self, rows: list[Row], stacked: bool) -> None:
-        self.rows, self.stacked, self.last = len(rows), stacked, rows[-1]
+        self.rows: int = len(rows)
+        self.stacked: bool = stacked
+        self.last: Row = rows[-1]
         self.columns: Row = tuple(map(_stack, zip(*rows))) if stacked else rows[0]
 
 

@@ -51,7 +51,7 @@ class LearningRateSearch(LearningRateWriter):
         if not 0 < start < end < math.inf:
             raise AttributeValueError(f"lr_find needs 0 < start < end, got start={start!r}, end={end!r}.")
         self._start, self._end = float(start), float(end)
-        self.steps = need_count("steps", steps, LEAST_STEPS)
+        self.steps: int = need_count("steps", steps, LEAST_STEPS)
         self.rates: list[float] = []
         self.losses: list[float] = []
         self.smooth: list[float] = []

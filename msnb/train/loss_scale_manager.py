@@ -95,10 +95,13 @@ class DynamicLossScaleManager(LossScaleManager):
         512.0
     """
 
+    loss_scale: float
+    good_steps: int
+
     def __init__(self, init_loss_scale: float = 2**24, scale_factor: float = 2, scale_window: int = 2000) -> None:
         self.loss_scale = need_scale("init_loss_scale", init_loss_scale)
-        self.scale_factor = need_scale("scale_factor", scale_factor, 1.0)
-        self.scale_window = need_window("scale_window", scale_window)
+        self.scale_factor: float = need_scale("scale_factor", scale_factor, 1.0)
+        self.scale_window: int = need_window("scale_window", scale_window)
         self.good_steps = 0
 
     def get_loss_scale(self) -> float:

@@ -72,7 +72,7 @@ class StaticLossScaler(_Scaling):
 
     def __init__(self, scale_value: float) -> None:
         first = need_scale("scale_value", scale_value)
-        self.scale_value = Parameter(Tensor(first, dtypes.float32), name="scale_value", requires_grad=False)
+        self.scale_value: Any = Parameter(Tensor(first, dtypes.float32), name="scale_value", requires_grad=False)
 
     def adjust(self, grads_finite: Any) -> bool:
         """Nothing changes; False, as in MindSpore."""
@@ -105,10 +105,10 @@ class DynamicLossScaler(_Scaling):
 
     def __init__(self, scale_value: float, scale_factor: float, scale_window: int) -> None:
         first = need_scale("scale_value", scale_value)
-        self.scale_value = Parameter(Tensor(first, dtypes.float32), name="scale_value", requires_grad=False)
-        self.scale_factor = need_scale("scale_factor", scale_factor, 1.0)
-        self.scale_window = need_window("scale_window", scale_window)
-        self.counter = Parameter(Tensor(0, dtypes.int32), name="counter", requires_grad=False)
+        self.scale_value: Any = Parameter(Tensor(first, dtypes.float32), name="scale_value", requires_grad=False)
+        self.scale_factor: float = need_scale("scale_factor", scale_factor, 1.0)
+        self.scale_window: int = need_window("scale_window", scale_window)
+        self.counter: Parameter = Parameter(Tensor(0, dtypes.int32), name="counter", requires_grad=False)
 
     def adjust(self, grads_finite: Any) -> bool:
         """The scale after a step.

@@ -34,13 +34,13 @@ class Metric:
     """
 
     def __init__(self) -> None:
-        self.indexes: tuple[int, ...] | None = None
+        self.indexes: list[int] | None = None
 
     def set_indexes(self, indexes: Sequence[int]) -> Metric:
         """Take these of the values handed to ``update``, in this order."""
         if not all(isinstance(i, int) and not isinstance(i, bool) for i in indexes):
             raise ArgumentError(f"set_indexes takes ints, got {indexes!r}.")
-        self.indexes = tuple(indexes)
+        self.indexes = list(indexes)
         return self
 
     def picked(self, inputs: tuple[Any, ...], count: int) -> list[Array]:
@@ -303,7 +303,9 @@ class ConfusionMatrix(Metric):
         super().__init__()
         if normalize not in ("no_norm", "target", "prediction", "all"):
             raise AttributeValueError(f"normalize must be no_norm, target, prediction or all, got {normalize!r}.")
-        self.num_classes, self.normalize, self.threshold = num_classes, normalize, threshold
+        self.num_classes: int = num_classes
+        self.normalize = normalize
+        self.threshold: float = threshold
         self.clear()
 
     def clear(self) -> None:

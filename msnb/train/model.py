@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from msnb.api.cell_compilation import call_cell, compiled_cell
 from msnb.base import events, missing_names
 from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.nn.cells.argument_hints import explains_methods
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import broadcast_parameters
 from msnb.nn.training.training_cells import WithEvalCell
@@ -38,6 +39,7 @@ _NO_OPTIMIZER = (
 _EVAL_SINK = "dataset_sink_mode has no effect on an evaluation: metrics look at every row."
 
 
+@explains_methods
 class Model:
     """Training and evaluation of a network.
 
@@ -410,9 +412,15 @@ class Model:
 def _check_parts(network: Any, loss_fn: Any, optimizer: Any, eval_network: Any) -> None:
     for what, cell in (("network", network), ("optimizer", optimizer), ("eval_network", eval_network)):
         if cell is not None and not isinstance(cell, Cell) or network is None:
-            raise ArgumentError(f"Model({what}=) must be a Cell, not {type(cell).__name__}.")
+            raise ArgumentError(
+                f"Model({what}=) must be a Cell, not {type(cell).__name__}.",
+                hint="for example nn.Adam(net.trainable_params())." if what == "optimizer" else "",
+            )
     if loss_fn is not None and not callable(loss_fn):
-        raise ArgumentError(f"Model(loss_fn=) must be a Cell or a function, not {type(loss_fn).__name__}.")
+        raise ArgumentError(
+            f"Model(loss_fn=) must be a Cell or a function, not {type(loss_fn).__name__}.",
+            hint="for example nn.CrossEntropyLoss() or nn.MSELoss().",
+        )
 
 
 def _train_network(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import msnb as ms
+from tools import type_coverage
 
 ROOT = Path(__file__).resolve().parents[2]
 MATERIAL = Path(__file__).with_name("typed_material.py")
@@ -23,14 +24,34 @@ def test_stubs_are_as_new_as_the_package() -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+def wrong_lines() -> set[int]:
+    """The lines of the material that every type checker must report, and no other."""
+    found = {n for n, line in enumerate(MATERIAL.read_text().split("\n"), 1) if line.endswith("# wrong")}
+    assert len(found) > 20
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(type_coverage.missing()), reason=type_coverage.missing())
+def test_pyright_knows_what_is_right_and_what_is_wrong() -> None:
+    found = type_coverage.asked(str(MATERIAL))["generalDiagnostics"]
+    assert {d["range"]["start"]["line"] + 1 for d in found if d["severity"] == "error"} == wrong_lines()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(type_coverage.missing()), reason=type_coverage.missing())
+def test_95_percent_of_the_public_symbols_have_known_types() -> None:
+    share, unknown = type_coverage.known()
+    assert share >= type_coverage.BAR, [s["name"] for s in unknown if not s["name"].startswith("msnb.devices")]
+
+
 @pytest.mark.slow
 def test_a_type_checker_knows_what_is_right_and_what_is_wrong() -> None:
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--show-absolute-path", str(MATERIAL)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     found = re.findall(rf"{re.escape(str(MATERIAL))}:(\d+): error: (.*)", run.stdout)
-    wrong = {n for n, line in enumerate(MATERIAL.read_text().split("\n"), 1) if line.endswith("# wrong")}
-    assert len(wrong) > 20
+    wrong = wrong_lines()
     assert [error for error in found if int(error[0]) not in wrong] == []
     assert wrong - {int(line) for line, _ in found} == set()
 

@@ -102,7 +102,8 @@ def test_rms_norm(mode: int) -> None:
 
 def test_unique() -> None:
     values, places = theirs("unique")(Tensor([5, 2, 5], msnb.int32))
-    assert (values.tolist(), places.tolist()) == ([2, 5], [1, 0, 1])
+    assert (values.tolist(), places.tolist(), places.dtype) == ([5, 2], [0, 1, 0], msnb.int32)
+    assert theirs("Unique")()(Tensor([3.0, 1.0, 2.0]))[0].tolist() == [3.0, 1.0, 2.0]
     assert msnb.ops.unique(Tensor([5, 2, 5])).tolist() == [2, 5]
 
 
@@ -114,6 +115,16 @@ def test_stride_of_avg_pool(mode: int) -> None:
         assert getattr(msnb.ops, name)(x, 2).shape[2:] == (2,) * axes
     x = Tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
     assert float(theirs("avg_pool2d")(x, 2, divisor_override=2)) == 5.0
+
+
+def test_order_of_max_pool(mode: int) -> None:
+    for axes in (2, 3):
+        x = Tensor(np.arange(4.0**axes, dtype=np.float32).reshape(1, 1, *(4,) * axes))
+        name = f"max_pool{axes}d"
+        assert compiled(lambda x, name=name: theirs(name)(x, 2, 1, 1), x).shape[2:] == (5,) * axes
+        values, places = compiled(lambda x, name=name: theirs(name)(x, 2, None, 0, 2, True), x)
+        assert values.reshape(-1).tolist() == [float(p) for p in places.reshape(-1).tolist()]
+        assert getattr(msnb.ops, name)(x, 2, 1, "pad", 1).shape[2:] == (5,) * axes
 
 
 def test_diag_of_a_matrix(mode: int) -> None:
@@ -177,6 +188,81 @@ def test_allclose(mode: int) -> None:
     assert bool(found) and found.dtype is msnb.bool_
 
 
+def numpys(name: str) -> list[Any]:
+    return [getattr(importlib.import_module(f"{package}.numpy"), name) for package in ("mindspore", "msnb")]
+
+
+def test_places_of_numpy(mode: int) -> None:
+    x, square = Tensor([1.0, 0.0, 2.0]), Tensor(np.ones((2, 2), np.float32))
+    cases: dict[str, tuple[Any, ...]] = {
+        "argmin": (x,), "count_nonzero": (x,), "searchsorted": (Tensor([0.0, 1.0, 2.0]), x), "diag_indices": (3,),
+        "digitize": (x, Tensor([0.5, 1.5])), "tril_indices": (3,), "triu_indices": (3, 1),
+        "tril_indices_from": (square,), "triu_indices_from": (square,), "unravel_index": (Tensor([1, 2]), (2, 2)),
+    }  # fmt: skip
+    for name, given in cases.items():
+        tensors = [g for g in given if isinstance(g, Tensor)]
+        rest = [g for g in given if not isinstance(g, Tensor)]
+        both = [compiled(lambda *t, f=f, r=rest: f(*t, *r), *tensors) for f in numpys(name)]
+        seen, own = (f if isinstance(f, tuple) else (f,) for f in both)
+        assert [f.tolist() for f in seen] == [f.tolist() for f in own], name
+        assert {f.dtype for f in seen} == {msnb.int32} and {f.dtype for f in own} == {msnb.int64}, name
+
+
+def test_unique_of_numpy() -> None:
+    theirs_, ours = numpys("unique")
+    assert (theirs_(Tensor([3, 1, 3])).tolist(), ours(Tensor([3, 1, 3])).tolist()) == ([3, 1], [1, 3])
+    values, places = theirs_([3, 1, 3], return_inverse=True)
+    assert (values.tolist(), places.tolist(), places.dtype) == ([3, 1], [0, 1, 0], msnb.int32)
+
+
+def test_counts_of_numpy() -> None:
+    for fn, dtype in zip(numpys("bincount"), (msnb.float32, msnb.int64)):
+        found = fn([1, 1, 3], length=5)
+        assert (found.tolist(), found.dtype) == ([0, 2, 0, 1, 0], dtype)
+
+
+def test_lists_of_numpy(mode: int) -> None:
+    seen, own = (fn((2, 3)) for fn in numpys("indices"))
+    assert isinstance(seen, list) and np.array_equal(np.stack([g.asnumpy() for g in seen]), own.asnumpy())
+    for n in (1, 2, 3):
+        seen, own = (fn(Tensor(1.0), Tensor([2.0])) for fn in numpys(f"atleast_{n}d"))
+        assert isinstance(seen, list) and isinstance(own, tuple) and [t.ndim for t in seen] == [n, n]
+        assert numpys(f"atleast_{n}d")[0](Tensor(1.0)).ndim == n
+
+
+def test_methods_of_tensors(mode: int) -> None:
+    from msnb.as_mindspore import uninstall
+
+    x = Tensor([2.0, 1.0, 0.0])
+
+    def found() -> Any:
+        return compiled(lambda x: (x.argmin(), x.argsort(), x.sort()[1], x.topk(2)[1], x.count_nonzero()), x)
+
+    assert [t.dtype for t in found()] == [msnb.int32] * 5
+    assert x.searchsorted(Tensor([1.5]), "right").dtype is msnb.int32 and x.stride() == [1] and x.stride(0) == 1
+    weight = msnb.Parameter(Tensor([1.0]), name="w")
+    assert str(weight) == repr(weight) == "Parameter (name=w, shape=(1,), dtype=Float32, requires_grad=True)"
+    net = msnb.nn.SequentialCell(msnb.nn.ReLU(), msnb.nn.Tanh())
+    assert len(net.cells()) == 2
+    uninstall()
+    assert [t.dtype for t in found()] == [msnb.int64] * 5
+    assert x.stride() == (1,) and str(weight) == "[1.]" and "value=" in repr(weight)
+    assert msnb.ops.ArgMaxWithValue()(x)[0].dtype is msnb.int64
+
+
+def test_bernoulli(mode: int) -> None:
+    found = compiled(lambda x: theirs("bernoulli")(x, 1.0), Tensor([[0, 0, 0]], msnb.int32))
+    assert (found.tolist(), found.dtype) == ([[1, 1, 1]], msnb.int32)
+    assert compiled(lambda x: theirs("bernoulli")(x, x), Tensor([0.0, 1.0])).tolist() == [0.0, 1.0]
+    assert msnb.ops.bernoulli(Tensor(1.0), (2,)).tolist() == [1.0, 1.0]
+
+
+def test_nesterov(mode: int) -> None:
+    w = msnb.Parameter(Tensor([0.0]), name="w")
+    msnb.nn.Momentum([w], 1.0, 0.5, use_nesterov=True)([Tensor([1.0])])
+    assert w.tolist() == [-1.5]
+
+
 def test_gradients_by_integers(mode: int) -> None:
     import mindspore
 
@@ -220,6 +306,8 @@ def test_rounded_division(mode: int) -> None:
         assert theirs(name)(x, y, rounding_mode="floor").tolist() == [-4.0, 3.0]
         assert theirs(name)(x, y, rounding_mode="trunc").tolist() == [-3.0, 3.0]
         assert theirs(name)(x, y).tolist() == getattr(msnb.ops, name)(x, y).tolist() == [-3.5, 3.5]
+    assert theirs("round")(Tensor([1.25, 2.5]), decimals=1).tolist() == pytest.approx([1.2, 2.5])
+    assert theirs("subtract")(x, y, alpha=2).tolist() == [-11.0, 3.0]
 
 
 def test_checkpoints(mode: int, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_the_last_place_names_a_cell() -> None:
 
 
 def test_statistics_come_before_the_scale() -> None:
-    assert names(nn.BatchNorm2d(2)) == ["moving_mean", "moving_variance", "gamma", "beta"]
+    assert names(Around(nn.BatchNorm2d(2))) == ["net.moving_mean", "net.moving_variance", "net.gamma", "net.beta"]
     assert [p.name for p in nn.BatchNorm2d(2).trainable_params()] == ["gamma", "beta"]
 
 

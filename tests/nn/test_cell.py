@@ -265,7 +265,7 @@ def test_repr_shows_the_tree() -> None:
     net = nn.SequentialCell(nn.Dense(2, 3), nn.SequentialCell(nn.ReLU()))
     assert repr(net) == (
         "SequentialCell(\n"
-        "  (0): Dense(input_channels=2, output_channels=3, has_bias=True)\n"
+        "  (0): Dense(in_channels=2, out_channels=3, has_bias=True)\n"
         "  (1): SequentialCell(\n"
         "    (0): ReLU()\n"
         "  )\n"

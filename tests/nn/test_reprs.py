@@ -26,6 +26,22 @@ def test_a_jitted_function_counts_its_versions() -> None:
     assert repr(f).endswith(": 1 version>")
 
 
+LAYERS = [
+    "Dense(3, 4)", "Linear(3, 2, bias=False)", "Conv1d(2, 3, 3)", "Conv2d(2, 3, (3, 2), pad_mode='valid')",
+    "Conv3d(1, 2, 3)", "Conv2dTranspose(2, 3, 3)", "MaxPool2d(2, 2)", "AvgPool2d(2, 2)", "BatchNorm1d(3)",
+    "BatchNorm2d(3)", "LayerNorm((3,))", "GroupNorm(2, 4)", "InstanceNorm2d(3)", "Dropout(p=0.3)", "Embedding(5, 3)",
+    "ReLU()", "LeakyReLU()", "PReLU()", "Softmax()", "Flatten()", "LSTM(3, 4)", "GRU(3, 4)", "AdaptiveAvgPool2d(2)",
+    "Upsample(2)", "PixelShuffle(2)", "Pad(((1, 1),))", "CrossEntropyLoss()", "MSELoss('sum')",
+    "SoftmaxCrossEntropyWithLogits(sparse=True)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", LAYERS)
+def test_what_a_layer_says_of_itself_makes_it_again(written: str) -> None:
+    layer = eval(f"nn.{written}")
+    assert repr(eval(f"nn.{layer!r}")) == repr(layer)
+
+
 @pytest.mark.parametrize(
     "data, place",
     [

@@ -342,7 +342,10 @@ def _checked(x: Tensor, axis: Any) -> int | None:
     if axis is None:
         return None
     if isinstance(axis, bool) or not isinstance(axis, int) or not -x.ndim <= axis < x.ndim:
-        raise AttributeValueError(f"vmap: the batch axis {axis!r} does not exist in an argument {x._type!r}.")
+        raise AttributeValueError(
+            f"vmap: the batch axis {axis!r} does not exist in an argument {x._type!r}.",
+            hint="in_axes=None, or None at its place in the tuple, hands an argument to every lane as it is.",
+        )
     return axis % x.ndim
 
 

@@ -191,6 +191,8 @@ class Flag(Kind):
 class OneOf(Kind):
     """One of some strings, numbers, or null."""
 
+    legal: str
+
     def __init__(self, *values: Any) -> None:
         self.values = values
         self.legal = "one of " + ", ".join(json.dumps(v) for v in values) if len(values) > 1 else json.dumps(values[0])
@@ -218,7 +220,7 @@ class FixedRow(Kind):
 
     def __init__(self, *kinds: Kind) -> None:
         self.kinds = kinds
-        self.legal = f"a list of {len(kinds)}"
+        self.legal: str = f"a list of {len(kinds)}"
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, list) and len(value) == len(self.kinds)
@@ -281,7 +283,7 @@ class Either(Kind):
 
     def __init__(self, *kinds: Kind) -> None:
         self.kinds = kinds
-        self.legal = " or ".join(kind.legal for kind in kinds)
+        self.legal: str = " or ".join(kind.legal for kind in kinds)
 
     def fits(self, value: Any) -> bool:
         return any(kind.fits(value) for kind in self.kinds)

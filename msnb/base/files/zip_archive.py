@@ -20,7 +20,7 @@ class ZipArchive:
     def __init__(self, archive: zipfile.ZipFile, refuse: Refuse) -> None:
         self._archive, self._refuse = archive, refuse
         self._entries = {entry.filename: entry for entry in archive.infolist()}
-        self.names = list(self._entries)
+        self.names: list[str] = list(self._entries)
 
     def content(self, name: str) -> bytes:
         """The bytes of an entry.

@@ -58,9 +58,10 @@ def _lengths(data: Any, place: str = "data") -> str:
 
 def _not_numbers(data: Any, array: Array) -> DTypeError:
     kind = type(data).__name__
+    article = "an" if kind[0] in "aeiouAEIOU" else "a"
     odd = next((x for x in array.flat if not isinstance(x, (bool, int, float, complex))), None) if array.ndim else data
     inside = f" with {str(odd) if isinstance(odd, np.generic) else odd!r} in it" if array.ndim else f" ({odd!r})"
-    return DTypeError(f"Tensor takes numbers, bools, arrays and nested lists of them, not a {kind}{inside}.")
+    return DTypeError(f"Tensor takes numbers, bools, arrays and nested lists of them, not {article} {kind}{inside}.")
 
 
 def _plain_lists(data: Any) -> Any:

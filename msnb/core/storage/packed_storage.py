@@ -37,7 +37,8 @@ class BlockedStorage:
     __slots__ = ("_looks", "array", "blocks")
 
     def __init__(self, array: Array, blocks: BlockedFormat) -> None:
-        self.array, self.blocks = array, blocks
+        self.array: Array = array
+        self.blocks: BlockedFormat = blocks
         self._looks: tuple[Array, ...] = ()
 
     @property

@@ -34,7 +34,8 @@ class SharedValue:
     __slots__ = ("array", "own")
 
     def __init__(self, array: Array) -> None:
-        self.array, self.own = array, array.view()
+        self.array: Array = array
+        self.own: Array = array.view()
 
     def read(self, tensor: Any) -> Array:
         """The present value as a buffer that nobody writes; the array itself once nobody else has it."""

@@ -42,10 +42,10 @@ class AmplitudeToDB(SoundTransform):
     def __init__(
         self, stype: ScaleType = ScaleType.POWER, ref_value: float = 1.0, amin: float = 1e-10, top_db: float = 80.0
     ) -> None:
-        self.factor = 10.0 if check_kind(stype, ScaleType, "AmplitudeToDB: stype") is ScaleType.POWER else 20.0
-        self.ref = check_real(ref_value, "AmplitudeToDB: ref_value", 0, open_low=True)
-        self.amin = check_real(amin, "AmplitudeToDB: amin", 0, open_low=True)
-        self.top = check_real(top_db, "AmplitudeToDB: top_db", 0, open_low=True)
+        self.factor: float = 10.0 if check_kind(stype, ScaleType, "AmplitudeToDB: stype") is ScaleType.POWER else 20.0
+        self.ref: float = check_real(ref_value, "AmplitudeToDB: ref_value", 0, open_low=True)
+        self.amin: float = check_real(amin, "AmplitudeToDB: amin", 0, open_low=True)
+        self.top: float = check_real(top_db, "AmplitudeToDB: top_db", 0, open_low=True)
 
     def sound(self, value: Array) -> Array:
         found = self.factor * np.log10(np.maximum(value, self.amin))
@@ -63,7 +63,8 @@ class DBToAmplitude(SoundTransform):
     """
 
     def __init__(self, ref: float, power: float) -> None:
-        self.ref, self.power = check_real(ref, "DBToAmplitude: ref"), check_real(power, "DBToAmplitude: power")
+        self.ref: float = check_real(ref, "DBToAmplitude: ref")
+        self.power: float = check_real(power, "DBToAmplitude: power")
 
     def sound(self, value: Array) -> Array:
         found: Array = self.ref * (10 ** (0.1 * value)) ** self.power
@@ -74,7 +75,7 @@ class Gain(SoundTransform):
     """Louder by `gain_db` decibels."""
 
     def __init__(self, gain_db: float = 1.0) -> None:
-        self.factor = 10 ** (check_real(gain_db, "Gain: gain_db") / 20)
+        self.factor: float = 10 ** (check_real(gain_db, "Gain: gain_db") / 20)
 
     def sound(self, value: Array) -> Array:
         return np.asarray(value * self.factor)
@@ -86,6 +87,8 @@ class Vol(SoundTransform):
     Args:
         gain: how much; not below 0 for amplitudes, above 0 for powers. gain_type: a GainType, what the gain is.
     """
+
+    factor: float | None
 
     def __init__(self, gain: float, gain_type: GainType = GainType.AMPLITUDE) -> None:
         kind = check_kind(gain_type, GainType, "Vol: gain_type")
@@ -101,7 +104,7 @@ class Contrast(SoundTransform):
     """Makes a sound sound louder; `enhancement_amount` lies in 0..100."""
 
     def __init__(self, enhancement_amount: float = 75.0) -> None:
-        self.amount = check_real(enhancement_amount, "Contrast: enhancement_amount", 0, 100) / 750
+        self.amount: float = check_real(enhancement_amount, "Contrast: enhancement_amount", 0, 100) / 750
 
     def sound(self, value: Array) -> Array:
         turn = value * (math.pi / 2)
@@ -117,8 +120,8 @@ class DCShift(SoundTransform):
     """
 
     def __init__(self, shift: float, limiter_gain: float | None = None) -> None:
-        self.shift = check_real(shift, "DCShift: shift", -2, 2)
-        self.gain = self.shift if limiter_gain is None else check_real(limiter_gain, "DCShift: limiter_gain")
+        self.shift: float = check_real(shift, "DCShift: shift", -2, 2)
+        self.gain: float = self.shift if limiter_gain is None else check_real(limiter_gain, "DCShift: limiter_gain")
 
     def sound(self, value: Array) -> Array:
         plain = np.clip(value + self.shift, -1, 1)
@@ -139,8 +142,8 @@ class Dither(SoundTransform):
     """
 
     def __init__(self, density_function: DensityFunction = DensityFunction.TPDF, noise_shaping: bool = False) -> None:
-        self.kind = check_kind(density_function, DensityFunction, "Dither: density_function")
-        self.shaping = flag(noise_shaping)
+        self.kind: Any = check_kind(density_function, DensityFunction, "Dither: density_function")
+        self.shaping: bool = flag(noise_shaping)
 
     def sound(self, value: Array) -> Array:
         found: Array = np.round(value * (2**15 - 2) + self._noise(value)) / 2**15
@@ -184,9 +187,9 @@ class Fade(SoundTransform):
     """
 
     def __init__(self, fade_in_len: int = 0, fade_out_len: int = 0, fade_shape: FadeShape = FadeShape.LINEAR) -> None:
-        self.begin = check_count(fade_in_len, "Fade: fade_in_len", least=0)
-        self.end = check_count(fade_out_len, "Fade: fade_out_len", least=0)
-        self.shape = check_kind(fade_shape, FadeShape, "Fade: fade_shape")
+        self.begin: int = check_count(fade_in_len, "Fade: fade_in_len", least=0)
+        self.end: int = check_count(fade_out_len, "Fade: fade_out_len", least=0)
+        self.shape: Any = check_kind(fade_shape, FadeShape, "Fade: fade_shape")
 
     def sound(self, value: Array) -> Array:
         size = value.shape[-1]
@@ -206,8 +209,8 @@ class Overdrive(SoundTransform):
     """
 
     def __init__(self, gain: float = 20.0, color: float = 20.0) -> None:
-        self.gain = 10 ** (check_real(gain, "Overdrive: gain", 0, 100) / 20)
-        self.color = check_real(color, "Overdrive: color", 0, 100) / 200
+        self.gain: float = 10 ** (check_real(gain, "Overdrive: gain", 0, 100) / 20)
+        self.color: float = check_real(color, "Overdrive: color", 0, 100) / 200
 
     def sound(self, value: Array) -> Array:
         driven = np.clip(value * self.gain + self.color, -1, 1)
@@ -219,7 +222,7 @@ class MuLawEncoding(SoundTransform):
     """Samples of -1..1 to whole numbers 0..quantization_channels-1, finer near 0 (int32)."""
 
     def __init__(self, quantization_channels: int = 256) -> None:
-        self.mu = check_count(quantization_channels, "quantization_channels") - 1.0
+        self.mu: float = check_count(quantization_channels, "quantization_channels") - 1.0
         if not self.mu:
             raise AttributeValueError("MuLawEncoding: quantization_channels is at least 2")
 
@@ -232,7 +235,7 @@ class MuLawDecoding(SoundTransform):
     """The way back from `MuLawEncoding`."""
 
     def __init__(self, quantization_channels: int = 256) -> None:
-        self.mu = check_count(quantization_channels, "quantization_channels") - 1.0
+        self.mu: float = check_count(quantization_channels, "quantization_channels") - 1.0
         if not self.mu:
             raise AttributeValueError("MuLawDecoding: quantization_channels is at least 2")
 
@@ -258,7 +261,7 @@ class ComplexNorm(ComplexTransform):
     """The norms of complex numbers [..., 2] to a `power`."""
 
     def __init__(self, power: float = 1.0) -> None:
-        self.power = check_real(power, f"{type(self).__name__}: power", 0)
+        self.power: float = check_real(power, f"{type(self).__name__}: power", 0)
 
     def sound(self, value: Array) -> Any:
         return (value**2).sum(-1) ** (self.power / 2)

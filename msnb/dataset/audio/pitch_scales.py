@@ -147,7 +147,7 @@ class MelScale(SoundTransform):
         mel_type: MelType = MelType.HTK,
     ) -> None:
         high = sample_rate // 2 if f_max is None else f_max
-        self.bank = melscale_fbanks(n_stft, f_min, high, n_mels, sample_rate, norm, mel_type)
+        self.bank: Array = melscale_fbanks(n_stft, f_min, high, n_mels, sample_rate, norm, mel_type)
 
     def sound(self, value: Array) -> Array:
         return _on_frequencies(self.bank, value, "MelScale")
@@ -179,13 +179,13 @@ class InverseMelScale(SoundTransform):
         mel_type: MelType = MelType.HTK,
     ) -> None:
         name = "InverseMelScale"
-        self.bank = MelScale(n_mels, sample_rate, f_min, f_max, n_stft, norm, mel_type).bank.astype(np.float64)
-        self.rounds = check_count(max_iter, f"{name}: max_iter")
-        self.least = check_real(tolerance_loss, f"{name}: tolerance_loss", 0, open_low=True)
-        self.change = check_real(tolerance_change, f"{name}: tolerance_change", 0, open_low=True)
+        self.bank: Any = MelScale(n_mels, sample_rate, f_min, f_max, n_stft, norm, mel_type).bank.astype(np.float64)
+        self.rounds: int = check_count(max_iter, f"{name}: max_iter")
+        self.least: float = check_real(tolerance_loss, f"{name}: tolerance_loss", 0, open_low=True)
+        self.change: float = check_real(tolerance_change, f"{name}: tolerance_change", 0, open_low=True)
         given = dict(sgdargs or {})
-        self.step = check_real(given.pop("sgd_lr", 0.1), f"{name}: sgd_lr", 0, open_low=True)
-        self.momentum = check_real(given.pop("sgd_momentum", 0.9), f"{name}: sgd_momentum", 0)
+        self.step: float = check_real(given.pop("sgd_lr", 0.1), f"{name}: sgd_lr", 0, open_low=True)
+        self.momentum: float = check_real(given.pop("sgd_momentum", 0.9), f"{name}: sgd_momentum", 0)
         if given:
             raise ArgumentError(f"{name}: sgdargs has sgd_lr and sgd_momentum, got {sorted(given)}")
 
@@ -228,11 +228,11 @@ class MelSpectrogram(SoundTransform):
         mel_scale: MelType = MelType.HTK,
     ) -> None:
         check_real(power, "MelSpectrogram: power", 0, open_low=True)
-        self.spectrogram = Spectrogram(
+        self.spectrogram: Spectrogram = Spectrogram(
             n_fft, win_length, hop_length, pad, window, power, normalized, center, pad_mode, onesided
         )
         count = n_fft // 2 + 1 if onesided else n_fft
-        self.scale = MelScale(n_mels, sample_rate, f_min, f_max, count, norm, mel_scale)
+        self.scale: MelScale = MelScale(n_mels, sample_rate, f_min, f_max, count, norm, mel_scale)
 
     def sound(self, value: Array) -> Array:
         return self.scale.sound(self.spectrogram.sound(value))
@@ -279,7 +279,7 @@ class MFCC(_Cepstrum):
         log_mels: bool = False,
         melkwargs: Mapping[str, Any] | None = None,
     ) -> None:
-        self.mel = MelSpectrogram(sample_rate, **_options("MFCC", melkwargs))
+        self.mel: MelSpectrogram = MelSpectrogram(sample_rate, **_options("MFCC", melkwargs))
         self._begin(n_mfcc, self.mel.scale.bank.shape[1], dct_type, norm, log_mels)
 
     def sound(self, value: Array) -> Array:
@@ -307,9 +307,9 @@ class LFCC(_Cepstrum):
         log_lf: bool = False,
         speckwargs: Mapping[str, Any] | None = None,
     ) -> None:
-        self.spectrogram = Spectrogram(**_options("LFCC", speckwargs))
+        self.spectrogram: Spectrogram = Spectrogram(**_options("LFCC", speckwargs))
         high = sample_rate // 2 if f_max is None else f_max
-        self.bank = linear_fbanks(self.spectrogram.frames.n_fft // 2 + 1, f_min, high, n_filter, sample_rate)
+        self.bank: Array = linear_fbanks(self.spectrogram.frames.n_fft // 2 + 1, f_min, high, n_filter, sample_rate)
         self._begin(n_lfcc, n_filter, dct_type, norm, log_lf)
 
     def sound(self, value: Array) -> Array:

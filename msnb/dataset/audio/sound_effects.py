@@ -7,7 +7,7 @@ Source: SoX, "sox.1"; Smith, "Digital Audio Resampling"; Park et al. 2019 (arXiv
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from msnb.dataset.audio.spectra import frames_of, vocoded
 from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count
+
+if TYPE_CHECKING:
+    from msnb.dataset.audio.spectra import Frames
 
 
 def wave_table(kind: Modulation, size: int, low: float, high: float, phase: float) -> Array:
@@ -59,13 +62,13 @@ class Phaser(SoundTransform):
         sinusoidal: bool = True,
     ) -> None:
         rate = check_rate("Phaser", sample_rate)
-        self.before = check_real(gain_in, "Phaser: gain_in", 0, 1)
-        self.behind = check_real(gain_out, "Phaser: gain_out", 0, 1e9)
-        self.decay = check_real(decay, "Phaser: decay", 0, 0.99)
-        self.length = max(int(check_real(delay_ms, "Phaser: delay_ms", 0, 5) * 0.001 * rate + 0.5), 1)
+        self.before: float = check_real(gain_in, "Phaser: gain_in", 0, 1)
+        self.behind: float = check_real(gain_out, "Phaser: gain_out", 0, 1e9)
+        self.decay: float = check_real(decay, "Phaser: decay", 0, 0.99)
+        self.length: int = max(int(check_real(delay_ms, "Phaser: delay_ms", 0, 5) * 0.001 * rate + 0.5), 1)
         kind = Modulation.SINUSOIDAL if flag(sinusoidal) else Modulation.TRIANGULAR
         size = int(rate / check_real(mod_speed, "Phaser: mod_speed", 0.1, 2) + 0.5)
-        self.table = (wave_table(kind, size, 1, self.length, math.pi / 2) + 0.5).astype(np.int64)
+        self.table: Any = (wave_table(kind, size, 1, self.length, math.pi / 2) + 0.5).astype(np.int64)
 
     def sound(self, value: Array) -> Array:
         found, kept = value * self.before, np.zeros((*value.shape[:-1], self.length))
@@ -100,15 +103,16 @@ class Flanger(SoundTransform):
         rate, name = check_rate("Flanger", sample_rate), "Flanger"
         least = check_real(delay, f"{name}: delay", 0, 30) / 1000
         most = least + check_real(depth, f"{name}: depth", 0, 10) / 1000
-        self.feedback = check_real(regen, f"{name}: regen", -95, 95) / 100
+        self.feedback: float = check_real(regen, f"{name}: regen", -95, 95) / 100
         share = check_real(width, f"{name}: width", 0, 100) / 100
-        self.phase = check_real(phase, f"{name}: phase", 0, 100) / 100
-        self.own, self.copy = 1 / (1 + share), share / (1 + share) * (1 - abs(self.feedback))
-        self.length = int(most * rate + 0.5) + 2
+        self.phase: float = check_real(phase, f"{name}: phase", 0, 100) / 100
+        self.own: float = 1 / (1 + share)
+        self.copy: float = share / (1 + share) * (1 - abs(self.feedback))
+        self.length: int = int(most * rate + 0.5) + 2
         size = int(rate / check_real(speed, f"{name}: speed", 0.1, 10))
         kind = check_kind(modulation, Modulation, f"{name}: modulation")
-        self.table = wave_table(kind, size, math.floor(least * rate + 0.5), self.length - 2, 3 * math.pi / 2)
-        self.straight = check_kind(interpolation, Interpolation, f"{name}: interpolation") is Interpolation.LINEAR
+        self.table: Array = wave_table(kind, size, math.floor(least * rate + 0.5), self.length - 2, 3 * math.pi / 2)
+        self.straight: bool = check_kind(interpolation, Interpolation, f"{name}: interpolation") is Interpolation.LINEAR
 
     def sound(self, value: Array) -> Array:
         wide = value.reshape(-1, *value.shape[-2:]) if value.ndim > 1 else value[None, None]
@@ -171,6 +175,8 @@ class Resample(SoundTransform):
         (50,)
     """
 
+    arguments: tuple[float, float, Any, int, float, float]
+
     def __init__(
         self,
         orig_freq: float = 16000,
@@ -214,10 +220,10 @@ class PitchShift(SoundTransform):
         octave = check_count(bins_per_octave, "PitchShift: bins_per_octave", least=-(1 << 30))
         if not octave:
             raise AttributeValueError("PitchShift: bins_per_octave is not 0")
-        self.rate = check_rate("PitchShift", sample_rate)
-        self.slower = 2.0 ** (-check_count(n_steps, "PitchShift: n_steps", least=-(1 << 30)) / octave)
+        self.rate: float = check_rate("PitchShift", sample_rate)
+        self.slower: Any = 2.0 ** (-check_count(n_steps, "PitchShift: n_steps", least=-(1 << 30)) / octave)
         width = win_length or n_fft
-        self.frames = frames_of("PitchShift", n_fft, width, hop_length or width // 4, window)
+        self.frames: Frames = frames_of("PitchShift", n_fft, width, hop_length or width // 4, window)
 
     def sound(self, value: Array) -> Array:
         hop, size = self.frames.hop_length, value.shape[-1]
@@ -237,8 +243,8 @@ class ComputeDeltas(SoundTransform):
     """
 
     def __init__(self, win_length: int = 5, pad_mode: BorderType = BorderType.EDGE) -> None:
-        self.reach = (check_count(win_length, "ComputeDeltas: win_length", least=3) - 1) // 2
-        self.border = check_kind(pad_mode, BorderType, "ComputeDeltas: pad_mode")
+        self.reach: int = (check_count(win_length, "ComputeDeltas: win_length", least=3) - 1) // 2
+        self.border: Any = check_kind(pad_mode, BorderType, "ComputeDeltas: pad_mode")
 
     def sound(self, value: Array) -> Array:
         n = self.reach
@@ -261,9 +267,10 @@ class SlidingWindowCmn(SoundTransform):
     def __init__(
         self, cmn_window: int = 600, min_cmn_window: int = 100, center: bool = False, norm_vars: bool = False
     ) -> None:
-        self.window = check_count(cmn_window, "SlidingWindowCmn: cmn_window")
-        self.least = check_count(min_cmn_window, "SlidingWindowCmn: min_cmn_window")
-        self.center, self.deviation = flag(center), flag(norm_vars)
+        self.window: int = check_count(cmn_window, "SlidingWindowCmn: cmn_window")
+        self.least: int = check_count(min_cmn_window, "SlidingWindowCmn: min_cmn_window")
+        self.center: bool = flag(center)
+        self.deviation: bool = flag(norm_vars)
 
     def sound(self, value: Array) -> Array:
         size, found = value.shape[-2], np.empty_like(value)
@@ -302,15 +309,14 @@ class DetectPitchFrequency(SoundTransform):
         freq_low: float = 85,
         freq_high: float = 3400,
     ) -> None:
-        name, self.rate = "DetectPitchFrequency", check_rate("DetectPitchFrequency", sample_rate)
-        self.size = math.ceil(self.rate * check_real(frame_time, f"{name}: frame_time", 0, open_low=True))
-        self.window = check_count(win_length, f"{name}: win_length")
-        self.most = math.ceil(self.rate / check_real(freq_low, f"{name}: freq_low", 0, open_low=True))
-        self.least = math.ceil(self.rate / check_real(freq_high, f"{name}: freq_high", 0, open_low=True))
+        name = "DetectPitchFrequency"
+        self.rate: float = check_rate("DetectPitchFrequency", sample_rate)
+        self.size: int = math.ceil(self.rate * check_real(frame_time, f"{name}: frame_time", 0, open_low=True))
+        self.window: int = check_count(win_length, f"{name}: win_length")
+        self.most: int = math.ceil(self.rate / check_real(freq_low, f"{name}: freq_low", 0, open_low=True))
+        self.least: int = math.ceil(self.rate / check_real(freq_high, f"{name}: freq_high", 0, open_low=True))
         if self.least >= self.most // 2:
-            raise AttributeValueError(
-                f"{name}: freq_low is below half of freq_high, got {freq_low} and {freq_high}"
-            )
+            raise AttributeValueError(f"{name}: freq_low is below half of freq_high, got {freq_low} and {freq_high}")
 
     def sound(self, value: Array) -> Array:
         lags = self._correlations(value)
@@ -375,9 +381,10 @@ class MaskAlongAxis(SoundTransform):
     axes = 2
 
     def __init__(self, mask_start: int, mask_width: int, mask_value: float, axis: int) -> None:
-        self.start = check_count(mask_start, "MaskAlongAxis: mask_start", least=0)
-        self.width = check_count(mask_width, "MaskAlongAxis: mask_width")
-        self.fill, self.axis = check_real(mask_value, "MaskAlongAxis: mask_value"), _axis(axis)
+        self.start: int = check_count(mask_start, "MaskAlongAxis: mask_start", least=0)
+        self.width: int = check_count(mask_width, "MaskAlongAxis: mask_width")
+        self.fill: float = check_real(mask_value, "MaskAlongAxis: mask_value")
+        self.axis: int = _axis(axis)
 
     def sound(self, value: Array) -> Array:
         return _masked(value, self.axis, self.start, self.width, self.fill, "MaskAlongAxis")
@@ -393,8 +400,9 @@ class MaskAlongAxisIID(SoundTransform):
     axes = 2
 
     def __init__(self, mask_param: int, mask_value: float, axis: int) -> None:
-        self.most = check_count(mask_param, "MaskAlongAxisIID: mask_param", least=0)
-        self.fill, self.axis = check_real(mask_value, "MaskAlongAxisIID: mask_value"), _axis(axis)
+        self.most: int = check_count(mask_param, "MaskAlongAxisIID: mask_param", least=0)
+        self.fill: float = check_real(mask_value, "MaskAlongAxisIID: mask_value")
+        self.axis: int = _axis(axis)
 
     def sound(self, value: Array) -> Array:
         return _drawn(value, self.axis, self.most, self.fill, "MaskAlongAxisIID")

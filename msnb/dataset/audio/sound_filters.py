@@ -79,10 +79,11 @@ class LFilter(SoundTransform):
 
     def __init__(self, a_coeffs: Sequence[float], b_coeffs: Sequence[float], clamp: bool = True) -> None:
         name = type(self).__name__
-        self.a, self.b = _coefficients(a_coeffs, f"{name}: a_coeffs"), _coefficients(b_coeffs, f"{name}: b_coeffs")
+        self.a: list[float] = _coefficients(a_coeffs, f"{name}: a_coeffs")
+        self.b: list[float] = _coefficients(b_coeffs, f"{name}: b_coeffs")
         if len(self.a) != len(self.b) or self.a[0] == 0:
             raise AttributeValueError(f"{name}: there are as many a as b, and a0 is not 0; got {self.a} and {self.b}")
-        self.clamp = flag(clamp)
+        self.clamp: bool = flag(clamp)
 
     def sound(self, value: Array) -> Array:
         found = filtered(value, self.a, self.b)

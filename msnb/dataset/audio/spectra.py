@@ -61,9 +61,7 @@ class Frames:
         if self.center:
             side = self.n_fft // 2
             if self.border is BorderType.REFLECT and value.shape[-1] <= side:
-                raise ShapeError(
-                    f"a sound of {value.shape[-1]} samples is too short to be reflected over {side}"
-                )
+                raise ShapeError(f"a sound of {value.shape[-1]} samples is too short to be reflected over {side}")
             value = np.pad(value, [(0, 0)] * (value.ndim - 1) + [(side, side)], mode=self.border.value)
         if value.shape[-1] < self.n_fft:
             raise ShapeError(f"a sound of {value.shape[-1]} samples is shorter than one window of {self.n_fft}")
@@ -132,6 +130,8 @@ class Spectrogram(SoundTransform):
         (5, 9)
     """
 
+    frames: Frames
+
     def __init__(
         self,
         n_fft: int = 400,
@@ -147,7 +147,8 @@ class Spectrogram(SoundTransform):
     ) -> None:
         name = type(self).__name__
         self.frames = frames_of(name, n_fft, win_length, hop_length, window, normalized, center, pad_mode, onesided)
-        self.pad, self.power = check_count(pad, f"{name}: pad", least=0), check_real(power, f"{name}: power", 0)
+        self.pad: int = check_count(pad, f"{name}: pad", least=0)
+        self.power: float = check_real(power, f"{name}: power", 0)
 
     def sound(self, value: Array) -> Array:
         wide = np.pad(value, [(0, 0)] * (value.ndim - 1) + [(self.pad, self.pad)])
@@ -162,6 +163,7 @@ class InverseSpectrogram(ComplexTransform):
         length: of the sound; default: what the frames give. The others: as in `Spectrogram`.
     """
 
+    frames: Frames
     axes = 3
 
     def __init__(
@@ -179,8 +181,8 @@ class InverseSpectrogram(ComplexTransform):
     ) -> None:
         name = type(self).__name__
         self.frames = frames_of(name, n_fft, win_length, hop_length, window, normalized, center, pad_mode, onesided)
-        self.length = None if not length else check_count(length, f"{name}: length")
-        self.pad = check_count(pad, f"{name}: pad", least=0)
+        self.length: int | None = None if not length else check_count(length, f"{name}: length")
+        self.pad: int = check_count(pad, f"{name}: pad", least=0)
 
     def sound(self, value: Array) -> Array:
         length = None if self.length is None else self.length + 2 * self.pad
@@ -212,12 +214,13 @@ class GriffinLim(SoundTransform):
         rand_init: bool = True,
     ) -> None:
         name = type(self).__name__
-        self.frames = frames_of(name, n_fft, win_length, hop_length, window_type)
-        self.rounds = check_count(n_iter, f"{name}: n_iter")
-        self.power = check_real(power, f"{name}: power", 0, open_low=True)
+        self.frames: Frames = frames_of(name, n_fft, win_length, hop_length, window_type)
+        self.rounds: int = check_count(n_iter, f"{name}: n_iter")
+        self.power: float = check_real(power, f"{name}: power", 0, open_low=True)
         fast = check_real(momentum, f"{name}: momentum", 0)
-        self.momentum, self.random = fast / (1 + fast), flag(rand_init)
-        self.length = None if not length else check_count(length, f"{name}: length")
+        self.momentum: float = fast / (1 + fast)
+        self.random: bool = flag(rand_init)
+        self.length: int | None = None if not length else check_count(length, f"{name}: length")
 
     def sound(self, value: Array) -> Array:
         magnitude = value ** (1 / self.power)
@@ -258,10 +261,11 @@ class PhaseVocoder(ComplexTransform):
         rate: how many times as fast. phase_advance: [frequency, 1], the angle from frame to frame.
     """
 
+    advance: Any
     axes = 3
 
     def __init__(self, rate: float, phase_advance: Any) -> None:
-        self.rate = check_real(rate, "PhaseVocoder: rate", 0, open_low=True)
+        self.rate: float = check_real(rate, "PhaseVocoder: rate", 0, open_low=True)
         self.advance = np.asarray(phase_advance, np.float64)
         if self.advance.ndim != 2 or self.advance.shape[1] != 1:
             raise ShapeError(f"PhaseVocoder: phase_advance is [frequency, 1], got {list(self.advance.shape)}")
@@ -280,13 +284,14 @@ class TimeStretch(ComplexTransform):
         fixed_rate: how many times as fast; default: 1.
     """
 
+    rate: float
     axes = 3
 
     def __init__(self, hop_length: int | None = None, n_freq: int = 201, fixed_rate: float | None = None) -> None:
-        self.count = check_count(n_freq, "TimeStretch: n_freq")
+        self.count: int = check_count(n_freq, "TimeStretch: n_freq")
         hop = self.count - 1 if hop_length is None else check_count(hop_length, "TimeStretch: hop_length")
         self.rate = 1.0 if fixed_rate is None else check_real(fixed_rate, "TimeStretch: fixed_rate", 0, open_low=True)
-        self.advance = np.linspace(0, math.pi * hop, self.count)[:, None]
+        self.advance: Any = np.linspace(0, math.pi * hop, self.count)[:, None]
 
     def sound(self, value: Array) -> Array:
         if value.shape[-3] != self.count:
@@ -301,6 +306,8 @@ class SpectralCentroid(SoundTransform):
         sample_rate: in Hz. The others: as in `Spectrogram`.
     """
 
+    frequencies: Any
+
     def __init__(
         self,
         sample_rate: int,
@@ -310,7 +317,7 @@ class SpectralCentroid(SoundTransform):
         pad: int = 0,
         window: WindowType = WindowType.HANN,
     ) -> None:
-        self.spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, 1.0)
+        self.spectrogram: Spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, 1.0)
         self.frequencies = np.linspace(0, check_rate("SpectralCentroid", sample_rate) // 2, 1 + n_fft // 2)[:, None]
 
     def sound(self, value: Array) -> Array:

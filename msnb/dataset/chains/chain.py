@@ -127,7 +127,8 @@ class ChainError(Exception):
 
     def __init__(self, operation: Any, value: Array) -> None:
         super().__init__(operation, value)
-        self.operation, self.value = operation, value
+        self.operation: Any = operation
+        self.value = value
 
 
 def _contiguous(images: Images) -> Images:

@@ -36,8 +36,9 @@ class MapStages(UnaryNode):
 
     def __init__(self, parent: Node, stages: Sequence[Map]) -> None:
         super().__init__(parent, stages[-1].columns)
-        self.stages, self.height = tuple(stages), stages[-1].height
-        self.workers = max(stage.workers for stage in stages)
+        self.stages: tuple[Map, ...] = tuple(stages)
+        self.height: int = stages[-1].height
+        self.workers: int = max(stage.workers for stage in stages)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return self._mapped(epoch, self.parent.numbered(epoch, start))
@@ -64,7 +65,7 @@ class EarlyShuffle(Shuffle):
 
     def __init__(self, shuffle: Shuffle, parent: Node) -> None:
         super().__init__(parent, shuffle.size)
-        self.height = shuffle.height  # its own order
+        self.height: int = shuffle.height  # its own order
 
     def numbered(self, epoch: Epoch, start: int = 0) -> Iterator[tuple[int, Row]]:
         if start and isinstance(self.parent.count(), int):
@@ -84,7 +85,9 @@ class LazyImage:
     """An image whose chain was traced, and not run."""
 
     def __init__(self, chain: Chain, image: Array, image_map: ImageMap) -> None:
-        self.chain, self.image, self.map = chain, image, image_map
+        self.chain: Chain = chain
+        self.image = image
+        self.map: ImageMap = image_map
 
     def made(self) -> Array:
         out: Array = self.chain.made([self.image], [self.map])[0]
@@ -101,10 +104,12 @@ class ChainBatch(Batch):
 
     def __init__(self, batch: Batch, stages: Sequence[Map], parent: Node) -> None:
         super().__init__(stages[-1], batch.size, batch.drop)
-        self.parent, self.parents = parent, (parent,)
-        self.stages, self.height = tuple(stages), batch.height
-        self.workers = max(batch.workers, *(stage.workers for stage in stages))
-        self.chains = chains_of(self.stages)
+        self.parent: Node = parent
+        self.parents: tuple[Node] = (parent,)
+        self.stages: tuple[Map, ...] = tuple(stages)
+        self.height: int = batch.height
+        self.workers: int = max(batch.workers, *(stage.workers for stage in stages))
+        self.chains: list[Chain | None] = chains_of(self.stages)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         whole = self._whole(epoch, start)

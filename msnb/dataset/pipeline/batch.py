@@ -101,12 +101,15 @@ class Batch(UnaryNode):
         workers: int = 1,
         processes: bool = False,
     ) -> None:
-        self.size, self.drop, self.function, self.workers = size, drop, function, workers
-        self.processes = processes and function is not None
-        self.inputs = tuple(inputs) or parent.columns
-        self.outputs = tuple(outputs) or self.inputs
-        self.taken = positions(self.inputs, parent.columns, "batch")
-        self.plan = _arrange(parent.columns, self.inputs, self.outputs)
+        self.size = size
+        self.drop: bool = drop
+        self.function: Callable[..., Any] | None = function
+        self.workers: int = workers
+        self.processes: bool = processes and function is not None
+        self.inputs: tuple[str, ...] = tuple(inputs) or parent.columns
+        self.outputs: tuple[str, ...] = tuple(outputs) or self.inputs
+        self.taken: tuple[int, ...] = positions(self.inputs, parent.columns, "batch")
+        self.plan: list[tuple[str, bool, int]] = _arrange(parent.columns, self.inputs, self.outputs)
         names = [name for name, _, _ in self.plan]
         if len(set(names)) != len(names):
             raise AttributeValueError(f"batch: the result would have two columns of one name: {names}")

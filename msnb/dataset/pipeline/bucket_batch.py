@@ -1,6 +1,6 @@
 """Nodes that give another number of rows than they read: `bucket_batch_by_length` and `flat_map`.
 
-    lengths  3 9 4 8 2      boundaries [5], sizes [3, 2]   ->   batch of 9 8, then batch of 3 4 2
+lengths  3 9 4 8 2      boundaries [5], sizes [3, 2]   ->   batch of 9 8, then batch of 3 4 2
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class BucketBatch(UnaryNode):
         drop: bool,
     ) -> None:
         super().__init__(parent)
-        self.taken = as_columns(columns, "column_names")
-        self.order = positions(self.taken, parent.columns, self.label)
-        self.boundaries = [check_count(b, "a bucket boundary") for b in boundaries]
-        self.sizes = [check_count(size, "a bucket's batch size") for size in sizes]
+        self.taken: tuple[str, ...] = as_columns(columns, "column_names")
+        self.order: tuple[int, ...] = positions(self.taken, parent.columns, self.label)
+        self.boundaries: list[int] = [check_count(b, "a bucket boundary") for b in boundaries]
+        self.sizes: list[int] = [check_count(size, "a bucket's batch size") for size in sizes]
         if not self.boundaries or sorted(set(self.boundaries)) != self.boundaries:
             raise AttributeValueError(f"{self.label}: bucket_boundaries must go up, got {list(boundaries)}")
         if len(self.sizes) != len(self.boundaries) + 1:
@@ -52,8 +52,10 @@ class BucketBatch(UnaryNode):
                 f"{self.label}: without element_length_function the length is that of one column, got "
                 f"{list(self.taken)}"
             )
-        self.length, self.to_boundary, self.drop = length, to_boundary, drop
-        self.padding = PaddedBatch(parent, 1, False, pad)
+        self.length: Callable[..., Any] | None = length
+        self.to_boundary: bool = to_boundary
+        self.drop: bool = drop
+        self.padding: PaddedBatch = PaddedBatch(parent, 1, False, pad)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return itertools.islice(self._batches(epoch), start, None)
@@ -118,9 +120,10 @@ class FlatMap(UnaryNode):
     label = "flat_map"
 
     def __init__(self, parent: Node, function: Callable[..., Any], expand: Callable[[Any], Node]) -> None:
-        self.function, self.expand = function, expand
+        self.function: Callable[..., Any] = function
+        self.expand: Callable[..., Node] = expand
         super().__init__(parent)
-        self.columns = self._inner(0, next(parent.rows(Epoch.start(0, 0)), None)).columns
+        self.columns: tuple[str, ...] = self._inner(0, next(parent.rows(Epoch.start(0, 0)), None)).columns
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         entry = epoch.progress.at(epoch.place(self.height), start)

@@ -26,6 +26,7 @@ from msnb.dataset.pipeline.rows import Row, as_columns, check_count, positions
 from msnb.dataset.pipeline.samplers import as_sampler
 from msnb.dataset.pipeline.source_nodes import IndexedSource
 from msnb.dataset.pipeline.state import IteratorState
+from msnb.nn.cells.argument_hints import explains_arguments, explains_methods
 
 Names = str | Sequence[str] | None
 _writers: dict[str, Callable[[Dataset, str, int], None]] = {}
@@ -36,6 +37,7 @@ def register_writer(file_type: str, write: Callable[[Dataset, str, int], None]) 
     _writers[file_type] = write
 
 
+@explains_methods
 class Dataset:
     """A chain of operations over rows of named columns; iterate over it to get one epoch of lists of Tensors.
 
@@ -46,6 +48,12 @@ class Dataset:
     >>> [row["x"].tolist() for row in ds.create_dict_iterator(num_epochs=1, output_numpy=True)]
     [[10, 20], [30, 40], [50]]
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Arguments that do not fit a data set of msnb are explained."""
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("msnb.") and "__init__" in vars(cls):
+            cls.__init__ = explains_arguments(cls.__init__, cls.__name__)  # type: ignore[method-assign]
 
     def __init__(self, node: nodes.Node) -> None:
         self._node = node

@@ -57,7 +57,7 @@ class EpochProgress:
     """
 
     def __init__(self, marks: Marks | None = None) -> None:
-        self.marks = dict(marks or {})
+        self.marks: dict[str, tuple[int, int]] = dict(marks or {})
         self._logs: OrderedDict[str, deque[tuple[int, int]]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -160,7 +160,7 @@ class row_draws:
     __slots__ = ("before", "place")
 
     def __init__(self, epoch: Epoch, height: int, row: int) -> None:
-        self.place = epoch, height, row
+        self.place: tuple[Epoch, int, int] = epoch, height, row
 
     def __enter__(self) -> None:
         self.before = _slot.place, _slot.generator

@@ -63,11 +63,13 @@ class Map(UnaryNode):
         workers: int,
         processes: bool = False,
     ) -> None:
-        self.operations, self.workers, self.processes = tuple(operations), workers, processes
-        self.inputs = tuple(inputs) or parent.columns[: _width(self.operations[0])]
-        self.outputs = tuple(outputs) or self.inputs
-        self.taken = positions(self.inputs, parent.columns, "map")
-        self.plan = _arrange(parent.columns, self.inputs, self.outputs)
+        self.operations: tuple[Operation, ...] = tuple(operations)
+        self.workers: int = workers
+        self.processes: bool = processes
+        self.inputs: tuple[str, ...] = tuple(inputs) or parent.columns[: _width(self.operations[0])]
+        self.outputs: tuple[str, ...] = tuple(outputs) or self.inputs
+        self.taken: tuple[int, ...] = positions(self.inputs, parent.columns, "map")
+        self.plan: list[tuple[str, bool, int]] = _arrange(parent.columns, self.inputs, self.outputs)
         names = [name for name, _, _ in self.plan]
         if len(set(names)) != len(names):
             raise AttributeValueError(f"map: the result would have two columns of one name: {names}")

@@ -37,8 +37,8 @@ class Node:
     label = "node"
 
     def __init__(self, columns: Sequence[str], parents: Sequence[Node] = ()) -> None:
-        self.columns = tuple(columns)
-        self.parents = tuple(parents)
+        self.columns: tuple[str, ...] = tuple(columns)
+        self.parents: tuple[Node, ...] = tuple(parents)
         self.height: int = 1 + max((p.height for p in self.parents), default=0)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
@@ -226,7 +226,8 @@ class RowRange(UnaryNode):
 
     def __init__(self, parent: Node, start: int, stop: int | None) -> None:
         super().__init__(parent)
-        self.start, self.stop = start, stop
+        self.start: int = start
+        self.stop: int | None = stop
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         first = self.start + start
@@ -301,7 +302,7 @@ class Concat(Node):
                     hint=".rename(...) or .project(...) one of them first",
                 )
         super().__init__(columns, parents)
-        self.orders = [positions(columns, parent.columns, "concat") for parent in parents]
+        self.orders: list[tuple[int, ...]] = [positions(columns, parent.columns, "concat") for parent in parents]
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         begin, first, known = self._begin(epoch, start)
@@ -366,7 +367,7 @@ class Project(UnaryNode):
 
     def __init__(self, parent: Node, columns: Sequence[str]) -> None:
         super().__init__(parent, columns)
-        self.order = positions(columns, parent.columns, "project")
+        self.order: tuple[int, ...] = positions(columns, parent.columns, "project")
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return self._chosen(self.parent.rows(epoch, start))
@@ -420,9 +421,10 @@ class Filter(UnaryNode):
 
     def __init__(self, parent: Node, predicate: Callable[..., Any], columns: Sequence[str], workers: int) -> None:
         super().__init__(parent)
-        self.predicate, self.workers = predicate, workers
-        self.seen = tuple(columns) or parent.columns
-        self.order = positions(self.seen, parent.columns, "filter")
+        self.predicate: Callable[..., Any] = predicate
+        self.workers: int = workers
+        self.seen: tuple[str, ...] = tuple(columns) or parent.columns
+        self.order: tuple[int, ...] = positions(self.seen, parent.columns, "filter")
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         def judge(item: tuple[int, Row]) -> tuple[bool, int, Row]:
@@ -471,7 +473,11 @@ class SplitPart(UnaryNode):
 
     def __init__(self, parent: Node, seed: int, low: int, high: int, total: int, randomize: bool) -> None:
         super().__init__(parent)
-        self.seed, self.low, self.high, self.total, self.randomize = seed, low, high, total, randomize
+        self.seed: int = seed
+        self.low: int = low
+        self.high: int = high
+        self.total: int = total
+        self.randomize: bool = randomize
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         chosen = self._chosen()
@@ -514,7 +520,7 @@ class Prefetch(UnaryNode):
     def __init__(self, parent: Node, size: int) -> None:
         super().__init__(parent)
         self.size = size
-        self.height = parent.height  # reading ahead changes no draw of the nodes behind
+        self.height: int = parent.height  # reading ahead changes no draw of the nodes behind
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return prefetch.read_ahead(self.parent.rows(epoch, start), self.size)

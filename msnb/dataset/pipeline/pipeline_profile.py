@@ -28,17 +28,24 @@ A = TypeVar("A")
 class ProfileNode(UnaryNode):
     """A node with a clock; the same rows."""
 
+    taken: int
+    seconds: float
+    waiting: int
+    looks: int
     label = "timer"
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
-        self.height = node.height
+        self.height: int = node.height
         self.node = node
         self.taken = 0  # rows since the beginning; those before the reset are not of the measurement
         self.reset()
 
     def reset(self) -> None:
-        self.before, self.seconds, self.waiting, self.looks = self.taken, 0.0, 0, 0
+        self.before: int = self.taken
+        self.seconds = 0.0
+        self.waiting = 0
+        self.looks = 0
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return self._timed(self.node.rows(epoch, start), False)

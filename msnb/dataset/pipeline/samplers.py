@@ -37,8 +37,9 @@ class Sampler:
     """
 
     def __init__(self, num_samples: int | None = None) -> None:
-        self.num_samples = None if num_samples is None else check_count(num_samples, "num_samples", least=0) or None
-        self.dataset_size = 0
+        most = None if num_samples is None else check_count(num_samples, "num_samples", least=0) or None
+        self.num_samples: int | None = most
+        self.dataset_size: int = 0
         self.child: Sampler | None = None
 
     def __iter__(self) -> Iterator[int]:
@@ -96,7 +97,7 @@ class SequentialSampler(Sampler):
 
     def __init__(self, start_index: int | None = None, num_samples: int | None = None) -> None:
         super().__init__(num_samples)
-        self.start = 0 if start_index is None else check_count(start_index, "start_index", least=0)
+        self.start: int = 0 if start_index is None else check_count(start_index, "start_index", least=0)
 
     def _length(self, size: int) -> int:
         return self._capped(max(0, size - self.start))
@@ -135,7 +136,7 @@ class SubsetSampler(Sampler):
     def __init__(self, indices: int | Iterable[int], num_samples: int | None = None) -> None:
         super().__init__(num_samples)
         listed = [indices] if isinstance(indices, (int, np.integer)) else list(indices)
-        self.rows = np.array([check_count(i, "an index of the subset", least=0) for i in listed], dtype=np.int64)
+        self.rows: Array = np.array([check_count(i, "an index of the subset", least=0) for i in listed], dtype=np.int64)
 
     def _length(self, size: int) -> int:
         return self._capped(len(self.rows))
@@ -158,6 +159,8 @@ class WeightedRandomSampler(Sampler):
 
     Source: https://www.mindspore.cn/tutorials/en/master/dataset/sampler.html
     """
+
+    weights: Any
 
     def __init__(self, weights: Sequence[float], num_samples: int | None = None, replacement: bool = True) -> None:
         super().__init__(num_samples)
@@ -191,9 +194,10 @@ class PKSampler(Sampler):
         num_samples: int | None = None,
     ) -> None:
         super().__init__(num_samples)
-        self.num_val = check_count(num_val, "num_val")
-        self.num_class = None if num_class is None else check_count(num_class, "num_class")
-        self.shuffle, self.class_column = shuffle, class_column
+        self.num_val: int = check_count(num_val, "num_val")
+        self.num_class: int | None = None if num_class is None else check_count(num_class, "num_class")
+        self.shuffle: bool = shuffle
+        self.class_column: str = class_column
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
         if labels is None:
@@ -224,9 +228,9 @@ class DistributedSampler(Sampler):
         self, num_shards: int, shard_id: int, shuffle: bool = True, num_samples: int | None = None, offset: int = -1
     ) -> None:
         super().__init__(num_samples)
-        self.num_shards = check_count(num_shards, "num_shards")
-        self.shard_id = check_count(shard_id, "shard_id", least=0)
-        self.offset = check_count(offset, "offset", least=-1)
+        self.num_shards: int = check_count(num_shards, "num_shards")
+        self.shard_id: int = check_count(shard_id, "shard_id", least=0)
+        self.offset: int = check_count(offset, "offset", least=-1)
         self.shuffle = shuffle
         for name, value in (("shard_id", self.shard_id), ("offset", self.offset)):
             if value >= self.num_shards:

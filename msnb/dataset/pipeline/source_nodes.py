@@ -41,7 +41,9 @@ class Reader:
     """Turns what a user's source returns into a row, or says what is wrong with it."""
 
     def __init__(self, name: str, columns: Sequence[str], types: Types = None) -> None:
-        self.name, self.columns, self.types = name, tuple(columns), types
+        self.name: str = name
+        self.columns: tuple[str, ...] = tuple(columns)
+        self.types = types
 
     def row(self, value: Any, index: int) -> Row:
         if isinstance(value, dict) and len(self.columns) != 1:
@@ -91,8 +93,13 @@ class IndexedSource(Node):
         processes: bool = False,
     ) -> None:
         super().__init__(columns)
-        self.users, self.processes = users, processes
-        self.name, self.fetch, self.length, self.sampler, self.workers = name, fetch, length, sampler, workers
+        self.users: bool = users
+        self.processes: bool = processes
+        self.name: str = name
+        self.fetch: Callable[..., Any] = fetch
+        self.length: Callable[..., Any] = length
+        self.sampler: Sampler = sampler
+        self.workers: int = workers
         self.gather = gather
 
     def with_sampler(self, sampler: Sampler) -> IndexedSource:
@@ -145,7 +152,8 @@ class FetchSource:
     """How a source that is the user's own code has its rows: what is drawn there belongs to the row, as in a map."""
 
     def __init__(self, source: IndexedSource) -> None:
-        self.fetch, self.height = source.fetch, source.height
+        self.fetch: Callable[..., Row] = source.fetch
+        self.height: int = source.height
 
     def row(self, epoch: Epoch, place: int, index: int) -> Row:
         """Row `index` of the source, at `place` of this epoch."""
@@ -160,7 +168,10 @@ class StreamSource(Node):
 
     def __init__(self, start: Callable[[], Iterator[Any]], reader: Reader, limit: int | None, size: Count) -> None:
         super().__init__(reader.columns)
-        self.start, self.reader, self.limit, self.size = start, reader, limit, size
+        self.start: Callable[..., Any] = start
+        self.reader: Reader = reader
+        self.limit: int | None = limit
+        self.size = size
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         values = self._guarded()
@@ -192,7 +203,9 @@ class GuardedFetch:
     """`source[i]` as a row, with errors that name the row."""
 
     def __init__(self, source: Any, reader: Reader) -> None:
-        self.source, self.reader, self.__name__ = source, reader, name_of(source)
+        self.source: Any = source
+        self.reader: Reader = reader
+        self.__name__: str = name_of(source)
 
     def __call__(self, index: int) -> Row:
         try:

@@ -54,7 +54,7 @@ class FileWriter:
     def __init__(self, file_name: str | os.PathLike[str], shard_num: int = 1, overwrite: bool = False) -> None:
         count = check_count(shard_num, "shard_num")
         name = os.fspath(file_name)
-        self.files = [Path(name)] if count == 1 else [Path(f"{name}{i}") for i in range(count)]
+        self.files: list[Path] = [Path(name)] if count == 1 else [Path(f"{name}{i}") for i in range(count)]
         taken = next((file for file in self.files if file.exists()), None)
         if taken is not None and not overwrite:
             raise FileExistsError(f"FileWriter: {str(taken)!r} exists; overwrite=True replaces it")

@@ -9,6 +9,7 @@ import enum
 import re
 import unicodedata
 from collections.abc import Sequence
+from re import Pattern
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class NormalizeUTF8(EachString):
     """
 
     def __init__(self, normalize_form: NormalizeForm = NormalizeForm.NFKC) -> None:
-        self.form = check_form(normalize_form, "NormalizeUTF8")
+        self.form: NormalizeForm = check_form(normalize_form, "NormalizeUTF8")
 
     def change(self, string: str) -> str:
         return normalized(string, self.form)
@@ -73,7 +74,8 @@ class RegexReplace(EachString):
     """What a regular expression finds is replaced, everywhere or (`replace_all=False`) the first time."""
 
     def __init__(self, pattern: str, replace: str, replace_all: bool = True) -> None:
-        self.pattern, self.replace = compiled(pattern, "RegexReplace: pattern"), replace
+        self.pattern: Pattern[str] = compiled(pattern, "RegexReplace: pattern")
+        self.replace: str = replace
         self.count = 0 if flag(replace_all) else 1
 
     def change(self, string: str) -> str:
@@ -126,6 +128,9 @@ class Ngram(TextTransform):
         ['_ a', 'a b', 'b c']
     """
 
+    left: tuple[str, int]
+    right: tuple[str, int]
+
     def __init__(
         self,
         n: int | Sequence[int],
@@ -133,7 +138,7 @@ class Ngram(TextTransform):
         right_pad: tuple[str, int] = ("", 0),
         separator: str = " ",
     ) -> None:
-        self.sizes = [check_count(size, "n") for size in (n if isinstance(n, (list, tuple)) else [n])]
+        self.sizes: list[int] = [check_count(size, "n") for size in (n if isinstance(n, (list, tuple)) else [n])]
         if not self.sizes:
             raise AttributeValueError("Ngram: n is empty")
         self.left, self.right = (_pad(side, name) for side, name in ((left_pad, "left_pad"), (right_pad, "right_pad")))
@@ -171,7 +176,8 @@ class SlidingWindow(Transform):
     """
 
     def __init__(self, width: int, axis: int = 0) -> None:
-        self.width, self.axis = check_count(width, "width"), axis
+        self.width: int = check_count(width, "width")
+        self.axis: int = axis
 
     def apply(self, value: Array) -> Array:
         if not -value.ndim <= self.axis < value.ndim:
@@ -191,7 +197,7 @@ class TruncateSequencePair:
     """
 
     def __init__(self, max_length: int) -> None:
-        self.length = check_count(max_length, "max_length")
+        self.length: int = check_count(max_length, "max_length")
 
     def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
         one, two = to_array(first), to_array(second)
@@ -210,7 +216,7 @@ class Truncate(Transform):
     """A row of tokens or numbers, cut to at most `max_seq_len`."""
 
     def __init__(self, max_seq_len: int) -> None:
-        self.length = check_count(max_seq_len, "max_seq_len")
+        self.length: int = check_count(max_seq_len, "max_seq_len")
 
     def apply(self, value: Array) -> Array:
         return value[: self.length]
@@ -230,7 +236,8 @@ class AddToken(TextTransform):
     def __init__(self, token: str, begin: bool = True) -> None:
         if not isinstance(token, str):
             raise ArgumentError(f"AddToken: token is a string, got {token!r}")
-        self.token, self.begin = token, flag(begin)
+        self.token: str = token
+        self.begin: bool = flag(begin)
 
     def text(self, value: Array) -> Array:
         if value.ndim not in (1, 2):
@@ -243,7 +250,7 @@ class ToNumber(TextTransform):
     """Strings of digits to numbers of a dtype."""
 
     def __init__(self, data_type: Any) -> None:
-        self.dtype = as_dtype(data_type).numpy
+        self.dtype: np.dtype[Any] = as_dtype(data_type).numpy
 
     def text(self, value: Array) -> Array:
         try:

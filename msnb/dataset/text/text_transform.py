@@ -56,7 +56,7 @@ class Tokenizer(TextTransform):
     """
 
     def __init__(self, with_offsets: bool = False) -> None:
-        self.with_offsets = flag(with_offsets)
+        self.with_offsets: bool = flag(with_offsets)
 
     def spans(self, string: str) -> Iterable[Span]:
         raise NotImplementedError(f"{type(self).__name__} must define spans(string)")

@@ -17,6 +17,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from re import Pattern
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class UnicodeScriptTokenizer(Tokenizer):
 
     def __init__(self, keep_whitespace: bool = False, with_offsets: bool = False) -> None:
         super().__init__(with_offsets)
-        self.keep = flag(keep_whitespace)
+        self.keep: bool = flag(keep_whitespace)
 
     def spans(self, string: str) -> Iterable[Span]:
         at = 0
@@ -107,9 +108,11 @@ class RegexTokenizer(Tokenizer):
         ['a', 'b', ',', 'c']
     """
 
+    kept: Pattern[str] | None
+
     def __init__(self, delim_pattern: str, keep_delim_pattern: str = "", with_offsets: bool = False) -> None:
         super().__init__(with_offsets)
-        self.between = compiled(delim_pattern, "RegexTokenizer: delim_pattern")
+        self.between: Pattern[str] = compiled(delim_pattern, "RegexTokenizer: delim_pattern")
         self.kept = compiled(keep_delim_pattern, "RegexTokenizer: keep_delim_pattern") if keep_delim_pattern else None
 
     def spans(self, string: str) -> Iterable[Span]:
@@ -181,7 +184,8 @@ class JiebaTokenizer(Tokenizer):
         if hmm_path is not None and not os.path.isfile(hmm_path):
             raise FileNotFoundError(f"JiebaTokenizer: there is no file {hmm_path!r}")
         jieba = _package("jieba", "JiebaTokenizer")
-        self.mode, self.machine = mode, jieba.Tokenizer(mp_path) if mp_path else jieba.Tokenizer()
+        self.mode: JiebaMode = mode
+        self.machine: Any = jieba.Tokenizer(mp_path) if mp_path else jieba.Tokenizer()
 
     def add_word(self, word: str, freq: int | None = None) -> None:
         """One more word; ``freq``: how frequent it is."""
@@ -297,7 +301,8 @@ class SentencePieceTokenizer(TextTransform):
         package = _package("sentencepiece", "SentencePieceTokenizer")
         trained = isinstance(mode, SentencePieceVocab)
         source = {"model_proto": mode.model} if trained else {"model_file": os.fspath(mode)}
-        self.machine, self.kind = package.SentencePieceProcessor(**source), out_type
+        self.machine: Any = package.SentencePieceProcessor(**source)
+        self.kind: SPieceTokenizerOutType = out_type
 
     def text(self, value: Array) -> Array:
         kind = str if self.kind is SPieceTokenizerOutType.STRING else int

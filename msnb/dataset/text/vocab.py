@@ -150,7 +150,9 @@ class Lookup(TextTransform):
     def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = "int32") -> None:
         if not isinstance(vocab, Vocab):
             raise ArgumentError(f"Lookup takes a Vocab, got {type(vocab).__name__}", hint="text.Vocab.from_list([...])")
-        self.vocab, self.unknown, self.dtype = vocab, -1, as_dtype(data_type).numpy
+        self.vocab: Vocab = vocab
+        self.unknown: Any = -1
+        self.dtype: np.dtype[Any] = as_dtype(data_type).numpy
         if unknown_token is not None:
             self.unknown = vocab.tokens_to_ids(unknown_token)
             if self.unknown < 0:

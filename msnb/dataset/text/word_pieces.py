@@ -49,8 +49,10 @@ class BasicTokenizer(Tokenizer):
         with_offsets: bool = False,
     ) -> None:
         super().__init__(with_offsets)
-        self.lower, self.keep = flag(lower_case), flag(keep_whitespace)
-        self.form, self.whole = check_form(normalization_form, "BasicTokenizer"), flag(preserve_unused_token)
+        self.lower: bool = flag(lower_case)
+        self.keep: bool = flag(keep_whitespace)
+        self.form: NormalizeForm = check_form(normalization_form, "BasicTokenizer")
+        self.whole: bool = flag(preserve_unused_token)
 
     def split(self, string: str) -> tuple[str, Found]:
         plain, at, found = "", 0, []
@@ -127,6 +129,8 @@ class WordpieceTokenizer(TextTransform):
         ['un', '##able', '[UNK]']
     """
 
+    pieces: _Pieces
+
     def __init__(
         self,
         vocab: Vocab,
@@ -136,7 +140,7 @@ class WordpieceTokenizer(TextTransform):
         with_offsets: bool = False,
     ) -> None:
         self.pieces = _Pieces("WordpieceTokenizer", vocab, suffix_indicator, max_bytes_per_token, unknown_token)
-        self.with_offsets = flag(with_offsets)
+        self.with_offsets: bool = flag(with_offsets)
 
     def text(self, value: Array) -> Any:
         words = [str(word) for word in value.ravel()]
@@ -168,7 +172,7 @@ class BertTokenizer(BasicTokenizer):
         with_offsets: bool = False,
     ) -> None:
         super().__init__(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets)
-        self.pieces = _Pieces("BertTokenizer", vocab, suffix_indicator, max_bytes_per_token, unknown_token)
+        self.pieces: _Pieces = _Pieces("BertTokenizer", vocab, suffix_indicator, max_bytes_per_token, unknown_token)
 
     def split(self, string: str) -> tuple[str, Found]:
         plain, words = super().split(string)

@@ -41,7 +41,7 @@ class Vectors:
         if not vectors:
             raise AttributeValueError(f"{type(self).__name__}: there is no vector")
         self._vectors = dict(vectors)
-        self.dim = len(next(iter(vectors.values())))
+        self.dim: int = len(next(iter(vectors.values())))
 
     @classmethod
     def from_file(cls: type[_V], file_path: str | os.PathLike[str], max_vectors: int | None = None) -> _V:
@@ -70,19 +70,19 @@ class Vectors:
 class GloVe(Vectors):
     """Vectors of GloVe's files; see `Vectors`."""
 
-    ending = ".txt"
+    ending: str = ".txt"
 
 
 class FastText(Vectors):
     """Vectors of FastText's files (.vec); see `Vectors`."""
 
-    ending = ".vec"
+    ending: str = ".vec"
 
 
 class CharNGram(Vectors):
     """Vectors of runs of characters; the vector of a word is the mean of those of its runs; see `Vectors`."""
 
-    ending = ".txt"
+    ending: str = ".txt"
 
     def lookup(self, word: str) -> Array | None:
         chars = ["#BEGIN#", *word, "#END#"]
@@ -140,8 +140,9 @@ class ToVectors(TextTransform):
     ) -> None:
         if not isinstance(vectors, Vectors):
             raise ArgumentError(f"ToVectors takes Vectors, got {type(vectors).__name__}")
-        self.vectors, self.backup = vectors, flag(lower_case_backup)
-        self.unknown = np.zeros(vectors.dim, np.float32) if unk_init is None else np.asarray(unk_init, np.float32)
+        self.vectors: Vectors = vectors
+        self.backup: bool = flag(lower_case_backup)
+        self.unknown: Any = np.zeros(vectors.dim, np.float32) if unk_init is None else np.asarray(unk_init, np.float32)
         if self.unknown.shape != (vectors.dim,):
             raise AttributeValueError(f"ToVectors: unk_init is {self.unknown.shape}, vectors have {vectors.dim}")
 

@@ -47,6 +47,8 @@ class Compose:
     1.5
     """
 
+    transforms: list[Any]
+
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = flatten(transforms, "Compose")
 
@@ -65,7 +67,7 @@ class TypeCast(Transform):
     """
 
     def __init__(self, data_type: Any) -> None:
-        self.dtype = as_dtype(data_type).numpy
+        self.dtype: np.dtype[Any] = as_dtype(data_type).numpy
 
     def apply(self, value: Array) -> Array:
         return value.astype(self.dtype)
@@ -83,10 +85,10 @@ class OneHot(Transform):
     """
 
     def __init__(self, num_classes: int, smoothing_rate: float = 0.0) -> None:
-        self.num_classes = check_count(num_classes, "num_classes")
+        self.num_classes: int = check_count(num_classes, "num_classes")
         if not 0.0 <= smoothing_rate <= 1.0:
             raise AttributeValueError(f"smoothing_rate must lie in [0, 1], got {smoothing_rate}")
-        self.rate = float(smoothing_rate)
+        self.rate: float = float(smoothing_rate)
 
     def apply(self, value: Array) -> Array:
         if value.dtype.kind not in "iu":
@@ -109,8 +111,8 @@ class Concatenate:
 
     def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
         self.axis = axis
-        self.before = [] if prepend is None else [to_array(prepend)]
-        self.after = [] if append is None else [to_array(append)]
+        self.before: list[Array] = [] if prepend is None else [to_array(prepend)]
+        self.after: list[Array] = [] if append is None else [to_array(append)]
 
     def __call__(self, *values: Any) -> Array:
         parts = [*self.before, *(to_array(v) for v in values), *self.after]
@@ -160,8 +162,9 @@ class Mask(Transform):
     def __init__(self, operator: Relational, constant: Any, dtype: Any = "bool") -> None:
         if not isinstance(operator, Relational):
             raise ArgumentError(f"Mask expects a Relational, got {operator!r}")
-        self.compare, self.constant = getattr(np, operator.value), constant
-        self.dtype = as_dtype(dtype).numpy
+        self.compare: Any = getattr(np, operator.value)
+        self.constant: Any = constant
+        self.dtype: np.dtype[Any] = as_dtype(dtype).numpy
 
     def apply(self, value: Array) -> Array:
         result: Array = np.asarray(self.compare(value, self.constant)).astype(self.dtype)
@@ -176,7 +179,8 @@ class PadEnd(Transform):
     """
 
     def __init__(self, pad_shape: Sequence[int | None], pad_value: Any = 0) -> None:
-        self.shape, self.value = tuple(pad_shape), pad_value
+        self.shape: tuple[int | None, ...] = tuple(pad_shape)
+        self.value: Any = pad_value
 
     def apply(self, value: Array) -> Array:
         fits = len(self.shape) == value.ndim
@@ -196,7 +200,7 @@ class Slice(Transform):
     def __init__(self, *slices: Any) -> None:
         if not slices:
             raise ArgumentError("Slice needs at least one index")
-        self.index = tuple(slice(None) if s is None else s for s in slices)
+        self.index: tuple[slice[Any, Any, Any] | Any, ...] = tuple(slice(None) if s is None else s for s in slices)
 
     def apply(self, value: Array) -> Array:
         try:

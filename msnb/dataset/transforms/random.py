@@ -24,8 +24,8 @@ class RandomApply:
     """With probability `prob` all transforms in turn, else none."""
 
     def __init__(self, transforms: Sequence[Callable[..., Any]], prob: float = 0.5) -> None:
-        self.all = Compose(flatten(transforms, "RandomApply"))
-        self.prob = check_probability(prob, "RandomApply")
+        self.all: Compose = Compose(flatten(transforms, "RandomApply"))
+        self.prob: float = check_probability(prob, "RandomApply")
 
     def __call__(self, *values: Any) -> Any:
         if draws().random() < self.prob:
@@ -36,6 +36,8 @@ class RandomApply:
 class RandomChoice:
     """One of the transforms, each with the same chance."""
 
+    transforms: list[Any]
+
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = flatten(transforms, "RandomChoice")
 
@@ -45,6 +47,8 @@ class RandomChoice:
 
 class RandomOrder:
     """All transforms, in a random order."""
+
+    transforms: list[Any]
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         self.transforms = flatten(transforms, "RandomOrder")

@@ -76,7 +76,7 @@ class RandomHorizontalFlipWithBBox(_WithBBox):
     """Left becomes right with probability `prob`."""
 
     def __init__(self, prob: float = 0.5) -> None:
-        self.prob = check_probability(prob, type(self).__name__)
+        self.prob: float = check_probability(prob, type(self).__name__)
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
         return self.flipped(image, boxes) if draws().random() < self.prob else (image, boxes)
@@ -100,7 +100,7 @@ class ResizeWithBBox(_WithBBox):
     """`Resize`, boxes too."""
 
     def __init__(self, size: Any, interpolation: Inter = Inter.LINEAR) -> None:
-        self.resize = Resize(size, interpolation)
+        self.resize: Resize = Resize(size, interpolation)
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
         out = self.resize.apply(image)
@@ -111,7 +111,7 @@ class RandomResizeWithBBox(_WithBBox):
     """`Resize` with a drawn interpolation, boxes too."""
 
     def __init__(self, size: Any) -> None:
-        self.all = [ResizeWithBBox(size, method) for method in ANY_INTERPOLATION]
+        self.all: list[ResizeWithBBox] = [ResizeWithBBox(size, method) for method in ANY_INTERPOLATION]
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
         return self.all[int(draws().integers(len(self.all)))].both(image, boxes)
@@ -128,7 +128,7 @@ class RandomCropWithBBox(_WithBBox):
         fill_value: Any = 0,
         padding_mode: Border = Border.CONSTANT,
     ) -> None:
-        self.crop = RandomCrop(size, padding, pad_if_needed, fill_value, padding_mode)
+        self.crop: RandomCrop = RandomCrop(size, padding, pad_if_needed, fill_value, padding_mode)
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
         lent = image[..., np.newaxis] if image.ndim == 2 else image
@@ -151,7 +151,7 @@ class RandomResizedCropWithBBox(_WithBBox):
         interpolation: Inter = Inter.BILINEAR,
         max_attempts: int = 10,
     ) -> None:
-        self.crop = RandomResizedCrop(size, scale, ratio, interpolation, max_attempts)
+        self.crop: RandomResizedCrop = RandomResizedCrop(size, scale, ratio, interpolation, max_attempts)
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
         lent, size = image[..., np.newaxis] if image.ndim == 2 else image, self.crop.size
@@ -167,7 +167,8 @@ class BoundingBoxAugment(_WithBBox):
     def __init__(self, transform: Callable[..., Any], ratio: float = 0.3) -> None:
         if isinstance(transform, type) or not callable(transform):
             raise ArgumentError(f"BoundingBoxAugment takes a transform object, got {transform!r}")
-        self.transform, self.ratio = transform, check_probability(ratio, "BoundingBoxAugment")
+        self.transform: Callable[..., Any] = transform
+        self.ratio: float = check_probability(ratio, "BoundingBoxAugment")
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
         out = image.copy()

@@ -81,19 +81,19 @@ class _Adjust(ImageTransform):
 class AdjustBrightness(_Adjust):
     """Every colour times `brightness_factor`."""
 
-    change = staticmethod(brightened)
+    change: Any = staticmethod(brightened)
 
 
 class AdjustContrast(_Adjust):
     """Every colour's distance to the mean times `contrast_factor`."""
 
-    change = staticmethod(contrasted)
+    change: Any = staticmethod(contrasted)
 
 
 class AdjustSaturation(_Adjust):
     """Every colour's distance to the pixel's grey times `saturation_factor`."""
 
-    change = staticmethod(saturated)
+    change: Any = staticmethod(saturated)
 
 
 class AdjustHue(_Adjust):
@@ -123,6 +123,8 @@ class RandomColorAdjust(ImageTransform):
         brightness, contrast, saturation: (low, high) of the factor, or a number b for (1 - b, 1 + b).
         hue: (low, high) within -0.5 and 0.5, or a number h for (-h, h).
     """
+
+    spans: list[tuple[float, float]]
 
     def __init__(
         self, brightness: Any = (1, 1), contrast: Any = (1, 1), saturation: Any = (1, 1), hue: Any = (0, 0)
@@ -156,7 +158,7 @@ class RandomGrayscale(Grayscale):
 
     def __init__(self, prob: float = 0.1) -> None:
         super().__init__(3)
-        self.prob = check_probability(prob, "RandomGrayscale")
+        self.prob: float = check_probability(prob, "RandomGrayscale")
 
     def image(self, value: Array) -> Array:
         return super().image(value) if draws().random() < self.prob else value

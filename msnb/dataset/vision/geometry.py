@@ -40,9 +40,9 @@ class Resize(ImageTransform):
     """
 
     def __init__(self, size: int | Sequence[int], interpolation: Inter = Inter.LINEAR) -> None:
-        self.keeps_shape = not isinstance(size, (tuple, list))
-        self.size = two_sides(size, "size")
-        self.method = check_interpolation(interpolation)
+        self.keeps_shape: bool = not isinstance(size, (tuple, list))
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.method: str = check_interpolation(interpolation)
 
     def image(self, value: Array) -> Array:
         return resized(value, self._target(value.shape[-3], value.shape[-2]), self.method)
@@ -57,11 +57,14 @@ class Resize(ImageTransform):
 class Crop(ImageTransform):
     """The window of `size` whose upper left corner is at coordinates (row, column)."""
 
+    top: int
+    left: int
+
     def __init__(self, coordinates: Sequence[int], size: int | Sequence[int]) -> None:
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
             raise ArgumentError(f"Crop: coordinates must be (row, column), got {coordinates!r}")
         self.top, self.left = (check_count(c, "Crop: coordinate", least=0) for c in coordinates)
-        self.size = two_sides(size, "size")
+        self.size: tuple[int, int] = two_sides(size, "size")
 
     def image(self, value: Array) -> Array:
         return window(value, self.top, self.left, self.size, "Crop")
@@ -91,7 +94,7 @@ class CenterCrop(ImageTransform):
     """
 
     def __init__(self, size: int | Sequence[int]) -> None:
-        self.size = two_sides(size, "size")
+        self.size: tuple[int, int] = two_sides(size, "size")
 
     def image(self, value: Array) -> Array:
         need_h, need_w = (max(0, want - have) for want, have in zip(self.size, value.shape[-3:-1], strict=True))
@@ -114,7 +117,9 @@ class Pad(ImageTransform):
     ) -> None:
         if not isinstance(padding_mode, Border):
             raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
-        self.sides, self.fill, self.border = four_sides(padding), fill_value, padding_mode
+        self.sides: tuple[int, int, int, int] = four_sides(padding)
+        self.fill: Any = fill_value
+        self.border: Border = padding_mode
 
     def image(self, value: Array) -> Array:
         return pad_image(value, self.sides, self.fill, self.border)

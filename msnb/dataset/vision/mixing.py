@@ -51,7 +51,7 @@ class MixUpBatch:
     """Every image of a batch mixed with another one; the share is drawn from Beta(alpha, alpha), once per batch."""
 
     def __init__(self, alpha: float = 1.0) -> None:
-        self.alpha = check_number(alpha, "MixUpBatch: alpha", 1e-12)
+        self.alpha: float = check_number(alpha, "MixUpBatch: alpha", 1e-12)
 
     def __call__(self, image: Any, label: Any) -> tuple[Array, Array]:
         images, labels = _pair(image, label, "MixUpBatch")
@@ -69,7 +69,7 @@ class MixUp(MixUpBatch):
 
     def __init__(self, batch_size: int, alpha: float, is_single: bool = True) -> None:
         super().__init__(alpha)
-        self.size = check_count(batch_size, "batch_size")
+        self.size: int = check_count(batch_size, "batch_size")
         if not is_single:
             raise AttributeValueError(
                 "MixUp(is_single=False) mixes with the batch before, and then a row depends on how many workers there "
@@ -95,9 +95,9 @@ class CutMixBatch:
     def __init__(self, image_batch_format: ImageBatchFormat, alpha: float = 1.0, prob: float = 1.0) -> None:
         if not isinstance(image_batch_format, ImageBatchFormat):
             raise ArgumentError(f"CutMixBatch takes an ImageBatchFormat, got {image_batch_format!r}")
-        self.last = image_batch_format is ImageBatchFormat.NHWC
-        self.alpha = check_number(alpha, "CutMixBatch: alpha", 1e-12)
-        self.prob = check_probability(prob, "CutMixBatch")
+        self.last: bool = image_batch_format is ImageBatchFormat.NHWC
+        self.alpha: float = check_number(alpha, "CutMixBatch: alpha", 1e-12)
+        self.prob: float = check_probability(prob, "CutMixBatch")
 
     def __call__(self, image: Any, label: Any) -> tuple[Array, Array]:
         images, labels = _pair(image, label, "CutMixBatch")

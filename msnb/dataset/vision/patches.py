@@ -43,9 +43,10 @@ class Erase(ImageTransform):
     """The window of `height` x `width` at (top, left) filled with `value`, a number or one per channel."""
 
     def __init__(self, top: int, left: int, height: int, width: int, value: Any = 0, inplace: bool = False) -> None:
-        self.corner = check_count(top, "Erase: top", 0), check_count(left, "Erase: left", 0)
-        self.size = check_count(height, "Erase: height"), check_count(width, "Erase: width")
-        self.value, self.inplace = value, inplace
+        self.corner: tuple[int, int] = check_count(top, "Erase: top", 0), check_count(left, "Erase: left", 0)
+        self.size: tuple[int, int] = check_count(height, "Erase: height"), check_count(width, "Erase: width")
+        self.value: Any = value
+        self.inplace: bool = inplace
 
     def image(self, value: Array) -> Array:
         out = value if self.inplace else value.copy()
@@ -71,12 +72,14 @@ class RandomErasing(Transform):
         inplace: bool = False,
         max_attempts: int = 10,
     ) -> None:
-        self.prob = check_probability(prob, "RandomErasing")
-        self.scale = as_range(scale, "RandomErasing: scale", 0, 1)
-        self.ratio = as_range(ratio, "RandomErasing: ratio", 1e-6)
+        self.prob: float = check_probability(prob, "RandomErasing")
+        self.scale: tuple[float, float] = as_range(scale, "RandomErasing: scale", 0, 1)
+        self.ratio: tuple[float, float] = as_range(ratio, "RandomErasing: ratio", 1e-6)
         if isinstance(value, str) and value != "random":
             raise AttributeValueError(f"RandomErasing: value is a number, one per channel, or 'random', got {value!r}")
-        self.value, self.inplace, self.attempts = value, inplace, check_count(max_attempts, "max_attempts")
+        self.value = value
+        self.inplace: bool = inplace
+        self.attempts: int = check_count(max_attempts, "max_attempts")
 
     def apply(self, value: Array) -> Array:
         check_image(value, "RandomErasing")
@@ -101,7 +104,8 @@ class CutOut(Transform):
     """`num_patches` squares of side `length` around drawn pixels become 0."""
 
     def __init__(self, length: int, num_patches: int = 1, is_hwc: bool = True) -> None:
-        self.length, self.patches = check_count(length, "CutOut: length"), check_count(num_patches, "num_patches")
+        self.length: int = check_count(length, "CutOut: length")
+        self.patches: int = check_count(num_patches, "num_patches")
         self.is_hwc = is_hwc
 
     def apply(self, value: Array) -> Array:
@@ -122,7 +126,7 @@ class FiveCrop(ImageTransform):
     """Five images: the upper left, upper right, lower left, lower right corner, and the middle."""
 
     def __init__(self, size: int | Sequence[int]) -> None:
-        self.size = two_sides(size, "size")
+        self.size: tuple[int, int] = two_sides(size, "size")
 
     def apply(self, value: Array) -> tuple[Array, ...]:
         check_image(value, type(self).__name__)
@@ -156,10 +160,11 @@ class SlicePatches(ImageTransform):
     def __init__(
         self, num_height: int = 1, num_width: int = 1, slice_mode: SliceMode = SliceMode.PAD, fill_value: int = 0
     ) -> None:
-        self.counts = check_count(num_height, "num_height"), check_count(num_width, "num_width")
+        self.counts: tuple[int, int] = check_count(num_height, "num_height"), check_count(num_width, "num_width")
         if not isinstance(slice_mode, SliceMode):
             raise ArgumentError(f"SlicePatches: slice_mode is a SliceMode, got {slice_mode!r}")
-        self.mode, self.fill = slice_mode, fill_value
+        self.mode: SliceMode = slice_mode
+        self.fill: int = fill_value
 
     def apply(self, value: Array) -> Any:
         check_image(value, "SlicePatches")
@@ -194,10 +199,12 @@ class PadToSize(ImageTransform):
     ) -> None:
         if not isinstance(padding_mode, Border):
             raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
-        self.size, self.fill, self.border = two_sides(size, "size"), fill_value, padding_mode
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.fill: Any = fill_value
+        self.border: Border = padding_mode
         listed = None if offset is None or offset == [] else offset
         pair = listed if isinstance(listed, (tuple, list)) else (listed, listed)
-        self.offset = None if listed is None else [check_count(part, "offset", 0) for part in pair]
+        self.offset: list[int] | None = None if listed is None else [check_count(part, "offset", 0) for part in pair]
 
     def image(self, value: Array) -> Array:
         room = [want - have for want, have in zip(self.size, value.shape[-3:-1], strict=True)]
@@ -214,7 +221,7 @@ class NormalizePad(Normalize):
         self, mean: Sequence[float], std: Sequence[float], dtype: Any = "float32", is_hwc: bool = True
     ) -> None:
         super().__init__(mean, std, is_hwc)
-        self.dtype = as_dtype(dtype).numpy
+        self.dtype: np.dtype[Any] = as_dtype(dtype).numpy
         if self.dtype not in (np.float32, np.float16):
             raise AttributeValueError(f"NormalizePad: dtype is float32 or float16, got {dtype!r}")
 
@@ -226,6 +233,9 @@ class NormalizePad(Normalize):
 
 class LinearTransformation(Transform):
     """An image [..., c, h, w] as one row, less `mean_vector`, times `transformation_matrix` (whitening)."""
+
+    matrix: Any
+    mean: Any
 
     def __init__(self, transformation_matrix: Any, mean_vector: Any) -> None:
         self.matrix, self.mean = np.asarray(transformation_matrix), np.asarray(mean_vector)
@@ -246,6 +256,9 @@ class LinearTransformation(Transform):
 class ResizedCrop(ImageTransform):
     """The window of `height` x `width` at (top, left), resized to `size`."""
 
+    corner: tuple[int, int]
+    part: tuple[int, int]
+
     def __init__(
         self,
         top: int,
@@ -257,7 +270,8 @@ class ResizedCrop(ImageTransform):
     ) -> None:
         self.corner = check_count(top, "ResizedCrop: top", 0), check_count(left, "ResizedCrop: left", 0)
         self.part = check_count(height, "ResizedCrop: height"), check_count(width, "ResizedCrop: width")
-        self.size, self.method = two_sides(size, "size"), check_interpolation(interpolation)
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.method: str = check_interpolation(interpolation)
 
     def image(self, value: Array) -> Array:
         return resized(window(value, *self.corner, self.part, "ResizedCrop"), self.size, self.method)

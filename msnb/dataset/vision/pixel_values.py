@@ -25,7 +25,8 @@ class Rescale(Transform):
         for name, number in (("rescale", rescale), ("shift", shift)):
             if isinstance(number, bool) or not isinstance(number, (int, float, np.number)):
                 raise ArgumentError(f"Rescale: {name} must be a number, got {number!r}")
-        self.rescale, self.shift = np.float32(rescale), np.float32(shift)
+        self.rescale: Any = np.float32(rescale)
+        self.shift: Any = np.float32(shift)
 
     def apply(self, value: Array) -> Array:
         check_image(value, "Rescale")
@@ -42,6 +43,9 @@ class Normalize(Transform):
     >>> Normalize([1.0], [2.0])(np.full((1, 1, 1), 5.0)).item()
     2.0
     """
+
+    mean: Any
+    std: Any
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True) -> None:
         self.mean, self.std = (np.atleast_1d(np.asarray(v, np.float32)) for v in (mean, std))
@@ -103,7 +107,7 @@ class ToTensor(Transform):
     """
 
     def __init__(self, output_type: Any = np.float32) -> None:
-        self.dtype = as_dtype(output_type).numpy
+        self.dtype: np.dtype[Any] = as_dtype(output_type).numpy
 
     def apply(self, value: Array) -> Array:
         check_image(value, "ToTensor")

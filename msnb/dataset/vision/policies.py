@@ -132,7 +132,7 @@ class AutoAugment(_Policy):
         super().__init__(interpolation, fill_value)
         if not isinstance(policy, AutoAugmentPolicy):
             raise ArgumentError(f"AutoAugment takes an AutoAugmentPolicy, got {policy!r}")
-        self.subpolicies = _subpolicies(policy)
+        self.subpolicies: list[list[tuple[str, float, int]]] = _subpolicies(policy)
 
     def image(self, value: Array) -> Array:
         table = _strengths(10, value.shape, wide=False)
@@ -154,8 +154,9 @@ class RandAugment(_Policy):
         fill_value: Any = 0,
     ) -> None:
         super().__init__(interpolation, fill_value)
-        self.ops, self.bins = check_count(num_ops, "num_ops"), check_count(num_magnitude_bins, "num_magnitude_bins", 2)
-        self.magnitude = check_count(magnitude, "magnitude", 0)
+        self.ops: int = check_count(num_ops, "num_ops")
+        self.bins: int = check_count(num_magnitude_bins, "num_magnitude_bins", 2)
+        self.magnitude: int = check_count(magnitude, "magnitude", 0)
         if self.magnitude >= self.bins:
             raise AttributeValueError(f"RandAugment: magnitude {magnitude} is no bin of {self.bins}")
 
@@ -173,7 +174,7 @@ class TrivialAugmentWide(_Policy):
 
     def __init__(self, num_magnitude_bins: int = 31, interpolation: Inter = Inter.NEAREST, fill_value: Any = 0) -> None:
         super().__init__(interpolation, fill_value)
-        self.bins = check_count(num_magnitude_bins, "num_magnitude_bins", 2)
+        self.bins: int = check_count(num_magnitude_bins, "num_magnitude_bins", 2)
 
     def image(self, value: Array) -> Array:
         table = _strengths(self.bins, value.shape, wide=True)
@@ -185,8 +186,11 @@ class TrivialAugmentWide(_Policy):
 class UniformAugment:
     """`num_ops` of the `transforms`, drawn, each done with probability one half."""
 
+    transforms: list[Any]
+
     def __init__(self, transforms: Sequence[Callable[..., Any]], num_ops: int = 2) -> None:
-        self.transforms, self.ops = flatten(transforms, "UniformAugment"), check_count(num_ops, "num_ops")
+        self.transforms = flatten(transforms, "UniformAugment")
+        self.ops: int = check_count(num_ops, "num_ops")
         if self.ops > len(self.transforms):
             raise AttributeValueError(f"UniformAugment: num_ops {num_ops} of {len(self.transforms)} transforms")
 
@@ -199,6 +203,8 @@ class UniformAugment:
 
 class RandomSelectSubpolicy:
     """One drawn subpolicy: a list of (transform, probability), done in turn."""
+
+    policy: list[Any]
 
     def __init__(self, policy: Sequence[Sequence[tuple[Callable[..., Any], float]]]) -> None:
         if not isinstance(policy, (list, tuple)) or not policy:

@@ -29,7 +29,7 @@ class RandomHorizontalFlip(HorizontalFlip):
     """Left becomes right with probability `prob`."""
 
     def __init__(self, prob: float = 0.5) -> None:
-        self.prob = check_probability(prob, "RandomHorizontalFlip")
+        self.prob: float = check_probability(prob, "RandomHorizontalFlip")
 
     def image(self, value: Array) -> Array:
         return super().image(value) if draws().random() < self.prob else value
@@ -39,7 +39,7 @@ class RandomVerticalFlip(VerticalFlip):
     """Top becomes bottom with probability `prob`."""
 
     def __init__(self, prob: float = 0.5) -> None:
-        self.prob = check_probability(prob, "RandomVerticalFlip")
+        self.prob: float = check_probability(prob, "RandomVerticalFlip")
 
     def image(self, value: Array) -> Array:
         return super().image(value) if draws().random() < self.prob else value
@@ -65,9 +65,11 @@ class RandomCrop(ImageTransform):
     ) -> None:
         if not isinstance(padding_mode, Border):
             raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
-        self.size = two_sides(size, "size")
-        self.sides = None if padding is None else four_sides(padding)
-        self.pad_if_needed, self.fill, self.border = pad_if_needed, fill_value, padding_mode
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.sides: tuple[int, int, int, int] | None = None if padding is None else four_sides(padding)
+        self.pad_if_needed: bool = pad_if_needed
+        self.fill: Any = fill_value
+        self.border: Border = padding_mode
 
     def image(self, value: Array) -> Array:
         value, _ = self.padded(value)
@@ -95,7 +97,7 @@ class RandomResize(ImageTransform):
     """`Resize` with a drawn interpolation."""
 
     def __init__(self, size: int | Sequence[int]) -> None:
-        self.all = [Resize(size, method) for method in ANY_INTERPOLATION]
+        self.all: list[Resize] = [Resize(size, method) for method in ANY_INTERPOLATION]
 
     def image(self, value: Array) -> Array:
         return self.all[int(draws().integers(len(self.all)))].image(value)
@@ -123,8 +125,11 @@ class RandomResizedCrop(ImageTransform):
                 raise AttributeValueError(
                     f"RandomResizedCrop: {name} must be (low, high) with 0 < low <= high, got {(low, high)}"
                 )
-        self.size, self.method = two_sides(size, "size"), check_interpolation(interpolation)
-        self.scale, self.ratio, self.attempts = (scale[0], scale[1]), (ratio[0], ratio[1]), max_attempts
+        self.size: tuple[int, int] = two_sides(size, "size")
+        self.method: str = check_interpolation(interpolation)
+        self.scale: tuple[float, float] = (scale[0], scale[1])
+        self.ratio: tuple[float, float] = (ratio[0], ratio[1])
+        self.attempts: int = max_attempts
 
     def image(self, value: Array) -> Array:
         top, left, height, width = self.part(*value.shape[-3:-1])

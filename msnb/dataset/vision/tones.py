@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from msnb.dataset.vision.pixel_values import Invert
 class Chance:
     """Before an image transform among the bases: it is done with probability `prob`, else the image stays."""
 
-    prob = 0.5
+    prob: float = 0.5
 
     def __init__(self, prob: float = 0.5) -> None:
         super().__init__()
@@ -110,9 +111,9 @@ class AutoContrast(ImageTransform):
 
     def __init__(self, cutoff: float = 0.0, ignore: int | Sequence[int] | None = None) -> None:
         super().__init__()
-        self.cutoff = check_number(cutoff, f"{type(self).__name__}: cutoff", 0, 49.999)
+        self.cutoff: float = check_number(cutoff, f"{type(self).__name__}: cutoff", 0, 49.999)
         listed = ignore if isinstance(ignore, (list, tuple)) else () if ignore is None else (ignore,)
-        self.ignore = [int(check_number(level, "ignore", 0, 255)) for level in listed]
+        self.ignore: list[int] = [int(check_number(level, "ignore", 0, 255)) for level in listed]
 
     def image(self, value: Array) -> Array:
         return stretched(value, self.cutoff, self.ignore)
@@ -129,7 +130,7 @@ class Posterize(ImageTransform):
     """The upper `bits` (0 to 8) bits of every level."""
 
     def __init__(self, bits: int) -> None:
-        self.bits = int(check_number(check_count(bits, "Posterize: bits", 0), "Posterize: bits", 0, 8))
+        self.bits: int = int(check_number(check_count(bits, "Posterize: bits", 0), "Posterize: bits", 0, 8))
 
     def image(self, value: Array) -> Array:
         return posterized(value, self.bits)
@@ -137,6 +138,9 @@ class Posterize(ImageTransform):
 
 class Solarize(ImageTransform):
     """Levels within `threshold`, (low, high) or one level, are inverted."""
+
+    low: float
+    high: float
 
     def __init__(self, threshold: float | Sequence[float]) -> None:
         pair = threshold if isinstance(threshold, (tuple, list)) else (threshold, threshold)
@@ -150,7 +154,8 @@ class AdjustGamma(ImageTransform):
     """255 * gain * (level / 255) ** gamma; floats, from 0 to 1: gain * value ** gamma."""
 
     def __init__(self, gamma: float, gain: float = 1.0) -> None:
-        self.gamma, self.gain = check_number(gamma, "AdjustGamma: gamma", 0), check_number(gain, "AdjustGamma: gain")
+        self.gamma: float = check_number(gamma, "AdjustGamma: gamma", 0)
+        self.gain: float = check_number(gain, "AdjustGamma: gain")
 
     def image(self, value: Array) -> Array:
         top = np.float32(1 if value.dtype.kind == "f" else 255)
@@ -162,7 +167,7 @@ class AdjustSharpness(ImageTransform):
     """0 softens, 1 keeps, 2 sharpens."""
 
     def __init__(self, sharpness_factor: float) -> None:
-        self.factor = check_number(sharpness_factor, "AdjustSharpness: sharpness_factor", 0)
+        self.factor: float = check_number(sharpness_factor, "AdjustSharpness: sharpness_factor", 0)
 
     def image(self, value: Array) -> Array:
         return sharpened(value, self.factor)
@@ -172,9 +177,11 @@ class GaussianBlur(ImageTransform):
     """Softened by a Gaussian of `kernel_size` (odd; or (width, height)) and `sigma` (default: 0.3 * ((k - 1) / 2 - 1)
     + 0.8); the image is mirrored at its border."""
 
+    sigmas: list[float]
+
     def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None) -> None:
         sizes = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
-        self.sizes = [check_count(size, "GaussianBlur: kernel_size") for size in sizes]
+        self.sizes: list[int] = [check_count(size, "GaussianBlur: kernel_size") for size in sizes]
         if len(self.sizes) != 2 or any(size % 2 == 0 for size in self.sizes):
             raise AttributeValueError(f"GaussianBlur: kernel_size is odd, or two odd numbers, got {kernel_size!r}")
         wide = sigma if isinstance(sigma, (tuple, list)) else (sigma, sigma)
@@ -200,7 +207,7 @@ class RandomAutoContrast(Chance, AutoContrast):
 
     def __init__(self, cutoff: float = 0.0, ignore: int | Sequence[int] | None = None, prob: float = 0.5) -> None:
         AutoContrast.__init__(self, cutoff, ignore)
-        self.prob = check_probability(prob, "RandomAutoContrast")
+        self.prob: float = check_probability(prob, "RandomAutoContrast")
 
 
 class RandomEqualize(Chance, Equalize):
@@ -216,14 +223,14 @@ class RandomAdjustSharpness(Chance, AdjustSharpness):
 
     def __init__(self, degree: float, prob: float = 0.5) -> None:
         AdjustSharpness.__init__(self, degree)
-        self.prob = check_probability(prob, "RandomAdjustSharpness")
+        self.prob: float = check_probability(prob, "RandomAdjustSharpness")
 
 
 class RandomSharpness(ImageTransform):
     """Sharpness by a factor drawn from `degrees`."""
 
     def __init__(self, degrees: Sequence[float] = (0.1, 1.9)) -> None:
-        self.degrees = as_range(degrees, "RandomSharpness: degrees", 0)
+        self.degrees: tuple[float, float] = as_range(degrees, "RandomSharpness: degrees", 0)
 
     def image(self, value: Array) -> Array:
         return sharpened(value, draws().uniform(*self.degrees))
@@ -233,7 +240,7 @@ class RandomColor(ImageTransform):
     """Saturation by a factor drawn from `degrees`: 0 is grey, 1 the image."""
 
     def __init__(self, degrees: Sequence[float] = (0.1, 1.9)) -> None:
-        self.degrees = as_range(degrees, "RandomColor: degrees", 0)
+        self.degrees: tuple[float, float] = as_range(degrees, "RandomColor: degrees", 0)
 
     def image(self, value: Array) -> Array:
         return saturated(value, draws().uniform(*self.degrees))
@@ -244,7 +251,7 @@ class RandomPosterize(ImageTransform):
 
     def __init__(self, bits: int | Sequence[int] = (8, 8)) -> None:
         pair = bits if isinstance(bits, (tuple, list)) else (bits, bits)
-        self.bits = as_range(pair, "RandomPosterize: bits", 1, 8)
+        self.bits: tuple[float, float] = as_range(pair, "RandomPosterize: bits", 1, 8)
 
     def image(self, value: Array) -> Array:
         return posterized(value, int(draws().integers(int(self.bits[0]), int(self.bits[1]) + 1)))
@@ -254,7 +261,7 @@ class RandomSolarize(ImageTransform):
     """Levels within a range drawn inside `threshold` are inverted."""
 
     def __init__(self, threshold: Sequence[int] = (0, 255)) -> None:
-        self.threshold = as_range(threshold, "RandomSolarize: threshold", 0, 255)
+        self.threshold: tuple[float, float] = as_range(threshold, "RandomSolarize: threshold", 0, 255)
 
     def image(self, value: Array) -> Array:
         low, high = np.sort(draws().integers(int(self.threshold[0]), int(self.threshold[1]) + 1, 2))
@@ -268,7 +275,7 @@ class RandomLighting(ImageTransform):
     _spread = np.array([55.46, 4.794, 1.148], np.float32)
 
     def __init__(self, alpha: float = 0.05) -> None:
-        self.alpha = check_number(alpha, "RandomLighting: alpha", 0)
+        self.alpha: float = check_number(alpha, "RandomLighting: alpha", 0)
 
     def image(self, value: Array) -> Array:
         if value.shape[-1] != 3:
@@ -279,7 +286,7 @@ class RandomLighting(ImageTransform):
 
 # ---- orders and spaces of colours ------------------------------------------------------------------------------------
 
-ConvertMode = enum.Enum(  # type: ignore[misc]
+ConvertMode: Enum = enum.Enum(  # type: ignore[misc]
     "ConvertMode",
     {f"COLOR_{a}2{b}": (a, b) for a, b in (
         ("BGR", "BGRA"), ("RGB", "RGBA"), ("BGRA", "BGR"), ("RGBA", "RGB"), ("BGR", "RGBA"), ("RGB", "BGRA"),
@@ -293,6 +300,9 @@ ConvertMode = enum.Enum(  # type: ignore[misc]
 
 class ConvertColor(ImageTransform):
     """Colours in another order, with or without a last channel of opacity, or as grey: a `ConvertMode`."""
+
+    source: Any
+    target: Any
 
     def __init__(self, convert_mode: Any) -> None:
         if not isinstance(convert_mode, ConvertMode):

@@ -91,14 +91,15 @@ class Affine(ImageTransform):
         resample: Inter = Inter.NEAREST,
         fill_value: Any = 0,
     ) -> None:
-        self.degrees = check_number(degrees, "Affine: degrees", -180, 180)
-        self.translate = [check_number(t, "Affine: translate", -1, 1) for t in translate]
+        self.degrees: float = check_number(degrees, "Affine: degrees", -180, 180)
+        self.translate: list[float] = [check_number(t, "Affine: translate", -1, 1) for t in translate]
         slant = shear if isinstance(shear, (tuple, list)) else (shear, 0.0)
-        self.scale = check_number(scale, "Affine: scale", 1e-12)
-        self.shear = [check_number(s, "Affine: shear", -180, 180) for s in slant]
+        self.scale: float = check_number(scale, "Affine: scale", 1e-12)
+        self.shear: list[float] = [check_number(s, "Affine: shear", -180, 180) for s in slant]
         if len(self.translate) != 2 or len(self.shear) != 2:
             raise AttributeValueError(f"Affine: translate and shear have two numbers, got {translate!r} and {shear!r}")
-        self.method, self.fill = check_interpolation(resample), fill_value
+        self.method: str = check_interpolation(resample)
+        self.fill: Any = fill_value
 
     def image(self, value: Array) -> Array:
         height, width = value.shape[-3:-1]
@@ -109,6 +110,8 @@ class Affine(ImageTransform):
 class Rotate(ImageTransform):
     """Turned counter-clockwise by `degrees`, about the centre or `center` (x, y); `expand` keeps all of the image."""
 
+    center: list[float] | None
+
     def __init__(
         self,
         degrees: float,
@@ -117,8 +120,10 @@ class Rotate(ImageTransform):
         center: Sequence[float] | None = None,
         fill_value: Any = 0,
     ) -> None:
-        self.degrees = check_number(degrees, "Rotate: degrees")
-        self.method, self.expand, self.fill = check_interpolation(resample), bool(expand), fill_value
+        self.degrees: float = check_number(degrees, "Rotate: degrees")
+        self.method: str = check_interpolation(resample)
+        self.expand: bool = bool(expand)
+        self.fill: Any = fill_value
         self.center = None if center is None else [check_number(c, "Rotate: center") for c in center]
 
     def image(self, value: Array) -> Array:
@@ -140,6 +145,9 @@ class Rotate(ImageTransform):
 class Perspective(ImageTransform):
     """Four points [x, y] of the image (upper left, upper right, lower right, lower left) moved to four others."""
 
+    start: Any
+    end: Any
+
     def __init__(
         self,
         start_points: Sequence[Sequence[float]],
@@ -151,7 +159,7 @@ class Perspective(ImageTransform):
             raise AttributeValueError(
                 f"Perspective takes four points [x, y] twice, got {self.start.shape} and {self.end.shape}"
             )
-        self.method = check_interpolation(interpolation)
+        self.method: str = check_interpolation(interpolation)
 
     def image(self, value: Array) -> Array:
         return seen(value, self.start, self.end, self.method, 0)
@@ -180,6 +188,9 @@ class RandomAffine(ImageTransform):
         resample, fill_value: as in `Affine`.
     """
 
+    shift: tuple[tuple[float, float], tuple[float, float]]
+    shear: tuple[tuple[float, float], tuple[float, float]]
+
     def __init__(
         self,
         degrees: float | Sequence[float],
@@ -189,14 +200,15 @@ class RandomAffine(ImageTransform):
         resample: Inter = Inter.NEAREST,
         fill_value: Any = 0,
     ) -> None:
-        self.degrees = as_range(degrees, "RandomAffine: degrees")
+        self.degrees: tuple[float, float] = as_range(degrees, "RandomAffine: degrees")
         shift = [*(translate or (0, 0)), 0, 0][:4]
         slant = (-shear, shear) if isinstance(shear, (int, float)) else (shear or (0, 0))
         slant = [*slant, 0, 0][:4]
         self.shift = as_range(shift[:2], "RandomAffine: translate"), as_range(shift[2:], "RandomAffine: translate")
         self.shear = as_range(slant[:2], "RandomAffine: shear"), as_range(slant[2:], "RandomAffine: shear")
-        self.scale = as_range(scale or (1, 1), "RandomAffine: scale")
-        self.method, self.fill = check_interpolation(resample), fill_value
+        self.scale: tuple[float, float] = as_range(scale or (1, 1), "RandomAffine: scale")
+        self.method: str = check_interpolation(resample)
+        self.fill: Any = fill_value
 
     def image(self, value: Array) -> Array:
         height, width = value.shape[-3:-1]
@@ -217,7 +229,7 @@ class RandomRotation(Rotate):
         fill_value: Any = 0,
     ) -> None:
         super().__init__(0, resample, expand, center, fill_value)
-        self.range = as_range(degrees, "RandomRotation: degrees")
+        self.range: tuple[float, float] = as_range(degrees, "RandomRotation: degrees")
 
     def image(self, value: Array) -> Array:
         return self.turned(value, draws().uniform(*self.range))
@@ -227,8 +239,8 @@ class RandomPerspective(ImageTransform):
     """With probability `prob` each corner moves inwards by a drawn part, up to `distortion_scale`, of half a side."""
 
     def __init__(self, distortion_scale: float = 0.5, prob: float = 0.5, interpolation: Inter = Inter.BICUBIC) -> None:
-        self.distortion = check_number(distortion_scale, "RandomPerspective: distortion_scale", 0, 1)
-        self.prob = check_probability(prob, "RandomPerspective")
+        self.distortion: float = check_number(distortion_scale, "RandomPerspective: distortion_scale", 0, 1)
+        self.prob: float = check_probability(prob, "RandomPerspective")
         self.method = "nearest" if interpolation is Inter.NEAREST else "bilinear"
         check_interpolation(interpolation)
 

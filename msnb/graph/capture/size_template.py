@@ -48,14 +48,15 @@ class SizeTemplate:
     """
 
     def __init__(self, captured: CapturedProgram, symbols: SizeSymbols) -> None:
-        self.captured, self.symbols = captured, symbols
+        self.captured: CapturedProgram = captured
+        self.symbols: SizeSymbols = symbols
         captured.settle({})
         self._tensors = list(symbols.tensors.values())
         guards = [_relaxed(g, symbols) for g in captured.guards]
         self._check = compile_guards(guards, (), [source for source, _ in self._tensors])
         self._look = compile_guards((), (), symbols.paths)
-        self.fixed = self._fixed()
-        self.refuses_sizes = False
+        self.fixed: dict[Axis, Guard] = self._fixed()
+        self.refuses_sizes: bool = False
         self._checks: dict[tuple[str, ...], Any] = {}
 
     def sizes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int] | None:

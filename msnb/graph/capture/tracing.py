@@ -21,7 +21,6 @@ from typing import Any
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.base.errors import UnsupportedSyntaxError
 from msnb.base.fork_locks import in_child, settled
-from msnb.base.source_location import mark_modules
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.storage.memory_format import BlockedFormat
@@ -234,7 +233,6 @@ def _traced(
         try:
             result = run_root(session, fn, *given)
         except Exception as error:
-            mark_modules()  # what compiles is loaded late
             program_errors.end_with(root, error)
             result = None
         _need_result(root.graph.name, result)

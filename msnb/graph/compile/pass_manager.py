@@ -53,8 +53,10 @@ class PassManager:
     def __init__(
         self, graph: Graph, log: Log, keep: bool = False, begin: tuple[str, str] = ("captured", "As captured.")
     ) -> None:
-        self.graph, self.log, self.keep = graph, log, keep
-        self.deep = bool(get_context("verify_graphs"))
+        self.graph: Graph = graph
+        self.log: Log = log
+        self.keep: bool = keep
+        self.deep: bool = bool(get_context("verify_graphs"))
         self.stages: list[StageRecord] = []
         start = perf_counter()
         verify(graph, "captured", deep=self.deep)

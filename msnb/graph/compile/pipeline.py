@@ -72,7 +72,7 @@ class PassResult:
     """
 
     def __init__(self, program: CompiledProgram, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
-        self.log = Log(keep)
+        self.log: Log = Log(keep)
         self.forms: dict[int, BlockedFormat] = {}
         self._program, self._fused = program, fused
         self._symbolic = program.symbolic if program.is_plain() else None
@@ -85,14 +85,16 @@ class PassResult:
         start = perf_counter()
         ready = None if self._symbolic is None else self._symbolic.bound(target)
         if ready is not None:
-            self.ready, self.stages = ready, [StageRecord(*_BOUND, perf_counter() - start, 0, None)]
+            self.ready: Graph = ready
+            self.stages: list[StageRecord] = [StageRecord(*_BOUND, perf_counter() - start, 0, None)]
         return ready is not None
 
     def _run(self, device: Any, keep: bool, packs: bool, target: Hashable) -> None:
         """Run the passes, those for the device at least; what they did serves sizes to come."""
         symbolic, fused = self._symbolic, self._fused
         manager = self._simplified(keep)
-        self.graph, self.stages = manager.graph, manager.stages
+        self.graph = manager.graph
+        self.stages = manager.stages
         if not fused:
             self.ready = self.graph
             return
@@ -145,7 +147,10 @@ class CompiledProgram:
         copies: bool = False,
         symbolic: SymbolicSource | None = None,
     ) -> None:
-        self.name, self.noted, self.copies, self.symbolic = name, source, copies, symbolic
+        self.name: str = name
+        self.noted: Graph = source
+        self.copies: bool = copies
+        self.symbolic: SymbolicSource | None = symbolic
         self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: PassResult | None = None
@@ -153,7 +158,7 @@ class CompiledProgram:
         start = perf_counter()
         found = None if self._content is None else self._device.recall(self._content, self._ready, packs)
         self._code_seconds = perf_counter() - start
-        self.recalled = found is not None
+        self.recalled: bool = found is not None
         if found is not None:
             self.executable = found
         self.forms: dict[int, BlockedFormat] = self._passes.forms if found is None else found.forms

@@ -82,7 +82,7 @@ class Space:
         self.over: dict[Value, frozenset[int]] = {}
         self.operand: dict[Node, Axes] = {}
         self.row: frozenset[int] | None = None
-        self.heavy = False
+        self.heavy: bool = False
 
     # ---- adding a node ----------------------------------------------------------------------------------------------
 

@@ -42,7 +42,9 @@ class Inst:
     def __init__(
         self, op: str, args: Sequence[Inst], dtype: DType, attr: Any = None, dims: frozenset[int] = frozenset()
     ) -> None:
-        self.op, self.dtype, self.attr = op, dtype, attr
+        self.op: str = op
+        self.dtype: DType = dtype
+        self.attr: Any = attr
         self.args: tuple[Inst, ...] = tuple(args)
         self.dims: frozenset[int] = dims.union(*(a.dims for a in self.args))
         self.level: int = max((a.level for a in self.args), default=0)

@@ -11,18 +11,20 @@ Python's own sentence names neither. A Cell whose ``construct`` returns nothing 
 from __future__ import annotations
 
 import ast
-import difflib
 import functools
 import inspect
 import textwrap
+import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError, MsnbError
+from msnb.base.missing_names import called_as, nearest_keyword
 from msnb.base.source_location import Where
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 
 def explains_arguments(call: F, name: str) -> F:
@@ -53,22 +55,34 @@ def _shown(made: Any, name: str) -> str:
     return kind.__name__ if kind.__module__.startswith("msnb.") and "." not in name else name
 
 
+def explains_methods(kind: C) -> C:
+    """For a class of msnb: its public methods explain wrong arguments, as its constructor does. Not for what is called
+    in every step."""
+    for name, value in tuple(vars(kind).items()):
+        if name[0] != "_" and isinstance(value, types.FunctionType):
+            setattr(kind, name, explains_arguments(value, f"{kind.__name__}.{name}"))
+    return kind
+
+
+_ELSEWHERE = {
+    "batch_size": "the data set makes the batches: data.batch(32).",
+    "epochs": "the number of epochs is the first argument.",
+}
+
+
 def _wrong_arguments(call: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError | None:
     """The error; None where the arguments fit and something else went wrong."""
     signature = inspect.signature(call)
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        named = [p for p in list(signature.parameters.values())[1:] if p.kind is not p.VAR_KEYWORD]
-        shown = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in named)
-        takes_all = len(named) < len(signature.parameters) - 1
+        takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
         unknown = "" if takes_all else next((k for k in kwargs if k not in signature.parameters), "")
-        free = [p.name for p in named if p.name not in kwargs]
-        near = difflib.get_close_matches(unknown, free, 1, 0.4)
+        hint = _ELSEWHERE.get(unknown, "") if name.startswith("Model.") else ""
         return ArgumentError(
             f"{name} has no keyword argument {unknown!r}." if unknown else f"{name}: {error}.",
-            operands=[f"it is called as {name}({shown})"],
-            hint=f"did you mean {near[0]}?" if near else "",
+            operands=[f"it is called as {called_as(name, signature)}"],
+            hint=hint or nearest_keyword(unknown, signature, kwargs),
         )
     return None
 

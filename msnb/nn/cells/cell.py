@@ -38,7 +38,13 @@ from msnb.nn.cells.argument_hints import explains_arguments, note_empty_result
 from msnb.nn.cells.cell_flags import CellFlags
 from msnb.nn.cells.cell_state import CellState
 from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, owned, resettle, uproot
-from msnb.nn.cells.hooks import CellHooks, as_tuple, with_backward_hooks, with_backward_pre_hooks
+from msnb.nn.cells.hooks import (
+    CellHooks,
+    after_hook,
+    after_pre_hook,
+    with_backward_hooks,
+    with_backward_pre_hooks,
+)
 from msnb.nn.cells.mixed_precision import CellPrecision, cast_floats
 
 if TYPE_CHECKING:
@@ -250,12 +256,10 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             return self._computed(engine, args, kwargs)
         args, kwargs = engine.given((args, kwargs))
         for hook in self._forward_pre_hooks:
-            changed = engine.convert(hook)(self, args)
-            args = args if changed is None else as_tuple(changed)
+            args, kwargs = after_pre_hook(engine, hook, self, args, kwargs)
         out = self._precisely(engine, args, kwargs)
         for hook in self._forward_hooks:
-            changed = engine.convert(hook)(self, args, out)
-            out = out if changed is None else changed
+            out = after_hook(engine, hook, self, args, kwargs, out)
         return with_backward_pre_hooks(self, self._backward_pre_hooks, out) if self._backward_pre_hooks else out
 
     def _precisely(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

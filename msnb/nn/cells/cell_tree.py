@@ -13,15 +13,15 @@ time prefixes the names of what lives in it. A Parameter that lives elsewhere (t
 renamed for that: Cells and Parameters know their ``NameScope``, and names are put together when they are read.
 
 MindSpore names at every assignment anew: the last place counts, and what is appended to a list that has its place
-already is called by its position alone. Checkpoints have these names, so its programs get them
-(``name_by_last_place``).
+already is called by its position alone; a name of a Parameter's own counts only until its Cell has a place.
+Checkpoints have these names, so its programs get them (``name_by_last_place``).
 """
 
 from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from msnb.core.parameter import NameScope, Parameter
@@ -37,6 +37,17 @@ def name_by_last_place(on: bool) -> None:
     """Whether an assignment renames a Cell that has a place already, as MindSpore does. Names given before stay."""
     global _by_last_place
     _by_last_place = on
+
+
+def like_mindspore() -> bool:
+    """Whether what is made now has the Parameters of MindSpore's checkpoints: their names, shapes and first values."""
+    return _by_last_place
+
+
+def put_last(cell: Any, names: Iterable[str]) -> None:
+    """These members come behind the others, in this order."""
+    for name in names:
+        cell.__dict__[name] = cell.__dict__.pop(name)
 
 
 def owned(cell: Any, kind: type) -> Iterator[tuple[str, Any]]:
@@ -226,7 +237,8 @@ def _take_place(cell: Any, name: str, child: Any, scope: NameScope) -> None:
 
 
 def _call_below(child: Any, prefix: str) -> None:
-    """Everything below is called ``prefix`` and its first path from here, until the tree gets another root."""
+    """Everything below is called ``prefix`` and its first path from here, until the tree gets another root; Parameters
+    are called as the attributes that hold them."""
     seen: set[int] = set()
     waiting = [(prefix, child)]
     while waiting:
@@ -236,6 +248,10 @@ def _call_below(child: Any, prefix: str) -> None:
         seen.add(id(part))
         if part._name_scope.prefix != text:
             part._name_scope.call(text)
+        for name, param in vars(part).items():
+            if isinstance(param, Parameter) and id(param) not in seen:
+                seen.add(id(param))
+                param.live_in(part._name_scope, name)
         # MindSpore sees no Cells in lists and tuples of Python, and neither do names here
         inside = [(f"{text}{name}.", cell) for name, cell in vars(part).items() if isinstance(cell, CellTree)]
         waiting += inside[::-1]

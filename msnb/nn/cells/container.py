@@ -96,13 +96,14 @@ class _Sequence(_Container):
         """These Cells and no others; positions are counted anew, names given by hand stay. A Cell that is new comes
         without a name. Scopes and Parameters' names follow their Cells."""
         own = [is_named_here(self, name, cell) for name, cell in members]
-        for name, _ in self._members():
-            delattr(self, name)
-        for i, (name, cell) in enumerate(members):
-            place = str(i) if name.isdigit() or not name else name
-            if own[i]:
-                move_names(self, name, place, cell)
-            setattr(self, place, cell)
+        with self._many():
+            for name, _ in self._members():
+                delattr(self, name)
+            for i, (name, cell) in enumerate(members):
+                place = str(i) if name.isdigit() or not name else name
+                if own[i]:
+                    move_names(self, name, place, cell)
+                setattr(self, place, cell)
 
     def append(self, cell: Cell) -> Any:
         """Put ``cell`` at the end; gives back the container."""

@@ -54,7 +54,7 @@ class FrozenProgram:
         self._captured = captured
         self._given = captured.of_call()
         gathered = captured.check(tuple(inputs), {})[0]
-        self.buffers = [b for b, given in zip(gathered, self._given) if not given]
+        self.buffers: list[Any] = [b for b, given in zip(gathered, self._given) if not given]
         self._run: Any = None
 
     def holds(self, inputs: Sequence[Tensor]) -> bool:
@@ -66,7 +66,8 @@ class FrozenProgram:
         gathered, held = self._captured.check(tuple(inputs), {})
         buffers = [b for b, given in zip(gathered, self._given) if not given]
         if any(a is not b for a, b in zip(self.buffers, buffers)):
-            self.buffers, self._run = buffers, None
+            self.buffers = buffers
+            self._run = None
             return None
         if self._run is None:
             self._run = compile_graph(self._frozen(inputs)).build()

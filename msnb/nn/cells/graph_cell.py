@@ -57,7 +57,7 @@ class GraphCell(Cell):
         if obf_random_seed is not None:
             raise ArgumentError("GraphCell: obf_random_seed is for obfuscated files, which msnb does not write.")
         self.graph = graph
-        self.weights = ParameterTuple(p.clone() for p in graph.weights.values())
+        self.weights: ParameterTuple = ParameterTuple(p.clone() for p in graph.weights.values())
         from msnb.nn.cells.frozen_program import FrozenPrograms  # compiling is loaded when something is compiled
 
         self._frozen = FrozenPrograms()

@@ -39,6 +39,36 @@ class HookHandle:
         self._owner._set_hooks(self._slot_name, tuple(kept))
 
 
+class _WithKeywords:
+    """A forward hook that sees the keywords of a call, too."""
+
+    def __init__(self, hook: Hook) -> None:
+        self.hook = hook
+
+    def __call__(self, *args: Any) -> Any:
+        return self.hook(*args)
+
+
+def after_pre_hook(
+    engine: Any, hook: Any, cell: Any, args: tuple[Any, ...], kwargs: Any
+) -> tuple[tuple[Any, ...], Any]:
+    """The arguments after a hook that is called before ``construct``."""
+    if isinstance(hook, _WithKeywords):
+        changed = engine.convert(hook.hook)(cell, args, kwargs)
+        return (args, kwargs) if changed is None else (as_tuple(changed[0]), changed[1])
+    changed = engine.convert(hook)(cell, args)
+    return (args if changed is None else as_tuple(changed)), kwargs
+
+
+def after_hook(engine: Any, hook: Any, cell: Any, args: tuple[Any, ...], kwargs: Any, out: Any) -> Any:
+    """The output after a hook that is called behind ``construct``."""
+    if isinstance(hook, _WithKeywords):
+        changed = engine.convert(hook.hook)(cell, args, kwargs, out)
+    else:
+        changed = engine.convert(hook)(cell, args, out)
+    return out if changed is None else changed
+
+
 class CellHooks:
     """The part of Cell that keeps hooks."""
 
@@ -53,18 +83,29 @@ class CellHooks:
         self.__dict__["_hook_mark"] = f"hooks {next(_marks)}" if any(getattr(self, s) for s in _SLOTS) else ""
         self._mark()
 
-    def _hooked(self, slot_name: str, hook: Hook) -> HookHandle:
+    def _hooked(self, slot_name: str, hook: Hook, first: bool = False, with_kwargs: bool = False) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"a hook must be callable, got {type(hook).__name__}.")
-        self._set_hooks(slot_name, (*getattr(self, slot_name), hook))
-        return HookHandle(self, slot_name, hook)
+        kept = _WithKeywords(hook) if with_kwargs else hook
+        before = getattr(self, slot_name)
+        self._set_hooks(slot_name, (kept, *before) if first else (*before, kept))
+        return HookHandle(self, slot_name, kept)
 
-    def register_forward_pre_hook(self, hook_fn: Hook) -> HookHandle:
-        """Call ``hook_fn(cell, args)`` before ``construct``; what it returns (if not None) replaces the arguments."""
-        return self._hooked("_forward_pre_hooks", hook_fn)
+    def register_forward_pre_hook(
+        self, hook_fn: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Call ``hook_fn(cell, args)`` before ``construct``; what it returns (if not None) replaces the arguments.
 
-    def register_forward_hook(self, hook_fn: Hook) -> HookHandle:
+        Args:
+            hook_fn: the hook.
+            prepend: call it before those that are there.
+            with_kwargs: call ``hook_fn(cell, args, kwargs)``, which returns None or a pair of both.
+        """
+        return self._hooked("_forward_pre_hooks", hook_fn, prepend, with_kwargs)
+
+    def register_forward_hook(self, hook_fn: Hook, *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
         """Call ``hook_fn(cell, args, output)`` after ``construct``; what it returns (if not None) replaces the output.
+        ``prepend`` as before; with ``with_kwargs`` it is ``hook_fn(cell, args, kwargs, output)``.
 
         Examples:
             >>> import msnb as ms
@@ -74,7 +115,7 @@ class CellHooks:
             [1.0]
             >>> handle.remove()
         """
-        return self._hooked("_forward_hooks", hook_fn)
+        return self._hooked("_forward_hooks", hook_fn, prepend, with_kwargs)
 
     def register_backward_hook(self, hook_fn: Hook) -> HookHandle:
         """Call ``hook_fn(cell, grad_input, grad_output)`` in the backward pass; a result replaces ``grad_input``."""

@@ -54,11 +54,11 @@ class Summary:
 
     def __init__(self, cell: Any, inputs: Sequence[Any]) -> None:
         graph = _captured(cell, [_example(x) for x in inputs])
-        self.title = type(cell).__name__
-        self.layers = [_layer(name, child) for name, child in cell.cells_and_names()]
-        self.trainable = sum(p.size for p in cell.get_parameters() if p.requires_grad)
-        self.frozen = sum(p.size for p in cell.get_parameters() if not p.requires_grad)
-        self.weight_bytes = sum(size_of(p._type) or 0 for p in cell.get_parameters())
+        self.title: str = type(cell).__name__
+        self.layers: list[Layer] = [_layer(name, child) for name, child in cell.cells_and_names()]
+        self.trainable: int = sum(p.size for p in cell.get_parameters() if p.requires_grad)
+        self.frozen: int = sum(p.size for p in cell.get_parameters() if not p.requires_grad)
+        self.weight_bytes: int = sum(size_of(p._type) or 0 for p in cell.get_parameters())
         self._by_scope = _by_scope(cell, self.layers)
         self._count(graph)
 

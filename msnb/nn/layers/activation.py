@@ -14,7 +14,9 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import initializer
 from msnb.ops.definition.keyword_aliases import worded
 
@@ -35,18 +37,18 @@ def _plain(name: str, op: str, doc: str) -> type[Cell]:
     return type(name, (Cell,), {"construct": construct, "__doc__": doc, "__module__": __name__})
 
 
-ReLU = _plain("ReLU", "relu", "max(x, 0).")
-ReLU6 = _plain("ReLU6", "relu6", "min(max(x, 0), 6).")
-Sigmoid = _plain("Sigmoid", "sigmoid", "1 / (1 + exp(-x)).")
-LogSigmoid = _plain("LogSigmoid", "logsigmoid", "log(sigmoid(x)).")
-Tanh = _plain("Tanh", "tanh", "tanh(x).")
-SiLU = _plain("SiLU", "silu", "x * sigmoid(x).")
-Mish = _plain("Mish", "mish", "x * tanh(softplus(x)).")
-HSigmoid = _plain("HSigmoid", "hardsigmoid", "min(max(x/6 + 1/2, 0), 1).")
-HSwish = _plain("HSwish", "hardswish", "x * hardsigmoid(x).")
-Softsign = _plain("Softsign", "softsign", "x / (1 + |x|).")
-SeLU = _plain("SeLU", "selu", "Scaled ELU: keeps mean 0 and variance 1.")
-Tanhshrink = _plain("Tanhshrink", "tanhshrink", "x - tanh(x).")
+ReLU: type[Cell] = _plain("ReLU", "relu", "max(x, 0).")
+ReLU6: type[Cell] = _plain("ReLU6", "relu6", "min(max(x, 0), 6).")
+Sigmoid: type[Cell] = _plain("Sigmoid", "sigmoid", "1 / (1 + exp(-x)).")
+LogSigmoid: type[Cell] = _plain("LogSigmoid", "logsigmoid", "log(sigmoid(x)).")
+Tanh: type[Cell] = _plain("Tanh", "tanh", "tanh(x).")
+SiLU: type[Cell] = _plain("SiLU", "silu", "x * sigmoid(x).")
+Mish: type[Cell] = _plain("Mish", "mish", "x * tanh(softplus(x)).")
+HSigmoid: type[Cell] = _plain("HSigmoid", "hardsigmoid", "min(max(x/6 + 1/2, 0), 1).")
+HSwish: type[Cell] = _plain("HSwish", "hardswish", "x * hardsigmoid(x).")
+Softsign: type[Cell] = _plain("Softsign", "softsign", "x / (1 + |x|).")
+SeLU: type[Cell] = _plain("SeLU", "selu", "Scaled ELU: keeps mean 0 and variance 1.")
+Tanhshrink: type[Cell] = _plain("Tanhshrink", "tanhshrink", "x - tanh(x).")
 
 
 class GELU(Cell):
@@ -111,13 +113,17 @@ class PReLU(Cell):
         w: first value.
     """
 
+    _name_in_mindspore = "w"
+
     def __init__(self, channel: int = 1, w: Any = 0.25) -> None:
         super().__init__()
-        self.weight = Parameter(initializer(w, (channel,), dtypes.float32), name="weight")
+        first = w if isinstance(w, Tensor) else initializer(w, (channel,), dtypes.float32)
+        self._held = self._name_in_mindspore if like_mindspore() else "weight"
+        setattr(self, self._held, Parameter(first, name="a" if self._held == "w" else "weight"))
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        weight = self.compute(self.weight)
+        weight = self.compute(getattr(self, self._held))
         if weight.shape[0] > 1:
             weight = ops.reshape(weight, (weight.shape[0], *((1,) * (x.ndim - 2))))
         return ops.where(x > 0, x, weight * x)
@@ -138,7 +144,8 @@ class Hardtanh(Cell):
         super().__init__()
         if min_val > max_val:
             raise AttributeValueError(f"Hardtanh: min_val={min_val} is above max_val={max_val}.")
-        self.min_val, self.max_val = min_val, max_val
+        self.min_val: float = min_val
+        self.max_val: float = max_val
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -176,7 +183,8 @@ class Threshold(Cell):
 
     def __init__(self, threshold: float, value: float) -> None:
         super().__init__()
-        self.threshold, self.value = threshold, value
+        self.threshold: float = threshold
+        self.value: float = value
 
     def construct(self, x: Any) -> Any:
         """The layer."""

@@ -17,7 +17,8 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
-from msnb.nn.initializer import XavierUniform, initializer
+from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.nn.initializer import XavierNormal, XavierUniform, initializer
 from msnb.nn.layers.basic import Dense, need_last, positive_int
 from msnb.nn.layers.recurrent_cells import project
 
@@ -30,6 +31,8 @@ class MultiheadAttention(Cell):
         num_heads: a divisor of embed_dim.
         dropout: probability on the attention weights, in training.
         has_bias: whether the projections have biases.
+        add_bias_kv: whether one trained position is added to keys and values.
+        add_zero_attn: whether one position of zeros is added to them.
         kdim, vdim: lengths of keys and values; by default embed_dim.
         batch_first: whether batches are axis 0 (default: axis 1).
 
@@ -49,25 +52,35 @@ class MultiheadAttention(Cell):
         num_heads: int,
         dropout: float = 0.0,
         has_bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self.embed_dim, self.num_heads = positive_int("embed_dim", embed_dim), positive_int("num_heads", num_heads)
+        self.embed_dim: int = positive_int("embed_dim", embed_dim)
+        self.num_heads: int = positive_int("num_heads", num_heads)
         if embed_dim % num_heads:
             raise AttributeValueError(f"embed_dim={embed_dim} does not divide into {num_heads} heads.")
         if not 0.0 <= dropout < 1.0:
             raise AttributeValueError(f"dropout must be from 0 to below 1, got {dropout}.")
         self.dropout, self.batch_first = float(dropout), bool(batch_first)
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
-        self.q_proj_weight = _projection("q_proj_weight", embed_dim, embed_dim, dtype)
-        self.k_proj_weight = _projection("k_proj_weight", embed_dim, self.kdim, dtype)
-        self.v_proj_weight = _projection("v_proj_weight", embed_dim, self.vdim, dtype)
+        self.add_zero_attn = bool(add_zero_attn)
+        self._is_joined = like_mindspore() and self.kdim == self.vdim == embed_dim
+        if self._is_joined:
+            self.in_proj_weight = _projection("in_proj_weight", 3 * embed_dim, embed_dim, dtype)
+        else:
+            self.q_proj_weight = _projection("q_proj_weight", embed_dim, embed_dim, dtype)
+            self.k_proj_weight = _projection("k_proj_weight", embed_dim, self.kdim, dtype)
+            self.v_proj_weight = _projection("v_proj_weight", embed_dim, self.vdim, dtype)
         self.in_proj_bias = (
             Parameter(initializer("zeros", 3 * embed_dim, dtype), name="in_proj_bias") if has_bias else None
         )
+        self.bias_k = _one_position("bias_k", embed_dim, dtype) if add_bias_kv else None
+        self.bias_v = _one_position("bias_v", embed_dim, dtype) if add_bias_kv else None
         self.out_proj = Dense(embed_dim, embed_dim, bias_init="zeros", has_bias=has_bias, dtype=dtype)
 
     def construct(
@@ -114,14 +127,34 @@ class MultiheadAttention(Cell):
         e, heads = self.embed_dim, self.num_heads
         bias = self.compute(self.in_proj_bias)
         out = []
-        weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        for i, (x, weight) in enumerate(zip((query, key, value), weights)):
-            y = project(x, self.compute(weight), None if bias is None else bias[i * e : (i + 1) * e])
+        more = (None, self.compute(self.bias_k), self.compute(self.bias_v))
+        for i, (x, weight) in enumerate(zip((query, key, value), self._projections())):
+            y = project(x, weight, None if bias is None else bias[i * e : (i + 1) * e])
+            y = self._with_more_positions(y, more[i]) if i > 0 else y
             y = ops.reshape(y, (y.shape[0], y.shape[1], heads, e // heads))
             out.append(ops.transpose(y, (0, 2, 1, 3)))
         return tuple(out)
 
+    def _projections(self) -> tuple[Any, ...]:
+        """The weights of queries, keys and values."""
+        if self._is_joined:
+            joined, e = self.compute(self.in_proj_weight), self.embed_dim
+            return joined[:e], joined[e : 2 * e], joined[2 * e :]
+        return tuple(self.compute(w) for w in (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight))
+
+    def _with_more_positions(self, x: Any, trained: Any) -> Any:
+        """Keys or values [n, positions, embed_dim] with the trained position and that of zeros, if asked."""
+        parts = [x]
+        if trained is not None:
+            parts.append(ops.broadcast_to(ops.cast(trained, x.dtype), (x.shape[0], 1, self.embed_dim)))
+        if self.add_zero_attn:
+            parts.append(ops.zeros((x.shape[0], 1, self.embed_dim), dtype=x.dtype))
+        return ops.concat(parts, axis=1) if len(parts) > 1 else x
+
     def _masked(self, scores: Any, attn_mask: Any, key_padding_mask: Any) -> Any:
+        added = (self.bias_k is not None) + self.add_zero_attn
+        if added:
+            attn_mask, key_padding_mask = _widened(attn_mask, added), _widened(key_padding_mask, added)
         if attn_mask is not None:
             if attn_mask.ndim == 3:
                 attn_mask = ops.reshape(attn_mask, scores.shape)
@@ -147,6 +180,15 @@ class MultiheadAttention(Cell):
 
 def _projection(name: str, rows: int, columns: int, dtype: Any) -> Parameter:
     return Parameter(initializer(XavierUniform(), (rows, columns), dtype), name=name)
+
+
+def _one_position(name: str, size: int, dtype: Any) -> Parameter:
+    return Parameter(initializer(XavierNormal(), (1, 1, size), dtype), name=name)
+
+
+def _widened(mask: Any, n: int) -> Any:
+    """A mask that hides none of ``n`` more positions."""
+    return mask if mask is None else ops.concat([mask, ops.zeros((*mask.shape[:-1], n), dtype=mask.dtype)], axis=-1)
 
 
 def with_mask(scores: Any, mask: Any) -> Any:

@@ -79,12 +79,12 @@ class Dense(Cell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self.in_channels = positive_int("in_channels", in_channels)
-        self.out_channels = positive_int("out_channels", out_channels)
-        self.has_bias = bool(has_bias)
-        self.weight = first_weight(weight_init, (out_channels, in_channels), dtype)
-        self.bias = first_bias(bias_init, out_channels, in_channels, dtype) if has_bias else None
-        self.activation = get_activation(activation)
+        self.in_channels: int = positive_int("in_channels", in_channels)
+        self.out_channels: int = positive_int("out_channels", out_channels)
+        self.has_bias: bool = bool(has_bias)
+        self.weight: Parameter = first_weight(weight_init, (out_channels, in_channels), dtype)
+        self.bias: Parameter | None = first_bias(bias_init, out_channels, in_channels, dtype) if has_bias else None
+        self.activation: Any = get_activation(activation)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -98,7 +98,7 @@ class Dense(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
-        return f"input_channels={self.in_channels}, output_channels={self.out_channels}, has_bias={self.has_bias}"
+        return f"in_channels={self.in_channels}, out_channels={self.out_channels}, has_bias={self.has_bias}"
 
 
 def need_last(name: str, x: Any, size: int, what: str) -> None:
@@ -109,7 +109,7 @@ def need_last(name: str, x: Any, size: int, what: str) -> None:
         raise ShapeError(
             f"{name}: the last axis of x must be {what}={size}, {f'not {x.shape[-1]}' if x.ndim else 'x has no axis'}.",
             operands=[f"x: {x._type!r}"],
-            hint="flatten images with nn.Flatten() before a Dense layer." if name == "Dense" and x.ndim > 3 else "",
+            hint="flatten images with nn.Flatten() before a Dense layer." if name == "Dense" and x.ndim > 2 else "",
         )
 
 
@@ -124,7 +124,7 @@ class Linear(Dense):
     Examples:
         >>> from msnb import nn
         >>> nn.Linear(3, 2, bias=False)
-        Linear(input_channels=3, output_channels=2, has_bias=False)
+        Linear(in_features=3, out_features=2, bias=False)
     """
 
     def __init__(
@@ -137,6 +137,10 @@ class Linear(Dense):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__(in_features, out_features, weight_init, bias_init, bias, None, dtype)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"in_features={self.in_channels}, out_features={self.out_channels}, bias={self.has_bias}"
 
 
 class Bilinear(Cell):
@@ -168,13 +172,13 @@ class Bilinear(Cell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self.in1_features = positive_int("in1_features", in1_features)
-        self.in2_features = positive_int("in2_features", in2_features)
-        self.out_features = positive_int("out_features", out_features)
+        self.in1_features: int = positive_int("in1_features", in1_features)
+        self.in2_features: int = positive_int("in2_features", in2_features)
+        self.out_features: int = positive_int("out_features", out_features)
         start = Uniform(1.0 / math.sqrt(in1_features)) if weight_init is None else weight_init
         shape = (out_features, in1_features, in2_features)
-        self.weight = Parameter(initializer(start, shape, dtype), name="weight")
-        self.bias = first_bias(bias_init, out_features, in1_features, dtype) if bias else None
+        self.weight: Parameter = Parameter(initializer(start, shape, dtype), name="weight")
+        self.bias: Parameter | None = first_bias(bias_init, out_features, in1_features, dtype) if bias else None
 
     def construct(self, input1: Any, input2: Any) -> Any:
         """The layer."""
@@ -218,7 +222,8 @@ class Flatten(Cell):
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+        self.start_dim: int = start_dim
+        self.end_dim: int = end_dim
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -268,7 +273,7 @@ class Dropout(Cell):
             )
         if keep_prob is not None and p is not None:
             raise ValueError("Dropout takes p or keep_prob, not both.")
-        self.p = float(1.0 - keep_prob if keep_prob is not None else 0.5 if p is None else p)
+        self.p: float = float(1.0 - keep_prob if keep_prob is not None else 0.5 if p is None else p)
         if not 0.0 <= self.p < 1.0:
             raise ValueError(f"Dropout needs 0 <= p < 1, got p={self.p}.")
 
@@ -319,7 +324,8 @@ class Unflatten(Cell):
 
     def __init__(self, axis: int, unflattened_size: Any) -> None:
         super().__init__()
-        self.axis, self.unflattened_size = axis, tuple(unflattened_size)
+        self.axis: int = axis
+        self.unflattened_size: tuple[Any, ...] = tuple(unflattened_size)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -357,14 +363,15 @@ class Embedding(Cell):
         padding_idx: int | None = None,
     ) -> None:
         super().__init__()
-        self.vocab_size = positive_int("vocab_size", vocab_size)
-        self.embedding_size = positive_int("embedding_size", embedding_size)
-        self.use_one_hot, self.padding_idx = bool(use_one_hot), padding_idx
+        self.vocab_size: int = positive_int("vocab_size", vocab_size)
+        self.embedding_size: int = positive_int("embedding_size", embedding_size)
+        self.use_one_hot: bool = bool(use_one_hot)
+        self.padding_idx: int | None = padding_idx
         init = Normal() if embedding_table is None else embedding_table
         table = initializer(init, (vocab_size, embedding_size), dtype)
         if padding_idx is not None:
             table = _with_zero_row(table, padding_idx)
-        self.embedding_table = Parameter(table, name="embedding_table")
+        self.embedding_table: Parameter = Parameter(table, name="embedding_table")
 
     def construct(self, ids: Any) -> Any:
         """The layer."""

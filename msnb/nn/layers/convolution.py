@@ -14,6 +14,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import fans
 from msnb.nn.layers.basic import first_bias, first_weight, positive_int
 from msnb.ops.definition.data_format import need_format
@@ -51,11 +52,19 @@ class Convolution(Cell):
         shape = (first, second // group, *((kernel,) if isinstance(kernel, int) else kernel))
         self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
         self.kernel_size = shape[2:]
+        if self._axes == 1 and like_mindspore():  # an image of one row
+            shape = (*shape[:2], 1, *shape[2:])
+            weight_init = _of_one_row(weight_init)
         self.stride, self.dilation = self._sizes("stride", stride), self._sizes("dilation", dilation)
         self.pad_mode, self.padding = _legal_mode(pad_mode, padding), padding
         self.has_bias = bool(has_bias)
         self.weight = first_weight(weight_init, shape, dtype)
         self.bias = first_bias(bias_init, out_channels, fans(shape)[0], dtype) if has_bias else None
+
+    def _weight(self) -> Any:
+        """The weight as the op takes it: of rows, three axes."""
+        weight = self.compute(self.weight)
+        return ops.reshape(weight, (*weight.shape[:2], weight.shape[3])) if weight.ndim > self._axes + 2 else weight
 
     def _sizes(self, what: str, value: Any) -> Any:
         """One number per axis, as the op takes them: an int for one axis."""
@@ -63,9 +72,10 @@ class Convolution(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
+        kernel = self.kernel_size[0] if self._axes == 1 else self.kernel_size
         return (
-            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}, pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, "
+            f"in_channels={self.in_channels}, out_channels={self.out_channels}, kernel_size={kernel}, "
+            f"stride={self.stride}, pad_mode={self.pad_mode!r}, padding={self.padding}, dilation={self.dilation}, "
             f"group={self.group}, has_bias={self.has_bias}"
         )
 
@@ -77,6 +87,10 @@ def with_own_init(layer: _Layer) -> _Layer:
     """``layer`` with the shared ``__init__`` under its own name: Python's errors then say ``Conv1d.__init__()``."""
     layer.__init__ = worded(named("__init__", Convolution.__init__, layer.__name__))  # type: ignore[method-assign]
     return layer
+
+
+def _of_one_row(init: Any) -> Any:
+    return ops.reshape(init, (*init.shape[:2], 1, init.shape[2])) if getattr(init, "ndim", 0) == 3 else init
 
 
 def _legal_mode(pad_mode: Any, padding: Any) -> str:
@@ -175,7 +189,7 @@ class Conv1d(Convolution):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        weight, bias = self._weight(), self.compute(self.bias)
         return ops.conv1d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
 
 
@@ -250,7 +264,7 @@ class Conv1dTranspose(Convolution):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        weight, bias = self._weight(), self.compute(self.bias)
         return ops.conv1d_transpose(
             x, weight, bias, self.stride, self.pad_mode, self.padding, 0, self.dilation, self.group
         )

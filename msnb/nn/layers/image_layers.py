@@ -29,7 +29,8 @@ class _Pad(Cell):
         if len(flat) != 2 * self._axes or not all(isinstance(p, int) for p in flat):
             sides = ", ".join(("left", "right", "top", "bottom", "front", "back")[: 2 * self._axes])
             raise AttributeValueError(f"{type(self).__name__}: padding is an int or ({sides}), got {padding!r}.")
-        self.padding, self.value = flat, 0.0
+        self.padding: tuple[int, ...] = flat
+        self.value: float = 0.0
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -131,6 +132,10 @@ class PixelShuffle(Cell):
         """The layer."""
         return ops.pixel_shuffle(x, self.upscale_factor)
 
+    def extend_repr(self) -> str:
+        """Its factor."""
+        return f"upscale_factor={self.upscale_factor}"
+
 
 class PixelUnshuffle(Cell):
     """Blocks of pixels as channels: ``ops.pixel_unshuffle``."""
@@ -142,6 +147,10 @@ class PixelUnshuffle(Cell):
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.pixel_unshuffle(x, self.downscale_factor)
+
+    def extend_repr(self) -> str:
+        """Its factor."""
+        return f"downscale_factor={self.downscale_factor}"
 
 
 class ChannelShuffle(Cell):
@@ -179,8 +188,11 @@ class Upsample(Cell):
         recompute_scale_factor: bool | None = None,
     ) -> None:
         super().__init__()
-        self.size, self.scale_factor, self.mode = size, scale_factor, mode
-        self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
+        self.size: Any = size
+        self.scale_factor: Any = scale_factor
+        self.mode: str = mode
+        self.align_corners: bool | None = align_corners
+        self.recompute_scale_factor: bool | None = recompute_scale_factor
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -191,4 +203,4 @@ class Upsample(Cell):
     def extend_repr(self) -> str:
         """Its sizes."""
         asked = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
-        return f"{asked}, mode={self.mode}"
+        return f"{asked}, mode={self.mode!r}"

@@ -50,13 +50,17 @@ class KeyValueCache(Cell):
         ((1, 2, 3, 4), [3])
     """
 
+    lengths: Parameter
+
     def __init__(self, batch: int, length: int, heads: int, size: int, dtype: Any = dtypes.float32) -> None:
         super().__init__()
-        self.batch, self.length = positive_int("batch", batch), positive_int("length", length)
-        self.heads, self.size = positive_int("heads", heads), positive_int("size", size)
+        self.batch: int = positive_int("batch", batch)
+        self.length: int = positive_int("length", length)
+        self.heads: int = positive_int("heads", heads)
+        self.size: int = positive_int("size", size)
         shape = (batch, length, heads, size)
-        self.keys = Parameter(ops.zeros(shape, dtype=dtype), name="keys", requires_grad=False)
-        self.values = Parameter(ops.zeros(shape, dtype=dtype), name="values", requires_grad=False)
+        self.keys: Parameter = Parameter(ops.zeros(shape, dtype=dtype), name="keys", requires_grad=False)
+        self.values: Parameter = Parameter(ops.zeros(shape, dtype=dtype), name="values", requires_grad=False)
         self.lengths = Parameter(ops.zeros((batch,), dtype=dtypes.int64), name="lengths", requires_grad=False)
 
     def construct(self, query: Any, key: Any, value: Any, valid: Any = None) -> Any:

@@ -14,23 +14,29 @@ from typing import Any
 
 from msnb import ops
 from msnb.base import events
-from msnb.base.errors import ShapeError
+from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import initializer
 from msnb.nn.layers.basic import positive_int
 from msnb.ops.definition.data_format import NHWC, need_format
 from msnb.ops.definition.keyword_aliases import worded
 
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm",
-    "RMSNorm",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "LayerNorm", "RMSNorm",
 ]  # fmt: skip
 
 
 def _parameter(init: Any, shape: Any, name: str, dtype: Any, trained: bool = True) -> Parameter:
     return Parameter(initializer(init, shape, dtype), name=name, requires_grad=trained)
+
+
+def statistics_names() -> tuple[str, str]:
+    """What running statistics are called as long as their layer has no place."""
+    return ("mean", "variance") if like_mindspore() else ("moving_mean", "moving_variance")
 
 
 _OTHER_WAY = (
@@ -69,10 +75,14 @@ class _BatchNorm(Cell):
         self.num_features = positive_int("num_features", num_features)
         self.eps, self.momentum, self.affine = eps, momentum, affine
         self.use_batch_statistics = use_batch_statistics
-        self.moving_mean = _parameter(moving_mean_init, num_features, "moving_mean", dtype, False)
-        self.moving_variance = _parameter(moving_var_init, num_features, "moving_variance", dtype, False)
-        self.gamma = _parameter(gamma_init, num_features, "gamma", dtype, affine)
-        self.beta = _parameter(beta_init, num_features, "beta", dtype, affine)
+        self._add_parameters(gamma_init, beta_init, moving_mean_init, moving_var_init, dtype)
+
+    def _add_parameters(self, gamma: Any, beta: Any, mean: Any, variance: Any, dtype: Any) -> None:
+        n, names = self.num_features, statistics_names()
+        self.moving_mean = _parameter(mean, n, names[0], dtype, False)
+        self.moving_variance = _parameter(variance, n, names[1], dtype, False)
+        self.gamma = _parameter(gamma, n, "gamma", dtype, self.affine)
+        self.beta = _parameter(beta, n, "beta", dtype, self.affine)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -162,6 +172,23 @@ class BatchNorm3d(_BatchNorm):
     _ndims = (5,)
     _said = "5"
 
+    def _add_parameters(self, gamma: Any, beta: Any, mean: Any, variance: Any, dtype: Any) -> None:
+        """In MindSpore's checkpoints they live in a layer of images, called ``bn2d``."""
+        if not like_mindspore():
+            super()._add_parameters(gamma, beta, mean, variance, dtype)
+            return
+        self.bn2d = BatchNorm2d(
+            self.num_features, self.eps, self.momentum, self.affine, gamma, beta, mean, variance,
+            self.use_batch_statistics, dtype=dtype,
+        )  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        if "bn2d" not in self.name_cells():
+            return super().construct(x)
+        self._need_shape(x)
+        return ops.reshape(self.bn2d(ops.reshape(x, (*x.shape[:3], -1))), x.shape)
+
 
 class LayerNorm(Cell):
     """Normalisation over the last axes.
@@ -194,10 +221,12 @@ class LayerNorm(Cell):
     ) -> None:
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.normalized_shape, self.epsilon = shape, epsilon
-        self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
-        self.gamma = _parameter(gamma_init, shape, "gamma", dtype)
-        self.beta = _parameter(beta_init, shape, "beta", dtype)
+        self.normalized_shape: tuple[int] | tuple[Any, ...] = shape
+        self.epsilon: float = epsilon
+        self.begin_norm_axis: int = begin_norm_axis
+        self.begin_params_axis: int = begin_params_axis
+        self.gamma: Parameter = _parameter(gamma_init, shape, "gamma", dtype)
+        self.beta: Parameter = _parameter(beta_init, shape, "beta", dtype)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -228,7 +257,7 @@ class RMSNorm(Cell):
     def __init__(self, dim: Any, epsilon: float = 1e-6, gamma_init: Any = "ones", dtype: Any = dtypes.float32) -> None:
         super().__init__()
         self.epsilon = epsilon
-        self.gamma = _parameter(gamma_init, dim, "gamma", dtype)
+        self.gamma: Parameter = _parameter(gamma_init, dim, "gamma", dtype)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -268,13 +297,13 @@ class GroupNorm(Cell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self.num_groups = positive_int("num_groups", num_groups)
-        self.num_channels = positive_int("num_channels", num_channels)
+        self.num_groups: int = positive_int("num_groups", num_groups)
+        self.num_channels: int = positive_int("num_channels", num_channels)
         if num_channels % num_groups:
             raise ValueError(f"num_channels={num_channels} does not divide into {num_groups} groups.")
         self.eps = eps
-        self.gamma = _parameter(gamma_init, num_channels, "gamma", dtype, affine)
-        self.beta = _parameter(beta_init, num_channels, "beta", dtype, affine)
+        self.gamma: Parameter = _parameter(gamma_init, num_channels, "gamma", dtype, affine)
+        self.beta: Parameter = _parameter(beta_init, num_channels, "beta", dtype, affine)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -294,13 +323,24 @@ class _InstanceNorm(Cell):
         self,
         num_features: int,
         eps: float = 1e-5,
+        momentum: float = 0.1,
         affine: bool = True,
         gamma_init: Any = "ones",
         beta_init: Any = "zeros",
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        self.num_features, self.eps = positive_int("num_features", num_features), eps
+        if isinstance(momentum, bool) or not 0 <= momentum <= 1:
+            raise AttributeValueError(
+                f"momentum must be a number from 0 to 1, got {momentum}; affine= stands after it."
+            )
+        self.num_features, self.eps, self.momentum = positive_int("num_features", num_features), eps, momentum
+        self._has_statistics = like_mindspore()
+        if self._has_statistics:
+            self.moving_mean = _parameter("zeros", num_features, "mean", dtype, False)
+            self.moving_variance = _parameter("ones", num_features, "variance", dtype, False)
+        elif momentum != 0.1:
+            events.ignored(f"{type(self).__name__}(momentum=)", "its statistics are those of each row, none are kept")
         self.gamma = _parameter(gamma_init, num_features, "gamma", dtype, affine)
         self.beta = _parameter(beta_init, num_features, "beta", dtype, affine)
 
@@ -312,7 +352,16 @@ class _InstanceNorm(Cell):
                 "channels on axis 1.",
                 operands=[f"x: {x._type!r}"],
             )
+        if self._has_statistics and self.training:
+            self._follow(ops.stop_gradient(x))
         return ops.instance_norm(x, self.gamma, self.beta, self.eps)
+
+    def _follow(self, x: Any) -> None:
+        """Let the statistics, which nothing computes with, follow those of a batch."""
+        axes, take = tuple(range(2, x.ndim)), self.momentum
+        mean, variance = (ops.mean(f(x, axes), 0) for f in (ops.mean, ops.var))
+        ops.assign(self.moving_mean, self.moving_mean * (1.0 - take) + mean * take)
+        ops.assign(self.moving_variance, self.moving_variance * (1.0 - take) + variance * take)
 
     def extend_repr(self) -> str:
         """Its sizes."""
@@ -325,6 +374,8 @@ class InstanceNorm2d(_InstanceNorm):
     Args:
         num_features: channels.
         eps: added to the variance.
+        momentum: share of a batch in the running statistics that MindSpore's checkpoints have; nothing computes with
+            them, and without ``msnb.as_mindspore`` none are kept.
         affine: whether gamma and beta are trained.
         gamma_init, beta_init: first values.
 
@@ -343,3 +394,9 @@ class InstanceNorm1d(_InstanceNorm):
     """The same of rows of samples [n, channels, length]."""
 
     _ndim = 3
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """The same of volumes [n, channels, depth, rows, columns]."""
+
+    _ndim = 5

@@ -36,7 +36,8 @@ class AdaptiveMaxPool1d(Cell):
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__()
-        self.output_size, self.return_indices = output_size, return_indices
+        self.output_size: Any = output_size
+        self.return_indices: bool = return_indices
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -74,7 +75,10 @@ class LPPool1d(Cell):
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
         super().__init__()
-        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+        self.norm_type: float = norm_type
+        self.kernel_size: Any = kernel_size
+        self.stride: Any = stride
+        self.ceil_mode: bool = ceil_mode
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -104,7 +108,9 @@ class MaxUnpool1d(Cell):
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.kernel_size: Any = kernel_size
+        self.stride: Any = stride
+        self.padding: Any = padding
 
     def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
         """The layer."""
@@ -143,7 +149,10 @@ class LRN(Cell):
     def __init__(self, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
                  norm_region: str = "ACROSS_CHANNELS") -> None:  # fmt: skip
         super().__init__()
-        self.depth_radius, self.bias, self.alpha, self.beta = depth_radius, bias, alpha, beta
+        self.depth_radius: int = depth_radius
+        self.bias: float = bias
+        self.alpha: float = alpha
+        self.beta: float = beta
         self.norm_region = norm_region
 
     def construct(self, input_x: Any) -> Any:
@@ -156,7 +165,8 @@ class ReduceLogSumExp(Cell):
 
     def __init__(self, axis: Any, keep_dims: bool = False) -> None:
         super().__init__()
-        self.axis, self.keep_dims = axis, keep_dims
+        self.axis: Any = axis
+        self.keep_dims: bool = keep_dims
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -208,7 +218,11 @@ class SSIM(Cell):
         super().__init__()
         if not (max_val > 0 and filter_size > 0 and filter_sigma > 0 and k1 > 0 and k2 > 0):
             raise AttributeValueError("SSIM: max_val, filter_size, filter_sigma, k1 and k2 are numbers above 0.")
-        self.max_val, self.filter_size, self.filter_sigma, self.k1, self.k2 = max_val, filter_size, filter_sigma, k1, k2
+        self.max_val: float = max_val
+        self.filter_size: int = filter_size
+        self.filter_sigma: float = filter_sigma
+        self.k1: float = k1
+        self.k2: float = k2
         bell = np.exp(-0.5 * ((np.arange(filter_size) - (filter_size - 1) / 2) / filter_sigma) ** 2)
         self._weights = np.outer(bell, bell) / bell.sum() ** 2
 

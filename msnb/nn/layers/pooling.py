@@ -40,9 +40,12 @@ class Pooling(Cell):
                 "[n, channels, length].",
                 hint="x.swapaxes(1, 2) brings the channels to axis 1.",
             )
-        self.kernel_size, self.pad_mode, self.padding = kernel_size, pad_mode, padding
-        self.stride = self._stride_unsaid() if stride is None else stride
-        self.ceil_mode, self.data_format = ceil_mode, data_format
+        self.kernel_size = kernel_size
+        self.pad_mode: str = pad_mode
+        self.padding = padding
+        self.stride: IntOrInts = self._stride_unsaid() if stride is None else stride
+        self.ceil_mode: bool = ceil_mode
+        self.data_format: str = data_format
 
     def _stride_unsaid(self) -> int:
         """1, MindSpore's default; warns once that PyTorch's is the window's size."""
@@ -54,11 +57,39 @@ class Pooling(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode!r}"
 
 
-class MaxPool2d(Pooling):
-    """The largest value of each window of images; arguments as in ``ops.max_pool2d`` (stride 1 by default).
+class LargestPooling(Pooling):
+    """What the max poolings share."""
+
+    def __init__(
+        self,
+        kernel_size: IntOrInts = 1,
+        stride: IntOrInts | None = None,
+        pad_mode: str = "valid",
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+        data_format: str = "NCHW",
+    ) -> None:
+        if isinstance(dilation, bool) or isinstance(return_indices, str):
+            raise AttributeValueError(
+                f"{type(self).__name__}: dilation and return_indices stand before ceil_mode.",
+                hint="name them: ceil_mode=True, data_format='NHWC'.",
+            )
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        self.dilation, self.return_indices = dilation, bool(return_indices)
+
+    @property
+    def _more(self) -> dict[str, Any]:
+        return {"dilation": self.dilation, "return_indices": self.return_indices}
+
+
+class MaxPool2d(LargestPooling):
+    """The largest value of each window of images; arguments as in ``ops.max_pool2d`` (stride 1 by default), in
+    MindSpore's order: ``dilation`` and ``return_indices`` before ``ceil_mode``.
 
     Examples:
         >>> import msnb as ms
@@ -68,9 +99,8 @@ class MaxPool2d(Pooling):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.max_pool2d(
-            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.data_format
-        )
+        rest = self.padding, self.ceil_mode, self.data_format
+        return ops.max_pool2d(x, self.kernel_size, self.stride, self.pad_mode, *rest, **self._more)
 
 
 def one(size: IntOrInts) -> int:
@@ -80,14 +110,15 @@ def one(size: IntOrInts) -> int:
     return size
 
 
-class MaxPool1d(Pooling):
+class MaxPool1d(LargestPooling):
     """The largest value of each window of rows of samples; arguments as in ``ops.max_pool1d`` (stride 1 by default)."""
 
     _rows = True
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.max_pool1d(x, one(self.kernel_size), one(self.stride), self.pad_mode, self.padding, self.ceil_mode)
+        sizes = one(self.kernel_size), one(self.stride)
+        return ops.max_pool1d(x, *sizes, self.pad_mode, self.padding, self.ceil_mode, **self._more)
 
 
 class AveragePooling(Pooling):
@@ -106,7 +137,7 @@ class AveragePooling(Pooling):
         if divisor_override is not None and not divisor_override:
             raise AttributeValueError(f"{type(self).__name__}: divisor_override must not be 0.")
         self.divisor_override = divisor_override
-        self.count_include_pad = count_include_pad or divisor_override is not None
+        self.count_include_pad: bool = count_include_pad or divisor_override is not None
 
     def _divided(self, mean: Any, pixels: int) -> Any:
         """Means, or sums over the divisor that was asked for."""

@@ -16,6 +16,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore, put_last
 from msnb.nn.layers.basic import need_last, positive_int
 from msnb.nn.layers.recurrence import recurrent
 from msnb.nn.layers.recurrent_cells import first_parameter, legal_nonlinearity
@@ -54,6 +55,10 @@ class _Recurrent(Cell):
             width = input_size if layer == 0 else hidden_size * len(self.directions)
             for direction in self.directions:
                 self._add_parameters(f"l{layer}{direction}", width, dtype)
+        if like_mindspore():
+            put_last(
+                self, (f"{kind}_l{n}{d}" for kind in self._kinds() for n in range(num_layers) for d in self.directions)
+            )
 
     def _add_parameters(self, name: str, width: int, dtype: Any) -> None:
         rows = self.gates * self.hidden_size
@@ -65,8 +70,10 @@ class _Recurrent(Cell):
 
     def _weights(self, layer: int) -> list[Any]:
         """What the directions of a layer compute with, in the order of ``recurrent``."""
-        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if self.has_bias else ("weight_ih", "weight_hh")
-        return [self.compute(getattr(self, f"{k}_l{layer}{d}")) for d in self.directions for k in kinds]
+        return [self.compute(getattr(self, f"{k}_l{layer}{d}")) for d in self.directions for k in self._kinds()]
+
+    def _kinds(self) -> tuple[str, ...]:
+        return ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if self.has_bias else ("weight_ih", "weight_hh")
 
     def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
         """Run over a sequence.
@@ -159,8 +166,8 @@ class RNN(_Recurrent):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
-        self.nonlinearity = legal_nonlinearity(nonlinearity)
-        self.kind = f"rnn {nonlinearity}"
+        self.nonlinearity: str = legal_nonlinearity(nonlinearity)
+        self.kind: str = f"rnn {nonlinearity}"
 
 
 class LSTM(_Recurrent):

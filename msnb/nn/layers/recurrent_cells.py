@@ -150,7 +150,7 @@ class RNNCell(_StepCell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__(input_size, hidden_size, has_bias, dtype)
-        self.nonlinearity = legal_nonlinearity(nonlinearity)
+        self.nonlinearity: str = legal_nonlinearity(nonlinearity)
 
     def construct(self, x: Any, hx: Any = None) -> Any:
         """One step."""

@@ -39,6 +39,8 @@ class SyncBatchNorm(BatchNorm2d):
         (2, 3, 4, 4)
     """
 
+    process_groups: tuple[tuple[int, ...], ...] | None
+
     def __init__(
         self, num_features: int, *settings: Any, process_groups: Sequence[Sequence[int]] | None = None, **named: Any
     ) -> None:

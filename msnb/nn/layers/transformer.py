@@ -13,8 +13,10 @@ import copy
 from typing import Any
 
 from msnb import ops
+from msnb.base.errors import ArgumentError
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore, put_last
 from msnb.nn.cells.container import CellList
 from msnb.nn.initializer import initializer
 from msnb.nn.layers.activation import get_activation
@@ -45,9 +47,10 @@ class _Layer(Cell):
     ) -> None:
         super().__init__()
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
-        self.linear1 = Dense(d_model, dim_feedforward, dtype=dtype)
+        self._says_dense = like_mindspore()
+        setattr(self, "dense1" if self._says_dense else "linear1", Dense(d_model, dim_feedforward, dtype=dtype))
         self.dropout = Dropout(p=dropout)
-        self.linear2 = Dense(dim_feedforward, d_model, dtype=dtype)
+        setattr(self, "dense2" if self._says_dense else "linear2", Dense(dim_feedforward, d_model, dtype=dtype))
         self.norm1 = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
         self.norm2 = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
         self.dropout1 = Dropout(p=dropout)
@@ -59,6 +62,8 @@ class _Layer(Cell):
         return self.dropout1(self.self_attn(x, x, x, padding, False, mask)[0])
 
     def _network(self, x: Any) -> Any:
+        if self._says_dense:
+            return self.dense2(self.dropout(self.activation(self.dense1(x))))
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
@@ -100,6 +105,8 @@ class TransformerDecoderLayer(_Layer):
         (3, 2, 8)
     """
 
+    multihead_attn: MultiheadAttention
+
     def __init__(
         self,
         d_model: int,
@@ -118,6 +125,8 @@ class TransformerDecoderLayer(_Layer):
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
         self.norm3 = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
         self.dropout3 = Dropout(p=dropout)
+        if like_mindspore():
+            put_last(self, ("dense1", "dense2", "norm1", "norm2", "norm3"))
 
     def construct(
         self,
@@ -164,7 +173,7 @@ class TransformerEncoder(Cell):
 
     def __init__(self, encoder_layer: Cell, num_layers: int, norm: Cell | None = None) -> None:
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers: CellList = _copies(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -181,7 +190,7 @@ class TransformerDecoder(Cell):
 
     def __init__(self, decoder_layer: Cell, num_layers: int, norm: Cell | None = None) -> None:
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers: CellList = _copies(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -208,6 +217,7 @@ class Transformer(Cell):
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first: as in
             ``TransformerEncoderLayer``.
         num_encoder_layers, num_decoder_layers: how many layers.
+        custom_encoder, custom_decoder: Cells to take instead of those of the sizes above.
 
     Examples:
         >>> import msnb as ms
@@ -215,6 +225,9 @@ class Transformer(Cell):
         >>> net(ms.ops.ones((4, 2, 8)), ms.ops.ones((3, 2, 8))).shape
         (3, 2, 8)
     """
+
+    encoder: Cell
+    decoder: Cell
 
     def __init__(
         self,
@@ -225,16 +238,25 @@ class Transformer(Cell):
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
         activation: Any = "relu",
+        custom_encoder: Cell | None = None,
+        custom_decoder: Cell | None = None,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
+        for what, cell in (("custom_encoder", custom_encoder), ("custom_decoder", custom_decoder)):
+            if cell is not None and not isinstance(cell, Cell):
+                raise ArgumentError(f"Transformer: {what} must be a Cell or None, got {cell!r}.")
         shared = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype)
         ends = [LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype) for _ in range(2)]
-        self.encoder = TransformerEncoder(TransformerEncoderLayer(*shared), num_encoder_layers, ends[0])
-        self.decoder = TransformerDecoder(TransformerDecoderLayer(*shared), num_decoder_layers, ends[1])
+        self.encoder = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(*shared), num_encoder_layers, ends[0]
+        )
+        self.decoder = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(*shared), num_decoder_layers, ends[1]
+        )
         for param in self.get_parameters():
             if param.ndim > 1:
                 param.set_data(initializer("xavier_uniform", param.shape, param.dtype))

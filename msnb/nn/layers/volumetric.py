@@ -13,7 +13,7 @@ from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.convolution import Convolution, with_own_init
-from msnb.nn.layers.pooling import AveragePooling, Pooling
+from msnb.nn.layers.pooling import AveragePooling, LargestPooling
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.window_geometry import IntOrInts
 
@@ -100,7 +100,7 @@ class Conv3dTranspose(Convolution):
         )
 
 
-class MaxPool3d(Pooling):
+class MaxPool3d(LargestPooling):
     """The largest value of each window of volumes; arguments as in ``ops.max_pool3d`` (stride 1 by default).
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool3d.html
@@ -113,7 +113,9 @@ class MaxPool3d(Pooling):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.max_pool3d(x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode)
+        return ops.max_pool3d(
+            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, **self._more
+        )
 
 
 class AvgPool3d(AveragePooling):

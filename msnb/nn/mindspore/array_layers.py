@@ -28,7 +28,8 @@ class MatMul(Cell):
 
     def __init__(self, transpose_x1: bool = False, transpose_x2: bool = False) -> None:
         super().__init__()
-        self.transpose_x1, self.transpose_x2 = bool(transpose_x1), bool(transpose_x2)
+        self.transpose_x1: bool = bool(transpose_x1)
+        self.transpose_x2: bool = bool(transpose_x2)
 
     def construct(self, x1: Any, x2: Any) -> Any:
         """The layer."""
@@ -58,7 +59,7 @@ class Range(Cell):
             raise AttributeValueError("Range: delta must not be 0.")
         first, last = (0, start) if limit is None else (start, limit)
         whole = all(isinstance(number, int) for number in (first, last, delta))
-        self.result_tensor = ops.arange(first, last, delta, dtype="int32" if whole else "float32")
+        self.result_tensor: Tensor = ops.arange(first, last, delta, dtype="int32" if whole else "float32")
 
     def construct(self) -> Tensor:
         """The layer."""
@@ -87,7 +88,7 @@ class PSNR(Cell):
         super().__init__()
         if not max_val > 0:
             raise AttributeValueError(f"PSNR: max_val must be above 0, got {max_val!r}.")
-        self.max_val = float(max_val)
+        self.max_val: float = float(max_val)
 
     def construct(self, img1: Any, img2: Any) -> Any:
         """The layer."""

@@ -187,7 +187,9 @@ class PipelineGradReducer(Cell):
 
     def __init__(self, parameters: Sequence[Any], scale_sense: float = 1.0, opt_shard: bool | None = None) -> None:
         super().__init__(auto_prefix=False)
-        self.parameters, self.scale_sense, self.opt_shard = tuple(parameters), scale_sense, opt_shard
+        self.parameters: tuple[Any, ...] = tuple(parameters)
+        self.scale_sense: float = scale_sense
+        self.opt_shard: bool | None = opt_shard
 
     def construct(self, grads: Any) -> Any:
         return grads if self.scale_sense == 1.0 else tuple([grad / self.scale_sense for grad in grads])

@@ -88,7 +88,8 @@ class RReLU(Cell):
         super().__init__()
         if lower > upper:
             raise AttributeValueError(f"RReLU: lower must be at most upper, got {lower} and {upper}.")
-        self.lower, self.upper = float(lower), float(upper)
+        self.lower: float = float(lower)
+        self.upper: float = float(upper)
 
     def construct(self, x: Any) -> Any:
         """The activation."""
@@ -113,6 +114,9 @@ class BiDense(Cell):
         >>> ms.nn.BiDense(20, 30, 40)(ms.ops.ones((128, 20)), ms.ops.ones((128, 30))).shape
         (128, 40)
     """
+
+    weight: Parameter
+    bias: Parameter | None
 
     def __init__(
         self, in1_channels: int, in2_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None,
@@ -165,9 +169,11 @@ class EmbeddingLookup(Cell):
         if slice_mode != "batch_slice" or manual_shapes is not None or vocab_cache_size:
             raise AttributeValueError("EmbeddingLookup: slice_mode, manual_shapes and vocab_cache_size split the table "
                                       "over machines in MindSpore; ms.parallel plans that here.")  # fmt: skip
-        self.vocab_size, self.embedding_size, self.max_norm = vocab_size, embedding_size, max_norm
+        self.vocab_size: int = vocab_size
+        self.embedding_size: int = embedding_size
+        self.max_norm: float | None = max_norm
         table = initializer(param_init, (vocab_size, embedding_size), dtype)
-        self.embedding_table = Parameter(table, name="embedding_table")
+        self.embedding_table: Parameter = Parameter(table, name="embedding_table")
 
     def construct(self, indices: Any) -> Any:
         """[...] -> [..., embedding_size]."""
@@ -202,7 +208,8 @@ class TimeDistributed(Cell):
             raise ArgumentError(f"TimeDistributed takes a Cell or a function, not a {type(layer).__name__}.")
         if reshape_with_axis is not None and reshape_with_axis == time_axis:
             raise AttributeValueError("TimeDistributed: reshape_with_axis must be another axis than time_axis.")
-        self.layer, self.time_axis = layer, int(time_axis)
+        self.layer: Callable[..., Any] = layer
+        self.time_axis: int = int(time_axis)
 
     def construct(self, inputs: Any) -> Any:
         """The layer on every slice."""

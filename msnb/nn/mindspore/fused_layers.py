@@ -43,6 +43,8 @@ class Conv2dBnAct(_NormAct):
         (1, 4, 5, 5)
     """
 
+    conv: Conv2d
+
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same",
                  padding: Any = 0, dilation: Any = 1, group: int = 1, has_bias: bool = False, has_bn: bool = False,
                  momentum: float = 0.997, eps: float = 1e-5, activation: Any = None, alpha: float = 0.2,
@@ -50,8 +52,8 @@ class Conv2dBnAct(_NormAct):
         super().__init__()
         self.conv = Conv2d(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
                            **settings)  # fmt: skip
-        self.batchnorm = BatchNorm2d(out_channels, eps, momentum) if has_bn else None
-        self.activation = _activation(activation, alpha)
+        self.batchnorm: BatchNorm2d | None = BatchNorm2d(out_channels, eps, momentum) if has_bn else None
+        self.activation: Any = _activation(activation, alpha)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -75,9 +77,9 @@ class DenseBnAct(_NormAct):
                  momentum: float = 0.9, eps: float = 1e-5, activation: Any = None, alpha: float = 0.2,
                  **settings: Any) -> None:  # fmt: skip
         super().__init__()
-        self.dense = Dense(in_channels, out_channels, has_bias=has_bias, **settings)
-        self.batchnorm = BatchNorm1d(out_channels, eps, momentum) if has_bn else None
-        self.activation = _activation(activation, alpha)
+        self.dense: Dense = Dense(in_channels, out_channels, has_bias=has_bias, **settings)
+        self.batchnorm: BatchNorm1d | None = BatchNorm1d(out_channels, eps, momentum) if has_bn else None
+        self.activation: Any = _activation(activation, alpha)
 
     def construct(self, x: Any) -> Any:
         """The layer."""

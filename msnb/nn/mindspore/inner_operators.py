@@ -23,7 +23,8 @@ class InnerOperator:
     """An attribute of a layer that is made of the layer's settings; an assignment to the layer's attribute wins."""
 
     def __init__(self, name: str, attributes: Callable[[Any], dict[str, Any]]) -> None:
-        self.name, self.attributes = name, attributes
+        self.name: str = name
+        self.attributes: Callable[..., Any] = attributes
 
     def __get__(self, layer: Any, owner: type) -> Any:
         if layer is None:

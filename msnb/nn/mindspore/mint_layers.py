@@ -15,27 +15,38 @@ from msnb.base.missing_names import public_names
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import HeUniform, Uniform, initializer
+from msnb.nn.mindspore.mint_activations import ELU as ELU
+from msnb.nn.mindspore.mint_activations import Dropout as Dropout
+from msnb.nn.mindspore.mint_activations import Hardtanh as Hardtanh
+from msnb.nn.mindspore.mint_activations import PReLU as PReLU
+from msnb.nn.mindspore.mint_activations import ReLU6 as ReLU6
+from msnb.nn.mindspore.mint_activations import SiLU as SiLU
+from msnb.nn.mindspore.mint_activations import Threshold as Threshold
 from msnb.ops.mindspore import mint_functional as F
 
 _SAME = (
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "ConstantPad1d",
-    "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "ELU", "GLU", "Identity", "KLDivLoss", "L1Loss",
-    "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss", "PReLU",
-    "PixelShuffle", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
-    "SiLU", "Sigmoid", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
-    "Threshold", "Unfold", "Upsample", "ZeroPad2d", "Hardtanh", "TripletMarginLoss", "AdaptiveMaxPool1d",
+    "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "GLU", "Identity", "KLDivLoss", "L1Loss",
+    "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss",
+    "PixelShuffle", "ReLU", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
+    "Sigmoid", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
+    "Upsample", "ZeroPad2d", "TripletMarginLoss", "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d", "ConstantPad3d", "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(nn, _name)
-Hardshrink, Hardsigmoid, Hardswish = nn.HShrink, nn.HSigmoid, nn.HSwish
+Hardshrink = nn.HShrink
+Hardsigmoid: type[Cell] = nn.HSigmoid
+Hardswish: type[Cell] = nn.HSwish
 SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
 _OWN = (
     "AvgPool2d", "BCEWithLogitsLoss",
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "Embedding",
-    "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "LayerNorm", "LeakyReLU", "Linear",
-    "MaxPool2d", "SELU", "SmoothL1Loss", "Softmax", "Softshrink", "functional",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "ELU", "Embedding",
+    "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LayerNorm", "LeakyReLU",
+    "Linear", "MaxPool2d", "PReLU", "ReLU6", "SELU", "SiLU", "SmoothL1Loss", "Softmax", "Softshrink", "Threshold",
+    "Unfold", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -89,7 +100,8 @@ class Flatten(Cell):
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+        self.start_dim: int = start_dim
+        self.end_dim: int = end_dim
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -130,13 +142,6 @@ class LeakyReLU(Cell):
     def construct(self, input: Any) -> Any:
         """The layer."""
         return F.leaky_relu(input, self.negative_slope)
-
-
-class Dropout(nn.Dropout):
-    """In training: zero each element with probability ``p`` and scale the others."""
-
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__(p=p)
 
 
 class _Convolution(Cell):
@@ -205,7 +210,7 @@ class MaxPool2d(Cell):
         super().__init__()
         if return_indices:
             raise AttributeValueError("MaxPool2d: return_indices is not supported.")
-        self.window = (kernel_size, stride, padding, dilation, ceil_mode)
+        self.window: tuple[Any, Any, Any, Any, bool] = (kernel_size, stride, padding, dilation, ceil_mode)
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -217,10 +222,10 @@ class AvgPool2d(Cell):
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True,
+        count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.window = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+        self.window = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -235,12 +240,13 @@ class Embedding(Cell):
         dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.num_embeddings: int = num_embeddings
+        self.embedding_dim: int = embedding_dim
+        self.padding_idx: int | None = None if padding_idx is None else padding_idx % num_embeddings
         table = ops.randn((num_embeddings, embedding_dim)) if _weight is None else _weight
         if self.padding_idx is not None and _weight is None:
             table[self.padding_idx] = 0.0
-        self.weight = Parameter(table.astype(dtype or dtypes.float32), name="weight")
+        self.weight: Parameter = Parameter(table.astype(dtype or dtypes.float32), name="weight")
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -256,7 +262,8 @@ class LayerNorm(Cell):
     ) -> None:  # fmt: skip
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.normalized_shape, self.eps = shape, eps
+        self.normalized_shape: tuple[int] | tuple[Any, ...] = shape
+        self.eps: float = eps
         _ones_and_zeros(self, shape, elementwise_affine, bias, dtype or dtypes.float32)
 
     def construct(self, input: Any) -> Any:
@@ -272,7 +279,9 @@ class GroupNorm(Cell):
     ) -> None:
         super().__init__()
         self.num_groups, self.eps = num_groups, eps
-        _ones_and_zeros(self, (num_channels,), affine, True, dtype or dtypes.float32)
+        _ones_and_zeros(self, (num_channels,), affine or like_mindspore(), True, dtype or dtypes.float32)
+        for param in () if affine else self.get_parameters():
+            param.requires_grad = False
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -323,3 +332,15 @@ class BatchNorm2d(_BatchNorm):
 
 class BatchNorm3d(_BatchNorm):
     """``_BatchNorm`` of volumes [n, channels, depth, height, width]."""
+
+
+class Unfold(Cell):
+    """Every window of an image as a column: ``ops.unfold``."""
+
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+        super().__init__()
+        self.window = (kernel_size, dilation, padding, stride)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.unfold(input, *self.window)

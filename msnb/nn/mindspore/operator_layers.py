@@ -41,7 +41,7 @@ class Pad(Cell):
     def __init__(self, paddings: Any, mode: str = "CONSTANT") -> None:
         super().__init__()
         try:
-            self.paddings = tuple((int(before), int(after)) for before, after in paddings)
+            self.paddings: tuple[tuple[int, int], ...] = tuple((int(before), int(after)) for before, after in paddings)
         except (TypeError, ValueError):
             raise AttributeValueError(f"Pad: paddings is ((before, after), ...), got {paddings!r}.") from None
         if mode not in _BORDERS:
@@ -61,7 +61,7 @@ class Pad(Cell):
 
     def extend_repr(self) -> str:
         """Its widths."""
-        return f"paddings={self.paddings}, mode={self.mode}"
+        return f"paddings={self.paddings}, mode={self.mode!r}"
 
 
 def _mirrored(x: Any, axis: int, before: int, after: int) -> Any:
@@ -134,7 +134,8 @@ class Norm(Cell):
 
     def __init__(self, axis: Any = (), keep_dims: bool = False) -> None:
         super().__init__()
-        self.axis, self.keep_dims = axis, keep_dims
+        self.axis: Any = axis
+        self.keep_dims: bool = keep_dims
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -157,7 +158,11 @@ class OneHot(Cell):
     def __init__(self, axis: int = -1, depth: int = 1, on_value: float = 1.0, off_value: float = 0.0,
                  dtype: Any = "float32") -> None:  # fmt: skip
         super().__init__()
-        self.axis, self.depth, self.on_value, self.off_value, self.dtype = axis, depth, on_value, off_value, dtype
+        self.axis: int = axis
+        self.depth: int = depth
+        self.on_value: float = on_value
+        self.off_value: float = off_value
+        self.dtype: Any = dtype
 
     def construct(self, indices: Any) -> Any:
         """The layer."""
@@ -183,7 +188,9 @@ class Unfold(Cell):
         super().__init__()
         if padding.lower() != "valid":
             raise AttributeValueError(f"Unfold: padding is 'valid', got {padding!r}; nn.Pad makes a border before it.")
-        self.ksizes, self.strides, self.rates = tuple(ksizes[1:3]), tuple(strides[1:3]), tuple(rates[1:3])
+        self.ksizes: tuple[Any, ...] = tuple(ksizes[1:3])
+        self.strides: tuple[Any, ...] = tuple(strides[1:3])
+        self.rates: tuple[Any, ...] = tuple(rates[1:3])
 
     def construct(self, x: Any) -> Any:
         """The layer."""

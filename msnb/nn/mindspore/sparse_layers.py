@@ -52,7 +52,8 @@ class SparseTensorDenseMatmul(Cell):
         for name, value in (("adjoint_st", adjoint_st), ("adjoint_dt", adjoint_dt)):
             if not isinstance(value, bool):
                 raise ArgumentError(f"SparseTensorDenseMatmul: {name} is a bool, got {value!r}.")
-        self.adjoint_st, self.adjoint_dt = adjoint_st, adjoint_dt
+        self.adjoint_st: bool = adjoint_st
+        self.adjoint_dt: bool = adjoint_dt
 
     def construct(self, indices: Any, values: Any, sparse_shape: Any, dense: Any) -> Any:
         """The layer."""

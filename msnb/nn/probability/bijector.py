@@ -10,7 +10,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.nn.probabil
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
@@ -20,6 +20,9 @@ from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.probability.distribution_cell import Distribution
 from msnb.nn.probability.transformed_distribution import TransformedDistribution
+
+if TYPE_CHECKING:
+    from msnb.core.dtypes import DType
 
 __all__ = ["Bijector", "Exp", "GumbelCDF", "Invert", "PowerTransform", "ScalarAffine", "Softplus"]
 
@@ -35,6 +38,7 @@ class Bijector(Cell):
         param: the parameters by name.
     """
 
+    parameters: dict[Any | Any, Tensor]
     is_increasing = True
 
     def __init__(
@@ -42,8 +46,10 @@ class Bijector(Cell):
         param: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.is_constant_jacobian, self.is_injective = is_constant_jacobian, is_injective
-        self.name, self.dtype = name or type(self).__name__, dtype or dtypes.float32
+        self.is_constant_jacobian: bool = is_constant_jacobian
+        self.is_injective: bool = is_injective
+        self.name: str = name or type(self).__name__
+        self.dtype: DType = dtype or dtypes.float32
         self.parameters = {key: Tensor(value).astype(self.dtype) for key, value in (param or {}).items()}
 
     def _of(self, name: str, value: Any) -> Any:
@@ -93,7 +99,7 @@ class PowerTransform(Bijector):
 
     def __init__(self, power: Any = 0, name: str = "PowerTransform") -> None:
         super().__init__(name=name, param={"power": power})
-        self.power = self.parameters["power"]
+        self.power: Tensor = self.parameters["power"]
         if not (self.power >= 0).all():
             raise AttributeValueError("PowerTransform: power must be at least 0.")
 
@@ -130,10 +136,11 @@ class ScalarAffine(Bijector):
 
     def __init__(self, scale: Any = 1.0, shift: Any = 0.0, name: str = "ScalarAffine") -> None:
         super().__init__(is_constant_jacobian=True, name=name, param={"scale": scale, "shift": shift})
-        self.scale, self.shift = self.parameters["scale"], self.parameters["shift"]
+        self.scale: Tensor = self.parameters["scale"]
+        self.shift: Tensor = self.parameters["shift"]
         if (self.scale == 0).any():
             raise AttributeValueError("ScalarAffine: scale must not be 0.")
-        self.is_increasing = bool((self.scale > 0).all())
+        self.is_increasing: bool = bool((self.scale > 0).all())
 
     def _forward(self, x: Any) -> Any:
         return self.scale * x + self.shift
@@ -153,7 +160,7 @@ class Softplus(Bijector):
 
     def __init__(self, sharpness: Any = 1.0, name: str = "Softplus") -> None:
         super().__init__(name=name, param={"sharpness": sharpness})
-        self.sharpness = self.parameters["sharpness"]
+        self.sharpness: Tensor = self.parameters["sharpness"]
 
     def _forward(self, x: Any) -> Any:
         return -ops.logsigmoid(-self.sharpness * x) / self.sharpness
@@ -174,7 +181,8 @@ class GumbelCDF(Bijector):
 
     def __init__(self, loc: Any = 0.0, scale: Any = 1.0, name: str = "GumbelCDF") -> None:
         super().__init__(name=name, param={"loc": loc, "scale": scale})
-        self.loc, self.scale = self.parameters["loc"], self.parameters["scale"]
+        self.loc: Tensor = self.parameters["loc"]
+        self.scale: Tensor = self.parameters["scale"]
         if not (self.scale > 0).all():
             raise AttributeValueError("GumbelCDF: scale must lie above 0.")
 
@@ -200,7 +208,7 @@ class Invert(Bijector):
             raise ArgumentError(f"Invert takes a bijector, not {bijector!r}.")
         super().__init__(bijector.is_constant_jacobian, bijector.is_injective, name or f"Invert{bijector.name}")
         self.bijector = bijector
-        self.is_increasing = bijector.is_increasing
+        self.is_increasing: bool = bijector.is_increasing
 
     def _forward(self, x: Any) -> Any:
         return self.bijector.inverse(x)

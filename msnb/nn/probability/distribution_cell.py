@@ -14,7 +14,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.nn.probabil
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError
@@ -25,6 +25,9 @@ from msnb.core.tensor import Tensor
 from msnb.eager.recording import known_false
 from msnb.nn.cells.cell import Cell
 from msnb.nn.probability.draw_stream import DrawStream
+
+if TYPE_CHECKING:
+    from msnb.core.dtypes import DType
 
 Formula = Callable[..., Any]
 
@@ -53,14 +56,16 @@ class Distribution(Cell):
 
     def __init__(self, seed: Any = None, dtype: Any = None, name: str | None = None, param: Any = None) -> None:
         super().__init__()
-        self.dtype = as_dtype(dtype or (dtypes.int32 if self._discrete else dtypes.float32))
+        self.dtype: DType = as_dtype(dtype or (dtypes.int32 if self._discrete else dtypes.float32))
         if not self._discrete and not self.dtype.is_float:
             raise DTypeError(f"{type(self).__name__}: dtype is a floating-point dtype, not {self.dtype!r}.")
-        self.parameter_type = self.dtype if self.dtype.is_float else dtypes.float32
-        self.seed, self.name, self.draws = seed, name or type(self).__name__, DrawStream(type(self).__name__, seed)
+        self.parameter_type: DType = self.dtype if self.dtype.is_float else dtypes.float32
+        self.seed: Any = seed
+        self.name: str = name or type(self).__name__
+        self.draws: DrawStream = DrawStream(type(self).__name__, seed)
         given = {key: value for key, value in (param or {}).items() if key not in ("self", "__class__")}
-        self.parameter_names = tuple(given)
-        self.default_parameters = [self._checked(key, value) for key, value in given.items()]
+        self.parameter_names: tuple[Any | Any, ...] = tuple(given)
+        self.default_parameters: list[Any] = [self._checked(key, value) for key, value in given.items()]
         for key, value in zip(given, self.default_parameters):
             if not hasattr(type(self), key):
                 setattr(self, key, value)

@@ -34,9 +34,10 @@ class TransformedDistribution(Distribution):
         if not isinstance(bijector, Cell) or not isinstance(distribution, Distribution):
             raise ArgumentError("TransformedDistribution takes a bijector and a distribution.")
         super().__init__(seed, distribution.parameter_type, name)
-        self.bijector, self.distribution = bijector, distribution
-        self.parameter_names = distribution.parameter_names
-        self.default_parameters = distribution.default_parameters
+        self.bijector: Cell = bijector
+        self.distribution: Distribution = distribution
+        self.parameter_names: tuple[Any | Any, ...] = distribution.parameter_names
+        self.default_parameters: list[Any] = distribution.default_parameters
 
     def _log_prob(self, value: Any, *params: Any) -> Any:
         inner = self.distribution.log_prob(self.bijector.inverse(value), *params)

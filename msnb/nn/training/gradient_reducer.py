@@ -58,9 +58,10 @@ class DistributedGradReducer(Cell):
         if n < 1:
             raise AttributeValueError(f"degree={degree} is not legal; legal: an int of at least 1.")
         said = set_value("mirror_mean") if mean is None else mean
-        self.group, self.together = group, _several(mode)
-        self.own = tuple(bool(p.layerwise_parallel) for p in parameters)
-        self.factor = _factor(self.together, mode, said, n)
+        self.group: str = group
+        self.together: bool = _several(mode)
+        self.own: tuple[bool, ...] = tuple(bool(p.layerwise_parallel) for p in parameters)
+        self.factor: float = _factor(self.together, mode, said, n)
 
     def construct(self, grads: Any) -> Any:
         return tuple([grad if own else self.reduced(grad) for grad, own in zip(grads, self.own)])

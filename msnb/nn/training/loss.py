@@ -46,7 +46,7 @@ class LossBase(Cell):
 
     def extend_repr(self) -> str:
         """Its reduction."""
-        return f"reduction={self.reduction}"
+        return f"reduction={self.reduction!r}"
 
 
 class L1Loss(LossBase):
@@ -130,7 +130,9 @@ class CrossEntropyLoss(LossBase):
         self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
     ) -> None:
         super().__init__(reduction)
-        self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
+        self.weight: Any = weight
+        self.ignore_index: int = ignore_index
+        self.label_smoothing: float = label_smoothing
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
@@ -165,7 +167,8 @@ class CTCLoss(LossBase):
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction)
-        self.blank, self.zero_infinity = blank, zero_infinity
+        self.blank: int = blank
+        self.zero_infinity: bool = zero_infinity
 
     def construct(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
         """The loss."""
@@ -178,7 +181,8 @@ class NLLLoss(LossBase):
 
     def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction)
-        self.weight, self.ignore_index = weight, ignore_index
+        self.weight: Any = weight
+        self.ignore_index: int = ignore_index
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
@@ -219,6 +223,10 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
             )
         return self.get_loss(ops.softmax_cross_entropy_with_logits(logits, labels))
 
+    def extend_repr(self) -> str:
+        """How labels are given, and what becomes of the losses."""
+        return f"sparse={self.sparse}, reduction={self.reduction!r}"
+
 
 class BCELoss(LossBase):
     """-(y log x + (1 - y) log(1 - x)) of probabilities x.
@@ -248,7 +256,8 @@ class BCEWithLogitsLoss(LossBase):
 
     def __init__(self, reduction: str = "mean", weight: Any = None, pos_weight: Any = None) -> None:
         super().__init__(reduction)
-        self.weight, self.pos_weight = weight, pos_weight
+        self.weight: Any = weight
+        self.pos_weight: Any = pos_weight
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
@@ -258,21 +267,23 @@ class BCEWithLogitsLoss(LossBase):
 
 
 class KLDivLoss(Cell):
-    """y (log y - x) of log-probabilities x and probabilities y; reduction also "batchmean"."""
+    """y (log y - x) of log-probabilities x and probabilities y (their logarithms with ``log_target``); reduction also
+    "batchmean"."""
 
-    def __init__(self, reduction: str = "mean") -> None:
+    def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__()
+        self.log_target = bool(log_target)
         if reduction not in ("mean", "sum", "none", "batchmean"):
             raise AttributeValueError(f"reduction must be 'mean', 'batchmean', 'sum' or 'none', got {reduction!r}.")
         self.reduction = reduction
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
-        return ops.kl_div(logits, labels, reduction=self.reduction)
+        return ops.kl_div(logits, labels, reduction=self.reduction, log_target=self.log_target)
 
     def extend_repr(self) -> str:
         """Its reduction."""
-        return f"reduction={self.reduction}"
+        return f"reduction={self.reduction!r}"
 
 
 class CosineEmbeddingLoss(LossBase):
@@ -336,13 +347,14 @@ class TripletMarginLoss(LossBase):
         self, p: int = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean", margin: float = 1.0
     ) -> None:
         super().__init__(reduction)
-        self.p, self.swap, self.eps, self.margin = p, swap, eps, margin
+        self.p: int = p
+        self.swap: bool = swap
+        self.eps: float = eps
+        self.margin: float = margin
 
     def construct(self, x: Any, positive: Any, negative: Any) -> Any:
         """The loss."""
-        return ops.triplet_margin_loss(
-            x, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction
-        )
+        return ops.triplet_margin_loss(x, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction)
 
 
 class PoissonNLLLoss(LossBase):
@@ -350,16 +362,20 @@ class PoissonNLLLoss(LossBase):
 
     Args:
         log_input: whether x is the logarithm of the rate.
+        full: add Stirling's approximation of log(y!), for y above 1.
+        eps: added to x before its logarithm is taken.
         reduction: "mean", "sum" or "none".
     """
 
-    def __init__(self, log_input: bool = True, *, reduction: str = "mean") -> None:
+    def __init__(
+        self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+    ) -> None:
         super().__init__(reduction)
-        self.log_input = log_input
+        self.log_input, self.full, self.eps = log_input, full, eps
 
     def construct(self, input: Any, target: Any) -> Any:
         """The loss."""
-        return ops.poisson_nll_loss(input, target, self.log_input, self.reduction)
+        return ops.poisson_nll_loss(input, target, self.log_input, self.reduction, full=self.full, eps=self.eps)
 
 
 class GaussianNLLLoss(LossBase):
@@ -373,7 +389,8 @@ class GaussianNLLLoss(LossBase):
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction)
-        self.full, self.eps = full, eps
+        self.full: bool = full
+        self.eps: float = eps
 
     def construct(self, logits: Any, labels: Any, var: Any) -> Any:
         """The loss."""
@@ -393,7 +410,8 @@ class FocalLoss(LossBase):
 
     def __init__(self, weight: Any = None, gamma: float = 2.0, reduction: str = "mean") -> None:
         super().__init__(reduction)
-        self.weight, self.gamma = weight, gamma
+        self.weight: Any = weight
+        self.gamma: float = gamma
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
@@ -435,7 +453,8 @@ class CosineSimilarity(Cell):
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
-        self.dim, self.eps = dim, eps
+        self.dim: int = dim
+        self.eps: float = eps
 
     def construct(self, x1: Any, x2: Any) -> Any:
         """The layer."""

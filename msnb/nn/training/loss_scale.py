@@ -13,7 +13,7 @@ Source: Micikevicius et al., "Mixed Precision Training", 2018, arXiv:1710.03740.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.api.transforms.gradients import value_and_grad
@@ -22,8 +22,12 @@ from msnb.core import dtypes, pytree
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.training.gradient_reducer import reducer_of
 from msnb.nn.training.training_cells import need_cell
+
+if TYPE_CHECKING:
+    from msnb.nn.training.gradient_reducer import DistributedGradReducer
 
 __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"]
 
@@ -90,12 +94,18 @@ def need_window(what: str, value: Any) -> int:
 def adjust_scale(scale: Parameter, good_steps: Parameter, overflow: Any, factor: float, window: int) -> None:
     """The scale after a step: smaller, 1 at least, after an overflow; larger (finite) after ``window`` good steps."""
     good = good_steps + 1
+    after, again = _scale_after(scale, good, overflow, factor, window)
+    ops.assign(scale, after)
+    ops.assign(good_steps, ops.where(again, 0, good))
+
+
+def _scale_after(scale: Any, good: Any, overflow: Any, factor: float, window: int) -> tuple[Any, Any]:
+    """The scale after ``good`` steps, and whether they are counted anew."""
     grow = good >= window
     less = ops.maximum(scale / factor, 1.0)
     more = scale * factor
     larger = ops.where(ops.logical_and(grow, ops.isfinite(more)), more, scale)
-    ops.assign(scale, ops.where(overflow, less, larger))
-    ops.assign(good_steps, ops.where(ops.logical_or(overflow, grow), 0, good))
+    return ops.where(overflow, less, larger), ops.logical_or(overflow, grow)
 
 
 class FixedLossScaleUpdateCell(Cell):
@@ -109,7 +119,7 @@ class FixedLossScaleUpdateCell(Cell):
 
     def __init__(self, loss_scale_value: float) -> None:
         super().__init__()
-        self.loss_scale_value = need_scale("loss_scale_value", loss_scale_value)
+        self.loss_scale_value: float = need_scale("loss_scale_value", loss_scale_value)
 
     def get_loss_scale(self) -> float:
         """The scale."""
@@ -143,14 +153,28 @@ class DynamicLossScaleUpdateCell(Cell):
         self.loss_scale_value = need_scale("loss_scale_value", loss_scale_value)
         self.scale_factor = need_scale("scale_factor", scale_factor, 1.0)
         self.scale_window = need_window("scale_window", scale_window)
-        self.good_steps = Parameter(Tensor(0, dtypes.int32), name="good_steps", requires_grad=False)
+        self._counts_all = like_mindspore()
+        if self._counts_all:
+            self.cur_iter = Parameter(Tensor(1, dtypes.int32), name="current_iterator_step", requires_grad=False)
+            self.last_overflow_iter = Parameter(
+                Tensor(0, dtypes.int32), name="last_overflow_iterator_step", requires_grad=False
+            )
+        else:
+            self.good_steps = Parameter(Tensor(0, dtypes.int32), name="good_steps", requires_grad=False)
 
     def get_loss_scale(self) -> float:
         """The first scale."""
         return self.loss_scale_value
 
     def construct(self, loss_scale: Any, overflow: Any) -> Any:
-        adjust_scale(loss_scale, self.good_steps, overflow, self.scale_factor, self.scale_window)
+        if not self._counts_all:
+            adjust_scale(loss_scale, self.good_steps, overflow, self.scale_factor, self.scale_window)
+            return overflow
+        good = self.cur_iter - self.last_overflow_iter
+        scale, again = _scale_after(loss_scale, good, overflow, self.scale_factor, self.scale_window)
+        ops.assign(loss_scale, scale)
+        ops.assign(self.last_overflow_iter, ops.where(again, self.cur_iter, self.last_overflow_iter))
+        ops.assign(self.cur_iter, self.cur_iter + 1)
         return overflow
 
 
@@ -188,10 +212,12 @@ class TrainOneStepWithLossScaleCell(Cell):
         need_cell("the optimizer of TrainOneStepWithLossScaleCell", optimizer)
         self.network, self.optimizer = network, optimizer
         self.loss_scaling_manager = scale_sense if isinstance(scale_sense, Cell) else None
+        if like_mindspore():
+            self.weights = optimizer.parameters
         first = self._first_scale(scale_sense)
-        self.scale_sense = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
+        self.scale_sense: Parameter = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
         self.grad_fn: Callable[..., Any] = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
-        self.grad_reducer = reducer_of(optimizer.parameters)
+        self.grad_reducer: DistributedGradReducer | None = reducer_of(optimizer.parameters)
 
     def _first_scale(self, given: Any) -> float:
         if hasattr(given, "get_loss_scale"):

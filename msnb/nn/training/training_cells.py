@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.api.transforms.gradients import value_and_grad
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.microbatch_scope import in_micro, parts_of
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import reducer_of
+
+if TYPE_CHECKING:
+    from msnb.nn.training.gradient_reducer import DistributedGradReducer
 
 __all__ = ["PipelineCell", "TrainOneStepCell", "WithEvalCell", "WithLossCell"]
 
@@ -136,7 +139,7 @@ class WithEvalCell(Cell):
         need_cell("the network of WithEvalCell", network)
         self._network = network
         self._loss_fn = loss_fn
-        self.add_cast_fp32 = bool(add_cast_fp32)
+        self.add_cast_fp32: bool = bool(add_cast_fp32)
 
     def construct(self, data: Any, label: Any) -> Any:
         outputs = self._network(data)
@@ -152,24 +155,27 @@ class TrainOneStepCell(Cell):
         network: gives the loss: a WithLossCell or a network of your own.
         optimizer: the optimizer of its weights.
         sens: the gradients are multiplied with it before the optimizer sees them.
+        return_grad: also give the gradients.
 
     Returns (of a call):
-        The loss before the update.
+        The loss before the update; with ``return_grad`` a pair of it and a dict from names to gradients.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TrainOneStepCell.html
     """
 
     _is_step = True
 
-    def __init__(self, network: Cell, optimizer: Any, sens: float = 1.0) -> None:
+    def __init__(
+        self, network: Cell, optimizer: Any, sens: float | None = None, return_grad: bool = False
+    ) -> None:
         super().__init__(auto_prefix=False)
         need_cell("the network of TrainOneStepCell", network)
         need_cell("the optimizer of TrainOneStepCell", optimizer)
         self.network = network
         self.optimizer = optimizer
-        self.sens = sens
+        self.sens, self.return_grad = 1.0 if sens is None else sens, bool(return_grad)
         self.grad_fn: Callable[..., Any] = value_and_grad(network, None, optimizer.parameters)
-        self.grad_reducer = reducer_of(optimizer.parameters)
+        self.grad_reducer: DistributedGradReducer | None = reducer_of(optimizer.parameters)
 
     def construct(self, *inputs: Any) -> Any:
         loss, grads = self.grad_fn(*inputs)
@@ -178,4 +184,6 @@ class TrainOneStepCell(Cell):
         if self.grad_reducer is not None:
             grads = self.grad_reducer(grads)
         self.optimizer(grads)
+        if self.return_grad:
+            return loss, {param.name: grad for param, grad in zip(self.optimizer.parameters, grads)}
         return loss

@@ -73,8 +73,13 @@ class Panel:
 class Scale:
     """Numbers to pixels, linear or logarithmic."""
 
+    low: float
+    high: float
+
     def __init__(self, low: float, high: float, start: float, end: float, log: bool = False) -> None:
-        self.log, self.start, self.end = log, start, end
+        self.log: bool = log
+        self.start: float = start
+        self.end: float = end
         self.low, self.high = (math.log10(low), math.log10(high)) if log else (low, high)
         if self.high - self.low < 1e-12:
             self.low, self.high = self.low - 0.5, self.high + 0.5

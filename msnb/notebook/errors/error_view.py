@@ -33,6 +33,7 @@ from msnb.notebook.views.view import Section, View
 
 HEAD = ("operand", "is")
 INTERNALS = "internals"
+CALLS = 4  # so many are listed, outer ones are counted
 MONO_CHAR = 6.62  # pixels of a character at 11 pixels
 
 
@@ -62,6 +63,21 @@ def report(error: MsnbError, tb: TracebackType | None = None) -> list[str]:
     if place is not None:
         lines += place.caret().split("\n")
     return [*lines, f"more: {help_call()}"] if lesson_of(type(error)) is not None else lines
+
+
+def plain_report(error: BaseException, kept: TracebackType) -> list[str]:
+    """The same for an error of Python's own that passed through msnb: sentence, place, the calls that led there."""
+    first, *more = str(error).split("\n") or [""]
+    lines, calls, tb = [f"{type(error).__name__}: {first}", *more], list[str](), kept
+    while tb.tb_next is not None:
+        calls.append(str(Origin(((tb.tb_frame.f_code, tb.tb_lasti, tb.tb_lineno),)).where))
+        tb = tb.tb_next
+    place = place_in_text(tb)
+    if place is not None:
+        lines += place.caret().split("\n")
+    if len(calls) > CALLS:
+        calls = [calls[0], f"{len(calls) - 2} calls between them", calls[-1]]
+    return [*lines, *(f"called at {call}" for call in reversed(calls))]
 
 
 def help_call() -> str:
@@ -96,7 +112,7 @@ class ErrorView(TextView):
         super().__init__(type(error).__name__)
         self.error = error
         self.lesson: Lesson | None = lesson_of(type(error))
-        self.place = place_of_error(error, tb)
+        self.place: Where | None = place_of_error(error, tb)
         self._lines = report(error, tb)
         self._tb = tb or error.__traceback__
 

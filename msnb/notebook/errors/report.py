@@ -4,9 +4,9 @@ IPython asks an exception for ``_render_traceback_``; the extension gives MsnbEr
 errors take another way through IPython, so the refusals of graph mode (which are SyntaxErrors) are handled by a custom
 handler. ``ms.set_context`` or a plain ``try`` see the same exception objects as ever.
 
-Errors that are Python's own (a name that is not defined, a wrong number of arguments) keep their traceback, without the
-frames inside msnb: a function that was captured or shown by a magic ends at the user's line, as if it had been called.
-Where such an error is a known habit of another framework (``x.size(0)``), a line below says what is meant.
+Errors that are Python's own (a name that is not defined, a wrong number of arguments) and passed through msnb are shown
+alike, with the user's calls that lead there; those that did not are IPython's. Where such an error is a known habit of
+another framework (``x.size(0)``), or a wrong call of a function of msnb, a line below says what is meant.
 
 In a kernel a second output follows the red one: operands as a table, what this kind of error means, the frames inside
 msnb, each behind a line that opens it. ``%ms_error`` shows the same again.
@@ -18,11 +18,11 @@ import os
 import sys
 from typing import Any
 
-from msnb.base.errors import MsnbError, UnsupportedSyntaxError
+from msnb.base.errors import MsnbError, UnsupportedSyntaxError, say_call, stands_alone
 from msnb.base.source_location import hide_frames, is_full, is_named, without_internals
 from msnb.notebook.charts.display import display_bundle
 from msnb.notebook.charts.display import shell as showing_shell
-from msnb.notebook.errors.error_view import ErrorView, report
+from msnb.notebook.errors.error_view import ErrorView, plain_report, report
 from msnb.notebook.errors.syntax_hints import slip_of
 from msnb.notebook.programs.call_line import LINE
 
@@ -80,11 +80,16 @@ def handle(shell: Any, kind: type[BaseException], error: Any, tb: Any, tb_offset
         lines = shell.SyntaxTB.structured_traceback(kind, error, [])
     else:
         kept = None if is_full() else without_internals(tb)
-        offset = tb_offset if kept is None else 0
-        shell.showtraceback((kind, error, kept or tb), tb_offset=offset, running_compiled_code=True)
+        if kept is not None and stands_alone(error) and not hasattr(error, _METHOD):
+            sys.last_type, sys.last_value, sys.last_traceback = kind, error, tb
+            shell._showtraceback(kind, error, plain_report(error, kept))
+        else:
+            offset = tb_offset if kept is None else 0
+            shell.showtraceback((kind, error, kept or tb), tb_offset=offset, running_compiled_code=True)
         meant = slip_of(error, tb)
         if meant:
             print(f"msnb: {meant}", file=sys.stderr)
+        say_call(error, kept or tb)
         return None
     sys.last_value = error
     shell._showtraceback(kind, error, lines)

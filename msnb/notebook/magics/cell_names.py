@@ -21,8 +21,8 @@ class CellCount:
     """The number of the cell that runs, and the compiler's own naming method."""
 
     def __init__(self, shell: Any) -> None:
-        self.number = max(len(shell.user_ns.get("In", [])) - 1, 1)
-        self.plain = shell.compile.get_code_name
+        self.number: int = max(len(shell.user_ns.get("In", [])) - 1, 1)
+        self.plain: Any = shell.compile.get_code_name
         self._takes_next = False
 
     def begin(self, info: Any) -> None:
@@ -34,7 +34,8 @@ class CellCount:
     def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> Any:
         """The file name of a piece of code, shown to people as the cell it belongs to."""
         if self._takes_next:
-            self.number, self._takes_next = number, False
+            self.number = number
+            self._takes_next = False
         name = self.plain(raw_code, transformed_code, number)
         name_file(str(name), f"cell [{self.number}]", raw_code)
         return name

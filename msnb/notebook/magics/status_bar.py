@@ -19,7 +19,7 @@ class State:
     def __init__(self, error: str = "") -> None:
         self.mode = "graph" if in_graph_mode() else "eager"
         self.device: str = get_context("device_target")
-        self.devices = list(device_registry.names())
+        self.devices: list[str] = list(device_registry.names())
         self.error = error
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.base.errors import ArgumentError
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, count, table
@@ -15,6 +15,9 @@ from msnb.notebook.views.view import Section, View
 from msnb.parallel.engine.manual_plan import ManualPlan
 from msnb.parallel.planner.cost_graph_builder import names_of
 
+if TYPE_CHECKING:
+    from msnb.parallel.program.spmd_program import Collective
+
 
 class ManualPlanView(View):
     """A plan of hybrid_parallel as pictures, those of the context's ``global_rank``.
@@ -23,6 +26,7 @@ class ManualPlanView(View):
         plan: the plan itself; which: the pictures that are shown.
     """
 
+    which: tuple[Any, ...]
     kind = "hand"
 
     def __init__(self, plan: ManualPlan, max_boxes: int = MOST_BOXES, view: str = "all") -> None:
@@ -30,9 +34,10 @@ class ManualPlanView(View):
             raise ArgumentError(f"a hybrid_parallel program has no picture {view!r}; legal: 'all', "
                                 f"{', '.join(map(repr, PICTURES))}.")  # fmt: skip
         super().__init__(plan.graphs[plan.rank].name)
-        self.plan, self.max_boxes = plan, max_boxes
+        self.plan: ManualPlan = plan
+        self.max_boxes: int = max_boxes
         self.which = PICTURES if view == "all" else (view,)
-        self.collectives = list(plan.collectives)
+        self.collectives: list[Collective] = list(plan.collectives)
 
     @property
     def summary(self) -> str:

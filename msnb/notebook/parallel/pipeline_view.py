@@ -29,7 +29,8 @@ class PipelineView(View):
         if view not in ("all", *PICTURES):
             raise ArgumentError(f"a pipeline has no picture {view!r}; legal: 'all', {', '.join(map(repr, PICTURES))}.")
         super().__init__(plan.graph.name)
-        self.plan, self.which = plan, view
+        self.plan: PipelinePlan = plan
+        self.which = view
 
     @property
     def summary(self) -> str:

@@ -56,6 +56,8 @@ class PlanView(View):
         collectives: what is sent in a step.
     """
 
+    which: tuple[Any, ...]
+    layouts: dict[str, str]
     kind = "plan"
 
     def __init__(self, plan: Plan, max_boxes: int = MOST_BOXES, view: str = "all") -> None:
@@ -65,11 +67,12 @@ class PlanView(View):
             raise ArgumentError(f"a plan has no picture {view!r}; legal: 'all', {', '.join(map(repr, PICTURES))}.")
         self.which = PICTURES if view == "all" else (view,)
         super().__init__(plan.problem.graph.name)
-        self.plan, self.max_boxes = plan, max_boxes
+        self.plan: Plan = plan
+        self.max_boxes: int = max_boxes
         self.collectives: list[Collective] = list(plan.collectives)
         self.layouts = {plan.problem.names[n]: layout_word(s.outputs[0]) for n, s in plan.chosen.items() if s.outputs}
         held = [layout_word(layout) for layout in plan.program.params.values()]
-        self.tints = _tints([*self.layouts.values(), *held])
+        self.tints: dict[str, tuple[int, str]] = _tints([*self.layouts.values(), *held])
 
     @property
     def summary(self) -> str:

@@ -60,18 +60,20 @@ class CurvesView(View, Callback):
     def __init__(self, title: str = "", live: bool = True, times: bool = False, log: bool = False) -> None:
         super().__init__(title or "training")
         self._named = bool(title)
-        self.times, self.log = times, log
-        self.live = live and os.environ.get("MSNB_NBVAL") != "1"
+        self.times: bool = times
+        self.log: bool = log
+        self.live: bool = live and os.environ.get("MSNB_NBVAL") != "1"
         self._reset()
 
     def _reset(self) -> None:
         self.series: dict[str, tuple[list[int], list[float]]] = {}
         self.epochs: list[int] = []
-        self.step, self._steps_planned = 0, 0
+        self.step: int = 0
+        self._steps_planned = 0
         self._handle: Any = None
         self._drawn = perf_counter()
         self._samples = 0
-        self.over = False
+        self.over: bool = False
 
     # ---- collecting -------------------------------------------------------------------------------------------------
 
@@ -105,7 +107,7 @@ class CurvesView(View, Callback):
         self._reset()
         params = run_context.original_args()
         if not self._named:
-            self.title = type(params.network).__name__
+            self.title: str = type(params.network).__name__
         self._steps_planned = params.batch_num * (params.epoch_num - params.initial_epoch)
         self._first = int(params.cur_step_num)
         self._sunk = bool(params.get("dataset_sink_mode"))

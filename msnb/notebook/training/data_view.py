@@ -39,7 +39,7 @@ class DataView(View):
         super().__init__("data pipeline")
         self.step = step
         self.measured: PipelineProfile = measure(dataset._node, config.effective_seed(), seconds)
-        self.notes = (self.verdict,)
+        self.notes: tuple[str] = (self.verdict,)
 
     @property
     def bottleneck(self) -> str:

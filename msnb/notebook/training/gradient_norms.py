@@ -81,7 +81,7 @@ class HeatView(GraphView):
 
     def __init__(self, program: InstrumentedProgram, title: str, max_boxes: int = MOST_BOXES) -> None:
         super().__init__(program.graph, title, max_boxes=max_boxes)
-        self.sizes = gradient_sizes(program)
+        self.sizes: dict[Node, float] = gradient_sizes(program)
         finite = [s for s in self.sizes.values() if np.isfinite(s) and s > 0]
         self._begin = reference_of(self.sizes.values())
         self._range = (min(finite), max(finite)) if finite else (1.0, 1.0)

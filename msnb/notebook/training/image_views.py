@@ -88,8 +88,12 @@ class ImagesView(View):
         title: str = "images", columns: int = 8, apart: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(title)
-        self.pictures, self.captions, self.marked = list(pictures), list(captions), frozenset(marked)
-        self.left_out, self.columns, self.apart = left_out, columns, apart
+        self.pictures: list[Array] = list(pictures)
+        self.captions: list[str] = list(captions)
+        self.marked: frozenset[int] = frozenset(marked)
+        self.left_out: int = left_out
+        self.columns: int = columns
+        self.apart: bool = apart
 
     @property
     def svg(self) -> str:

@@ -48,9 +48,9 @@ class ConfusionView(View):
         size = max(max(true), max(told), len(names or ()) - 1) + 1
         if size > MOST_CLASSES:
             raise ShapeError(f"confusion draws at most {MOST_CLASSES} classes, got {size}.")
-        self.matrix = np.zeros((size, size), np.int64)
+        self.matrix: Any = np.zeros((size, size), np.int64)
         np.add.at(self.matrix, (true, told), 1)
-        self.names = [name_of_class(k, names) for k in range(size)]
+        self.names: list[str] = [name_of_class(k, names) for k in range(size)]
 
     @property
     def accuracy(self) -> float:

@@ -37,9 +37,9 @@ class ArenaView(View):
     def __init__(self, compiled: CompiledProgram, title: str) -> None:
         super().__init__(title)
         self.values: list[PlannedBuffer] = device_registry.current().arena_of(compiled.executable)
-        self.size = max((v.offset + v.bytes for v in self.values), default=0)
+        self.size: int = max((v.offset + v.bytes for v in self.values), default=0)
         steps = max((v.last for v in self.values), default=-1) + 1
-        self.live = running(((v.bytes, v.first, v.last) for v in self.values), steps)
+        self.live: list[int] = running(((v.bytes, v.first, v.last) for v in self.values), steps)
 
     @property
     def peak(self) -> int:

@@ -34,8 +34,9 @@ class CompareView(View):
 
     def __init__(self, first: Graph, second: Graph, title: str = "") -> None:
         super().__init__(title or f"{first.name} and {second.name}")
-        self.first, self.second = first, second
-        self.changes = changes_of(first, second)
+        self.first: Graph = first
+        self.second: Graph = second
+        self.changes: list[tuple[str, Node]] = changes_of(first, second)
 
     @property
     def same(self) -> bool:

@@ -83,9 +83,10 @@ class DiffView(View):
     def __init__(self, program: InstrumentedProgram, tol: float = 1e-5) -> None:
         super().__init__(program.name)
         known = InstrumentedProgram(program.name, tagged(program.graph), program.inputs)
-        self.graph, self.tol = known.graph, tol
-        self.pairs = compare_runs(known, known.optimised().graph, tol)
-        self.first = next((p for p in self.pairs if p.verdict == "differs"), None)
+        self.graph: Graph = known.graph
+        self.tol: float = tol
+        self.pairs: list[Pair] = compare_runs(known, known.optimised().graph, tol)
+        self.first: Pair | None = next((p for p in self.pairs if p.verdict == "differs"), None)
 
     @property
     def equal(self) -> bool:

@@ -33,7 +33,7 @@ class EagerTrace:
     """
 
     def __init__(self, name: str, args: Mapping[str, Any]) -> None:
-        self.graph = Graph(name)
+        self.graph: Graph = Graph(name)
         self._values: dict[int, Value] = {}
         self._alive: list[Any] = []  # an id is only a name as long as the object lives
         for key, value in args.items():

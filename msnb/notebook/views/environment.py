@@ -85,7 +85,7 @@ class InfoView(View):
 
     def __init__(self) -> None:
         super().__init__("this session")
-        self.facts = facts()
+        self.facts: dict[str, list[Row]] = facts()
 
     @property
     def text(self) -> str:

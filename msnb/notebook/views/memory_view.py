@@ -144,10 +144,12 @@ class MemoryView(View):
 
     def __init__(self, graph: Graph, title: str) -> None:
         super().__init__(title)
-        self.graph, self.found, self.names = graph, liveness(graph), names_of(graph)
+        self.graph: Graph = graph
+        self.found: Liveness = liveness(graph)
+        self.names: dict[Node, str] = names_of(graph)
         at = self.found.peak
         alive = [b for b in self.found.buffers if b.start <= at <= b.end and b.size]
-        self.holders = sorted(alive, key=lambda b: (-b.size, b.start))
+        self.holders: list[BufferRow] = sorted(alive, key=lambda b: (-b.size, b.start))
 
     @property
     def summary(self) -> str:

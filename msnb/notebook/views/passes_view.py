@@ -56,7 +56,7 @@ class PassesView(View):
         super().__init__(program.name)
         self.compiled: CompiledProgram = compile_graph(program.graph, name=program.name, keep_stages=True)
         self.only_changed = only_changed
-        self.differences = _differences(self.compiled, program)
+        self.differences: list[str] = _differences(self.compiled, program)
         self._rewrites = _by_stage(self.compiled)
 
     @property

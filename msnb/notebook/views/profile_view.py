@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.base import device_registry
 from msnb.base.errors import ArgumentError
@@ -30,6 +30,9 @@ from msnb.notebook.drawing.picture_tree import Picture
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, place_of, quiet, steps_of
 from msnb.notebook.views.view import Section, View
 from msnb.ops.elementwise.constant import constant
+
+if TYPE_CHECKING:
+    from msnb.ir.graph import Graph
 
 MOST_BARS = 25
 INSIDE = "inside"
@@ -57,18 +60,20 @@ class ProfileView(View):
         measured: whether there are times.
     """
 
+    graph: Graph
     kind = "profile"
 
     def __init__(self, program: InstrumentedProgram, times: bool = False, repeats: int = 7) -> None:
         super().__init__(program.name)
         if repeats < 1:
             raise ArgumentError(f"profile needs at least one repeat, got {repeats}.")
-        self.measured, self.repeats = times, repeats
+        self.measured: bool = times
+        self.repeats: int = repeats
         seconds = measured(program, repeats) if times else {}
         self.graph, self._seconds = program.graph, seconds
         nodes = [n for n in program.graph.nodes if n.op is not constant and is_drawn(n)]
-        self.ops = [_cost(n, seconds.get(n, 0.0)) for n in nodes]
-        self.lines = _by_line(self.ops, self._weight)
+        self.ops: list[Cost] = [_cost(n, seconds.get(n, 0.0)) for n in nodes]
+        self.lines: list[Cost] = _by_line(self.ops, self._weight)
 
     def _weight(self, cost: Cost) -> float:
         return cost.seconds if self.measured else cost.flops + cost.bytes

@@ -38,7 +38,7 @@ class ExplainView(View):
         self.versions: list[Version] = sorted(_compiled(fn).versions, key=lambda v: v.number)
         self.times = times
         last = self.versions[-1].compiled if self.versions and kernels else None
-        self.kernels = KernelsView(last) if last is not None else None
+        self.kernels: KernelsView | None = KernelsView(last) if last is not None else None
 
     @property
     def rows(self) -> list[Row]:

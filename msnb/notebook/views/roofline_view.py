@@ -84,11 +84,12 @@ class RooflineView(View):
         super().__init__(program.name)
         if repeats < 1:
             raise ArgumentError(f"roofline needs at least one repeat, got {repeats}.")
-        self.model, self.repeats = model, repeats
-        self.machine = this_machine() if times else None
+        self.model: Machine = model
+        self.repeats: int = repeats
+        self.machine: Machine | None = this_machine() if times else None
         seconds = measured(program, repeats) if times else {}
         nodes = [n for n in program.graph.nodes if n.op is not constant and is_drawn(n)]
-        self.points = [_point(n, seconds.get(n, 0.0)) for n in nodes if "control" not in n.op.traits]
+        self.points: list[Point] = [_point(n, seconds.get(n, 0.0)) for n in nodes if "control" not in n.op.traits]
 
     @property
     def rows(self) -> list[Row]:

@@ -112,8 +112,10 @@ class StepView(View):
     def __init__(self, program: InstrumentedProgram, stop: Stop | Sequence[Stop] = (), nan: bool = True) -> None:
         super().__init__(program.name)
         stops = (stop,) if isinstance(stop, (str, int)) else tuple(stop)
-        self.program, self.stops, self.watch = program, stops, nan
-        self.names = names_of(program.graph)
+        self.program: InstrumentedProgram = program
+        self.stops: tuple[Stop] | tuple[Stop, ...] = stops
+        self.watch: bool = nan
+        self.names: dict[Node, str] = names_of(program.graph)
         self._check()
         self._rows: list[Row] = []
         self._events = self._walk()

@@ -104,7 +104,7 @@ class TensorView(View):
         tensor = value if isinstance(value, Tensor) else Tensor(value)
         super().__init__(title or getattr(tensor, "name", "") or "tensor")
         self.array: Array = np.asarray(tensor._host())
-        self.head = f"{write_type(tensor._type)} on {tensor.device}, {bytes_word(self.array.nbytes)}"
+        self.head: str = f"{write_type(tensor._type)} on {tensor.device}, {bytes_word(self.array.nbytes)}"
 
     @property
     def numbers(self) -> Array:

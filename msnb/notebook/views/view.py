@@ -48,7 +48,8 @@ class View:
     kind = "view"
 
     def __init__(self, title: str, notes: Sequence[str] = ()) -> None:
-        self.title, self.notes = title, tuple(notes)
+        self.title: str = title
+        self.notes: tuple[str, ...] = tuple(notes)
 
     @property
     def text(self) -> str:
@@ -221,7 +222,9 @@ class GraphView(View):
         max_boxes: int = MOST_BOXES,
     ) -> None:
         super().__init__(title or graph.name, notes)
-        self.graph, self.compiled, self.max_boxes = graph, compiled, max_boxes
+        self.graph: Graph = graph
+        self.compiled: CompiledProgram | None = compiled
+        self.max_boxes: int = max_boxes
         self._parts: list[Picture] = []
         self._svg = ""
 

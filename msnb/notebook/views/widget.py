@@ -36,9 +36,10 @@ class ViewWidget(ipywidgets.VBox):  # type: ignore[misc]
     """
 
     def __init__(self, view: View) -> None:
-        self.view, self._frames = view, view.frames
+        self.view: View = view
+        self._frames = view.frames
         most = max(len(self._frames) - 1, 0)
-        self.slider = ipywidgets.IntSlider(0, 0, most, layout={"width": WIDE}, readout=False)
+        self.slider: Any = ipywidgets.IntSlider(0, 0, most, layout={"width": WIDE}, readout=False)
         self._caption, self._page = ipywidgets.Label(), ipywidgets.HTML()
         back = ipywidgets.Button(description="◂", tooltip="Back", layout={"width": "36px"})
         on = ipywidgets.Button(description="▸", tooltip="On", layout={"width": "36px"})

@@ -46,14 +46,23 @@ class RecurrentLayer:
         given: the operator's attributes.
     """
 
+    initial: list[Any | Tensor | None]
+    activations: list[Any]
+
     def __init__(self, x: Any, w: Any, r: Any, b: Any, lengths: Any, initial: list[Any], gates: int,
                  names: list[str], given: dict[str, Any]) -> None:  # fmt: skip
-        self.batch_first = bool(given.get("layout"))
-        self.x = ops.swapaxes(x, 0, 1) if self.batch_first else x
-        self.w, self.r, self.b, self.lengths, self.gates = w, r, b, lengths, gates
-        self.directions, self.size = w.shape[0], r.shape[2]
+        self.batch_first: bool = bool(given.get("layout"))
+        self.x: Tensor = ops.swapaxes(x, 0, 1) if self.batch_first else x
+        self.w: Any = w
+        self.r: Any = r
+        self.b: Any = b
+        self.lengths: Any = lengths
+        self.gates: int = gates
+        self.directions: Any = w.shape[0]
+        self.size: Any = r.shape[2]
         self.initial = [v if v is None or not self.batch_first else ops.swapaxes(v, 0, 1) for v in initial]
-        self.direction, self.clip = given.get("direction", "forward"), given.get("clip")
+        self.direction: Any = given.get("direction", "forward")
+        self.clip: Any = given.get("clip")
         self.activations = self._activations(names, given)
 
     def _activations(self, names: list[str], given: dict[str, Any]) -> list[list[Callable[[Any], Any]]]:

@@ -34,6 +34,12 @@ def is_operand(x: Any) -> bool:
     return isinstance(x, _OPERANDS) or hasattr(x, "__array__") or hasattr(x, "__dlpack__")
 
 
+def _operand_hint(x: Any) -> str:
+    if x is None:
+        return "a function that returns nothing gives None: is a `return` missing?"
+    return "it is a function: call it first, as in net(x)." if callable(x) else ""
+
+
 def no_operand(op: Any, inputs: Sequence[Any], at: int) -> ArgumentError:
     """The error for an operand that is no tensor and cannot become one."""
     x, names = inputs[at], [*op.inputs]
@@ -43,7 +49,7 @@ def no_operand(op: Any, inputs: Sequence[Any], at: int) -> ArgumentError:
     shown = "None" if x is None else f"the str {x!r}" if isinstance(x, str) else f"a {type(x).__name__}"
     return ArgumentError(
         f"{op.name}: {name} is {shown}; an operand is a tensor, a number, an array or a list of numbers.",
-        hint="a function that returns nothing gives None: is a `return` missing?" if x is None else "",
+        hint=_operand_hint(x),
     )
 
 

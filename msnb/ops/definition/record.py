@@ -71,7 +71,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -128,7 +128,7 @@ class Op:
     __doc__ = LazyAttribute(
         "__doc__", documentation_of, "The record of one operation; the file's head says every field."
     )
-    __signature__ = LazyAttribute("__signature__", signature_of, None)
+    __signature__: ClassVar[LazyAttribute] = LazyAttribute("__signature__", signature_of, None)
 
     name: str
     inputs: tuple[str, ...]

@@ -106,8 +106,13 @@ def normal_axis(name: str, axis: int, ndim: int) -> int:
         raise AttributeValueError(f"{name}: axis must be an int, got {axis!r}.")
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise AttributeValueError(f"{name}: axis {axis} is outside a tensor of {ndim} axes ([{-ndim}, {ndim})).")
+        raise AttributeValueError(f"{name}: axis {axis} is outside a tensor of {ndim} axes.", hint=legal_axes(ndim))
     return axis % ndim
+
+
+def legal_axes(ndim: int) -> str:
+    """Which axes there are."""
+    return f"legal are {-ndim} to {ndim - 1}." if ndim else "a tensor of one number has no axis."
 
 
 def normal_axes(name: str, axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
@@ -116,7 +121,10 @@ def normal_axes(name: str, axis: int | tuple[int, ...] | None, ndim: int) -> tup
         return tuple(range(ndim))
     axes = tuple(normal_axis(name, a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,)))
     if len(set(axes)) != len(axes):
-        raise AttributeValueError(f"{name}: axis {axis} names an axis twice.")
+        raise AttributeValueError(
+            f"{name}: axis {axis} names an axis twice.",
+            hint="name each axis once; counted from the end, -1 is the last.",
+        )
     return axes
 
 

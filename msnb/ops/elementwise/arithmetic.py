@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import find
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
 
+if TYPE_CHECKING:
+    from msnb.ops.definition.record import Op
+
 __all__ = [
     "abs", "absolute", "add", "ceil", "div", "divide", "floor", "floor_div", "floor_divide", "floor_mod", "fmod",
     "hypot", "inv", "maximum", "minimum", "mod", "mul", "multiply", "neg", "negative", "positive", "pow", "power",
@@ -20,37 +23,37 @@ __all__ = [
 
 FAMILY = "elementwise"  # of the records in this module: pictures and the JSON of graphs name it
 
-add = binary(
+add: Op = binary(
     "add", lambda xp, x, y: xp.add(x, y), "x + y", "Sum of two tensors.", lambda dout: (dout, dout),
     traits=("modular", "commutative", "ufunc", "linear"),
 )  # fmt: skip
-subtract = binary(
+subtract: Op = binary(
     "subtract", lambda xp, x, y: xp.subtract(x, y), "x - y", "Difference of two tensors.", lambda dout: (dout, -dout),
     kinds="ifc", traits=("modular", "ufunc", "linear"),
 )  # fmt: skip
-multiply = binary(
+multiply: Op = binary(
     "multiply", lambda xp, x, y: xp.multiply(x, y), "x * y", "Product of two tensors.",
     lambda dout, x, y: (times_adjoint(dout, y), times_adjoint(dout, x)), traits=("modular", "commutative", "ufunc"),
 )  # fmt: skip
-divide = binary(
+divide: Op = binary(
     "divide", lambda xp, x, y: xp.divide(x, y), "x / y", "True quotient; integers give float32.",
     lambda dout, y, out: (dout / adjoint(y), -dout * adjoint(out) / adjoint(y)),
     floating=True, traits=("ufunc",),
 )  # fmt: skip
 
 
-floor_divide = binary(
+floor_divide: Op = binary(
     "floor_divide", lambda xp, x, y: xp.floor_divide(x, y), "x // y", "Quotient rounded towards minus infinity.",
     no_grad="piecewise constant: the derivative is zero wherever it exists",
     kinds="if", traits=("ufunc",),
 )  # fmt: skip
-remainder = binary(
+remainder: Op = binary(
     "remainder", lambda xp, x, y: xp.remainder(x, y), "x % y",
     "Remainder of floor division; it has the sign of the divisor, as Python's %.",
     lambda dout, x, y: (dout, -dout * find("floor")(divide(x, y))),
     kinds="if", traits=("ufunc",),
 )  # fmt: skip
-fmod = binary(
+fmod: Op = binary(
     "fmod", lambda xp, x, y: xp.fmod(x, y), "fmod(x, y)", "Remainder with the sign of the dividend, as C's fmod.",
     lambda dout, x, y: (dout, -dout * find("trunc")(divide(x, y))),
     kinds="if", traits=("ufunc",),
@@ -76,29 +79,29 @@ def _power_grad(dout: Any, x: Any, y: Any, out: Any, types: Any) -> tuple[Any, A
     return dx, times_adjoint(dout, where(find("equal")(x, 0), 0, out * find("log")(safe)))
 
 
-power = binary(
+power: Op = binary(
     "power", _power, "pow(x, y)", "x to the power of y; integers to a negative power are truncated.", _power_grad,
     x=example_inputs.POSITIVE, kinds="ifc",
 )  # fmt: skip
-maximum = binary(
+maximum: Op = binary(
     "maximum", lambda xp, x, y: xp.maximum(x, y), "max(x, y)", "The larger of two; NaN wins. Ties share the gradient.",
     lambda dout, x, y: _share(dout, find("greater")(x, y), find("less")(x, y), find("equal")(x, y)),
     kinds="bif", traits=("commutative", "ufunc"),
 )  # fmt: skip
-minimum = binary(
+minimum: Op = binary(
     "minimum", lambda xp, x, y: xp.minimum(x, y), "min(x, y)", "The smaller of two; NaN wins. Ties share the gradient.",
     lambda dout, x, y: _share(dout, find("less")(x, y), find("greater")(x, y), find("equal")(x, y)),
     kinds="bif", traits=("commutative", "ufunc"),
 )  # fmt: skip
 
 
-clamp_min = binary(
+clamp_min: Op = binary(
     "clamp_min", lambda xp, x, y: xp.maximum(x, y), "max(x, y)",
     "x, or the bound y where that is larger; NaN wins. On the bound the gradient is that of x.",
     lambda dout, x, y: _held(dout, find("greater_equal")(x, y), find("less")(x, y)),
     kinds="bif", traits=("ufunc",),
 )  # fmt: skip
-clamp_max = binary(
+clamp_max: Op = binary(
     "clamp_max", lambda xp, x, y: xp.minimum(x, y), "min(x, y)",
     "x, or the bound y where that is smaller; NaN wins. On the bound the gradient is that of x.",
     lambda dout, x, y: _held(dout, find("less_equal")(x, y), find("greater")(x, y)),
@@ -119,11 +122,11 @@ def _held(dout: Any, free: Any, bound: Any) -> tuple[Any, Any]:
     return where(free, dout, 0), where(bound, dout, 0)
 
 
-negative = unary(
+negative: Op = unary(
     "negative", lambda xp, x: xp.negative(x), "-x", "The negated value.", lambda dout: -dout,
     kinds="ifc", traits=("ufunc", "linear"),
 )  # fmt: skip
-positive = unary(
+positive: Op = unary(
     "positive", lambda xp, x: xp.positive(x), "x", "The value itself.", lambda dout: dout,
     kinds="ifc", traits=("linear",),
 )  # fmt: skip
@@ -142,7 +145,7 @@ def _abs_grad(dout: Any, x: Any, out: Any) -> Any:
     return where(find("equal")(out, 0), 0, dout * x / where(find("equal")(out, 0), 1, out))
 
 
-abs = unary(
+abs: Op = unary(
     "abs", lambda xp, x: xp.absolute(x), "abs(x)", "Absolute value (modulus of complex numbers).", _abs_grad,
     infer=_abs_infer,
 )  # fmt: skip
@@ -154,15 +157,15 @@ def _sign(xp: Any, x: Any) -> Any:
     return xp.sign(x)
 
 
-sign = unary(
+sign: Op = unary(
     "sign", _sign, "sign(x)", "-1, 0 or 1 by the sign; NaN stays NaN.",
     no_grad="piecewise constant: the derivative is zero wherever it exists", kinds="bif",
 )  # fmt: skip
-square = unary(
+square: Op = unary(
     "square", lambda xp, x: xp.square(x), "x * x", "x times x.", lambda dout, x: times_adjoint(dout, x * 2),
     kinds="ifc", traits=("ufunc",),
 )  # fmt: skip
-reciprocal = unary(
+reciprocal: Op = unary(
     "reciprocal", lambda xp, x: xp.divide(np.ones((), x.dtype)[()], x), "1 / x", "1 / x; integers give float32.",
     lambda dout, out: times_adjoint(dout, -out * out), floating=True,
     onnx="Reciprocal(x)",
@@ -178,18 +181,26 @@ def _rounding(name: str, scalar: str, doc: str) -> Any:
     return unary(name, body, scalar, doc, no_grad=_CONSTANT, kinds="bif")
 
 
-floor = _rounding("floor", "floor(x)", "The next integer below.")
-ceil = _rounding("ceil", "ceil(x)", "The next integer above.")
-round = _rounding("round", "round(x)", "The nearest integer, halves to the even one.")
-trunc = _rounding("trunc", "trunc(x)", "The fraction cut off.")
-hypot = binary(
+floor: Any = _rounding("floor", "floor(x)", "The next integer below.")
+ceil: Any = _rounding("ceil", "ceil(x)", "The next integer above.")
+round: Any = _rounding("round", "round(x)", "The nearest integer, halves to the even one.")
+trunc: Any = _rounding("trunc", "trunc(x)", "The fraction cut off.")
+hypot: Op = binary(
     "hypot", lambda xp, x, y: xp.hypot(x, y), "hypot(x, y)", "sqrt(x*x + y*y) without overflow.",
     lambda dout, x, y, out: (dout * x / out, dout * y / out), kinds="bif", floating=True,
     traits=("commutative", "ufunc"),
 )  # fmt: skip
 
-sub, mul, div, true_divide, neg, mod, absolute = subtract, multiply, divide, divide, negative, remainder, abs
-floor_div, floor_mod, pow = floor_divide, remainder, power
+sub: Op = subtract
+mul: Op = multiply
+div: Op = divide
+true_divide: Op = divide
+neg: Op = negative
+mod: Op = remainder
+absolute: Op = abs
+floor_div: Op = floor_divide
+floor_mod: Op = remainder
+pow: Op = power
 
 
 # names of MindSpore and PyTorch for the same

@@ -97,10 +97,10 @@ def _part(name: str, body: Any, scalar: str, doc: str, grad: Any) -> Op:
     return unary(name, body, scalar, doc, grad, infer=_real_infer, x=example_inputs.COMPLEX)
 
 
-real = _part("real", lambda xp, x: xp.real(x), "real(x)", "The real part.", lambda dout: dout)
-imag = _part("imag", lambda xp, x: xp.imag(x), "imag(x)", "The imaginary part.",
+real: Op = _part("real", lambda xp, x: xp.real(x), "real(x)", "The real part.", lambda dout: dout)
+imag: Op = _part("imag", lambda xp, x: xp.imag(x), "imag(x)", "The imaginary part.",
              lambda dout, types: dout * 1j if types[0].dtype.is_complex else find("multiply")(dout, 0))  # fmt: skip
-conj = unary("conj", lambda xp, x: xp.conj(x), "conj(x)", "The complex conjugate.", lambda dout: find("conj")(dout),
+conj: Op = unary("conj", lambda xp, x: xp.conj(x), "conj(x)", "The complex conjugate.", lambda dout: find("conj")(dout),
              x=example_inputs.COMPLEX)  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def _angle_grad(dout: Any, x: Any) -> Any:
     return dout * 1j * x / find("square")(find("abs")(x))
 
 
-angle = unary(
+angle: Op = unary(
     "angle", lambda xp, x: xp.angle(x), "atan2(imag(x), real(x))", "The angle in radians, from -pi to pi.", _angle_grad,
     infer=_angle_infer, x=example_inputs.COMPLEX, traits=("floating",),
 )  # fmt: skip

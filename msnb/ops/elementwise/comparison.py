@@ -31,14 +31,14 @@ def _compare(name: str, body: Callable[..., Any], sign: str, doc: str, kinds: st
     )
 
 
-equal = _compare(
+equal: Op = _compare(
     "equal", lambda xp, x, y: xp.equal(x, y), "==", "x equals y; NaN equals nothing.", KINDS, "commutative"
 )
 not_equal = _compare("not_equal", lambda xp, x, y: xp.not_equal(x, y), "!=", "x differs from y.", KINDS, "commutative")
-greater = _compare("greater", lambda xp, x, y: xp.greater(x, y), ">", "x is above y.", "bif")
-greater_equal = _compare("greater_equal", lambda xp, x, y: xp.greater_equal(x, y), ">=", "x is y or above.", "bif")
-less = _compare("less", lambda xp, x, y: xp.less(x, y), "<", "x is below y.", "bif")
-less_equal = _compare("less_equal", lambda xp, x, y: xp.less_equal(x, y), "<=", "x is y or below.", "bif")
+greater: Op = _compare("greater", lambda xp, x, y: xp.greater(x, y), ">", "x is above y.", "bif")
+greater_equal: Op = _compare("greater_equal", lambda xp, x, y: xp.greater_equal(x, y), ">=", "x is y or above.", "bif")
+less: Op = _compare("less", lambda xp, x, y: xp.less(x, y), "<", "x is below y.", "bif")
+less_equal: Op = _compare("less_equal", lambda xp, x, y: xp.less_equal(x, y), "<=", "x is y or below.", "bif")
 
 
 def _test(name: str, scalar: str, doc: str) -> Op:
@@ -50,9 +50,9 @@ def _test(name: str, scalar: str, doc: str) -> Op:
     return unary(name, body, scalar, doc, no_grad=_TRUTH, dtype=dtypes.bool_, traits=())
 
 
-isnan = _test("isnan", "isnan(x)", "True where x is not a number.")
-isinf = _test("isinf", "isinf(x)", "True where x is plus or minus infinity.")
-isfinite = _test("isfinite", "(isnan(x) | isinf(x)) == 0", "True where x is neither NaN nor infinite.")
+isnan: Op = _test("isnan", "isnan(x)", "True where x is not a number.")
+isinf: Op = _test("isinf", "isinf(x)", "True where x is plus or minus infinity.")
+isfinite: Op = _test("isfinite", "(isnan(x) | isinf(x)) == 0", "True where x is neither NaN nor infinite.")
 
 
 def _where_infer(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
@@ -74,7 +74,7 @@ def _dtype(x: Any) -> dtypes.DType:
     return found
 
 
-where = define(
+where: Op = define(
     "where",
     "condition, x, y",
     infer=_where_infer,
@@ -98,5 +98,10 @@ where = define(
     ),
     family="compare",
 )
-gt, ge, lt, le, eq, ne = greater, greater_equal, less, less_equal, equal, not_equal
+gt: Op = greater
+ge: Op = greater_equal
+lt: Op = less
+le: Op = less_equal
+eq: Op = equal
+ne: Op = not_equal
 select = where

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from msnb.core.types import TensorType
 from msnb.ops.definition.record import define
+
+if TYPE_CHECKING:
+    from msnb.ops.definition.record import Op
 
 
 def _infer(*, value: Any) -> TensorType:
@@ -21,7 +24,7 @@ def _body(xp: Any, *, value: Any) -> Any:
     return xp.asarray(value.data) if xp is not np else value.data
 
 
-constant = define(
+constant: Op = define(
     "constant",
     "",
     attrs=("value",),

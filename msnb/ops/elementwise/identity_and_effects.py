@@ -47,8 +47,8 @@ def _itself(name: str, doc: str, grad: Any = None, no_grad: str = "") -> Op:
     )
 
 
-identity = _itself("identity", "The value itself.", lambda dout: dout)
-stop_gradient = _itself("stop_gradient", "The value itself, without a gradient.", no_grad="it stops the gradient")
+identity: Op = _itself("identity", "The value itself.", lambda dout: dout)
+stop_gradient: Op = _itself("stop_gradient", "The value itself, without a gradient.", no_grad="it stops the gradient")
 
 
 # ---- printing ----------------------------------------------------------------------------------------------------

@@ -32,10 +32,10 @@ def _logical(name: str, scalar: str, doc: str) -> Op:
     )  # fmt: skip
 
 
-logical_and = _logical("logical_and", "(x != 0) & (y != 0)", "Both are true.")
-logical_or = _logical("logical_or", "(x != 0) | (y != 0)", "At least one is true.")
-logical_xor = _logical("logical_xor", "(x != 0) ^ (y != 0)", "Exactly one is true.")
-logical_not = unary(
+logical_and: Op = _logical("logical_and", "(x != 0) & (y != 0)", "Both are true.")
+logical_or: Op = _logical("logical_or", "(x != 0) | (y != 0)", "At least one is true.")
+logical_xor: Op = _logical("logical_xor", "(x != 0) ^ (y != 0)", "Exactly one is true.")
+logical_not: Op = unary(
     "logical_not", lambda xp, x: xp.logical_not(x.astype(np.bool_)), "x == 0", "Not true.", no_grad=_TRUTH,
     dtype=dtypes.bool_, x=example_inputs.BOOLS,
 )  # fmt: skip
@@ -51,23 +51,25 @@ def _bits(name: str, body: Callable[..., Any], scalar: str, doc: str, *traits: s
 
 _BY_BITS = ("modular", "commutative", "ufunc")
 
-bitwise_and = _bits("bitwise_and", lambda xp, x, y: xp.bitwise_and(x, y), "x & y", "And of every bit.", *_BY_BITS)
-bitwise_or = _bits("bitwise_or", lambda xp, x, y: xp.bitwise_or(x, y), "x | y", "Or of every bit.", *_BY_BITS)
-bitwise_xor = _bits(
+bitwise_and: Op = _bits("bitwise_and", lambda xp, x, y: xp.bitwise_and(x, y), "x & y", "And of every bit.", *_BY_BITS)
+bitwise_or: Op = _bits("bitwise_or", lambda xp, x, y: xp.bitwise_or(x, y), "x | y", "Or of every bit.", *_BY_BITS)
+bitwise_xor: Op = _bits(
     "bitwise_xor", lambda xp, x, y: xp.bitwise_xor(x, y), "x ^ y", "Exclusive or of every bit.", *_BY_BITS
 )
-bitwise_left_shift = _bits(
+bitwise_left_shift: Op = _bits(
     "bitwise_left_shift", lambda xp, x, y: xp.left_shift(x, y), "x << y", "Bits moved up by y places.", kinds="i"
 )
-bitwise_right_shift = _bits(
+bitwise_right_shift: Op = _bits(
     "bitwise_right_shift", lambda xp, x, y: xp.right_shift(x, y), "x >> y",
     "Bits moved down by y places; the sign stays.", kinds="i",
 )  # fmt: skip
-bitwise_invert = unary(
+bitwise_invert: Op = unary(
     "bitwise_invert", lambda xp, x: xp.invert(x), "~x", "Every bit turned over; a bool is negated.",
     no_grad=_WHOLE, kinds="bi", x=example_inputs.INTS,
 )  # fmt: skip
-bitwise_not, left_shift, right_shift = bitwise_invert, bitwise_left_shift, bitwise_right_shift
+bitwise_not: Op = bitwise_invert
+left_shift: Op = bitwise_left_shift
+right_shift: Op = bitwise_right_shift
 
 
 # names of MindSpore and PyTorch for the same

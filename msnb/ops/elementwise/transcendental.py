@@ -35,34 +35,34 @@ def _named(name: str, numpy_name: str, doc: str, grad: Callable[..., Any], **opt
 
 _POS, _UNIT, _BIG = example_inputs.POSITIVE, example_inputs.UNIT, example_inputs.ABOVE_ONE
 
-exp = _named("exp", "exp", "e to the power of x.", lambda dout, out: times_adjoint(dout, out))
-exp2 = _named("exp2", "exp2", "2 to the power of x.", lambda dout, out: times_adjoint(dout, out * LN2), kinds="bif")
-expm1 = _named("expm1", "expm1", "exp(x) - 1, exact near 0.", lambda dout, out: times_adjoint(dout, out + 1))
-log = _named("log", "log", "Natural logarithm.", lambda dout, x: times_adjoint(dout, 1 / x), x=_POS)
+exp: Op = _named("exp", "exp", "e to the power of x.", lambda dout, out: times_adjoint(dout, out))
+exp2: Op = _named("exp2", "exp2", "2 to the power of x.", lambda dout, out: times_adjoint(dout, out * LN2), kinds="bif")
+expm1: Op = _named("expm1", "expm1", "exp(x) - 1, exact near 0.", lambda dout, out: times_adjoint(dout, out + 1))
+log: Op = _named("log", "log", "Natural logarithm.", lambda dout, x: times_adjoint(dout, 1 / x), x=_POS)
 log1p = _named("log1p", "log1p", "log(1 + x), exact near 0.", lambda dout, x: times_adjoint(dout, 1 / (x + 1)), x=_POS)
-log2 = _named("log2", "log2", "Logarithm to base 2.", lambda dout, x: dout / (x * LN2), x=_POS, kinds="bif")
+log2: Op = _named("log2", "log2", "Logarithm to base 2.", lambda dout, x: dout / (x * LN2), x=_POS, kinds="bif")
 log10 = _named("log10", "log10", "Logarithm to base 10.", lambda dout, x: times_adjoint(dout, 1 / (x * LN10)), x=_POS)
-sqrt = _named("sqrt", "sqrt", "Square root.", lambda dout, out: times_adjoint(dout, 0.5 / out), x=_POS)
-rsqrt = unary(
+sqrt: Op = _named("sqrt", "sqrt", "Square root.", lambda dout, out: times_adjoint(dout, 0.5 / out), x=_POS)
+rsqrt: Op = unary(
     "rsqrt", lambda xp, x: np.ones((), x.dtype)[()] / xp.sqrt(x), "1 / sqrt(x)", "Reciprocal of the square root.",
     lambda dout, x, out: times_adjoint(dout, -0.5 * out / x), floating=True, x=_POS,
     onnx="Reciprocal(Sqrt(x))",
 )  # fmt: skip
-sin = _named("sin", "sin", "Sine of radians.", lambda dout, x: times_adjoint(dout, find("cos")(x)))
-cos = _named("cos", "cos", "Cosine of radians.", lambda dout, x: times_adjoint(dout, -sin(x)))
-tan = _named("tan", "tan", "Tangent of radians.", lambda dout, out: times_adjoint(dout, out * out + 1))
-asin = _named("asin", "arcsin", "Inverse sine in radians.", lambda dout, x: _over_root(dout, 1 - x * x), x=_UNIT)
-acos = _named("acos", "arccos", "Inverse cosine in radians.", lambda dout, x: -_over_root(dout, 1 - x * x), x=_UNIT)
-atan = _named("atan", "arctan", "Inverse tangent in radians.", lambda dout, x: times_adjoint(dout, 1 / (x * x + 1)))
-sinh = _named("sinh", "sinh", "Hyperbolic sine.", lambda dout, x: times_adjoint(dout, find("cosh")(x)))
-cosh = _named("cosh", "cosh", "Hyperbolic cosine.", lambda dout, x: times_adjoint(dout, sinh(x)))
-tanh = _named("tanh", "tanh", "Hyperbolic tangent.", lambda dout, out: times_adjoint(dout, 1 - out * out))
-asinh = _named("asinh", "arcsinh", "Inverse hyperbolic sine.", lambda dout, x: _over_root(dout, x * x + 1))
+sin: Op = _named("sin", "sin", "Sine of radians.", lambda dout, x: times_adjoint(dout, find("cos")(x)))
+cos: Op = _named("cos", "cos", "Cosine of radians.", lambda dout, x: times_adjoint(dout, -sin(x)))
+tan: Op = _named("tan", "tan", "Tangent of radians.", lambda dout, out: times_adjoint(dout, out * out + 1))
+asin: Op = _named("asin", "arcsin", "Inverse sine in radians.", lambda dout, x: _over_root(dout, 1 - x * x), x=_UNIT)
+acos: Op = _named("acos", "arccos", "Inverse cosine in radians.", lambda dout, x: -_over_root(dout, 1 - x * x), x=_UNIT)
+atan: Op = _named("atan", "arctan", "Inverse tangent in radians.", lambda dout, x: times_adjoint(dout, 1 / (x * x + 1)))
+sinh: Op = _named("sinh", "sinh", "Hyperbolic sine.", lambda dout, x: times_adjoint(dout, find("cosh")(x)))
+cosh: Op = _named("cosh", "cosh", "Hyperbolic cosine.", lambda dout, x: times_adjoint(dout, sinh(x)))
+tanh: Op = _named("tanh", "tanh", "Hyperbolic tangent.", lambda dout, out: times_adjoint(dout, 1 - out * out))
+asinh: Op = _named("asinh", "arcsinh", "Inverse hyperbolic sine.", lambda dout, x: _over_root(dout, x * x + 1))
 acosh = _named("acosh", "arccosh", "Inverse hyperbolic cosine.", lambda dout, x: _over_root(dout, x * x - 1), x=_BIG)
-atanh = _named(
+atanh: Op = _named(
     "atanh", "arctanh", "Inverse hyperbolic tangent.", lambda dout, x: times_adjoint(dout, 1 / (1 - x * x)), x=_UNIT
 )
-atan2 = binary(
+atan2: Op = binary(
     "atan2", lambda xp, x, y: xp.arctan2(x, y), "atan2(x, y)", "Angle of the point (y, x) in radians, from -pi to pi.",
     lambda dout, x, y: (dout * y / (x * x + y * y), -dout * x / (x * x + y * y)), kinds="bif", floating=True,
 )  # fmt: skip
@@ -81,21 +81,21 @@ def _sigmoid(xp: Any, x: Any) -> Any:
     return xp.where(wide >= 0, np.ones((), wide.dtype)[()], e) / (1 + e)
 
 
-sigmoid = unary(
+sigmoid: Op = unary(
     "sigmoid", _sigmoid, "where(x >= 0, 1 / (1 + exp(-abs(x))), exp(-abs(x)) / (1 + exp(-abs(x))))",
     "1 / (1 + exp(-x)), from 0 to 1.", lambda dout, out: times_adjoint(dout, out * (1 - out)), floating=True,
     onnx="Sigmoid(x)",
 )  # fmt: skip
-erf = unary(
+erf: Op = unary(
     "erf", lambda xp, x: erf_body(xp, x), "erf(x)",
     "The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
     lambda dout, x: dout * (exp(-(x * x)) * _TWO_BY_ROOT_PI), floating=True, kinds="bif",
 )  # fmt: skip
-erfc = unary(
+erfc: Op = unary(
     "erfc", lambda xp, x: erfc_body(xp, x), "erfc(x)", "1 - erf(x), exact where erf is close to 1.",
     lambda dout, x: dout * (exp(-(x * x)) * -_TWO_BY_ROOT_PI), floating=True, kinds="bif",
 )  # fmt: skip
-erfinv = unary(
+erfinv: Op = unary(
     "erfinv", lambda xp, x: erfinv_body(xp, x), "erfinv(x)", "The inverse of the error function, on (-1, 1).",
     lambda dout, out: dout * (exp(out * out) * (1 / _TWO_BY_ROOT_PI)), floating=True, kinds="bif", x=_UNIT,
 )  # fmt: skip
@@ -116,15 +116,21 @@ def softplus_body(xp: Any, x: Any) -> Any:
     return xp.maximum(wide, np.zeros((), wide.dtype)[()]) + xp.log1p(xp.exp(-xp.abs(wide)))
 
 
-softplus_one = unary(
+softplus_one: Op = unary(
     "softplus", softplus_body, "max(x, 0) + log1p(exp(-abs(x)))", "log(1 + exp(x)), a smooth relu.",
     lambda dout, x: dout * sigmoid(x), floating=True, kinds="bif",
     onnx="Softplus(x)",
 )  # fmt: skip
-relu = unary(
+relu: Op = unary(
     "relu", lambda xp, x: xp.maximum(x, np.zeros((), x.dtype)[()]), "max(x, 0)", "x where positive, else 0.",
     lambda dout, out: find("where")(out > 0, dout, 0), kinds="if",
     onnx="Relu(x)",
 )  # fmt: skip
 
-arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
+arcsin: Op = asin
+arccos: Op = acos
+arctan: Op = atan
+arctan2: Op = atan2
+arcsinh: Op = asinh
+arccosh: Op = acosh
+arctanh: Op = atanh

@@ -8,22 +8,36 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.elementwise.arithmetic import abs as absolute
+from msnb.ops.elementwise.arithmetic import power
+from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import equal, where
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
+from msnb.ops.elementwise.identity_and_effects import assign, stop_gradient
+from msnb.ops.elementwise.logic import logical_and
 from msnb.ops.indexing.gather import gather
-from msnb.ops.shape.views import expand_dims
+from msnb.ops.indexing.scatter import tensor_scatter_add
+from msnb.ops.reduction.functional import sum as sum_of
+from msnb.ops.shape.creation import full
+from msnb.ops.shape.views import expand_dims, reshape
 
 
-def embedding(ids: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
+def embedding(
+    ids: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Tensor:  # fmt: skip
     """Rows of ``weight`` at ``ids``.
 
     Args:
         ids: integers of any shape, from 0 to rows - 1.
         weight: [rows, features].
         padding_idx: a row that gets no gradient; may count from the end.
+        max_norm: rows that are looked up and longer are made so short first; a Parameter keeps them so.
+        norm_type: the order of that norm.
+        scale_grad_by_freq: the gradient of a row is divided by how often it is looked up here.
 
     Returns:
         Tensor [*ids.shape, features].
@@ -44,11 +58,35 @@ def embedding(ids: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
         raise DTypeError("embedding needs integer ids.", operands=lines, hint="convert with ids.astype(ms.int32).")
     if weight.ndim != 2:
         raise ShapeError("embedding needs a weight of two axes (rows, features).", operands=lines)
+    if max_norm is not None:
+        weight = _shortened(weight, ids, max_norm, norm_type)
     rows = gather(weight, ids, axis=0)
+    if scale_grad_by_freq:
+        share = 1.0 / gather(_counts(ids, weight.shape[0]), ids, axis=0)
+        rows = stop_gradient(rows) + (rows - stop_gradient(rows)) * expand_dims(cast(share, rows.dtype), -1)
     if padding_idx is None:
         return rows
     index = _row_number(padding_idx, weight.shape[0])
     return where(expand_dims(equal(ids, index), -1), stop_gradient(rows), rows)
+
+
+def _counts(ids: Any, rows: int) -> Any:
+    """How often each row is looked up, as floats."""
+    flat = reshape(ids, (-1, 1)) % rows
+    ones = full((flat.shape[0],), 1.0)
+    return tensor_scatter_add(full((rows,), 0.0), flat, ones)
+
+
+def _shortened(weight: Tensor, ids: Any, max_norm: float, norm_type: float) -> Tensor:
+    """The table with the rows that are looked up no longer than ``max_norm``."""
+    table = stop_gradient(weight)
+    length = power(sum_of(power(absolute(table), norm_type), 1, True), 1.0 / norm_type)
+    asked = expand_dims(_counts(ids, weight.shape[0]) > 0, -1)
+    factor = where(logical_and(asked, length > max_norm), max_norm / (length + 1e-7), 1.0)
+    if isinstance(weight, Parameter):
+        assign(weight, table * cast(factor, table.dtype))
+        return weight
+    return weight * cast(factor, weight.dtype)
 
 
 def _row_number(index: Any, rows: Any) -> int:

@@ -85,9 +85,9 @@ def _split_along(name: str, least: int, axis: int) -> Any:
     return split
 
 
-hsplit = _split_along("hsplit", 1, 1)
-vsplit = _split_along("vsplit", 2, 0)
-dsplit = _split_along("dsplit", 3, 2)
+hsplit: Any = _split_along("hsplit", 1, 1)
+vsplit: Any = _split_along("vsplit", 2, 0)
+dsplit: Any = _split_along("dsplit", 3, 2)
 
 
 def column_stack(xs: Any) -> Tensor:

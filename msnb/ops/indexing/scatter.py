@@ -174,13 +174,13 @@ def _tensor_scatter(how: str, meaning: str) -> Callable[..., Tensor]:
     return scatter_op
 
 
-tensor_scatter_update = _tensor_scatter("update", "written")
-tensor_scatter_add = _tensor_scatter("add", "added")
-tensor_scatter_sub = _tensor_scatter("sub", "subtracted")
-tensor_scatter_max = _tensor_scatter("max", "combined by max")
-tensor_scatter_min = _tensor_scatter("min", "combined by min")
-tensor_scatter_mul = _tensor_scatter("mul", "multiplied in")
-tensor_scatter_div = _tensor_scatter("div", "divided out")
+tensor_scatter_update: Callable[..., Tensor] = _tensor_scatter("update", "written")
+tensor_scatter_add: Callable[..., Tensor] = _tensor_scatter("add", "added")
+tensor_scatter_sub: Callable[..., Tensor] = _tensor_scatter("sub", "subtracted")
+tensor_scatter_max: Callable[..., Tensor] = _tensor_scatter("max", "combined by max")
+tensor_scatter_min: Callable[..., Tensor] = _tensor_scatter("min", "combined by min")
+tensor_scatter_mul: Callable[..., Tensor] = _tensor_scatter("mul", "multiplied in")
+tensor_scatter_div: Callable[..., Tensor] = _tensor_scatter("div", "divided out")
 
 
 # ---- elements -------------------------------------------------------------------------------------------------------
@@ -265,12 +265,17 @@ def _divided_by_count(x: Any, total: Any, axis: int, index: Any, src: Any, inclu
     return total / count if x.dtype.is_float or x.dtype.is_complex else total // count
 
 
-def scatter_add(x: Any, *args: Any) -> Tensor:
+def scatter_add(x: Any, *args: Any, **named: Any) -> Tensor:
     """``scatter_add(x, axis, index, src)``: one addition per element of index (PyTorch, mindspore.mint).
 
     ``scatter_add(parameter, index, updates)``, MindSpore's older form, adds ``updates`` to rows of a Parameter, which
-    takes the new value.
+    takes the new value. By name: ``dim`` or ``axis``, ``index`` and ``src``; ``indices`` and ``updates``.
     """
+    words = ("axis", "index", "src") if "src" in named or len(args) + len(named) == 3 else ("index", "updates")
+    own = {{"dim": "axis", "indices": "index"}.get(word, word): value for word, value in named.items()}
+    args = (*args, *(own.pop(word) for word in words[len(args) :] if word in own))
+    if own or len(args) != len(words):
+        raise ArgumentError(f"scatter_add takes x, {', '.join(words)}; {', '.join(own) or 'one of them'} does not fit.")
     if len(args) == 3:
         return scatter(x, args[0], args[1], args[2], "add")
     index, updates = args

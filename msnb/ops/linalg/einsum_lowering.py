@@ -37,7 +37,8 @@ class Contraction:
     """
 
     def __init__(self, make: Callable[..., Any], sizes: Mapping[str, int]) -> None:
-        self.make, self.sizes = make, sizes
+        self.make: Callable[..., Any] = make
+        self.sizes: Mapping[str, int] = sizes
 
     def of(self, operands: Sequence[LabeledValue], result: str) -> Any:
         """The value of the einsum of these operands."""

@@ -37,7 +37,9 @@ from msnb.ops.linalg.matmul import matmul, turned
 from msnb.ops.linalg.matrix_functions import inverse
 from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.reduction import functional
-from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
+from msnb.ops.shape.concat_split import concat
+from msnb.ops.shape.creation import eye
+from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to
 
 __all__ = ["lstsq", "matrix_norm", "matrix_rank", "pinv", "qr", "svd"]
 
@@ -96,14 +98,18 @@ QR: Op = define(
 )  # fmt: skip
 
 
-def qr(x: Any) -> tuple[Any, Any]:
+def qr(x: Any, mode: str = "reduced") -> tuple[Any, Any]:
     """Orthonormal columns and a triangle whose product is x.
 
     Args:
         x: [..., m, n] float32, float64 or complex.
+        mode: "reduced", or "complete": Q has all m columns.
 
     Returns:
-        Q [..., m, k] and R [..., k, n], k the smaller of m and n.
+        Q [..., m, k] and R [..., k, n], k the smaller of m and n; of "complete" k is m.
+
+    Raises:
+        ValueError: another mode.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.qr.html
 
@@ -113,8 +119,15 @@ def qr(x: Any) -> tuple[Any, Any]:
         >>> round(abs(r[0, 0].item()), 4)
         5.0
     """
-    q, r = QR(as_tensor(x))
-    return q, r
+    if mode not in ("reduced", "complete"):
+        raise AttributeValueError(f"qr: mode is 'reduced' or 'complete', not {mode!r}.")
+    t = as_tensor(x)
+    if mode == "reduced" or t.shape[-2] <= t.shape[-1]:
+        q, r = QR(t)
+        return q, r
+    n, rest = t.shape[-1], eye(t.shape[-2], dtype=t.dtype)  # the columns behind those of x: of anything independent
+    q, r = QR(concat([t, broadcast_to(rest, (*t.shape[:-2], *rest.shape))], axis=-1))
+    return q, r[..., :n]
 
 
 # ---- singular values ------------------------------------------------------------------------------------------------
@@ -193,12 +206,13 @@ def svd(x: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     return (s, u, v) if compute_uv else s
 
 
-def pinv(x: Any, rtol: float | None = None) -> Tensor:
+def pinv(x: Any, rtol: Any = None, *, atol: Any = None, hermitian: bool = False) -> Tensor:
     """The pseudo-inverse (Moore and Penrose).
 
     Args:
         x: [..., m, n]. rtol: singular values below this part of the largest count as 0; by default the larger size
-            times the dtype's precision.
+            times the dtype's precision. atol: below this they do, too.
+        hermitian: x is its own conjugate transpose; the result is the same.
 
     Returns:
         [..., n, m].
@@ -210,8 +224,9 @@ def pinv(x: Any, rtol: float | None = None) -> Tensor:
     """
     t = as_tensor(x)
     s, u, v = SVD(t)
-    share = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if rtol is None else rtol
-    kept = s > functional.amax(s, -1, True) * share
+    unsaid = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if atol is None else 0.0
+    bound = functional.amax(s, -1, True) * (unsaid if rtol is None else rtol)
+    kept = s > (bound if atol is None else arithmetic.maximum(bound, atol))
     inverted = where(kept, 1 / where(kept, s, 1), 0)
     return matmul(v * EXPAND_DIMS(inverted, axis=-2), turned(u))
 
@@ -241,19 +256,22 @@ _OF_SINGULAR_VALUES: dict[Any, Any] = {"nuc": functional.sum, 2: functional.amax
 
 
 @worded
-def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False) -> Tensor:
+def matrix_norm(
+    x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None
+) -> Tensor:
     """A norm of matrices.
 
     Args:
         x: tensor. axis: the two axes of the matrices, rows first.
         ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf, as in NumPy.
+        dtype: in which it is computed.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.matrix_norm(ms.Tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc").item()
         7.0
     """
-    t = as_tensor(x)
+    t = as_tensor(x) if dtype is None else as_tensor(x).astype(dtype)
     rows, columns = (normal_axis("matrix_norm", a, t.ndim) for a in axis)
     if rows == columns:
         raise AttributeValueError(f"matrix_norm: a matrix has two axes, got {tuple(axis)}.")

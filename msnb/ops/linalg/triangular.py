@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core import dtypes
+from msnb.core.dtypes import as_dtype
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
@@ -169,11 +171,11 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     return diagonal(x, offset, axis1, axis2).sum(axis=-1)
 
 
-def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The row and column indices [2, n] of a lower triangle."""
-    return as_tensor(np.stack(np.tril_indices(row, offset, col)))
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:
+    """The row and column indices [2, n] of a lower triangle, int32 or int64."""
+    return as_tensor(np.stack(np.tril_indices(int(row), int(offset), int(col))).astype(as_dtype(dtype).numpy))
 
 
-def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The row and column indices [2, n] of an upper triangle."""
-    return as_tensor(np.stack(np.triu_indices(row, offset, col)))
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:
+    """The row and column indices [2, n] of an upper triangle, int32 or int64."""
+    return as_tensor(np.stack(np.triu_indices(int(row), int(offset), int(col))).astype(as_dtype(dtype).numpy))

@@ -7,6 +7,7 @@ from typing import Any
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.core.dtypes import as_dtype
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
@@ -65,14 +66,19 @@ def _wide(x: Tensor) -> Tensor:
     return cast(x, "float32") if x.dtype.itemsize == 2 else x
 
 
-def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0) -> Any:
+def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
     """Scale so that the norm of ``x`` (of all tensors of a list together) is at most ``max_norm``.
+
+    Raises:
+        RuntimeError: the norm is infinite or NaN, with ``error_if_nonfinite``.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clip_by_norm.html
     """
     many = isinstance(x, (list, tuple))
     xs = list(x) if many else [x]
     total = norm_of_norms([vector_norm(_wide(t), norm_type) for t in xs], norm_type)
+    if error_if_nonfinite and not find("isfinite")(total):
+        raise RuntimeError(f"clip_by_norm: the norm of order {norm_type} is not finite: nothing can be scaled by it.")
     scale = arithmetic.minimum(max_norm / (total + 1e-6), 1.0)
     scaled = [t * cast(scale, t.dtype) for t in xs]
     return type(x)(scaled) if many else scaled[0]
@@ -113,7 +119,7 @@ def clip_by_global_norm(x: Sequence[Tensor], clip_norm: Any = 1.0, use_norm: Any
 
 
 @worded
-def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Vector norm over axes: (sum |x|^p)^(1/p), p = ``ord`` (2 by default); inf and -inf give the extremes, 0 counts.
 
     Raises:
@@ -121,7 +127,7 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.vector_norm.html
     """
-    x = as_tensor(x)
+    x = as_tensor(x) if dtype is None else cast(as_tensor(x), as_dtype(dtype))
     # the orders with a cheaper form than a power and its root first; the root of 0 has a gradient of 0
     if ord in (None, "fro", 2):
         squares = arithmetic.square(arithmetic.abs(x) if x.dtype.is_complex else x)
@@ -396,8 +402,9 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 @worded
-def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Mean over axes of what is not NaN."""
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean over axes of what is not NaN, in a dtype if one is asked for."""
+    x = as_tensor(x) if dtype is None else cast(as_tensor(x), as_dtype(dtype))
     counted = sum_of(find("logical_not")(isnan(x)), axis, keepdims)
     out: Tensor = nansum(x, axis, keepdims) / cast(counted, as_tensor(x).dtype)
     return out

@@ -23,7 +23,8 @@ from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batche
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.indexing.gather import FULL, along
+from msnb.ops.elementwise.cast import cast
+from msnb.ops.indexing.gather import FULL, along, take_along_axis
 from msnb.ops.math.selection import TOP_K
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import expand_dims, reshape, squeeze
@@ -253,18 +254,38 @@ SEARCHSORTED: Op = define(
 )
 
 
-def searchsorted(sorted_sequence: Any, values: Any, *, right: bool = False) -> Tensor:
+def searchsorted(
+    sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Any = None,
+) -> Tensor:  # fmt: skip
     """Where each value would stand in a sorted vector: before equal elements, or behind them (``right``).
+
+    Args:
+        sorted_sequence: a vector, or rows.
+        values: what is looked for.
+        out_int32: places are int32, not int64.
+        right: behind equal elements. side: "right" or "left" says the same.
+        sorter: the order in which ``sorted_sequence`` is sorted, as ``argsort`` gives it.
+
+    Raises:
+        ValueError: ``side`` is none, or contradicts ``right``.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.searchsorted(ms.Tensor([1, 3, 5]), ms.Tensor([3, 4])).tolist()
         [1, 2]
     """
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise AttributeValueError(f"searchsorted: side must be 'left' or 'right' and fit right={right}, got {side!r}.")
     boundaries, x = as_tensor(sorted_sequence), as_tensor(values)
+    if sorter is not None:
+        boundaries = take_along_axis(boundaries, as_tensor(sorter), -1)
+    behind = right or side == "right"
     if not x.ndim and boundaries.ndim == 1:
-        return squeeze(SEARCHSORTED(boundaries, expand_dims(x, 0), right=right), 0)
-    return SEARCHSORTED(boundaries, x, right=right)
+        found = squeeze(SEARCHSORTED(boundaries, expand_dims(x, 0), right=behind), 0)
+    else:
+        found = SEARCHSORTED(boundaries, x, right=behind)
+    return cast(found, dtypes.int32) if out_int32 else found
 
 
 # ---- counting -------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from msnb.ops.math import clip_norm_interpolate, sort
 from msnb.ops.reduction import functional
 from msnb.ops.shape.concat_split import concat
 from msnb.ops.shape.creation import arange, full
-from msnb.ops.shape.views import expand_dims, reshape
+from msnb.ops.shape.views import broadcast_to, expand_dims, reshape
 
 __all__ = [
     "bucketize", "cdist", "corrcoef", "cov", "diff", "dist", "histc", "nanmedian", "nanquantile", "quantile",
@@ -160,8 +160,12 @@ def std_mean(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) ->
 
 
 @worded
-def diff(x: Any, n: int = 1, axis: int = -1) -> Tensor:
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Neighbour minus neighbour along an axis, ``n`` times over.
+
+    Args:
+        x: tensor. n: how often. axis: which.
+        prepend, append: tensors, or numbers, that stand before and behind ``x`` along the axis first.
 
     Examples:
         >>> import msnb as ms
@@ -172,11 +176,20 @@ def diff(x: Any, n: int = 1, axis: int = -1) -> Tensor:
     if n < 0:
         raise AttributeValueError(f"diff: n is a number of times, at least 0, got {n}.")
     at = normal_axis("diff", axis, t.ndim)
+    if prepend is not None or append is not None:
+        t = concat([_beside(t, at, end) for end in (prepend, t, append) if end is not None], axis=at)
     for _ in range(n):
         size = max(t.shape[at] - 1, 0)
         pair = [narrow(t, at, start, size) for start in (min(1, t.shape[at]), 0)]
         t = pair[0] != pair[1] if t.dtype.name == "bool" else pair[0] - pair[1]
     return t
+
+
+def _beside(t: Tensor, at: int, end: Any) -> Tensor:
+    """A tensor that stands beside ``t`` along an axis; a number is one slice of it."""
+    given = as_tensor(end)
+    sizes = (*t.shape[:at], 1, *t.shape[at + 1 :])
+    return given if given.ndim else broadcast_to(given, sizes)
 
 
 def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
@@ -201,12 +214,14 @@ def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     return functional.sum(middle * wide, at)
 
 
-def cov(x: Any, *, correction: int = 1, rowvar: bool = True) -> Tensor:
+def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None, rowvar: bool = True) -> Tensor:
     """The covariances of variables.
 
     Args:
         x: [variables, observations], or the other way round with ``rowvar=False``; one axis: one variable.
         correction: the sum is divided by observations - correction.
+        fweights: [observations] ints: how often each was made.
+        aweights: [observations] numbers: how much each counts.
 
     Returns:
         [variables, variables]; a number for one variable.
@@ -220,9 +235,24 @@ def cov(x: Any, *, correction: int = 1, rowvar: bool = True) -> Tensor:
     if t.ndim > 2:
         raise ShapeError("cov takes [variables, observations].", operands=operand_lines(t._type))
     rows = reshape(t, (1, -1)) if t.ndim < 2 else t if rowvar else t.T
-    apart = rows - functional.mean(rows, 1, True)
-    out = (apart @ apart.T) / max(rows.shape[1] - correction, 0)
+    if fweights is None and aweights is None:
+        apart = rows - functional.mean(rows, 1, True)
+        out = (apart @ apart.T) / max(rows.shape[1] - correction, 0)
+    else:
+        out = _weighted_cov(rows, fweights, aweights, correction)
     return reshape(out, ()) if t.ndim < 2 else out
+
+
+def _weighted_cov(rows: Tensor, fweights: Any, aweights: Any, correction: int) -> Tensor:
+    often, much = (None if w is None else as_tensor(w).astype(rows.dtype) for w in (fweights, aweights))
+    weights: Any = often if much is None else much if often is None else often * much
+    if weights.shape != (rows.shape[1],):
+        raise ShapeError("cov: weights are one number per observation.", operands=operand_lines(weights._type))
+    total = functional.sum(weights)
+    apart = rows - functional.sum(rows * weights, 1, True) / total
+    lost = correction if much is None else correction * functional.sum(weights * much) / total
+    out: Tensor = ((apart * weights) @ apart.T) / arithmetic.maximum(total - lost, 0.0)
+    return out
 
 
 def corrcoef(x: Any) -> Tensor:

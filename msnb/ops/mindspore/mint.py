@@ -12,12 +12,11 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.base.missing_names import public_names
-from msnb.core import dtypes
 
 _SAME = (
     "abs", "absolute", "acos", "acosh", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "allclose", "amax",
     "amin", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
-    "argmin", "argsort", "argwhere", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bernoulli", "bincount",
+    "argmin", "argsort", "argwhere", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bincount",
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "broadcast_to", "cdist", "ceil", "chunk",
     "clamp", "clip", "conj", "cos", "cosh", "cross", "cummax", "cummin", "cumprod", "cumsum", "diag", "diff", "dot",
     "einsum", "empty", "empty_like", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "eye", "flip",
@@ -27,20 +26,20 @@ _SAME = (
     "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "masked_fill",
     "masked_select", "matmul", "max", "maximum", "mean", "median", "min", "minimum", "mm", "mul", "multinomial",
     "multiply", "mv", "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nonzero", "not_equal", "numel",
-    "ones", "ones_like", "outer", "permute", "positive", "pow", "prod", "quantile", "rand", "rand_like", "randn",
-    "randn_like", "randperm", "real", "reciprocal", "remainder", "repeat_interleave", "reshape", "roll",
-    "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt",
-    "square", "stack", "sum", "t", "tan", "tanh", "tile", "topk", "trace", "tril", "triu", "trunc", "unbind",
-    "unsqueeze", "view_as", "where", "xlogy", "zeros", "zeros_like",
-    "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "nanmedian", "polar", "polygamma", "ravel",
-    "rot90", "take", "unique_consecutive",
+    "ones", "ones_like", "outer", "permute", "positive", "pow", "prod", "quantile", "randperm", "real",
+    "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "rsqrt", "scatter", "scatter_add", "sigmoid",
+    "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt", "square", "stack", "sum", "t", "tan", "tanh",
+    "tile", "topk", "trace", "tril", "triu", "trunc", "unbind", "unsqueeze", "view_as", "where", "xlogy", "zeros",
+    "zeros_like", "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "nanmedian", "polar",
+    "polygamma", "ravel", "rot90", "take", "unique_consecutive",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
-    "add", "cat", "clone", "concat", "count_nonzero", "div", "divide", "equal", "fix", "flatten", "gather",
-    "isneginf", "isposinf", "meshgrid", "norm", "normal", "randint", "randint_like", "round", "searchsorted", "select",
-    "squeeze", "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "unique", "var", "var_mean",
+    "add", "bernoulli", "cat", "clone", "concat", "count_nonzero", "div", "divide", "equal", "fix", "flatten",
+    "gather", "isneginf", "isposinf", "meshgrid", "norm", "normal", "rand", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "round", "searchsorted", "select", "squeeze", "std", "std_mean", "sub", "subtract",
+    "swapaxes", "transpose", "unique", "var", "var_mean",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -143,32 +142,68 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, 
     return ops.norm(x, None, dim, keepdim) if p in ("fro", None) else ops.norm(x, None, dim, keepdim, p=p)
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None) -> Any:
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = None) -> Any:
     """Normal numbers of a size, or one for every element of ``mean`` and ``std``."""
     if size is None:
         size = ops.add(ops.zeros_like(mean) if hasattr(mean, "shape") else 0.0, std).shape
-    return ops.add(ops.mul(ops.randn(size), std), mean)
+    return ops.add(ops.mul(ops.randn(size, generator=generator), std), mean)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None) -> Any:
+def _placed(found: Any, device: str | None) -> Any:
+    """A result in the memory of a device; None: where it was computed."""
+    return found if device is None else found.move_to(device)
+
+
+def rand(*size: Any, generator: Any = None, dtype: Any = None, device: str | None = None) -> Any:
+    """Uniform numbers in [0, 1), in the memory of ``device`` if one is named."""
+    return _placed(ops.rand(*size, dtype=dtype, generator=generator), device)
+
+
+def randn(*size: Any, generator: Any = None, dtype: Any = None, device: str | None = None) -> Any:
+    """Normal numbers of mean 0 and variance 1."""
+    return _placed(ops.randn(*size, dtype=dtype, generator=generator), device)
+
+
+def rand_like(input: Any, *, dtype: Any = None, device: str | None = None) -> Any:
+    """``rand`` with the shape and dtype of ``input``."""
+    return _placed(ops.rand_like(input, dtype=dtype), device)
+
+
+def randn_like(input: Any, *, dtype: Any = None, device: str | None = None) -> Any:
+    """``randn`` with the shape and dtype of ``input``."""
+    return _placed(ops.randn_like(input, dtype=dtype or input.dtype), device)
+
+
+def randint(
+    low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None,
+    device: str | None = None,
+) -> Any:  # fmt: skip
     """Integers from ``low`` to ``high`` - 1; ``randint(high, size)`` begins at 0."""
     if size is None:
         low, high, size = 0, low, high
-    return ops.randint(low, high, tuple(size), dtype=dtype)
+    return _placed(ops.randint(low, high, tuple(size), dtype=dtype, generator=generator), device)
 
 
-def randint_like(input: Any, low: int, high: int | None = None, *, dtype: Any = None) -> Any:
+def randint_like(
+    input: Any, low: int, high: int | None = None, *, dtype: Any = None, device: str | None = None
+) -> Any:
     """Integers from ``low`` to ``high`` - 1 in the shape of ``input``."""
     first, last = (0, low) if high is None else (low, high)
-    return ops.randint(first, last, input.shape).astype(dtype or input.dtype)
+    return _placed(ops.randint(first, last, input.shape).astype(dtype or input.dtype), device)
+
+
+def bernoulli(input: Any, *, generator: Any = None) -> Any:
+    """1 with the probability that ``input`` says, else 0."""
+    return ops.bernoulli(input, generator=generator)
 
 
 def searchsorted(
-    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None
-) -> Any:
+    sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Any = None,
+) -> Any:  # fmt: skip
     """Where elements belong in sorted rows."""
-    found = ops.searchsorted(sorted_sequence, input, right=right or side == "right")
-    return found.astype(dtypes.int32) if out_int32 else found
+    more = {"out_int32": out_int32, "right": right, "side": side, "sorter": sorter}
+    return ops.searchsorted(sorted_sequence, values, **more)
 
 
 def select(input: Any, dim: int, index: int) -> Any:

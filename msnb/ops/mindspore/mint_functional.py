@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from msnb import ops
@@ -10,20 +11,19 @@ from msnb.base.missing_names import public_names
 
 _SAME = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "batch_norm", "binary_cross_entropy",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
-    "dropout2d", "elu", "embedding", "fold", "gelu", "glu", "grid_sample", "group_norm", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
-    "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "nll_loss",
-    "normalize", "pad", "pixel_shuffle", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "smooth_l1_loss",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding", "fold", "gelu", "glu",
+    "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm", "interpolate", "kl_div",
+    "l1_loss", "layer_norm", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
+    "nll_loss", "normalize", "pad", "pixel_shuffle", "prelu", "selu", "sigmoid", "smooth_l1_loss",
     "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-    "threshold", "triplet_margin_loss", "unfold", "adaptive_max_pool1d", "adaptive_max_pool2d", "max_unpool2d",
+    "triplet_margin_loss", "unfold", "adaptive_max_pool1d", "adaptive_max_pool2d", "max_unpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "binary_cross_entropy_with_logits",
-    "conv1d", "conv2d", "conv3d", "conv_transpose2d", "leaky_relu",
-    "max_pool2d", "one_hot", "relu_",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d",
+    "conv_transpose2d", "dropout", "dropout2d", "elu", "hardtanh", "leaky_relu", "max_pool2d", "one_hot", "relu",
+    "relu6", "relu_", "silu", "threshold",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -78,10 +78,18 @@ def conv_transpose2d(
 
 
 def _average(
-    fn: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
-) -> Any:
-    named = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, **padding_of(padding)}
-    return fn(x, kernel_size, kernel_size if stride is None else stride, **named)
+    fn: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    counted = count_include_pad or divisor_override is not None
+    named = {"ceil_mode": ceil_mode, "count_include_pad": counted, **padding_of(padding)}
+    found = fn(x, kernel_size, kernel_size if stride is None else stride, **named)
+    if divisor_override is None:
+        return found
+    if not divisor_override:
+        raise AttributeValueError("avg_pool: divisor_override must not be 0.")
+    sizes = (kernel_size,) * (x.ndim - 2) if isinstance(kernel_size, int) else kernel_size
+    return found * (math.prod(sizes) / divisor_override)
 
 
 def avg_pool1d(
@@ -94,18 +102,20 @@ def avg_pool1d(
 
 def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
+    count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
     """Means of windows of images; the stride is the kernel's size by default."""
-    return _average(ops.avg_pool2d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    rest = (padding, ceil_mode, count_include_pad, divisor_override)
+    return _average(ops.avg_pool2d, input, kernel_size, stride, *rest)
 
 
 def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
+    count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
     """Means of windows of volumes; the stride is the kernel's size by default."""
-    return _average(ops.avg_pool3d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    rest = (padding, ceil_mode, count_include_pad, divisor_override)
+    return _average(ops.avg_pool3d, input, kernel_size, stride, *rest)
 
 
 def binary_cross_entropy_with_logits(
@@ -121,12 +131,12 @@ def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
 
 
 def max_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
-    """Largest elements of windows of images. Raises ValueError for another dilation than 1."""
-    if dilation not in (1, (1, 1)):
-        raise AttributeValueError(f"max_pool2d: dilation is 1, not {dilation!r}.")
-    return ops.max_pool2d(input, kernel_size, stride, ceil_mode=ceil_mode, **padding_of(padding))
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """Largest elements of windows of images, with their places if asked for."""
+    more = {"dilation": dilation, "return_indices": return_indices, "ceil_mode": ceil_mode}
+    return ops.max_pool2d(input, kernel_size, stride, **more, **padding_of(padding))
 
 
 def relu_(input: Any) -> Any:
@@ -138,3 +148,51 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """Rows of int64 with one 1; as many classes as the largest index says, unless given."""
     count = int(tensor.max()) + 1 if num_classes == -1 else num_classes
     return ops.one_hot(tensor, count).astype("int64")
+
+
+# ---- results that may be put where the input was ---------------------------------------------------------------------
+
+
+def _into(input: Any, found: Any, inplace: bool) -> Any:
+    """The result, or with ``inplace`` the input itself, which has its numbers from here on."""
+    return input.copy_(found) if inplace else found
+
+
+def relu(input: Any, inplace: bool = False) -> Any:
+    """``ops.relu``; ``inplace`` writes the input."""
+    return _into(input, ops.relu(input), inplace)
+
+
+def relu6(input: Any, inplace: bool = False) -> Any:
+    """``ops.relu6``; ``inplace`` writes the input."""
+    return _into(input, ops.relu6(input), inplace)
+
+
+def silu(input: Any, inplace: bool = False) -> Any:
+    """``ops.silu``; ``inplace`` writes the input."""
+    return _into(input, ops.silu(input), inplace)
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """``ops.elu``; ``inplace`` writes the input."""
+    return _into(input, ops.elu(input, alpha), inplace)
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """``ops.hardtanh``; ``inplace`` writes the input."""
+    return _into(input, ops.hardtanh(input, min_val, max_val), inplace)
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """``ops.threshold``; ``inplace`` writes the input."""
+    return _into(input, ops.threshold(input, threshold, value), inplace)
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """``ops.dropout``; ``inplace`` writes the input."""
+    return _into(input, ops.dropout(input, p, training), inplace)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """``ops.dropout2d``; ``inplace`` writes the input."""
+    return _into(input, ops.dropout2d(input, p, training), inplace)

@@ -1,7 +1,7 @@
 """Functions over lists of tensors, as MindSpore's training loops write them (clipping every gradient, say).
 
-    HyperMap()(clip, grads)             ->  tuple(clip(g) for g in grads), into nested tuples too
-    HyperMap()(add, grads, more)        ->  element by element
+HyperMap()(clip, grads)             ->  tuple(clip(g) for g in grads), into nested tuples too
+HyperMap()(add, grads, more)        ->  element by element
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ class MultitypeFuncGraph:
     """
 
     def __init__(self, name: str, read_value: bool = False) -> None:
-        self.name, self.read_value = name, bool(read_value)
+        self.name: str = name
+        self.read_value: bool = bool(read_value)
         self._entries: list[tuple[tuple[str, ...], tuple[Any, ...], Callable[..., Any]]] = []
 
     def register(self, *kinds: str | DType) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -50,7 +50,7 @@ class Primitive:
     sharding: ShardRequest | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.name = type(self).__name__
+        self.name: str = type(self).__name__
         names = list(self.defaults or self.positional)
         if len(args) > len(names):
             raise ArgumentError(self._legal(f"takes {len(names)} attributes, {len(args)} were given"))
@@ -252,7 +252,7 @@ def _reduce(name: str) -> Callable[..., Any]:
 
 def _arg_with_value(name: str, position: str) -> Callable[..., Any]:
     def both(x: Any, axis: int, keep_dims: bool) -> Any:
-        return getattr(ops, position)(x, axis, keep_dims).astype(dtypes.int32), getattr(ops, name)(x, axis, keep_dims)
+        return getattr(ops, position)(x, axis, keep_dims), getattr(ops, name)(x, axis, keep_dims)
 
     return both
 

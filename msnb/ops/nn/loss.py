@@ -6,6 +6,7 @@ with log_softmax, so a confident wrong answer gives a large number and never inf
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
@@ -389,10 +390,17 @@ def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: fl
     return _reduced("gaussian_nll_loss", loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
-def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, reduction: str = "mean") -> Tensor:
-    """Negative log-likelihood of counts under Poisson distributions, without the term of the target alone."""
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, reduction: str = "mean", *, full: bool = False, eps: float = 1e-8
+) -> Tensor:
+    """Negative log-likelihood of counts under Poisson distributions, without the term of the target alone; with
+    ``full`` Stirling's approximation of it, for targets above 1."""
     x, t = _pair("poisson_nll_loss", input, target)
-    loss = transcendental.exp(x) - t * x if log_input else x - t * transcendental.log(x + 1e-8)
+    loss = transcendental.exp(x) - t * x if log_input else x - t * transcendental.log(x + eps)
+    if full:
+        count = where(t > 1, t, 1.0)
+        rest = count * transcendental.log(count) - count + transcendental.log(count * (2 * math.pi)) * 0.5
+        loss = loss + where(t > 1, rest, 0.0)
     return _reduced("poisson_nll_loss", loss, reduction)
 
 

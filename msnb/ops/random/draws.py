@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core import random as stream
 from msnb.core.dtypes import DType, as_dtype
@@ -214,8 +214,25 @@ def _shape(name: str, size: tuple[Any, ...]) -> Any:
     return normal_shape(name, one.tolist() if isinstance(one, Tensor) else one)
 
 
-def _draw(op: Op, **attrs: Any) -> Tensor:
-    return _drawn(op, None, **attrs)
+def own_key(called: str, seed: Any, generator: Any = None) -> Tensor | None:
+    """The key of the next draw of a stream of one's own: of a seed, or of a ``Generator``; None for the one stream.
+
+    Raises:
+        TypeError: no Generator. ValueError: no seed, or both.
+    """
+    if seed is not None and generator is not None:
+        raise AttributeValueError(f"{called} takes seed= or generator=, got both.")
+    if generator is not None:
+        if not isinstance(generator, stream.Generator):
+            raise ArgumentError(f"{called}: generator must be a msnb.Generator, got {type(generator).__name__}.")
+        return next_key(generator.state)
+    if seed is None:
+        return None
+    return next_key(stream.seeded_state(stream.legal_seed(f"{called}: seed must be None or", seed)))
+
+
+def _draw(called: str, op: Op, seed: Any, generator: Any, **attrs: Any) -> Tensor:
+    return _drawn(op, own_key(called, seed, generator), **attrs)
 
 
 def _drawn(op: Op, key: Tensor | None, **attrs: Any) -> Tensor:
@@ -239,8 +256,14 @@ def drawn_integers(shape: Any, low: int, high: int, key: Tensor | None = None) -
     return _drawn(RANDOM_INTEGERS, key, low=low, high=high, shape=shape, dtype=dtypes.int32)
 
 
-def rand(*size: Any, dtype: Any = None) -> Tensor:
+def rand(*size: Any, dtype: Any = None, seed: Any = None, generator: Any = None) -> Tensor:
     """Uniform numbers in [0, 1) of shape ``size``, float32 by default.
+
+    Args:
+        size: ints, or a tuple of them.
+        dtype: of the result.
+        seed: an int draws from a stream of its own, as in ``dropout``; so for all draws.
+        generator: a ``Generator`` draws from its stream; so for all draws.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.rand.html
 
@@ -249,33 +272,38 @@ def rand(*size: Any, dtype: Any = None) -> Tensor:
         >>> ms.ops.rand(2, 3).shape
         (2, 3)
     """
-    return _draw(RANDOM_UNIFORM, shape=_shape("rand", size), dtype=as_dtype(dtype or dtypes.float32))
+    sizes, kind = _shape("rand", size), as_dtype(dtype or dtypes.float32)
+    return _draw("rand", RANDOM_UNIFORM, seed, generator, shape=sizes, dtype=kind)
 
 
-def randn(*size: Any, dtype: Any = None) -> Tensor:
+def randn(*size: Any, dtype: Any = None, seed: Any = None, generator: Any = None) -> Tensor:
     """Normal numbers of mean 0 and variance 1 of shape ``size``, float32 by default."""
-    return _draw(RANDOM_NORMAL, shape=_shape("randn", size), dtype=as_dtype(dtype or dtypes.float32))
+    sizes, kind = _shape("randn", size), as_dtype(dtype or dtypes.float32)
+    return _draw("randn", RANDOM_NORMAL, seed, generator, shape=sizes, dtype=kind)
 
 
-def rand_like(x: Tensor, *, dtype: Any = None) -> Tensor:
+def rand_like(x: Tensor, seed: Any = None, *, dtype: Any = None) -> Tensor:
     """Uniform numbers with the shape and dtype of ``x``."""
-    return rand(x.shape, dtype=dtype or x.dtype)
+    return rand(x.shape, dtype=dtype or x.dtype, seed=seed)
 
 
-def randn_like(x: Tensor, *, dtype: Any = None) -> Tensor:
+def randn_like(x: Tensor, seed: Any = None, *, dtype: Any = None) -> Tensor:
     """Normal numbers with the shape of ``x``: float32 unless said otherwise, as in MindSpore (``rand_like`` has the
     dtype of ``x``)."""
-    return randn(x.shape, dtype=dtype)
+    return randn(x.shape, dtype=dtype, seed=seed)
 
 
-def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:
+def randint(
+    low: int, high: int | None = None, size: Any = (), seed: Any = None, *, dtype: Any = None, generator: Any = None
+) -> Tensor:
     """Whole numbers in [low, high), or [0, low) with one bound; int64 by default."""
     first, last = (0, low) if high is None else (low, high)
     shape = normal_shape("randint", size)
-    return _draw(RANDOM_INTEGERS, low=int(first), high=int(last), shape=shape, dtype=as_dtype(dtype or dtypes.int64))
+    bounds = {"low": int(first), "high": int(last), "shape": shape, "dtype": as_dtype(dtype or dtypes.int64)}
+    return _draw("randint", RANDOM_INTEGERS, seed, generator, **bounds)
 
 
-def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, *, dtype: Any = None) -> Tensor:
+def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, seed: Any = None, dtype: Any = None) -> Tensor:
     """Uniform numbers in [minval, maxval); gradients reach the bounds. An int dtype: whole numbers, no gradient.
 
     Examples:
@@ -285,25 +313,28 @@ def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, *, dtype: Any = No
     """
     if dtype is not None and not dtypes.as_dtype(dtype).is_float:
         low, high = (find("cast")(b, dtype=dtypes.float64) if isinstance(b, Tensor) else b for b in (minval, maxval))
-        whole = find("floor")(rand(shape, dtype=dtypes.float64) * (high - low) + low)
+        whole = find("floor")(rand(shape, dtype=dtypes.float64, seed=seed) * (high - low) + low)
         return find("cast")(whole, dtype=dtypes.as_dtype(dtype))
-    out: Tensor = rand(shape, dtype=dtype) * (maxval - minval) + minval
+    out: Tensor = rand(shape, dtype=dtype, seed=seed) * (maxval - minval) + minval
     return out
 
 
-def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, *, dtype: Any = None) -> Tensor:
+def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, seed: Any = None, *, dtype: Any = None) -> Tensor:
     """Normal numbers; gradients reach mean and stddev (reparametrised)."""
-    out: Tensor = randn(shape, dtype=dtype) * stddev + mean
+    out: Tensor = randn(shape, dtype=dtype, seed=seed) * stddev + mean
     return out
 
 
-standard_normal = randn
+def standard_normal(*size: Any, seed: Any = None, shape: Any = None, dtype: Any = None) -> Tensor:
+    """``randn``; the shape may be called ``shape``, as in MindSpore."""
+    return randn(*(size if shape is None else (shape,)), dtype=dtype, seed=seed)
 
 
-def bernoulli(p: Any, shape: Any = None) -> Tensor:
+def bernoulli(p: Any, shape: Any = None, *, seed: Any = None, generator: Any = None) -> Tensor:
     """1 with probability ``p``, else 0, in the shape of ``p`` (or ``shape``) and its dtype."""
     p = p if isinstance(p, Tensor) else Tensor(p)
-    draws = rand(p.shape if shape is None else shape, dtype=dtypes.float64 if p.dtype is dtypes.float64 else None)
+    wide = dtypes.float64 if p.dtype is dtypes.float64 else None
+    draws = rand(p.shape if shape is None else shape, dtype=wide, seed=seed, generator=generator)
     out: Tensor = find("cast")(draws < p, dtype=p.dtype if p.dtype.is_float else dtypes.float32)
     return out
 
@@ -314,10 +345,10 @@ def exponential(shape: Any, rate: Any = 1.0, *, dtype: Any = None) -> Tensor:
     return out
 
 
-def gumbel(shape: Any, *, dtype: Any = None) -> Tensor:
+def gumbel(shape: Any, *, dtype: Any = None, seed: Any = None, generator: Any = None) -> Tensor:
     """Gumbel numbers: -log(-log(u)). The largest of logits + gumbel is a draw from softmax(logits)."""
     tiny = 2.0**-26
-    u = rand(shape, dtype=dtype) + tiny
+    u = rand(shape, dtype=dtype, seed=seed, generator=generator) + tiny
     out: Tensor = -find("log")(-find("log")(u))
     return out
 
@@ -338,19 +369,21 @@ def trunc_normal(shape: Any, mean: Any = 0.0, std: Any = 1.0, a: float = -2.0, b
     return out
 
 
-def randperm(n: int, *, dtype: Any = None) -> Tensor:
+def randperm(n: int, seed: Any = None, *, dtype: Any = None, generator: Any = None) -> Tensor:
     """The numbers 0 to n-1 in random order, int64 by default."""
-    order = _draw(RANDOM_PERMUTATION, n=int(n))
+    order = _draw("randperm", RANDOM_PERMUTATION, seed, generator, n=int(n))
     return order if dtype is None else find("cast")(order, dtype=as_dtype(dtype))
 
 
-def shuffle(x: Tensor) -> Tensor:
+def shuffle(x: Tensor, seed: Any = None) -> Tensor:
     """The rows of ``x`` in random order."""
-    out: Tensor = find("gather")(x, randperm(x._type.ints()[0]), axis=0)
+    out: Tensor = find("gather")(x, randperm(x._type.ints()[0], seed), axis=0)
     return out
 
 
-def categorical(logits: Tensor, num_samples: int | None = None) -> Tensor:
+def categorical(
+    logits: Tensor, num_samples: int | None = None, *, seed: Any = None, generator: Any = None
+) -> Tensor:
     """Draws from softmax(logits) along the last axis (with replacement), by the Gumbel-max trick.
 
     Args:
@@ -361,21 +394,25 @@ def categorical(logits: Tensor, num_samples: int | None = None) -> Tensor:
         int64 [...] or [..., num_samples].
     """
     if num_samples is None:
-        return argmax(logits + gumbel(logits.shape, dtype=logits.dtype), -1)
+        return argmax(logits + gumbel(logits.shape, dtype=logits.dtype, seed=seed, generator=generator), -1)
     rows = find("expand_dims")(logits, axis=-2)
-    noise = gumbel((*logits.shape[:-1], num_samples, logits.shape[-1]), dtype=logits.dtype)
+    sizes = (*logits.shape[:-1], num_samples, logits.shape[-1])
+    noise = gumbel(sizes, dtype=logits.dtype, seed=seed, generator=generator)
     return argmax(rows + noise, -1)
 
 
-def multinomial(weights: Tensor, num_samples: int, replacement: bool = True) -> Tensor:
+def multinomial(
+    weights: Tensor, num_samples: int, replacement: bool = True, seed: Any = None, *, generator: Any = None
+) -> Tensor:
     """Draws of classes with probabilities proportional to ``weights`` along the last axis.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.multinomial.html
     """
     logits = find("log")(weights)
     if replacement:
-        return categorical(logits, num_samples)
-    out: Tensor = topk(logits + gumbel(logits.shape, dtype=logits.dtype), num_samples)[1]
+        return categorical(logits, num_samples, seed=seed, generator=generator)
+    noise = gumbel(logits.shape, dtype=logits.dtype, seed=seed, generator=generator)
+    out: Tensor = topk(logits + noise, num_samples)[1]
     return out
 
 
@@ -399,18 +436,10 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, seed: int | None =
         raise AttributeValueError(f"dropout: p must be in [0, 1], got {p!r}.")
     if not training or p == 0.0:
         return x
-    draws = _dropout_draws(x.shape, seed)
+    draws = drawn_uniform(x.shape, own_key("dropout", seed))
     scaled = x * (1.0 / (1.0 - p)) if p < 1.0 else x * 0.0
     out: Tensor = find("where")(draws >= p, scaled, 0.0)
     return out
-
-
-def _dropout_draws(shape: Any, seed: int | None) -> Tensor:
-    if seed is None:
-        return rand(shape)
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= int(seed) < 2**64:
-        raise AttributeValueError(f"dropout: seed must be None or an int from 0 to 2**64 - 1, got {seed!r}.")
-    return drawn_uniform(shape, next_key(stream.seeded_state(int(seed))))
 
 
 def _channel_dropout(name: str, axes: int) -> Callable[..., Tensor]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import events
+from msnb.base.errors import AttributeValueError
 from msnb.core.dtypes import as_dtype
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
@@ -159,15 +160,35 @@ def extreme_method(fn: Any) -> Any:
 
 
 @worded
-def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Largest element over axes, never with its index; as ``max``."""
-    return _reduce(MAX, x, axis, keepdims, ties="share")
+def amax(x: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """Largest element over axes, never with its index; as ``max``.
+
+    Args:
+        x: tensor.
+        axis, keepdims: as in ``sum``.
+        initial: the smallest result.
+        where: bools that broadcast against ``x``: which elements count; needs ``initial``.
+    """
+    out: Tensor = _bounded("maximum", _reduce(MAX, _counted("amax", x, where, initial), axis, keepdims, ties="share"),
+                           initial)  # fmt: skip
+    return out
+
+
+def _counted(name: str, x: Any, where: Any, initial: Any) -> Any:
+    """What does not count, as ``initial``."""
+    if where is None:
+        return x
+    if initial is None:
+        raise AttributeValueError(f"{name}: where= needs initial=, the value of what it leaves out.")
+    return find("where")(where, x, find("cast")(initial, dtype=x.dtype))
 
 
 @worded
-def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Smallest element over axes, never with its index; as ``max``."""
-    return _reduce(MIN, x, axis, keepdims, ties="share")
+def amin(x: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """Smallest element over axes, never with its index; as ``amax``."""
+    out: Tensor = _bounded("minimum", _reduce(MIN, _counted("amin", x, where, initial), axis, keepdims, ties="share"),
+                           initial)  # fmt: skip
+    return out
 
 
 @worded

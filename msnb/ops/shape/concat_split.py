@@ -49,12 +49,23 @@ def _off_axis(shape: Shape, axis: int) -> Shape:
 # ---- concat and split --------------------------------------------------------------------------------------------
 
 
+def _joining_hint(xs: tuple[TensorType, ...]) -> str:
+    """An axis along which the tensors can be joined."""
+    if any(t.ndim != xs[0].ndim for t in xs):
+        return "x.expand_dims(0) adds an axis; ops.stack joins tensors of one shape along a new one."
+    odd = {i for t in xs for i in range(t.ndim) if t.shape[i] != xs[0].shape[i]}
+    if len(odd) == 1:
+        return f"along axis={odd.pop()} they fit."
+    return "all sizes but that of the axis must be equal: slice, pad or reshape them first."
+
+
 def _concat_type(*xs: TensorType, axis: int) -> TensorType:
     at = normal_axis("concat", axis, xs[0].ndim)
     if any(t.ndim != xs[0].ndim or _off_axis(t.shape, at) != _off_axis(xs[0].shape, at) for t in xs):
         raise ShapeError(
             f"concat: along axis {axis} the tensors must agree in every other axis.",
             operands=operand_lines(*xs, names=()),
+            hint=_joining_hint(xs),
         )
     shape = (*xs[0].shape[:at], total(t.shape[at] for t in xs), *xs[0].shape[at + 1 :])
     return tensor_type(shape, result_dtype(xs))
@@ -177,7 +188,11 @@ def split_sizes(x: Any, sizes: Sequence[Size], axis: int) -> tuple[Tensor, ...]:
 
 def _stack_type(*xs: TensorType, axis: int) -> TensorType:
     if any(t.shape != xs[0].shape for t in xs):
-        raise ShapeError("stack needs tensors of one shape.", operands=operand_lines(*xs, names=()))
+        raise ShapeError(
+            "stack needs tensors of one shape.",
+            operands=operand_lines(*xs, names=()),
+            hint="ops.concat joins along an axis that they have; reshape, slice or pad makes shapes equal.",
+        )
     at = normal_axis("stack", axis, xs[0].ndim + 1)
     return tensor_type((*xs[0].shape[:at], len(xs), *xs[0].shape[at:]), result_dtype(xs))
 

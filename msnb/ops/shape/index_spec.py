@@ -30,16 +30,17 @@ class IndexPlan:
     """
 
     def __init__(self, name: str, x: TensorType, indices: tuple[TensorType, ...], spec: Spec) -> None:
-        self.name, self.x = name, x
+        self.name: str = name
+        self.x: TensorType = x
         self.rest: list[Size] = []
         self.sources: list[int | None] = []
-        self.has_tensors = bool(indices)
+        self.has_tensors: bool = bool(indices)
         self._check(indices, spec)
         spots = self._walk(spec)
         joint = _joint(name, indices)
-        self.together = not spots or [p for p, _ in spots] == list(range(spots[0][0], spots[0][0] + len(spots)))
-        self.at = spots[0][1] if spots and self.together else 0
-        self.rank = len(joint)
+        self.together: bool = not spots or [p for p, _ in spots] == list(range(spots[0][0], spots[0][0] + len(spots)))
+        self.at: int = spots[0][1] if spots and self.together else 0
+        self.rank: int = len(joint)
         self.shape: Shape = (*self.rest[: self.at], *joint, *self.rest[self.at :])
 
     def _check(self, indices: tuple[TensorType, ...], spec: Spec) -> None:

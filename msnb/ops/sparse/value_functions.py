@@ -6,7 +6,7 @@ What is not stored stays zero, also where the function of zero is not (``csr_cos
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from msnb.base.errors import ArgumentError
 from msnb.ops.elementwise import arithmetic, comparison, transcendental
@@ -46,6 +46,9 @@ _EXAMPLES = {
 }
 
 
+_Fn: TypeAlias = Callable[[Any], Any]
+
+
 def _function(fn: Callable[..., Any], name: str, kin: str, kind: Any) -> Callable[[Any], Any]:
     def of_values(x: Any) -> Any:
         fits: bool = isinstance(x, kind)
@@ -62,34 +65,34 @@ def _both(fn: Callable[..., Any], name: str) -> tuple[Callable[[Any], Any], Call
     return _function(fn, name, "csr", CSRTensor), _function(fn, name, "coo", COOTensor)
 
 
-csr_abs, coo_abs = _both(arithmetic.abs, "abs")
-csr_acos, coo_acos = _both(transcendental.acos, "acos")
-csr_acosh, coo_acosh = _both(transcendental.acosh, "acosh")
-csr_asin, coo_asin = _both(transcendental.asin, "asin")
-csr_asinh, coo_asinh = _both(transcendental.asinh, "asinh")
-csr_atan, coo_atan = _both(transcendental.atan, "atan")
-csr_atanh, coo_atanh = _both(transcendental.atanh, "atanh")
-csr_ceil, coo_ceil = _both(arithmetic.ceil, "ceil")
-csr_cos, coo_cos = _both(transcendental.cos, "cos")
-csr_cosh, coo_cosh = _both(transcendental.cosh, "cosh")
-csr_exp, coo_exp = _both(transcendental.exp, "exp")
-csr_expm1, coo_expm1 = _both(transcendental.expm1, "expm1")
-csr_floor, coo_floor = _both(arithmetic.floor, "floor")
-csr_inv, coo_inv = _both(arithmetic.inv, "inv")
-csr_isfinite, coo_isfinite = _both(comparison.isfinite, "isfinite")
-csr_isinf, coo_isinf = _both(comparison.isinf, "isinf")
-csr_isnan, coo_isnan = _both(comparison.isnan, "isnan")
-csr_log, coo_log = _both(transcendental.log, "log")
-csr_log1p, coo_log1p = _both(transcendental.log1p, "log1p")
-csr_neg, coo_neg = _both(arithmetic.neg, "neg")
-csr_relu, coo_relu = _both(transcendental.relu, "relu")
-csr_relu6, coo_relu6 = _both(activation.relu6, "relu6")
-csr_round, coo_round = _both(arithmetic.round, "round")
-csr_sigmoid, coo_sigmoid = _both(transcendental.sigmoid, "sigmoid")
-csr_sin, coo_sin = _both(transcendental.sin, "sin")
-csr_sinh, coo_sinh = _both(transcendental.sinh, "sinh")
-csr_softsign, coo_softsign = _both(activation.softsign, "softsign")
-csr_sqrt, coo_sqrt = _both(transcendental.sqrt, "sqrt")
-csr_square, coo_square = _both(arithmetic.square, "square")
-csr_tan, coo_tan = _both(transcendental.tan, "tan")
-csr_tanh, coo_tanh = _both(transcendental.tanh, "tanh")
+csr_abs, coo_abs = _both(arithmetic.abs, "abs")  # type: _Fn, _Fn
+csr_acos, coo_acos = _both(transcendental.acos, "acos")  # type: _Fn, _Fn
+csr_acosh, coo_acosh = _both(transcendental.acosh, "acosh")  # type: _Fn, _Fn
+csr_asin, coo_asin = _both(transcendental.asin, "asin")  # type: _Fn, _Fn
+csr_asinh, coo_asinh = _both(transcendental.asinh, "asinh")  # type: _Fn, _Fn
+csr_atan, coo_atan = _both(transcendental.atan, "atan")  # type: _Fn, _Fn
+csr_atanh, coo_atanh = _both(transcendental.atanh, "atanh")  # type: _Fn, _Fn
+csr_ceil, coo_ceil = _both(arithmetic.ceil, "ceil")  # type: _Fn, _Fn
+csr_cos, coo_cos = _both(transcendental.cos, "cos")  # type: _Fn, _Fn
+csr_cosh, coo_cosh = _both(transcendental.cosh, "cosh")  # type: _Fn, _Fn
+csr_exp, coo_exp = _both(transcendental.exp, "exp")  # type: _Fn, _Fn
+csr_expm1, coo_expm1 = _both(transcendental.expm1, "expm1")  # type: _Fn, _Fn
+csr_floor, coo_floor = _both(arithmetic.floor, "floor")  # type: _Fn, _Fn
+csr_inv, coo_inv = _both(arithmetic.inv, "inv")  # type: _Fn, _Fn
+csr_isfinite, coo_isfinite = _both(comparison.isfinite, "isfinite")  # type: _Fn, _Fn
+csr_isinf, coo_isinf = _both(comparison.isinf, "isinf")  # type: _Fn, _Fn
+csr_isnan, coo_isnan = _both(comparison.isnan, "isnan")  # type: _Fn, _Fn
+csr_log, coo_log = _both(transcendental.log, "log")  # type: _Fn, _Fn
+csr_log1p, coo_log1p = _both(transcendental.log1p, "log1p")  # type: _Fn, _Fn
+csr_neg, coo_neg = _both(arithmetic.neg, "neg")  # type: _Fn, _Fn
+csr_relu, coo_relu = _both(transcendental.relu, "relu")  # type: _Fn, _Fn
+csr_relu6, coo_relu6 = _both(activation.relu6, "relu6")  # type: _Fn, _Fn
+csr_round, coo_round = _both(arithmetic.round, "round")  # type: _Fn, _Fn
+csr_sigmoid, coo_sigmoid = _both(transcendental.sigmoid, "sigmoid")  # type: _Fn, _Fn
+csr_sin, coo_sin = _both(transcendental.sin, "sin")  # type: _Fn, _Fn
+csr_sinh, coo_sinh = _both(transcendental.sinh, "sinh")  # type: _Fn, _Fn
+csr_softsign, coo_softsign = _both(activation.softsign, "softsign")  # type: _Fn, _Fn
+csr_sqrt, coo_sqrt = _both(transcendental.sqrt, "sqrt")  # type: _Fn, _Fn
+csr_square, coo_square = _both(arithmetic.square, "square")  # type: _Fn, _Fn
+csr_tan, coo_tan = _both(transcendental.tan, "tan")  # type: _Fn, _Fn
+csr_tanh, coo_tanh = _both(transcendental.tanh, "tanh")  # type: _Fn, _Fn

@@ -21,6 +21,7 @@ from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.definition.window_geometry import IntOrInts, Pair, need_images, pair, resolve_pads
 from msnb.ops.linalg.matmul import matmul
 from msnb.ops.shape.views import expand_dims, squeeze
+from msnb.ops.spatial.largest_of_windows import asks_more, largest_of_windows
 from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D
 
 
@@ -43,7 +44,9 @@ def max_pool2d(
     padding: IntOrInts = 0,
     ceil_mode: bool = False,
     data_format: str = NCHW,
-) -> Tensor:
+    dilation: IntOrInts = 1,
+    return_indices: bool = False,
+) -> Any:
     """The largest value of each window.
 
     Args:
@@ -54,9 +57,11 @@ def max_pool2d(
         padding: int, (rows, columns) or (top, bottom, left, right); a padding other than 0 implies "pad".
         ceil_mode: keep a last, partial window.
         data_format: "NCHW" or "NHWC": where x and the result have their channels.
+        dilation: the distance of a window's elements, int or (rows, columns).
+        return_indices: also give the place of each value in its plane, counted in rows (int64).
 
     Returns:
-        Tensor [n, channels, rows', columns'], or [n, rows', columns', channels].
+        Tensor [n, channels, rows', columns'], or [n, rows', columns', channels]; with ``return_indices`` a pair.
 
     Raises:
         ShapeError: no window fits. AttributeValueError: a size that is not legal.
@@ -69,6 +74,12 @@ def max_pool2d(
         [[[[5.0]]]]
     """
     x = as_tensor(x)
+    if asks_more(dilation, return_indices):
+        if data_format != NCHW:
+            raise AttributeValueError("max_pool2d: dilation= and return_indices= are for data_format='NCHW'.")
+        return largest_of_windows(
+            "max_pool2d", x, 2, kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode
+        )
     kernel, strides, pads = _plan("max_pool2d", x, kernel_size, stride, pad_mode, padding, data_format)
     return MAX_POOL2D(x, kernel=kernel, stride=strides, pads=pads, ceil_mode=bool(ceil_mode), data_format=data_format)
 
@@ -138,7 +149,9 @@ def max_pool1d(
     pad_mode: str = "valid",
     padding: int | Sequence[int] = 0,
     ceil_mode: bool = False,
-) -> Tensor:
+    dilation: int = 1,
+    return_indices: bool = False,
+) -> Any:
     """The largest value of each window of x [n, channels, length]; arguments and errors as in ``max_pool2d``.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool1d.html
@@ -148,6 +161,10 @@ def max_pool1d(
         >>> ms.ops.max_pool1d(ms.Tensor([[[1.0, 5.0, 2.0, 3.0]]]), 2).tolist()
         [[[5.0, 3.0]]]
     """
+    if asks_more(dilation, return_indices):
+        return largest_of_windows(
+            "max_pool1d", x, 1, kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode
+        )
     return _in_row("max_pool1d", max_pool2d, x, kernel_size, stride, pad_mode, padding, ceil_mode=ceil_mode)
 
 

@@ -37,6 +37,7 @@ from msnb.ops.spatial.convolution import (
     transposed_axis,
     with_bias,
 )
+from msnb.ops.spatial.largest_of_windows import asks_more, largest_of_windows
 from msnb.ops.spatial.pooling import adaptive_avg_pool2d, avg_pool2d, max_pool2d
 
 __all__ = ["adaptive_avg_pool3d", "avg_pool3d", "conv3d", "conv3d_transpose", "max_pool3d"]
@@ -238,7 +239,9 @@ def max_pool3d(
     pad_mode: str = "valid",
     padding: IntOrInts = 0,
     ceil_mode: bool = False,
-) -> Tensor:
+    dilation: IntOrInts = 1,
+    return_indices: bool = False,
+) -> Any:
     """The largest value of each window of volumes.
 
     Args:
@@ -248,6 +251,7 @@ def max_pool3d(
         pad_mode: "valid", "same" or "pad". Padding never wins.
         padding: int, three or six ints; a padding other than 0 implies "pad".
         ceil_mode: also count a last window that hangs over the end.
+        dilation, return_indices: as in ``max_pool2d``.
 
     Raises:
         ShapeError: x has not five axes, or no window fits. AttributeValueError: others.
@@ -259,6 +263,10 @@ def max_pool3d(
         >>> ms.ops.max_pool3d(ms.ops.arange(8.0).reshape(1, 1, 2, 2, 2), 2).tolist()
         [[[[[7.0]]]]]
     """
+    if asks_more(dilation, return_indices):
+        return largest_of_windows(
+            "max_pool3d", x, 3, kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode
+        )
     return _pooled("max_pool3d", max_pool2d, x, kernel_size, stride, pad_mode, padding, ceil_mode=ceil_mode)
 
 

@@ -128,7 +128,8 @@ class RunnablePlan(Plan, Runnable):
     def __init__(self, problem: CostGraphBuilder, choices: list[int], mode: str,
                  rematerialized: Sequence[Layer] = (), origin: PlanOrigin = NO_ORIGIN) -> None:  # fmt: skip
         super().__init__(problem, choices, mode, rematerialized, origin)
-        self.captured, self.args = origin.captured, origin.args
+        self.captured: Any = origin.captured
+        self.args: tuple[Any, ...] = origin.args
 
     @cached_property
     def replica(self) -> Plan | None:

@@ -64,7 +64,7 @@ class PerRank:
     """
 
     def __init__(self, values: Sequence[Any]) -> None:
-        self.values = list(values)
+        self.values: list[Any] = list(values)
 
 
 def for_rank(args: tuple[Any, ...], rank: int, n: int) -> tuple[Any, ...]:
@@ -84,7 +84,7 @@ def for_rank(args: tuple[Any, ...], rank: int, n: int) -> tuple[Any, ...]:
 class RankQuery(AbsentGroup):
     """A rank's world while its program is captured; it notes whether the program asks which rank it is."""
 
-    asked = False
+    asked: bool = False
 
     @property
     def rank(self) -> int:
@@ -105,8 +105,10 @@ class ManualPlan(PlanBase):
     mode = "hybrid_parallel"
 
     def __init__(self, program: Any, args: tuple[Any, ...], mesh: Mesh) -> None:
-        self.mesh, self.args, self.sent = mesh, args, dict[str, float]()
-        self.captured = self._captured(program)
+        self.mesh: Mesh = mesh
+        self.args: tuple[Any, ...] = args
+        self.sent: dict[str, float] = dict[str, float]()
+        self.captured: list[Any] = self._captured(program)
         plain = {id(c): inlined(c.graph) for c in self.captured}
         self.graphs: list[Graph] = [plain[id(c)] for c in self.captured]
         self.held: list[dict[int, Any]] = [{} for _ in self.graphs]

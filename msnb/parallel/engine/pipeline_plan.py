@@ -49,10 +49,18 @@ class PipelinePlan(PlanBase, Runnable):
         micro, scheduler: micro-batches, schedule.
     """
 
+    teams: tuple[RankGroup, ...]
+
     def __init__(self, layers: list[tuple[str, ...]], plans: list[RunnablePlan], placement: Placement,
                  planner: Planner, step: MicrobatchReplication) -> None:  # fmt: skip
-        self.layers, self.plans, self._placement, self._planner, self._step = layers, plans, placement, planner, step
-        self.micro, self.scheduler, self.args = placement.batched.micro, placement.scheduler, step.args
+        self.layers: list[tuple[str, ...]] = layers
+        self.plans: list[RunnablePlan] = plans
+        self._placement = placement
+        self._planner = planner
+        self._step = step
+        self.micro: int = placement.batched.micro
+        self.scheduler: str = placement.scheduler
+        self.args: tuple[Any, ...] = step.args
         sizes = [plan.mesh.size for plan in plans[: placement.pipes]]
         self.teams = tuple(RankGroup(sum(sizes[:i]), plan.mesh) for i, plan in enumerate(plans[: placement.pipes]))
 
@@ -204,7 +212,6 @@ class PipelinePlan(PlanBase, Runnable):
             twice = [layer.name for layer in self.rematerialized]
             lines.append(f"  {len(twice)} layer{'s' * (len(twice) > 1)} computed twice: {', '.join(twice)}")
         return "\n".join([*lines, str(self.timeline)])
-
 
     # ---- files -----------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from msnb.parallel.engine.comm.shards import together
 from msnb.parallel.engine.executable_plan import Runnable
 from msnb.parallel.engine.rank.sharded_checkpoint import conclude, unfinished
 from msnb.parallel.sharding.layout import whole
+
+if TYPE_CHECKING:
+    from msnb.parallel.program.spmd_program import SpmdProgram
 
 Batches = Sequence[tuple[Any, ...]] | Callable[[int], tuple[Any, ...]]
 _KEPT = 2  # snapshots
@@ -60,19 +63,26 @@ class Trainer:
                  every: int = 10, retries: int = 2) -> None:  # fmt: skip
         if every < 1 or retries < 0:
             raise AttributeValueError(f"every={every}, retries={retries}: legal are at least 1 and at least 0.")
-        self.plan, self.program, self.every, self.retries = plan, plan.program, every, retries
+        self.plan: Runnable = plan
+        self.program: SpmdProgram = plan.program
+        self.every: int = every
+        self.retries: int = retries
         if self.program.gradients:
             raise AttributeValueError("Trainer takes steps; this plan gives a loss and its gradients, and no new "
                                       "weights.", hint="plan nn.TrainOneStepCell(net, optimizer).")  # fmt: skip
         if engine == "inproc":
-            raise AttributeValueError("Trainer keeps weights on real ranks; legal: 'mpi', 'ipp', 'nccl' or an "
-                                      "Engine.", hint="here ms.jit and Model.train run a step as its plan.")
+            raise AttributeValueError(
+                "Trainer keeps weights on real ranks; legal: 'mpi', 'ipp', 'nccl' or an Engine.",
+                hint="here ms.jit and Model.train run a step as its plan.",
+            )
         graph = self.program.graph
         kept = set(self.program.params) | {graph.params[at] for at in graph.state}
-        self.names = _names([(i, p.name) for i, p in enumerate(graph.params) if p in kept])
+        self.names: dict[int, str] = _names([(i, p.name) for i, p in enumerate(graph.params) if p in kept])
         self._stack, self._wanted = ExitStack(), engine
         self._given = None if folder is None else str(folder)
-        self.done, self.last, self._saved = 0, "", -1
+        self.done: int = 0
+        self.last: str = ""
+        self._saved = -1
 
     def __enter__(self) -> Trainer:
         try:
@@ -83,10 +93,10 @@ class Trainer:
         return self
 
     def _begin(self) -> None:
-        self.engine = self._stack.enter_context(engine_for(self._wanted, self.program.size))
-        self.folder = self._given or self._temporary()
+        self.engine: Engine = self._stack.enter_context(engine_for(self._wanted, self.program.size))
+        self.folder: str = self._given or self._temporary()
         self.engine.start()
-        self.key = loaded(self.engine, self.plan.document, f"train {id(self)}", often=True)
+        self.key: str = loaded(self.engine, self.plan.document, f"train {id(self)}", often=True)
         others = set(range(len(self.program.graph.params))) - set(self.names)
         self.engine.ask(self.key, "give", self.plan.given((), others))
 
@@ -198,7 +208,8 @@ class Trainer:
             shutil.rmtree(part, ignore_errors=True)
             raise
         if folder is None:
-            self.last, self._saved = made, self.done
+            self.last = made
+            self._saved = self.done
             for old in sorted(Path(self.folder).glob("step-" + "[0-9]" * 6))[:-_KEPT]:
                 shutil.rmtree(old, ignore_errors=True)
         return made

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
@@ -22,6 +22,9 @@ from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.op_axes import Row
 from msnb.parallel.sharding.strategies import OpSignature, Strategy, candidates, place
+
+if TYPE_CHECKING:
+    from msnb.parallel.sharding.device_mesh import Mesh
 
 Known = tuple[tuple[TensorLayout, ...] | None, ...]  # per operand the layouts it is in; None: a copy on every device
 
@@ -34,8 +37,10 @@ class GradientStrategies:
     """
 
     def __init__(self, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy]) -> None:
-        self.problem, self.strategies, self.mesh = problem, strategies, problem.mesh
-        self.time = TimeModel(self.mesh, training=False)
+        self.problem: CostGraphBuilder = problem
+        self.strategies: Mapping[Node, Strategy] = strategies
+        self.mesh: Mesh = problem.mesh
+        self.time: TimeModel = TimeModel(self.mesh, training=False)
         self._greedy: dict[Any, Strategy] = {}
         self._candidates: dict[Any, list[Strategy]] = {}
         self._tagged: dict[tuple[Node, Value], Row] = {}

@@ -13,6 +13,7 @@ result is an open sum, and closing it is the gradient's all-reduce.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msnb.ir.graph import Node, Value
 from msnb.parallel.context import EVERY_SUM, GRADIENT_SUMS
@@ -42,6 +43,11 @@ from msnb.parallel.sharding.layout import TensorLayout, whole
 from msnb.parallel.sharding.local_op import widened
 from msnb.parallel.sharding.strategies import OpSignature, Strategy
 
+if TYPE_CHECKING:
+    from msnb.parallel.program.optimizer_sharding import OptimizerSharding
+    from msnb.parallel.program.training_graph import TrainingGraph
+    from msnb.parallel.sharding.device_mesh import Mesh
+
 
 class Partitioner:
     """Builds the steps of a plan.
@@ -51,11 +57,15 @@ class Partitioner:
         strategies: the strategy of every node that has a choice; layouts: of weights with several readers.
     """
 
+    program: SpmdProgram
+
     def __init__(self, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy],
                  layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
-        self.problem, self.mesh, self.joint = problem, problem.mesh, problem.joint
-        self.choose = GradientStrategies(problem, strategies)
-        self.time = TimeModel(self.mesh, training=False)
+        self.problem: CostGraphBuilder = problem
+        self.mesh: Mesh = problem.mesh
+        self.joint: TrainingGraph = problem.joint
+        self.choose: GradientStrategies = GradientStrategies(problem, strategies)
+        self.time: TimeModel = TimeModel(self.mesh, training=False)
         self.program = SpmdProgram((RankGroup(0, self.mesh),), self.joint.graph, trains=problem.prices.rule.training)
         resident = problem.flow.weights | set(self.joint.companions)
         resident |= self.joint.incoming | set(self.joint.fed)
@@ -66,7 +76,7 @@ class Partitioner:
             if p not in problem.flow.readers:
                 self.layouts[p] = [whole(getattr(p.type, "ndim", 0))]
         self._late, self._last = late_values(self.joint), last_values(self.joint)
-        self.sharding = problem.prices.sharding
+        self.sharding: OptimizerSharding = problem.prices.sharding
         self._spread: GradientSpreading | None = None
         self._homes: dict[Value, TensorLayout] = {}  # of weights: where their optimizer state is
         if self.sharding.level == 3:  # those with several readers

@@ -46,7 +46,8 @@ class MicrobatchedProgram:
     """
 
     def __init__(self, joint: TrainingGraph, micro: int | None = None) -> None:
-        self.joint, self.graph = joint, joint.graph
+        self.joint: TrainingGraph = joint
+        self.graph: Graph = joint.graph
         self.number: dict[Node, int] = {}
         found: dict[int, list[Node]] = {}
         for node in joint.graph.nodes:
@@ -54,11 +55,11 @@ class MicrobatchedProgram:
             if i is not None:
                 self.number[node] = i
                 found.setdefault(i, []).append(node)
-        self.parts = [found[i] for i in sorted(found)]
-        self.micro = len(self.parts) if micro is None else micro
+        self.parts: list[list[Node]] = [found[i] for i in sorted(found)]
+        self.micro: int = len(self.parts) if micro is None else micro
         self._check()
-        self.twin = {n: first for part in self.parts for n, first in zip(part, self.parts[0])}
-        self.free = self._free()
+        self.twin: dict[Node, Node] = {n: first for part in self.parts for n, first in zip(part, self.parts[0])}
+        self.free: set[Value] = self._free()
 
     def _check(self) -> None:
         if not self.parts:
@@ -120,7 +121,7 @@ class MicrobatchedProgram:
             if constant or outside or all(_is_small(v) for v in node.outputs):
                 free |= set(node.outputs)
                 static |= set(node.outputs) if constant else set()
-        self.data = {v for v in free - static if v.node is not None and v.node not in self.number}
+        self.data: set[Value] = {v for v in free - static if v.node is not None and v.node not in self.number}
         return free
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.core.microbatch_scope import within_micro
 from msnb.ir.control_flow import CALL
@@ -35,6 +35,9 @@ from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.search.cost_graph import CostGraph
 from msnb.parallel.sharding.layout import TensorLayout, whole
 from msnb.parallel.sharding.strategies import OpSignature, Strategy
+
+if TYPE_CHECKING:
+    from msnb.parallel.sharding.device_mesh import Mesh
 
 _HUB = 8  # readers
 
@@ -110,15 +113,19 @@ class CostGraphBuilder:
     def __init__(self, joint: TrainingGraph, model: Model, rule: MemoryRule, most: int | None = None,
                  sharding: OptimizerSharding | None = None, wide: str = GRADIENT_SUMS,
                  priced: PriceCache | None = None) -> None:  # fmt: skip
-        self.joint, self.graph, self.mesh, self.wide = joint, joint.forward, model.mesh, wide
-        self.flow = ValueFlow.of(self.graph, joint.weights, joint.incoming)
-        self.prices = StrategyPrices(joint, self.flow, model, rule, most, sharding or OptimizerSharding(), wide,
-                                     PriceCache() if priced is None else priced)  # fmt: skip
-        self.names, self.searched = {**names_of(self.graph.nodes), **joint.names}, ""
+        self.joint: TrainingGraph = joint
+        self.graph: Graph = joint.forward
+        self.mesh: Mesh = model.mesh
+        self.wide: str = wide
+        self.flow: ValueFlow = ValueFlow.of(self.graph, joint.weights, joint.incoming)
+        parts = sharding or OptimizerSharding(), wide, PriceCache() if priced is None else priced
+        self.prices: StrategyPrices = StrategyPrices(joint, self.flow, model, rule, most, *parts)
+        self.names: dict[Node, str] = {**names_of(self.graph.nodes), **joint.names}
+        self.searched: str = ""
         self.calls: dict[Node, OpSignature] = {}
         self.place: dict[Any, int] = {}
         self.strategies: list[list[Strategy]] = []
-        self.costs = CostGraph()
+        self.costs: CostGraph = CostGraph()
         self.copied: set[Value] = self.flow.static | joint.free
         self._build()
 
@@ -133,7 +140,8 @@ class CostGraphBuilder:
         for node in self.graph.nodes:
             if self.has_choice(node):
                 self._add_node(node)
-        self.operators = OperatorNames([n for n in self.graph.nodes if n in self.place], self.names, self.calls)
+        placed = [n for n in self.graph.nodes if n in self.place]
+        self.operators: OperatorNames = OperatorNames(placed, self.names, self.calls)
         for node in self.operators.nodes:
             for i, value in enumerate(node.inputs):
                 self._add_edge(node, i, value)

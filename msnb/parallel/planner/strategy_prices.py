@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from msnb.parallel.search.cost_graph import Floats
 from msnb.parallel.sharding.device_mesh import GATHER
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.strategies import OpSignature, Strategy, call_of, candidates
+
+if TYPE_CHECKING:
+    from msnb.parallel.sharding.device_mesh import Mesh
 
 _SMALL = 40  # nodes of a program up to which three axes of an operator may be split at once
 
@@ -57,10 +60,15 @@ class StrategyPrices:
 
     def __init__(self, joint: TrainingGraph, flow: ValueFlow, model: Model, rule: MemoryRule, most: int | None,
                  sharding: OptimizerSharding, wide: str, cache: PriceCache) -> None:  # fmt: skip
-        self.flow, self.model, self.mesh, self.rule, self.sharding = flow, model, model.mesh, rule, sharding
-        self.cache, self.parts = cache, joint.parts
+        self.flow: ValueFlow = flow
+        self.model = model
+        self.mesh: Mesh = model.mesh
+        self.rule: MemoryRule = rule
+        self.sharding: OptimizerSharding = sharding
+        self.cache: PriceCache = cache
+        self.parts: int = joint.parts
         few = most is None and self.mesh.size <= 8 and len(joint.forward.nodes) <= _SMALL
-        self.most = 3 if few else most
+        self.most: int | None = 3 if few else most
         if isinstance(model, TimeModel):
             nbytes = sum(t.nbytes for w in joint.weights if isinstance(t := w.type, TensorType))
             model.wide, model.parts, model.bucket = wide, joint.parts, max(1.0, min(BUCKET, nbytes))

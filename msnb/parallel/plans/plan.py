@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -52,6 +52,9 @@ from msnb.parallel.search.heuristics import recursive_programming, sharding_prop
 from msnb.parallel.search.oracles import brute_force, linear_program
 from msnb.parallel.sharding.layout import TensorLayout, from_map
 from msnb.parallel.sharding.strategies import OpSignature, Strategy, chosen, place
+
+if TYPE_CHECKING:
+    from msnb.parallel.sharding.device_mesh import Mesh
 
 SEARCHES = ("dynamic_programming", "recursive_programming", "sharding_propagation", "brute_force", "linear_program")
 
@@ -189,9 +192,13 @@ class Plan(PlanBase):
 
     def __init__(self, problem: CostGraphBuilder, choices: list[int], mode: str,
                  rematerialized: Sequence[Layer] = (), origin: PlanOrigin = NO_ORIGIN) -> None:  # fmt: skip
-        self.problem, self.choices, self.mode, self.mesh = problem, list(choices), mode, problem.mesh
-        self.rematerialized, self._origin = tuple(rematerialized), origin
-        self.objective = problem.costs.cost(choices)
+        self.problem: CostGraphBuilder = problem
+        self.choices: list[int] = list(choices)
+        self.mode: str = mode
+        self.mesh: Mesh = problem.mesh
+        self.rematerialized: tuple[Layer, ...] = tuple(rematerialized)
+        self._origin = origin
+        self.objective: float = problem.costs.cost(choices)
 
     def changed(self: Made, choices: Sequence[int] | None = None, mode: str | None = None,
                 rematerialized: Sequence[Layer] | None = None) -> Made:  # fmt: skip

@@ -127,7 +127,8 @@ class GradientSpreading:
     def __init__(
         self, mesh: Mesh, joint: TrainingGraph, late: set[Value], targets: Mapping[Value, TensorLayout]
     ) -> None:
-        self.mesh, self.wanted = mesh, dict[Value, TensorLayout]()
+        self.mesh: Mesh = mesh
+        self.wanted: dict[Value, TensorLayout] = dict[Value, TensorLayout]()
         todo = [(g, targets[w]) for w, g in gradients_of(joint) if w in targets]
         while todo:
             value, layout = todo.pop()

@@ -63,11 +63,11 @@ class TrainingGraph:
     parts: int = 1
 
     def __post_init__(self) -> None:
-        self.inside = forward_nodes(self.graph)
-        self.forward = self.graph if len(self.inside) == len(self.graph.nodes) else self._view()
+        self.inside: set[Node] = forward_nodes(self.graph)
+        self.forward: Graph = self.graph if len(self.inside) == len(self.graph.nodes) else self._view()
         self.weights = self._read(self.weights)
-        self.updates = self._updates()
-        self.companions = self._companions()
+        self.updates: set[Node] = self._updates()
+        self.companions: dict[Value, Value] = self._companions()
 
     @property
     def trains(self) -> bool:

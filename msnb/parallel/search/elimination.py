@@ -67,8 +67,10 @@ class Eliminator:
     """One search, or several over one problem (what was folded is kept)."""
 
     def __init__(self, graph: CostGraph, limit: float | None = None, points: int | None = None) -> None:
-        self.graph, self.limit, self.points = graph, limit, points
-        self.price = 0.0
+        self.graph: CostGraph = graph
+        self.limit: float | None = limit
+        self.points: int | None = points
+        self.price: float = 0.0
         self._keys: dict[Hashable, int] = {}
         self._folded: dict[Hashable, Content] = {}
         self._made: list[tuple[Content, Callable[[], Content]]] = []

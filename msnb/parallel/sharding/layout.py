@@ -119,7 +119,8 @@ class Layout:
 
     def __init__(self, device_matrix: Sequence[int], alias_name: Sequence[str],
                  rank_list: Sequence[int] | None = None) -> None:  # fmt: skip
-        self.device_matrix, self.alias_name = tuple(device_matrix), tuple(alias_name)
+        self.device_matrix: tuple[int, ...] = tuple(device_matrix)
+        self.alias_name: tuple[str, ...] = tuple(alias_name)
         self.tensor_map: tuple[Any, ...] | None = None
         if len(self.device_matrix) != len(self.alias_name) or len(set(self.alias_name)) < len(self.alias_name):
             raise AttributeValueError(f"Layout: {list(self.device_matrix)} needs one name per axis, each another, got "

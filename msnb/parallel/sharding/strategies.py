@@ -91,7 +91,7 @@ class OpSignature:
 
     def __post_init__(self) -> None:
         self.axes: OpAxes = labels.read(self.op, self.types, self.outs, self.attrs)
-        self.plain = all(isinstance(t, TensorType) and t.is_static for t in (*self.types, *self.outs))
+        self.plain: bool = all(isinstance(t, TensorType) and t.is_static for t in (*self.types, *self.outs))
 
     @property
     def key(self) -> Any:

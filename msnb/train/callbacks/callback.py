@@ -144,7 +144,7 @@ class Callbacks(ExitStack):
 
     def __init__(self, callbacks: Any, run_context: RunContext) -> None:
         super().__init__()
-        self.items = as_callbacks(callbacks)
+        self.items: tuple[Callback, ...] = as_callbacks(callbacks)
         self.run_context = run_context
 
     def __enter__(self) -> Callbacks:

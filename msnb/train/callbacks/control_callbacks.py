@@ -42,7 +42,7 @@ class BestValue:
 
     def reset(self) -> None:
         """Forget what was best."""
-        self.best = self._sign * math.inf if self._baseline is None else self._baseline
+        self.best: float = self._sign * math.inf if self._baseline is None else self._baseline
 
     def better(self, value: float) -> bool:
         """True (and remembered) if ``value`` improves on the best."""
@@ -95,7 +95,7 @@ class EarlyStopping(Callback):
         self._verbose, self._restore = verbose, restore_best_weights
         self._wait = 0
         self._kept: dict[Parameter, Tensor] = {}
-        self.stopped_epoch = 0
+        self.stopped_epoch: Any = 0
 
     def on_train_begin(self, run_context: RunContext) -> None:
         """Start anew."""

@@ -79,20 +79,31 @@ class TimeMonitor(Callback):
 
     Args:
         data_size: steps per epoch to divide by; by default what was run.
+        data_time: also print how much of the time went by between steps, in which data were waited for.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.TimeMonitor.html
     """
 
     reports_progress = True
 
-    def __init__(self, data_size: int | None = None) -> None:
+    def __init__(self, data_size: int | None = None, data_time: bool = False) -> None:
         self._size = None if data_size is None else need_count("data_size", data_size)
+        self._data_time, self._waited, self._stopped = bool(data_time), 0.0, 0.0
         self._start, self._first = time.perf_counter(), 0
 
     def epoch_begin(self, run_context: RunContext) -> None:
         """Start the clock."""
         self._first = run_context.original_args().get("cur_step_num", 0)
-        self._start = time.perf_counter()
+        self._start = self._stopped = time.perf_counter()
+        self._waited = 0.0
+
+    def step_begin(self, run_context: RunContext) -> None:
+        """What went by since the last step was for data."""
+        self._waited += time.perf_counter() - self._stopped
+
+    def step_end(self, run_context: RunContext) -> None:
+        """From here on data are waited for."""
+        self._stopped = time.perf_counter()
 
     def epoch_end(self, run_context: RunContext) -> None:
         """Stop the clock and print."""
@@ -100,7 +111,9 @@ class TimeMonitor(Callback):
         params = run_context.original_args()
         steps = self._size or max(params.get("cur_step_num", 0) - self._first, 1)
         kind = "Train" if params.mode == "train" else "Eval"
-        print(f"{kind} epoch time: {milliseconds:5.3f} ms, per step time: {milliseconds / steps:5.3f} ms", flush=True)
+        waited = f", data time: {self._waited * 1000:5.3f} ms" if self._data_time else ""
+        text = f"{kind} epoch time: {milliseconds:5.3f} ms, per step time: {milliseconds / steps:5.3f} ms{waited}"
+        print(text, flush=True)
 
 
 class ProgressBar(Callback):
@@ -191,6 +204,9 @@ class History(Callback):
         self._losses = []
 
 
+OnRun = Callable[[RunContext], Any] | None
+
+
 class LambdaCallback(Callback):
     """A callback made of functions of the run context, by the names of the methods.
 
@@ -201,10 +217,25 @@ class LambdaCallback(Callback):
         >>> quiet = ms.train.LambdaCallback(on_train_epoch_end=lambda run: print(run.original_args().cur_epoch_num))
     """
 
-    def __init__(self, **functions: Callable[[RunContext], Any] | None) -> None:
-        legal = [name for name in dir(Callback) if name.startswith(("on_train", "on_eval"))]
-        for name, function in functions.items():
-            if name not in legal:
-                raise ArgumentError(f"LambdaCallback has no {name!r}; legal: {', '.join(legal)}.")
+    def __init__(
+        self,
+        on_train_epoch_begin: OnRun = None,
+        on_train_epoch_end: OnRun = None,
+        on_train_step_begin: OnRun = None,
+        on_train_step_end: OnRun = None,
+        on_train_begin: OnRun = None,
+        on_train_end: OnRun = None,
+        on_eval_epoch_begin: OnRun = None,
+        on_eval_epoch_end: OnRun = None,
+        on_eval_step_begin: OnRun = None,
+        on_eval_step_end: OnRun = None,
+        on_eval_begin: OnRun = None,
+        on_eval_end: OnRun = None,
+        **others: OnRun,
+    ) -> None:
+        said = {name: value for name, value in locals().items() if name.startswith("on_")}
+        if others:
+            raise ArgumentError(f"LambdaCallback has no {next(iter(others))!r}; legal: {', '.join(said)}.")
+        for name, function in said.items():
             if function is not None:
                 setattr(self, name, function)

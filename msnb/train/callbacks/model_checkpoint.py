@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from msnb.base import events
 from msnb.base.errors import ArgumentError
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams
 from msnb.train.callbacks.logging_callbacks import need_count
@@ -28,6 +29,12 @@ class CheckpointConfig:
         saved_network: what to save instead of the train network (which holds the optimizer's state too).
         append_info: "epoch_num", "step_num" and dicts of numbers and strings to store as well.
         exception_save: also save when the training ends by an error.
+        crc_check: the checksum is always written.
+        keep_checkpoint_per_n_minutes: with ``keep_checkpoint_max=0``: the newest is kept, and of every so many minutes
+            the first; 0 keeps all.
+        enc_key, enc_mode: refused: files are not encrypted.
+        remove_redundancy: True has no effect, which is said once: one device saves every parameter.
+        format: "ckpt" or "safetensors": the ending of the files.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.CheckpointConfig.html
     """
@@ -42,15 +49,31 @@ class CheckpointConfig:
         saved_network: Any = None,
         append_info: Any = None,
         exception_save: bool = False,
+        crc_check: bool = False,
+        *,
+        keep_checkpoint_per_n_minutes: int | None = 0,
+        enc_key: bytes | None = None,
+        enc_mode: str = "AES-GCM",
+        remove_redundancy: bool = False,
+        format: str = "ckpt",
     ) -> None:
-        self.save_checkpoint_steps = need_count("save_checkpoint_steps", save_checkpoint_steps or 0, 0)
-        self.save_checkpoint_seconds = need_count("save_checkpoint_seconds", save_checkpoint_seconds or 0, 0)
-        self.keep_checkpoint_max = need_count("keep_checkpoint_max", keep_checkpoint_max or 0, 0)
+        self.save_checkpoint_steps: int = need_count("save_checkpoint_steps", save_checkpoint_steps or 0, 0)
+        self.save_checkpoint_seconds: int = need_count("save_checkpoint_seconds", save_checkpoint_seconds or 0, 0)
+        self.keep_checkpoint_max: int = need_count("keep_checkpoint_max", keep_checkpoint_max or 0, 0)
         if not (self.save_checkpoint_steps or self.save_checkpoint_seconds):
             raise ArgumentError("CheckpointConfig needs save_checkpoint_steps or save_checkpoint_seconds above 0.")
         self.integrated_save, self.async_save = integrated_save, async_save
         self.saved_network, self.exception_save = saved_network, exception_save
         self.append_info = _checked_info(append_info)
+        minutes = keep_checkpoint_per_n_minutes or 0
+        self.keep_checkpoint_per_n_minutes = need_count("keep_checkpoint_per_n_minutes", minutes, 0)
+        if format not in ("ckpt", "safetensors"):
+            raise ArgumentError(f"CheckpointConfig: format is 'ckpt' or 'safetensors', not {format!r}.")
+        if enc_key is not None:
+            raise ArgumentError(f"CheckpointConfig(enc_key=, {enc_mode}): msnb writes no encrypted files.")
+        self.format, self.crc_check = format, crc_check
+        if remove_redundancy:
+            events.ignored("CheckpointConfig(remove_redundancy=True)", "one device saves every parameter")
 
 
 def _checked_info(info: Any) -> list[Any]:
@@ -84,7 +107,8 @@ class ModelCheckpoint(Callback):
         self._directory = os.fspath(directory or ".")
         self._config = CheckpointConfig() if config is None else config
         self._files: list[str] = []
-        self._last_step, self._last_time = 0, 0.0
+        self._kept: set[str] = set()
+        self._last_step, self._last_time, self._kept_time = 0, 0.0, 0.0
         self._context: RunContext | None = None
 
     @property
@@ -102,7 +126,7 @@ class ModelCheckpoint(Callback):
         self._prefix, self._files = _free_prefix(self._directory, self._wanted), []
         params = run_context.original_args()
         self._last_step, self._last_time = params.get("cur_step_num", 0), time.monotonic()
-        self._context = run_context
+        self._context, self._kept_time = run_context, self._last_time
 
     def step_end(self, run_context: RunContext) -> None:
         """Save, if it is time."""
@@ -129,7 +153,7 @@ class ModelCheckpoint(Callback):
         return time.monotonic() - self._last_time >= self._config.save_checkpoint_seconds
 
     def _save(self, params: RunParams, ending: str = "") -> None:
-        name = f"{self._prefix}-{params.cur_epoch_num}_{params.step_in_epoch}{ending}.ckpt"
+        name = f"{self._prefix}-{params.cur_epoch_num}_{params.step_in_epoch}{ending}.{self._config.format}"
         path = os.path.join(self._directory, name)
         network = self._config.saved_network if self._config.saved_network is not None else params.train_network
         save_checkpoint(network, path, append_dict=self._info(params))
@@ -145,17 +169,31 @@ class ModelCheckpoint(Callback):
 
     def _drop_old(self) -> None:
         """The new file is complete: only now may an old one go."""
-        most = self._config.keep_checkpoint_max
+        most, minutes = self._config.keep_checkpoint_max, self._config.keep_checkpoint_per_n_minutes
+        if minutes and not most:
+            self._drop_between(minutes * 60.0)
         while most and len(self._files) > most:
             old = self._files.pop(0)
             if os.path.exists(old):
                 os.remove(old)
 
 
+    def _drop_between(self, seconds: float) -> None:
+        """The file before the newest goes, unless it was the first of its time."""
+        before = self._files[-2:-1]
+        if before and before[0] not in self._kept:
+            self._files.remove(before[0])
+            if os.path.exists(before[0]):
+                os.remove(before[0])
+        if time.monotonic() - self._kept_time >= seconds:
+            self._kept_time = time.monotonic()
+            self._kept.add(self._files[-1])
+
+
 def _free_prefix(directory: str, prefix: str) -> str:
     names = os.listdir(directory) if os.path.isdir(directory) else []
     free, n = prefix, 0
-    while any(name.startswith(free + "-") and name.endswith(".ckpt") for name in names):
+    while any(name.startswith(free + "-") and name.endswith((".ckpt", ".safetensors")) for name in names):
         n += 1
         free = f"{prefix}_{n}"
     return free

@@ -106,6 +106,8 @@ class TrainingProgress:
 class LossCurve:
     """Losses over the steps in a bounded number of points: when they are too many, neighbours become their mean."""
 
+    width: int
+
     def __init__(self) -> None:
         self.points: list[float] = []
         self.width = 1  # steps per point

@@ -116,6 +116,8 @@ def load_checkpoint(
     dec_mode: str = "AES-GCM",
     specify_prefix: str | Iterable[str] | None = None,
     crc_check: bool = False,
+    remove_redundancy: bool = False,
+    format: str = "ckpt",
 ) -> dict[str, Any]:
     """Read a checkpoint: safetensors, MindSpore's protobuf, or PyTorch's weights (``load_torch_state_dict`` maps their
     names to those of a network); the content tells, not the name. Of weights in several files the index is given
@@ -130,6 +132,8 @@ def load_checkpoint(
         dec_key, dec_mode: refused: encrypted files are not read.
         specify_prefix: keep only names that begin with this (or one of these).
         crc_check: a checksum in the file is always checked; True tells once where a file has none.
+        remove_redundancy: True has no effect, which is said once: a file of one device has every parameter.
+        format: "ckpt" or "safetensors"; the content of the file tells which it is.
 
     Returns:
         A dict from names to Parameters, in the order of the network that was saved (strings of ``append_dict`` as
@@ -142,6 +146,10 @@ def load_checkpoint(
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_checkpoint.html
     """
     _need_plain("load_checkpoint", "dec_key", dec_key, dec_mode)
+    if format not in _FORMATS:
+        raise ArgumentError(f"load_checkpoint: format is one of {', '.join(map(repr, _FORMATS))}, not {format!r}.")
+    if remove_redundancy:
+        events.ignored("load_checkpoint(remove_redundancy=True)", "a file of one device has every parameter")
     path = os.fspath(ckpt_file_name)
     everything = _read(path, crc_check)
     drop, only = _prefixes(filter_prefix), _prefixes(specify_prefix)

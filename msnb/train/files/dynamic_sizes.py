@@ -1,7 +1,7 @@
 """Sizes of inputs that stay open in a program that is written to a file.
 
-    ms.Tensor(shape=[None, 784], dtype=ms.float32)     axis 0 is open
-    dynamic={"x": {0: "batch"}, "mask": {0: "batch"}}  open axes by input, with names; one name is one size
+ms.Tensor(shape=[None, 784], dtype=ms.float32)     axis 0 is open
+dynamic={"x": {0: "batch"}, "mask": {0: "batch"}}  open axes by input, with names; one name is one size
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ class DynamicSizes:
             if sizes.setdefault(label, max(size, LEAST)) != size >= LEAST:
                 raise ArgumentError(f"the size {label!r} is {sizes[label]} and {size}: one name is one size.")
             dims.setdefault(label, symbol())
-        self.labels = {dim.symbol: label for label, dim in dims.items()}
+        self.labels: dict[str, str] = {dim.symbol: label for label, dim in dims.items()}
         self.axes: dict[Axis, Dim] = {}
-        self.given, self.types = [], []
+        self.given: list[Any] = []
+        self.types: list[Any] = []
         for i, x in enumerate(inputs):
             own = {k: label for (at, k), label in open_axes.items() if at == i}
             shape = [sizes[own[k]] if k in own else n for k, n in enumerate(x._type.shape)]
@@ -124,4 +125,3 @@ class DynamicSizes:
 
 def _reads(source: Any, places: set[Any]) -> bool:
     return source.ident in places or any(_reads(base, places) for base in source.bases)
-

@@ -7,7 +7,8 @@ A failed load therefore changes nothing. What is lenient and what is not:
     strict_load=False    names missing in the file are announced and returned; extra names returned; floats may change
                          their width; a common prefix of all names in the file is seen through (``net.conv1.weight``)
     strict_load=True     names and dtypes must be the same, nothing missing, nothing over
-    always               shapes must be the same
+    always               shapes must be the same; what MindSpore's checkpoints call otherwise, or have with one axis
+                         more, is the same (``parameter_spellings``)
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from msnb.base import events
 from msnb.base.errors import ArgumentError, CheckpointError
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, make
+from msnb.train.files.parameter_spellings import in_names_of, in_shape_of
 
 Plan = list[tuple[Tensor, Tensor]]
 
 
 def load_param_into_net(
-    net: Any, parameter_dict: Mapping[str, Any], strict_load: bool = False
+    net: Any, parameter_dict: Mapping[str, Any], strict_load: bool = False, remove_redundancy: bool = False
 ) -> tuple[list[str], list[str]]:
     """Give the parameters of a network the values of a dict.
 
@@ -34,6 +36,7 @@ def load_param_into_net(
         net: a Cell (an optimizer is one).
         parameter_dict: names to Parameters or Tensors, as ``load_checkpoint`` gives them.
         strict_load: demand the same names and dtypes, see the head of this file.
+        remove_redundancy: True has no effect, which is said once: a file of one device has every parameter.
 
     Returns:
         (names of the network that got no value, names of the dict that were not used).
@@ -44,8 +47,10 @@ def load_param_into_net(
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_param_into_net.html
     """
+    if remove_redundancy:
+        events.ignored("load_param_into_net(remove_redundancy=True)", "a file of one device has every parameter")
     own = _own_state(net)
-    given = _tensors(parameter_dict)
+    given = in_names_of(own, _tensors(parameter_dict))
     pairs = _match(own, given, strict_load)
     missing = [name for name in own if name not in pairs]
     extra = [name for name in given if name not in pairs.values()]
@@ -130,11 +135,12 @@ def _checked(own: Mapping[str, Tensor], given: Mapping[str, Tensor], pairs: Mapp
     plan: Plan = []
     wrong: list[str] = []
     for name, key in pairs.items():
-        problem = _problem(own[name], given[key], strict)
+        value = in_shape_of(name, own[name], given[key])
+        problem = _problem(own[name], value, strict)
         if problem:
             wrong.append(f"{name}: {problem}")
         else:
-            plan.append((own[name], _converted(own[name], given[key])))
+            plan.append((own[name], _converted(own[name], value)))
     if wrong:
         raise CheckpointError(
             f"{len(wrong)} of {len(pairs)} parameters in the checkpoint do not fit the network. It is unchanged.",

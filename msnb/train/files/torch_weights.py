@@ -28,7 +28,7 @@ from msnb.train.files import safetensors_file, torch_checkpoint, weight_shards
 from msnb.train.files.parameter_loading import state_of
 
 _LEAVES = {"gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "moving_variance": "running_var",
-           "embedding_table": "weight"}  # fmt: skip
+           "embedding_table": "weight", "w": "weight"}  # fmt: skip
 _PARTS = {"q_proj_weight": 0, "k_proj_weight": 1, "v_proj_weight": 2}  # of in_proj_weight
 _WRAPPERS = ("module.", "_orig_mod.")
 _INSIDE = ("state_dict", "model_state_dict", "model", "net")
@@ -111,7 +111,7 @@ def load_torch_state_dict(net: Any, source: Any, strict: bool = True) -> TorchWe
 
 def _names(name: str) -> list[str]:
     """What PyTorch calls a parameter of ours."""
-    path, dot, leaf = name.rpartition(".")
+    path, dot, leaf = name.replace(".dense", ".linear").rpartition(".")  # of a Transformer's layers
     found = [f"{path}{dot}{_LEAVES.get(leaf, leaf)}", name]
     return [*found, f"{path}{dot}in_proj_weight"] if leaf in _PARTS else found
 
@@ -168,6 +168,8 @@ def _array(name: Any, value: Any) -> tuple[str, Any]:
 
 def _value(name: str, parameter: Tensor, array: Any) -> Tensor:
     """A value in the parameter's dtype."""
+    if array.ndim == 3 and tuple(parameter.shape) == (*array.shape[:2], 1, array.shape[2]):
+        array = array.reshape(parameter.shape)  # Conv1d as MindSpore has it
     if tuple(array.shape) != tuple(parameter.shape):
         raise CheckpointError(
             f"{name} has the shape {list(parameter.shape)}, in the state dict {list(array.shape)}.",

@@ -53,8 +53,9 @@ class BodyWriter(LocalNames):
 
     def __init__(self, scope: Scope, program: ExportedProgram, bodies: dict[int, ClassBody], nested: bool) -> None:
         super().__init__(scope, program)
-        self.bodies, self.nested = bodies, nested
-        self.body = ClassBody()
+        self.bodies: dict[int, ClassBody] = bodies
+        self.nested: bool = nested
+        self.body: ClassBody = ClassBody()
         self.attribute_of: dict[str, str] = {}  # module path -> "self.conv1" or "self.layers[0]"
 
     def write(self, inputs: list[str] | None = None) -> ClassBody:

@@ -35,8 +35,9 @@ class ClassWriter:
     """Writes all classes of a program."""
 
     def __init__(self, program: ExportedProgram, title: str) -> None:
-        self.program, self.title = program, title
-        self.root = scopes_of(program)
+        self.program: ExportedProgram = program
+        self.title: str = title
+        self.root: Scope = scopes_of(program)
         self.bodies: dict[int, ClassBody] = {}
         self.classes: dict[Any, _Class] = {}
         self.class_of: dict[int, _Class] = {}

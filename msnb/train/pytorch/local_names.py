@@ -25,10 +25,11 @@ class LocalNames:
     """
 
     def __init__(self, scope: Scope, program: ExportedProgram) -> None:
-        self.scope, self.program = scope, program
+        self.scope: Scope = scope
+        self.program: ExportedProgram = program
         self.local: dict[str, str] = {}
         self.bound: dict[str, str] = {}
-        self.last = self._last_uses()
+        self.last: dict[str, int] = self._last_uses()
 
     def _last_uses(self) -> dict[str, int]:
         last: dict[str, int] = {}

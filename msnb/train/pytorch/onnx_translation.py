@@ -43,13 +43,14 @@ class Translator:
     def __init__(self, program: OnnxProgram) -> None:
         program.fold()
         model = program.model
-        self.model, self.opset = model, model.opsets.get("", 1)
+        self.model = model
+        self.opset: int = model.opsets.get("", 1)
         self.arrays = {name: weight.asnumpy() for name, weight in program.weights.items()}
-        self.constants = dict(program.constants)
+        self.constants: dict[str, Any] = dict(program.constants)
         self.names: dict[str, str] = {}
         self.numbers: set[str] = set()  # values that are numbers of Python: shapes and what is made of them
-        self.found = ExportedProgram([], [], {}, set(), [], {}, {})
-        self.readers = Counter(name for node in model.nodes for name in node.inputs)
+        self.found: ExportedProgram = ExportedProgram([], [], {}, set(), [], {}, {})
+        self.readers: Counter[str] = Counter(name for node in model.nodes for name in node.inputs)
         self.node: ModelNode = model.nodes[0] if model.nodes else ModelNode("", "", (), (), {})
         self.modules: tuple[Module, ...] = ()
         self.taken: set[str] = set()

@@ -52,3 +52,14 @@ def test_third_derivative_of_a_layer(level: str, rng: np.random.Generator) -> No
         forward = ms.jit(lambda v: ms.grad(ms.grad(ms.jacfwd(layer)))(v))(x).asnumpy()
         backward = ms.jit(lambda v: ms.grad(ms.grad(ms.jacrev(layer)))(v))(x).asnumpy()
     np.testing.assert_allclose(forward, backward, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [ms.float16, ms.bfloat16, ms.float32], ids=str)
+@pytest.mark.parametrize("shapes", [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((5, 2, 3), (3,))], ids=str)
+def test_vectors_whose_elements_repeat(shapes: Any, dtype: Any) -> None:
+    """One element, broadcast in the program, is a vector nevertheless."""
+    x, y = (np.full(shape, 0.5) for shape in shapes)
+    args = [ms.Tensor(a).astype(dtype) for a in (x[..., :1], y[..., :1])]
+    with ms.set_context(jit_level="O1"):
+        found = ms.jit(lambda a, b: ops.matmul(ops.broadcast_to(a, x.shape), ops.broadcast_to(b, y.shape)))(*args)
+    np.testing.assert_array_equal(found.astype(ms.float64).asnumpy(), x @ y)

@@ -37,9 +37,9 @@ class Parcel:
 
     def __init__(self, message: Any, dumps: Dumps = pickle.dumps) -> None:
         buffers: list[pickle.PickleBuffer] = []
-        self.data = dumps(message, protocol=5, buffer_callback=buffers.append)
-        self.raws = [buffer.raw() for buffer in buffers]
-        self.sizes = [raw.nbytes for raw in self.raws]
+        self.data: bytes = dumps(message, protocol=5, buffer_callback=buffers.append)
+        self.raws: list[memoryview[int]] = [buffer.raw() for buffer in buffers]
+        self.sizes: list[int] = [raw.nbytes for raw in self.raws]
         self.block = _block(self.raws) if sum(self.sizes) >= _SMALL else None
         if self.block is not None:
             self.raws = []

@@ -48,7 +48,8 @@ class RecordFile:
     """
 
     def __init__(self, name: str, path: Path, kind: str = "lines") -> None:
-        self.name, self.path = name, path
+        self.name: str = name
+        self.path: Path = path
         try:
             self._file = open_file(path, refusal(name, path))
         except FileNotFoundError:

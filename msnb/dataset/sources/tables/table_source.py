@@ -91,7 +91,8 @@ class FileSampler(DistributedSampler):
         self, parts: Sequence[int], whole: bool, num_shards: int | None, shard_id: int | None, num_samples: int | None
     ) -> None:
         super().__init__(num_shards or 1, shard_id or 0, False, num_samples)
-        self.parts, self.whole = np.asarray(parts, np.int64), whole
+        self.parts: Any = np.asarray(parts, np.int64)
+        self.whole: bool = whole
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
         drawn = self._shared(generator) if self.num_shards > 1 else generator
@@ -211,8 +212,8 @@ class RecordPlaces(Sequence[Place]):
     """(file, number) of every record; a list of them would be as long as the files."""
 
     def __init__(self, files: Sequence[RecordFile]) -> None:
-        self.files = list(files)
-        self.ends = np.cumsum([len(file) for file in files], dtype=np.int64)
+        self.files: list[RecordFile] = list(files)
+        self.ends: Any = np.cumsum([len(file) for file in files], dtype=np.int64)
 
     def __len__(self) -> int:
         return int(self.ends[-1]) if len(self.ends) else 0

@@ -32,7 +32,7 @@ from msnb.devices.cpu.onednn.primitive_chain import (
 )
 from msnb.devices.cpu.onednn.primitives import Layout
 from msnb.ir.graph import Node, Value
-from msnb.ir.kernel.strided_views import dense_strides, regrouped
+from msnb.ir.kernel.strided_views import View, dense_strides, regrouped
 
 Ints = tuple[int, ...]
 
@@ -68,15 +68,21 @@ def operand(build: Builder, value: Value, left: bool, repeats: bool = True) -> M
     they are to be written out."""
     shape_of(value)
     view = build.strided(value) if repeats else as_it_is(value)
-    dims, strides = view.shape, view.strides
-    if len(dims) == 1:
-        dims, strides = ((1, *dims), (0, *strides)) if left else ((*dims, 1), (*strides, 0))
+    dims, strides = _as_matrix(view, left)
     lead = len(dims) - 2
     dims = tuple(1 if i < lead and s == 0 and repeats else d for i, (d, s) in enumerate(zip(dims, strides)))
     if any(s == 0 and d > 1 for d, s in zip(dims, strides)):
         view = as_it_is(value)
-        dims, strides = view.shape, view.strides
+        dims, strides = _as_matrix(view, left)
     return Matrix(dims, strides, build.place(view))
+
+
+def _as_matrix(view: View, left: bool) -> tuple[Ints, Ints]:
+    """Dims and strides, two at least."""
+    dims, strides = view.shape, view.strides
+    if len(dims) > 1:
+        return dims, strides
+    return ((1, *dims), (0, *strides)) if left else ((*dims, 1), (*strides, 0))
 
 
 def folded(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:

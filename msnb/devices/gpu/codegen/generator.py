@@ -32,6 +32,19 @@ def generate(kernel: Kernel, target: GpuTarget = NEWEST) -> list[Part]:
     Raises:
         UnsupportedKernel: there is no code for it.
     """
+    key = symbol_of(kernel, target)
+    if key not in _known:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = _generated(kernel, target)
+    return _known[key]
+
+
+MOST_KNOWN = 4096
+_known: dict[str, list[Part]] = {}
+
+
+def _generated(kernel: Kernel, target: GpuTarget) -> list[Part]:
     check(kernel)
     try:
         return [(_single(kernel, target), list(range(len(kernel.reads))), list(range(len(kernel.writes))))]

@@ -51,10 +51,11 @@ class ChainStep(Step):
         return f"generated kernel {self.kernel.launches[0].function} on {len(self.members)} sets of tensors"
 
     def replace(self, old: DeviceBuffer, new: DeviceBuffer) -> None:
-        """Read and write another buffer in the place of one, in all members."""
+        """Read and write another buffer in the place of one, in the members that have it."""
         super().replace(old, new)
         for member in self.members:
-            member.replace(old, new)
+            if old in member.reads or old in member.writes:
+                member.replace(old, new)
 
     def prepare(self, env: Environment) -> None:
         """The table for these addresses into device memory."""

@@ -22,6 +22,7 @@ from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.kernels.providers import PROVIDERS
 from msnb.devices.gpu.program.library_calls import library_call
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
+from msnb.ir.analysis.structural_hash import structure_key
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import kind_of
@@ -65,12 +66,27 @@ def _plain(t: Type) -> bool:
 
 
 def _group(node: Node, body: Graph, target: GpuTarget) -> LoweredNode | None:
-    """The kernels of a group, one for each part of it that only single numbers connect with the others."""
-    found = LoweredNode(list(node.inputs))
+    """The kernels of a group, one for each part of it that only single numbers connect with the others. Equal groups,
+    as those of equal layers, are lowered once."""
+    key = structure_key(body), target
+    if key not in _known:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = _parts(body, target)
+    parts = _known[key]
+    return None if parts is None else LoweredNode(list(node.inputs), list(parts))
+
+
+MOST_KNOWN = 4096
+_known: dict[tuple[str, GpuTarget], list[KernelPart] | None] = {}
+
+
+def _parts(body: Graph, target: GpuTarget) -> list[KernelPart] | None:
+    found: list[KernelPart] = []
     try:
         for part, reads, writes in components(body):
             for kernel, ins, outs in generate(lower(part, tiles=False), target):
-                found.parts.append(KernelPart(kernel, [reads[i] for i in ins], [writes[j] for j in outs]))
+                found.append(KernelPart(kernel, [reads[i] for i in ins], [writes[j] for j in outs]))
     except UnsupportedKernel as reason:
         notice(f"a group of operations runs one by one on the GPU: {reason}.", key=f"gpu codegen {reason}")
         return None

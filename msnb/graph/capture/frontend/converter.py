@@ -45,8 +45,8 @@ class Converter(expression_converter.Expressions):
 
     def __init__(self, found: function_source.FunctionSource, freevars: tuple[str, ...]) -> None:
         self.scopes: list[Scope] = []
-        self.free = set(freevars)
-        self.class_names = [found.class_name] if found.class_name else []
+        self.free: set[str] = set(freevars)
+        self.class_names: list[str] = [found.class_name] if found.class_name else []
         self._made = 0
         self._open: list[str] = []
 
@@ -295,7 +295,8 @@ class Template:
     """A converted function, before it is given a closure."""
 
     def __init__(self, code: CodeType, free: tuple[str, ...]) -> None:
-        self.code, self.free = code, free
+        self.code: CodeType = code
+        self.free: tuple[str, ...] = free
 
 
 MOST_TEMPLATES = 2048  # 6 to 8 KB each; what is asked for again after it left is converted again

@@ -36,7 +36,10 @@ class Scope:
     """Names of one function (or comprehension) under conversion."""
 
     def __init__(self, names: set[str], nonlocals: set[str], globals_: set[str], unsure: set[str]) -> None:
-        self.names, self.nonlocals, self.globals, self.unsure = names, nonlocals, globals_, unsure
+        self.names: set[str] = names
+        self.nonlocals: set[str] = nonlocals
+        self.globals: set[str] = globals_
+        self.unsure: set[str] = unsure
         self.shared: set[str] = set()
         self.is_class = False
 

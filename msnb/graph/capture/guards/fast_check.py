@@ -125,7 +125,7 @@ class QuickEmitter(Emitter):
         self._relied: dict[type, set[str]] = {}
         self._copied = self._read_whole(guards)
         self._groups: dict[Any, tuple[Source, list[tuple[Any, Any]]]] = {}
-        self.singles = self._grouped(guards)
+        self.singles: list[Any] = self._grouped(guards)
 
     # ---- what may be compared in bulk --------------------------------------------------------------------------------
 

@@ -51,7 +51,8 @@ class Capture(GraphBuilder):
 
     def __init__(self, name: str, session: Session, parent: GraphBuilder | None = None) -> None:
         super().__init__(name, parent=parent)
-        self.session, self.keeps_names = session, session.keeps_blocks
+        self.session: Session = session
+        self.keeps_names: bool = session.keeps_blocks
         if self.session.root is None:
             self.session.root = self
 
@@ -181,6 +182,7 @@ class Capture(GraphBuilder):
 
     def convert(self, fn: Any) -> Any:
         """The converted twin of a function or method."""
+
         def converted(*args: Any, **kwargs: Any) -> Any:
             return self.session.interpreter.call(fn, *args, **kwargs)
 

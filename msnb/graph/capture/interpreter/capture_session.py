@@ -21,7 +21,7 @@ import types
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from msnb.ir.builder import ClosedFunction, SymbolicTensor
 from msnb.ir.graph import Value
 from msnb.ops.definition.record import Op
 
+if TYPE_CHECKING:
+    from msnb.ir.builder import GraphBuilder
+
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
 _BY_VALUE = (str, bytes, range, slice, np.dtype, np.generic)
 BY_IDENTITY = (
@@ -58,9 +61,11 @@ class State:
     """
 
     def __init__(self, owner: Tensor, source: Source, current: SymbolicTensor) -> None:
-        self.owner, self.source, self.current = owner, source, current
+        self.owner: Tensor = owner
+        self.source: Source = source
+        self.current: SymbolicTensor = current
         self.first: Value = current._value
-        self.builder = current._builder
+        self.builder: GraphBuilder = current._builder
 
     @property
     def assigned(self) -> bool:
@@ -73,7 +78,7 @@ class _OpenBlocks(threading.local):
         self.items: list[Any] = []
 
 
-stack = _OpenBlocks()
+stack: _OpenBlocks = _OpenBlocks()
 
 
 @dataclass(frozen=True)
@@ -101,21 +106,24 @@ class Session:
     """The state of one capture, shared by the builders of all its nested graphs."""
 
     def __init__(self, interpreter: Interpreter, symbols: SizeSymbols | None, keeps_blocks: bool) -> None:
-        self.interpreter, self.keeps_blocks = interpreter, keeps_blocks
-        self.symbols = symbols or SizeSymbols()
+        self.interpreter: Interpreter = interpreter
+        self.keeps_blocks: bool = keeps_blocks
+        self.symbols: SizeSymbols = symbols or SizeSymbols()
         self.root: Any = None
         self.guards: list[Guard] = []
         self.inputs: list[tuple[Source, str, Value]] = []
         self.states: dict[int, State] = {}
         self.locals: dict[int, State] = {}
-        self.journal = Journal()
-        self.aliases = Aliases()
+        self.journal: Journal = Journal()
+        self.aliases: Aliases = Aliases()
         self.journal.before_write = self.aliases.check_write
-        self.pythonic = PythonNumbers()
-        self.blocks, self.attempts = list[Any](), list[Any]()
+        self.pythonic: PythonNumbers = PythonNumbers()
+        self.blocks: list[Any] = list[Any]()
+        self.attempts: list[Any] = list[Any]()
         self.raised: Exception | None = None  # the program raises it already
         self.stated: list[Exception] = []  # what its raise statements raised
-        self.depth, self.frames = 0, sys.getrecursionlimit()
+        self.depth: int = 0
+        self.frames: int = sys.getrecursionlimit()
         self.autocast: Any = None
         self.settled: set[int] = set()
         self.stands_for: dict[Value, Value] = {}  # params of functions that were traced: the values that they are given

@@ -38,7 +38,9 @@ class Reconstruction:
     """
 
     def __init__(self, session: Session, outputs: list[Any], held: list[Source]) -> None:
-        self.session, self.outputs, self.held = session, outputs, held
+        self.session: Session = session
+        self.outputs: list[Any] = outputs
+        self.held: list[Source] = held
         self.steps: list[Step] = []
         self._slots: dict[int, tuple[Any, int]] = {}
         self._out_index: dict[int, int] = {}
@@ -101,7 +103,7 @@ class Reconstruction:
             if value._source is not None:
                 return self._held_step(value._source)
             return lambda outs, held, done: value
-        if id(value) in self.session.locals:
+        if id(value) in self.session.locals and isinstance(value, Parameter):
             at, fields = self.out(value), dict(vars(value))
             return lambda outs, held, done: _own(outs[at], fields)
         source = None if not isinstance(value, Tensor) else self.session.source_of(value)

@@ -35,7 +35,7 @@ class Text:
     __slots__ = ("parts",)
 
     def __init__(self, parts: tuple[Any, ...]) -> None:
-        self.parts = parts
+        self.parts: tuple[Any, ...] = parts
 
     def fill(self, values: dict[int, Any]) -> str:
         """The text with the program's values; ``values`` maps the id of an open value to what it is now."""

@@ -242,7 +242,8 @@ class Context:
     """A context manager of the user, entered and left by captured code."""
 
     def __init__(self, engine: Capture, manager: Any) -> None:
-        self.engine, self.manager = engine, manager
+        self.engine: Capture = engine
+        self.manager: Any = manager
 
     def __enter__(self) -> Any:
         return invoke(self.engine, self.manager, "__enter__", method(self.manager, "__enter__"))

@@ -36,7 +36,8 @@ class UndefinedVariable:
     """What a variable holds where it may have no value. ``reason`` tells why, None for plain Python."""
 
     def __init__(self, name: str, reason: str | None = None) -> None:
-        self.name, self.reason = name, reason
+        self.name: str = name
+        self.reason: str | None = reason
 
     @property
     def unbound(self) -> str:
@@ -63,7 +64,8 @@ class Late(UndefinedVariable):
 
     def __init__(self, name: str, reason: str, value: Any, ran: Callable[[], Any]) -> None:
         super().__init__(name, reason)
-        self.value, self.ran = value, ran
+        self.value: Any = value
+        self.ran: Callable[..., Any] = ran
         self.checked: list[Any] = []
 
 
@@ -186,7 +188,7 @@ class Merge:
         changes: Any = ({}, {}),
         born: Any = ((), ()),
     ) -> None:
-        self.builders = (then, other)
+        self.builders: tuple[Any, Any] = (then, other)
         self.dead = dead
         self.changes = changes
         self.born = born

@@ -37,8 +37,8 @@ class CallArguments:
         self._lists = {name: len(v) for name, v in given.items() if isinstance(v, tuple) and any(map(_is_tensor, v))}
         found = {name: value for name, value in given.items() if name not in self._lists}
         found |= {f"{name}.{i}": x for name in self._lists for i, x in enumerate(given[name])}
-        self.tensors = {name: x for name, x in found.items() if _is_tensor(x)}
-        self.settings = {name: plain(x) for name, x in found.items() if not _is_tensor(x)}
+        self.tensors: dict[str, Any] = {name: x for name, x in found.items() if _is_tensor(x)}
+        self.settings: dict[str, Any] = {name: plain(x) for name, x in found.items() if not _is_tensor(x)}
 
     @property
     def is_plain(self) -> bool:

@@ -44,9 +44,10 @@ class AttrPlace(MutationTarget):
     """An attribute."""
 
     def __init__(self, owner: Any, name: str) -> None:
-        self.owner, self.name = owner, name
-        self.key = ("attr", id(owner), name)
-        self.label = f"{type(owner).__name__}.{name}"
+        self.owner: Any = owner
+        self.name: str = name
+        self.key: tuple[Any, ...] = ("attr", id(owner), name)
+        self.label: str = f"{type(owner).__name__}.{name}"
 
     def get(self) -> Any:
         return getattr(self.owner, self.name, MISSING)
@@ -65,8 +66,8 @@ class SpacePlace(MutationTarget):
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
-        self.key = ("space", id(owner))
-        self.label = f"the attributes of {type(owner).__name__}"
+        self.key: tuple[Any, ...] = ("space", id(owner))
+        self.label: str = f"the attributes of {type(owner).__name__}"
 
     def get(self) -> Any:
         return dict(vars(self.owner))
@@ -90,8 +91,8 @@ class ContentPlace(MutationTarget):
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
-        self.key = ("content", id(owner))
-        self.label = f"the {type(owner).__name__}"
+        self.key: tuple[Any, ...] = ("content", id(owner))
+        self.label: str = f"the {type(owner).__name__}"
 
     def get(self) -> Any:
         kind = next(k for k in (list, dict, set, deque) if isinstance(self.owner, k))
@@ -121,7 +122,7 @@ class ArrayPlace(MutationTarget):
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
-        self.key = ("array", id(owner))
+        self.key: tuple[Any, ...] = ("array", id(owner))
         self.label = "the array"
 
     def get(self) -> Any:
@@ -135,9 +136,10 @@ class KeyPlace(MutationTarget):
     """One name of a namespace (globals)."""
 
     def __init__(self, space: dict[str, Any], name: str) -> None:
-        self.space, self.name = space, name
-        self.key = ("key", id(space), name)
-        self.label = f"the global {name}"
+        self.space: dict[str, Any] = space
+        self.name: str = name
+        self.key: tuple[Any, ...] = ("key", id(space), name)
+        self.label: str = f"the global {name}"
 
     def get(self) -> Any:
         return self.space.get(self.name, MISSING)
@@ -153,9 +155,10 @@ class CellPlace(MutationTarget):
     """A variable of an enclosing function."""
 
     def __init__(self, box: Any, name: str) -> None:
-        self.box, self.name = box, name
-        self.key = ("cell", id(box))
-        self.label = f"the variable {name}"
+        self.box: Any = box
+        self.name: str = name
+        self.key: tuple[Any, ...] = ("cell", id(box))
+        self.label: str = f"the variable {name}"
 
     def get(self) -> Any:
         try:
@@ -175,7 +178,7 @@ class TensorPlace(MutationTarget):
 
     def __init__(self, tensor: Any, label: str = "the tensor") -> None:
         self.tensor = tensor
-        self.key = ("tensor", id(tensor))
+        self.key: tuple[Any, ...] = ("tensor", id(tensor))
         self.label = label
 
     def get(self) -> Any:

@@ -81,7 +81,8 @@ class SizeExpression:
     """A size as a function of the symbols' values."""
 
     def __init__(self, size: Dim, names: tuple[str, ...]) -> None:
-        self.size, self.names = size, names
+        self.size: Dim = size
+        self.names: tuple[str, ...] = names
         self.__name__ = "size"
 
     def __call__(self, *values: int) -> int:

@@ -24,7 +24,10 @@ class Source:
     __slots__ = ("bases", "consts", "ident", "label", "pattern")
 
     def __init__(self, pattern: str, bases: tuple[Source, ...], consts: tuple[Any, ...], label: str) -> None:
-        self.pattern, self.bases, self.consts, self.label = pattern, bases, consts, label
+        self.pattern: str = pattern
+        self.bases: tuple[Source, ...] = bases
+        self.consts: tuple[Any, ...] = consts
+        self.label: str = label
         self.ident: tuple[Any, ...] = (pattern, tuple(b.ident for b in bases), tuple(_key(c) for c in consts))
 
     def __repr__(self) -> str:

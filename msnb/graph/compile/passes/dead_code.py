@@ -26,7 +26,10 @@ class PruningPlan:
     def __init__(
         self, results: Sequence[int], args: Sequence[int], attrs: dict[str, object], graphs: Sequence[Graph]
     ) -> None:
-        self.results, self.args, self.attrs, self.graphs = list(results), list(args), attrs, list(graphs)
+        self.results: list[int] = list(results)
+        self.args: list[int] = list(args)
+        self.attrs: dict[str, object] = attrs
+        self.graphs: list[Graph] = list(graphs)
 
 
 class Pruner:
@@ -49,9 +52,11 @@ class Pruner:
         wanted: Sequence[int] | None = None,
         primals: dict[Node, Node] | None = None,
     ) -> None:
-        self.source, self.effects, self.log = graph, effects, log
-        self.out = Graph(graph.name, module)
-        self.wanted = list(range(len(graph.outputs))) if wanted is None else list(wanted)
+        self.source: Graph = graph
+        self.effects: NestedSearch = effects
+        self.log: Log = log
+        self.out: Graph = Graph(graph.name, module)
+        self.wanted: list[int] = list(range(len(graph.outputs))) if wanted is None else list(wanted)
         self.live: set[Value] = {graph.outputs[i] for i in self.wanted}
         self._plans: dict[Node, PruningPlan] = {}
         self._primals: dict[Node, Node] = {} if primals is None else primals

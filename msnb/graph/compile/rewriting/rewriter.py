@@ -58,8 +58,10 @@ class GraphRewriter:
         primals: dict[Node, Node] | None = None,
     ) -> None:
         self.source = graph
-        self.out = Graph(graph.name, module)
-        self.pass_name, self.make_rule, self.log = pass_name, make_rule, log
+        self.out: Graph = Graph(graph.name, module)
+        self.pass_name: str = pass_name
+        self.make_rule: Callable[..., Any] = make_rule
+        self.log: Log = log
         self.memory: dict[Any, Any] = {}
         self._rule = make_rule()
         self._primals: dict[Node, Node] = {} if primals is None else primals

@@ -68,13 +68,16 @@ class Engine:
             raise AttributeValueError(f"no engine is called {backend!r}; legal: {', '.join(map(repr, BACKENDS))}.")
         if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 64:
             raise AttributeValueError(f"n={n} is no number of ranks for one machine; legal: 1 to 64.")
-        self.backend, self.n, self.timeout = backend, n, float(timeout)
+        self.backend = backend
+        self.n: int = n
+        self.timeout: float = float(timeout)
         self.launcher: Processes | Notebook = (
             Notebook(n, threads, cluster) if backend == "ipp" else Processes(backend, n, threads, worker)
         )
         self.links: dict[int, Connection] = {}
         self.pids: dict[int, int] = {}
-        self.started = self.failed = False
+        self.started: bool = False
+        self.failed: bool = False
         self.plans: dict[str, tuple[str, bool]] = {}
         self._number, self._folder = 0, ""
         self._also: list[str] = []

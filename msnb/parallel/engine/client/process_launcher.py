@@ -85,8 +85,11 @@ class Processes:
     """
 
     def __init__(self, backend: str, n: int, threads: int, worker: str) -> None:
-        self.backend, self.n, self.threads, self.worker = backend, n, threads, worker
-        self.env = environment(threads)
+        self.backend: str = backend
+        self.n: int = n
+        self.threads: int = threads
+        self.worker: str = worker
+        self.env: dict[str, str] = environment(threads)
         self.job: subprocess.Popen[bytes] | None = None
 
     def start(self, address: str, timeout: float, folder: str) -> None:
@@ -100,7 +103,7 @@ class Processes:
                 free.bind(("127.0.0.1", 0))
                 env |= {"MSNB_RANKS": str(self.n), "MSNB_PORT": str(free.getsockname()[1])}
         command = [*launcher(), "-n", str(self.n), "--guard", folder, sys.executable, *tail]
-        self.log = Path(folder) / "log"
+        self.log: Path = Path(folder) / "log"
         with self.log.open("wb") as log:
             self.job = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=log, stderr=log,
                                         start_new_session=True)  # fmt: skip
@@ -152,8 +155,11 @@ class Notebook:
     """
 
     def __init__(self, n: int, threads: int, cluster: Any = None) -> None:
-        self.n, self.threads, self.own, self.cluster = n, threads, cluster is None, cluster
-        self.address = ""
+        self.n: int = n
+        self.threads: int = threads
+        self.own: bool = cluster is None
+        self.cluster = cluster
+        self.address: str = ""
         self.client: Any = None
         self.view: Any = None
         self.of_rank: dict[int, Any] = {}

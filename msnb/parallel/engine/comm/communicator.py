@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -60,9 +61,12 @@ class Communicator:
     xp: Any = np
 
     def __init__(self, rank: int, size: int, timeout: float) -> None:
-        self.rank, self.size, self.timeout = rank, size, timeout
+        self.rank: int = rank
+        self.size: int = size
+        self.timeout: float = timeout
         self.stats: dict[tuple[str, tuple[int, ...]], Stats] = {}
-        self.stopped, self.why = threading.Event(), ""
+        self.stopped: Event = threading.Event()
+        self.why: str = ""
         self._groups: dict[Any, list[int]] = {}
 
     # ---- what a back end brings --------------------------------------------------------------------------------------

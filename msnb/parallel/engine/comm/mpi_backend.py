@@ -12,6 +12,7 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ _EAGER, _NAP, _LONG = 100, 5e-5, 1e-3  # polls that only yield; then naps that g
 
 class MpiComm(Communicator):
     """A rank of MPI's world."""
+
+    mpi: ModuleType
 
     def __init__(self, timeout: float) -> None:
         from mpi4py import MPI  # optional; importing it starts MPI

@@ -30,6 +30,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from selectors import DefaultSelector
 
 GRACE = 30.0  # seconds for ranks that were asked to end, as batch systems give: they may have something to save
 _MAXES = "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024"
@@ -62,11 +63,12 @@ class Job:
     name: str = field(default_factory=lambda: f"msnb-{os.getpid()}-{secrets.token_hex(8)}")
 
     def __post_init__(self) -> None:
-        self.selector = selectors.DefaultSelector()
-        self.values = {"PMI_process_mapping": f"(vector,(0,1,{self.n}))"}
+        self.selector: DefaultSelector = selectors.DefaultSelector()
+        self.values: dict[str, str] = {"PMI_process_mapping": f"(vector,(0,1,{self.n}))"}
         self.ranks: list[Rank] = []
         self.waiting: set[int] = set()
-        self.status, self.kill_at = 0, float("inf")
+        self.status: int = 0
+        self.kill_at: float = float("inf")
 
     def run(self) -> int:
         """Begin the ranks and stay until they have ended; gives the status to exit with."""

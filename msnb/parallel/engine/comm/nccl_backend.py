@@ -29,7 +29,8 @@ class NcclComm(Communicator):
 
     def __init__(self, rank: int, size: int, timeout: float, link: Any) -> None:
         super().__init__(rank, size, timeout)
-        self.link, self.xp = link, link.xp
+        self.link: Any = link
+        self.xp: Any = link.xp
         self.lost: list[Any] = []
 
     @staticmethod

@@ -42,7 +42,7 @@ class RankError(DeviceError):
     """
 
     def __init__(self, failures: Mapping[int, Failure]) -> None:
-        self.failures = dict(failures)
+        self.failures: dict[int, Failure] = dict(failures)
         first = next((r for r, f in self.failures.items() if f.kind not in _ECHOES), next(iter(self.failures)))
         lines = [f"rank {r}: {f}" for r, f in sorted(self.failures.items()) if r != first]
         hint = "engine.recover() makes the ranks ready again."

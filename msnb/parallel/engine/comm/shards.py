@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from msnb.parallel.sharding.halo import seen_shape, views
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.local_op import local_attrs, local_type, own_rows, widened
 from msnb.parallel.sharding.strategies import OpSignature, Strategy
+
+if TYPE_CHECKING:
+    from msnb.core.dtypes import DType
 
 
 def part_of(mesh: Mesh, layout: TensorLayout, whole: Any, rank: int, xp: Any = np) -> Any:
@@ -103,12 +106,17 @@ class LocalCall:
         wide: compute 16-bit floats in float32: the results are terms that are rounded behind their sum.
     """
 
+    as_made: Any
+
     def __init__(self, mesh: Mesh, call: OpSignature, strategy: Strategy, xp: Any = np, wide: bool = False) -> None:
-        self.mesh, self.call, self.strategy, self.xp = mesh, call, strategy, xp
-        self.opened = strategy.open_outputs()
+        self.mesh: Mesh = mesh
+        self.call: OpSignature = call
+        self.strategy: Strategy = strategy
+        self.xp: Any = xp
+        self.opened: tuple[TensorLayout, ...] = strategy.open_outputs()
         self.as_made = widened if wide else lambda t: t
-        self.wide = {i: float32 for i, t in enumerate(call.types) if wide and widened(t) is not t}
-        self.views = views(call.axes, dict(strategy.blocks), mesh)
+        self.wide: dict[int, DType] = {i: float32 for i, t in enumerate(call.types) if wide and widened(t) is not t}
+        self.views: dict[str, tuple[WindowExtent, ...]] = views(call.axes, dict(strategy.blocks), mesh)
         self._kernels: dict[tuple[WindowExtent, ...], Any] = {}
 
     def _kernel(self, rank: int) -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,6 +53,9 @@ from msnb.parallel.sharding.halo import Halo
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.reshard import SLICE, Move
 
+if TYPE_CHECKING:
+    from msnb.parallel.sharding.device_mesh import Mesh
+
 Moves = Sequence[Sequence[Move]]
 
 
@@ -68,17 +71,21 @@ class RankProgram:
     """
 
     def __init__(self, program: SpmdProgram, team: int = 0, keep: bool = False, xp: Any = np) -> None:
-        self.program, self.team, self.xp = program, team, xp
-        self.mesh, self.first = program.teams[team].mesh, program.teams[team].first
+        self.program: SpmdProgram = program
+        self.team: int = team
+        self.xp: Any = xp
+        self.mesh: Mesh = program.teams[team].mesh
+        self.first: int = program.teams[team].first
         self.kernels: dict[int, tuple[Any, Moves, Moves]] = {}
-        self.steps = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
+        self.steps: list[tuple[int, Step]] = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
         self._pieces: dict[int, list[TransferBlock]] = {}
         self.keep = keep
         self.go_by([StepSegment(i, step.where, step) for i, step in self.steps])
 
     def go_by(self, legs: Sequence[Segment]) -> None:
         """Take this way through the steps, instead of one after the other."""
-        self.legs, self.dead = list(legs), [[]] * len(legs) if self.keep else _dead(legs, self._kept)
+        self.legs: list[Segment] = list(legs)
+        self.dead: list[list[Any]] | list[list[Value]] = [[]] * len(legs) if self.keep else _dead(legs, self._kept)
 
     def kernel(self, i: int, step: RunStep) -> tuple[Any, Moves, Moves]:
         """The step's op, ready to run, the moves of its operands before it and those of its results behind it."""
@@ -146,11 +153,15 @@ class RankExecutor:
     """
 
     def __init__(self, recipe: RankProgram, rank: int, watch: Callable[[int], None] | None = None) -> None:
-        self.recipe, self.program, self.mesh, self.xp = recipe, recipe.program, recipe.mesh, recipe.xp
+        self.recipe: RankProgram = recipe
+        self.program: SpmdProgram = recipe.program
+        self.mesh: Mesh = recipe.mesh
+        self.xp: Any = recipe.xp
         self.rank = rank
         self.parts: dict[Value, dict[TensorLayout, Any]] = {}
         self.whole: dict[Value, Any] = {}
-        self.watch, self._seen = watch, -1
+        self.watch: Callable[..., Any] | None = watch
+        self._seen = -1
         self.leg: Segment | None = None
 
     def enter(self, p: Value, value: Any) -> None:

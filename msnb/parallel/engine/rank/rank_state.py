@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,20 +27,28 @@ from msnb.parallel.program.program_document import from_text
 from msnb.parallel.program.spmd_program import Buffer
 from msnb.parallel.sharding.layout import TensorLayout, whole
 
+if TYPE_CHECKING:
+    from msnb.parallel.program.spmd_program import SpmdProgram
+    from msnb.parallel.sharding.device_mesh import Mesh
+
 
 class RankState:
     """See the head of the file."""
 
     def __init__(self, text: str, comm: Communicator, watch: Callable[[int], None] | None,
                  settings: Mapping[str, Any] = MappingProxyType({}), often: bool = False) -> None:  # fmt: skip
-        self.program, self.settings = from_text(text), settings
-        self.team = self.program.team_of(comm.rank)
-        self.recipe, self.comm, self.watch = RankProgram(self.program, self.team, xp=comm.xp), comm, watch
-        self.mesh, self.rank = self.recipe.mesh, comm.rank - self.recipe.first
+        self.program: SpmdProgram = from_text(text)
+        self.settings: Mapping[str, Any] = settings
+        self.team: int = self.program.team_of(comm.rank)
+        self.recipe: RankProgram = RankProgram(self.program, self.team, xp=comm.xp)
+        self.comm: Communicator = comm
+        self.watch: Callable[..., Any] | None = watch
+        self.mesh: Mesh = self.recipe.mesh
+        self.rank: int = comm.rank - self.recipe.first
         with set_context(**settings):
             if often and compiles(comm.xp):
                 stretched(self.recipe, self.rank)
-        self.params = self.program.graph.params
+        self.params: list[Value] = self.program.graph.params
         self.held: dict[Value, Any] = {}
         self.walk: RankExecutor | None = None
 

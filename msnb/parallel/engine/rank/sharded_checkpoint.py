@@ -127,7 +127,7 @@ class Snapshot:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = str(folder)
+        self.folder: str = str(folder)
         path = Path(folder, "layout.json")
         try:
             page = read_json(read_file(path, self._refuse, MOST_JSON), self._refuse, _PAGE, "its layout.json")
@@ -137,7 +137,7 @@ class Snapshot:
         if any(not is_mesh(factors) for _, factors in page["teams"]):
             raise self._refuse(f"a team has more than {MAX_DEVICES} ranks, or more axes than a mesh")
         teams = [RankGroup(first, Mesh(tuple(factors))) for first, factors in page["teams"]]
-        self.entries = {name: self._entry(name, e, teams) for name, e in page["params"].items()}
+        self.entries: dict[Any, ShardEntry] = {name: self._entry(name, e, teams) for name, e in page["params"].items()}
         self._files: dict[int, dict[str, Array]] = {}
 
     def _refuse(self, why: str, hint: str = "") -> CheckpointError:

@@ -53,16 +53,20 @@ class Worker:
 
     def __init__(self, comm: Communicator, address: str, watch: Watch | None = None, alone: bool = True,
                  others: Sequence[int] = ()) -> None:  # fmt: skip
-        self.comm, self.watch, self.alone, self.others = comm, watch, alone, others
-        self.folder = os.path.dirname(address)
+        self.comm: Communicator = comm
+        self.watch: Watch | None = watch
+        self.alone: bool = alone
+        self.others: Sequence[int] = others
+        self.folder: str = os.path.dirname(address)
         process_group.install(comm)
         self.plans: dict[str, RankState] = {}
         self.running: RankState | None = None
-        self.busy = False
+        self.busy: bool = False
         self.queue: queue.Queue[Any] = queue.Queue()
         link = socket.socket(socket.AF_UNIX)
         link.connect(address)
-        self.link, self._sending = Connection(link.detach()), threading.Lock()
+        self.link: Connection[Any, Any] = Connection(link.detach())
+        self._sending = threading.Lock()
         self._say("hello", comm.rank, os.getpid())
         threading.Thread(target=self._read, daemon=True, name="msnb rank reader").start()
 

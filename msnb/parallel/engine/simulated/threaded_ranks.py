@@ -57,7 +57,8 @@ class Rendezvous:
     """
 
     def __init__(self, n: int) -> None:
-        self.n, self.sent = n, defaultdict[str, int](int)
+        self.n: int = n
+        self.sent: defaultdict[str, int] = defaultdict[str, int](int)
         self._lock = threading.Condition()
         self._wishes: dict[int, tuple[CollectiveCall, Any]] = {}
         self._answers: dict[int, Any] = {}
@@ -127,7 +128,9 @@ class RendezvousMember:
     """One rank's world at a meeting (``core.world.World``)."""
 
     def __init__(self, meeting: Rendezvous, rank: int) -> None:
-        self.meeting, self.rank, self.size = meeting, rank, meeting.n
+        self.meeting: Rendezvous = meeting
+        self.rank: int = rank
+        self.size: int = meeting.n
 
     def _meet(self, kind: str, array: Any, group: Group | None, how: tuple[Any, ...],
               run: Callable[[list[Any]], list[Any]]) -> Any:  # fmt: skip

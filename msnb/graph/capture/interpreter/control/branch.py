@@ -32,7 +32,7 @@ class Body:
 
     def __init__(self, outer: Capture, name: str) -> None:
         self.outer = outer
-        self.builder = outer.body(name)
+        self.builder: Capture = outer.body(name)
         self.changes: dict[tuple[Any, ...], Change] = {}
         self.born: dict[int, Any] = {}
         self.dead = False
@@ -49,11 +49,13 @@ class Body:
 class Handle:
     """A decision. ``then`` and ``other``: which branches run; ``symbolic``: both, each into a graph."""
 
+    depth: tuple[int, int, int]
+
     def __init__(self) -> None:
         self.then = self.other = self.symbolic = False
         self.outer: Any = None
         self.body: Body | None = None
-        self.level = 0
+        self.level: int = 0
         self.expression = False
         self.depth = (0, 0, 0)
         self.decides = True  # False: a function is traced, nothing is decided
@@ -87,9 +89,13 @@ class Handle:
 class Branch(Handle):
     """``if``: see the head of ``convert`` for the code around it."""
 
+    then: bool
+    other: bool
+
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]]) -> None:
         super().__init__()
-        self.names, self.lines = names, lines
+        self.names: tuple[str, ...] = names
+        self.lines: dict[str, tuple[int, ...]] = lines
 
     def decide(self, value: Any, space: dict[str, Any]) -> None:
         """Look at the test."""
@@ -102,16 +108,17 @@ class Branch(Handle):
         assert isinstance(engine, Capture)
         self.then = self.other = self.symbolic = True
         self.pred = pred
-        self.begin = grab(self.names, space)
+        self.begin: dict[str, Any] = grab(self.names, space)
         self.start(engine)
         self.body = Body(engine, "then")
 
     def turn(self, space: dict[str, Any]) -> tuple[Any, ...]:
         """The first branch is done: put everything back for the second."""
         assert self.body is not None
-        self.first, self.left = self.body, grab(self.names, space)
+        self.first: Body = self.body
+        self.left: dict[str, Any] = grab(self.names, space)
         self.first.close()
-        self.body = Body(self.outer, "else")
+        self.body: Body = Body(self.outer, "else")
         return tuple(self.begin.values())
 
     def join(self, space: dict[str, Any]) -> tuple[Any, ...]:
@@ -201,7 +208,9 @@ class ShortCircuit(Handle):
     def __init__(self, kind: str, left: Any, test: bool) -> None:
         super().__init__()
         self.expression = True
-        self.kind, self.left, self.test = kind, left, test
+        self.kind: str = kind
+        self.left: Any = left
+        self.test: bool = test
         self.right_operand: Any = None
 
     def begin(self) -> bool:
@@ -213,9 +222,10 @@ class ShortCircuit(Handle):
             stack.items.append(self)
             return go
         assert isinstance(engine, Capture)
-        self.symbolic, self.pred = True, pred
+        self.symbolic: bool = True
+        self.pred = pred
         self.start(engine)
-        self.body = Body(engine, self.kind)
+        self.body: Body = Body(engine, self.kind)
         stack.items.append(self)
         return True
 
@@ -290,10 +300,11 @@ class Ternary(Handle):
         stack.items.append(self)
         pred = symbolic_test(value)
         if pred is None:
-            self.then = truth(value)
+            self.then: bool = truth(value)
             return self.then
         assert isinstance(slot.engine, Capture)
-        self.symbolic, self.pred = True, pred
+        self.symbolic: bool = True
+        self.pred = pred
         self.start(slot.engine)
         self.body = Body(self.outer, "then")
         return True
@@ -303,9 +314,9 @@ class Ternary(Handle):
         if not self.symbolic:
             return not self.then
         assert self.body is not None
-        self.first = self.body
+        self.first: Body = self.body
         self.first.close()
-        self.body = Body(self.outer, "else")
+        self.body: Body = Body(self.outer, "else")
         return True
 
     def end(self, then: Any, other: Any) -> Any:

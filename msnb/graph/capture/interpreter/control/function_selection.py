@@ -25,10 +25,12 @@ class Decision(Ternary):
 
     def __init__(self, pred: Any) -> None:
         super().__init__()
-        self.expression, self.symbolic, self.pred = False, True, pred
+        self.expression: bool = False
+        self.symbolic: bool = True
+        self.pred: Any = pred
         assert isinstance(slot.engine, Capture)
         self.start(slot.engine)
-        self.body = Body(self.outer, "then")
+        self.body: Body = Body(self.outer, "then")
 
 
 class Selection:
@@ -40,7 +42,8 @@ class Selection:
     """
 
     def __init__(self, options: Sequence[Any], index: Any) -> None:
-        self.options, self.index = options, index
+        self.options: Sequence[Any] = options
+        self.index: Any = index
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         engine = slot.engine

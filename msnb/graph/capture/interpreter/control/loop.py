@@ -16,7 +16,7 @@ before the loop and again at the end of the body, and its truth is carried along
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.base.errors import CaptureError
 from msnb.base.source_location import here
@@ -36,17 +36,25 @@ from msnb.ir import control_flow
 from msnb.ir.control_flow import replay
 from msnb.ops.definition.record import find
 
+if TYPE_CHECKING:
+    from msnb.graph.capture.values.python_numbers import PythonNumbers
+
 _TURNS = 12
 
 
 class LoopCapture(Handle):
     """What both kinds of loop share: the variables, and capturing the body until its types are stable."""
 
+    turns: int
+
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str) -> None:
         super().__init__()
-        self.names, self.lines, self.flag = names, lines, flag
-        self.load = self.enter = False
-        self.phase = "python"
+        self.names: tuple[str, ...] = names
+        self.lines: dict[str, tuple[int, ...]] = lines
+        self.flag: str = flag
+        self.load: bool = False
+        self.enter: bool = False
+        self.phase: str = "python"
         self.values: tuple[Any, ...] = ()
         self.carried: list[LoopVariable] = []
         self.turns = 0
@@ -62,7 +70,7 @@ class LoopCapture(Handle):
         """From here on the body is captured."""
         self.symbolic = True
         self.begin = begin
-        self.pythonic = engine.session.pythonic
+        self.pythonic: PythonNumbers = engine.session.pythonic
         self._carry(engine, begin)
         self.start(engine)
 
@@ -83,7 +91,7 @@ class LoopCapture(Handle):
 
         ``free_flag``: inside the body the break flag is known to be unset.
         """
-        self.body = Body(self.outer, name)
+        self.body: Body = Body(self.outer, name)
         builder, values = self.body.builder, {}
         own = tuple(builder.param(t, n) for t, n in first)
         self.placed: dict[Any, Any] = {}
@@ -130,7 +138,9 @@ class LoopCapture(Handle):
                     writes.store(c.place, value)
             else:
                 values[c.label] = self._after(c, value, ran)
-        self.values, self.load, self.phase = self._values(values), True, "over"
+        self.values = self._values(values)
+        self.load = True
+        self.phase = "over"
 
     def _alias(self, c: LoopVariable, ran: Callable[[], Any]) -> None:
         """A variable that the loop rebinds is another object than before, if the loop ran at all."""
@@ -160,7 +170,7 @@ class While(LoopCapture):
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str, walrus: bool) -> None:
         super().__init__(names, lines, flag)
         self.walrus = walrus
-        self.over = False
+        self.over: bool = False
 
     def more(self, space: dict[str, Any]) -> bool:
         """Another turn?"""
@@ -168,14 +178,14 @@ class While(LoopCapture):
             return False
         engine = slot.engine
         if self.phase == "python":
-            self.space = grab(self.names, space)
+            self.space: dict[str, Any] = grab(self.names, space)
             if isinstance(engine, Capture):
-                self.mark = len(engine.graph.nodes)
+                self.mark: int = len(engine.graph.nodes)
                 engine.session.journal.push()
         elif self.phase == "cond":
             self.open("cond", False)
             assert self.body is not None
-            self.cond = self.body.builder
+            self.cond: Capture = self.body.builder
         elif self.phase == "first":
             self._first_done(space)
         elif self.phase == "retest":
@@ -245,9 +255,9 @@ class While(LoopCapture):
         assert self.body is not None
         self.body.close()
         self.phase = "first"
-        self.values = tuple(self.begin.values())
+        self.values: tuple[Any, ...] = tuple(self.begin.values())
         self.load = True
-        self.first_pass = True
+        self.first_pass: bool = True
         return False
 
     def _first_done(self, space: dict[str, Any]) -> None:
@@ -255,12 +265,13 @@ class While(LoopCapture):
         if self.first_pass:
             self.first_pass = False
             return
-        self.entry_truth = as_bool(symbolic_test(self.flag_value))
+        self.entry_truth: Any = as_bool(symbolic_test(self.flag_value))
         self._carry(self.outer, grab(self.names, space))
         self._open_body()
 
     def _open_body(self) -> None:
-        self.phase, self.enter = "body", True
+        self.phase: str = "body"
+        self.enter: bool = True
         self.open("body", True, (tensor_type((), bool_), "go"))
 
     def _again_done(self, space: dict[str, Any]) -> None:
@@ -294,9 +305,9 @@ class For(LoopCapture):
     def __init__(self, iterated: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str) -> None:
         super().__init__(names, lines, flag)
         engine = slot.engine
-        self.engine = engine if isinstance(engine, Capture) else None
+        self.engine: Capture | None = engine if isinstance(engine, Capture) else None
         session = None if self.engine is None else self.engine.session
-        self.range = iterated if isinstance(iterated, SymbolicRange) else None
+        self.range: SymbolicRange | None = iterated if isinstance(iterated, SymbolicRange) else None
         self.iterator: Iterator[Any] = iter(()) if self.range else iter(reads.iterate(session, iterated))
         if self.range is not None:
             self.phase = "range"
@@ -310,13 +321,13 @@ class For(LoopCapture):
             if not self.symbolic:
                 self._start_range(grab(self.names, space))
             (counter,) = self.open("body", True, (self.counter_type, "i"))
-            self.counter = self.pythonic.mark(counter)
+            self.counter: Any = self.pythonic.mark(counter)
             return True
         stop = space.get(self.flag, False)
         if stop is True:
             return False
         try:
-            self.value = next(self.iterator)
+            self.value: Any = next(self.iterator)
         except StopIteration:
             return False
         self._count_open(stop)
@@ -350,9 +361,9 @@ class For(LoopCapture):
         assert self.engine is not None and self.range is not None
         parts = (self.range.low, self.range.high, self.range.step)
         types = [WEAK[int] if type(p) is int or is_lazy(p) else type_of(p) for p in parts]
-        self.counter_type = tensor_type((), result_dtype(tuple(types)))
+        self.counter_type: TensorType = tensor_type((), result_dtype(tuple(types)))
         self.begin_capture(self.engine, begin)
-        self.first = self.outer.wrap(self.outer.lift_as(self.range.low, self.counter_type))
+        self.first: Any = self.outer.wrap(self.outer.lift_as(self.range.low, self.counter_type))
 
     def _range_cond(self) -> Capture:
         """``i < high`` (or ``>``, by the sign of the step), and the break flag is not set."""

@@ -43,13 +43,18 @@ class LoopVariable:
         types: per leaf, the type it is carried with; None while it is a Python value that does not change.
     """
 
+    leaves: list[Any]
+    key: Any
+
     def __init__(
         self, label: str, before: Any, line: int, pythonic: PythonNumbers, place: MutationTarget | None = None
     ) -> None:
         self.pythonic = pythonic
-        self.label, self.line, self.place = label, line, place
-        self.hole = label == RETURN and isinstance(before, UndefinedVariable)
-        self.late = False
+        self.label: str = label
+        self.line: int = line
+        self.place: MutationTarget | None = place
+        self.hole: bool = label == RETURN and isinstance(before, UndefinedVariable)
+        self.late: bool = False
         self.after: list[Any] = []
         self.objects: list[tuple[Any, Any, Any, bool]] = []
         self._set(before)
@@ -64,7 +69,7 @@ class LoopVariable:
         ]
         self.ends: list[Any] = [None] * len(self.leaves)
         self.hazards: set[int] = set()
-        self.numbers = [self.pythonic.has(x) for x in self.leaves]
+        self.numbers: list[bool] = [self.pythonic.has(x) for x in self.leaves]
         self.results: list[Any] = list(self.leaves)
 
     @property

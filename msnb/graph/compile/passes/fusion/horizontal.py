@@ -28,7 +28,7 @@ class Group:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[int, Node]] = []
-        self.space = Space()
+        self.space: Space = Space()
         self.key: Key = FREE
         self.reader: Key = NEVER
         self.sealed = False

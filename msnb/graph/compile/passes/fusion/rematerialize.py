@@ -45,8 +45,11 @@ class Recompute:
         prepare: Prepare,
         most: int,
     ) -> None:
-        self.groups = sorted((g for g in groups if id(g) in outputs), key=lambda g: g.key, reverse=True)
-        self.outputs, self.fixed, self.prepare, self.most = outputs, fixed, prepare, most
+        self.groups: list[Group] = sorted((g for g in groups if id(g) in outputs), key=lambda g: g.key, reverse=True)
+        self.outputs: dict[int, list[Value]] = outputs
+        self.fixed: set[Value] = fixed
+        self.prepare = prepare
+        self.most: int = most
         self.readers: dict[Value, dict[int, Group]] = {}
         self._reads: dict[int, list[Value]] = {}
         for group in self.groups:

@@ -1,0 +1,16 @@
+"""120 mistakes of a first hour: programs with one mistake each, and the words of the report that lead out of it.
+
+The line that a report must name ends in ``# here``. Where a sentence names what is legal, that is the way out.
+"""
+
+from __future__ import annotations
+
+from tests.notebook.mistakes import layers, names, operators, programs, trainings
+
+MISTAKES: dict[str, tuple[str, str]] = {
+    **operators.MISTAKES,
+    **layers.MISTAKES,
+    **names.MISTAKES,
+    **programs.MISTAKES,
+    **trainings.MISTAKES,
+}
