@@ -57,7 +57,7 @@ from msnb.core.dtypes import (
 )
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.random import Generator, get_seed, set_seed
-from msnb.core.tensor import Tensor, from_numpy
+from msnb.core.tensor import Tensor, from_dlpack, from_numpy
 
 if TYPE_CHECKING:
     from msnb import dataset, lazy_names, train
@@ -134,6 +134,7 @@ __all__ = [
     "float32",
     "float64",
     "float_",
+    "from_dlpack",
     "from_numpy",
     "get_context",
     "get_seed",

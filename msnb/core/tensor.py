@@ -27,6 +27,15 @@ from msnb.core import dtypes, pytree
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.storage.aligned_memory import copied
 from msnb.core.storage.host_array import host_array
+from msnb.core.storage.memory_exchange import (
+    CPU_MEMORY,
+    capsule_of,
+    foreign_array,
+    here,
+    interface_of,
+    is_foreign,
+    lies_elsewhere,
+)
 from msnb.core.storage.shared_memory import SharedValue
 from msnb.core.tensor_summary import tensor_html
 from msnb.core.types import TensorType, tensor_type
@@ -98,6 +107,10 @@ class Tensor(TensorMethods):
             input_data = _initial(shape, want, init)
         if isinstance(input_data, Tensor):
             self._from_tensor(input_data, want)
+            return
+        if is_foreign(input_data):
+            buffer = here(input_data)
+            self._from_tensor(make(buffer, type_of_buffer(buffer)), want)
             return
         self._data = device_registry.current().from_host(host_array(input_data, want))
         self._type = type_of_buffer(self._data)
@@ -338,10 +351,16 @@ class Tensor(TensorMethods):
         return func(*given, **named)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.asnumpy().__dlpack__(**options)
+        buffer = self._buffer()
+        return capsule_of(buffer, options) if lies_elsewhere(buffer) else self.asnumpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
-        return (1, 0)
+        buffer = self._buffer()
+        return buffer.__dlpack_device__() if lies_elsewhere(buffer) else (CPU_MEMORY, 0)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return interface_of(self)
 
     def __copy__(self) -> Tensor:
         return make(self._data, self._type, self._rec)
@@ -556,6 +575,31 @@ def from_numpy(array: Array) -> Tensor:
     t: Tensor = _new(Tensor)
     t._kept, t._type, t._rec = SharedValue(array), type_of_buffer(array), None
     return t
+
+
+def from_dlpack(array: Any) -> Tensor:
+    """A Tensor that shares memory with an array of another library (PyTorch, CuPy, JAX ...), where that lies.
+
+    Args:
+        array: anything with ``__dlpack__``, in the memory of the CPU or of a CUDA GPU. What is written into it is
+            written into the tensor, until that is given another value.
+
+    Raises:
+        RuntimeError: DeviceError: the array lies on another kind of device, or there is no GPU here.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.utils.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> import numpy as np
+        >>> n = np.ones(2)
+        >>> t = ms.from_dlpack(n)
+        >>> n[0] = 9.0
+        >>> t.tolist()
+        [9.0, 1.0]
+    """
+    buffer = foreign_array(array)
+    return make(buffer, type_of_buffer(buffer)) if lies_elsewhere(buffer) else from_numpy(buffer)
 
 
 _data_slot: Any = Tensor.__dict__["_data"]

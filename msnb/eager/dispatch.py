@@ -71,9 +71,12 @@ def keeps(op: Op, operand_types: tuple[Type, ...], types: tuple[Type, ...]) -> t
     return tuple(kept), "out" in wanted or "outs" in wanted
 
 
+_OF_KERNELS = {"device_target", "device_id", "jit_level", "runtime_num_threads", "matmul_precision", "deterministic"}
+
+
 def _forget(changes: dict[str, Any]) -> None:
     """Kernels belong to a device and to what it may use: after a change, another table."""
-    if changes.keys() & {"device_target", "jit_level", "runtime_num_threads"}:
+    if changes.keys() & _OF_KERNELS:
         for op in REGISTRY.values():
             op.fast.clear()
 

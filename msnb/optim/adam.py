@@ -24,9 +24,6 @@ from msnb.optim.gradient_steps import with_decay
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
-if TYPE_CHECKING:
-    from msnb.core.parameter import ParameterTuple
-
 __all__ = ["Adam", "AdamW", "AdamWeightDecay", "Lamb"]
 
 

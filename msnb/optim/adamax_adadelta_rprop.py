@@ -22,9 +22,6 @@ from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
-if TYPE_CHECKING:
-    from msnb.core.parameter import ParameterTuple
-
 __all__ = ["AdaMax", "Adadelta", "Rprop"]
 
 

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from . import fake_memory, fake_streams
+from . import fake_exchange, fake_memory, fake_streams
 from .fake_arrays import _copied, compute, known, ndarray, unwrap, wrap
 from .fake_counters import CUDARuntimeError, counters, features
+from .fake_exchange import from_dlpack
 from .fake_launches import device_synchronize, load_kernels, runtime
 from .fake_memory import get_default_memory_pool
 
@@ -51,6 +52,8 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, **options: Any) -> nda
         known(a._host.dtype if dtype is None else dtype)
         same = (dtype is None or known(dtype) == a._host.dtype) and order in (None, "K", "A")
         return a if same else compute(np.asarray, (a,), {"dtype": dtype, "order": order})
+    if hasattr(a, "__cuda_array_interface__"):
+        return fake_exchange.over_interface(a)
     if isinstance(a, (tuple, list)) and _holds_arrays(a):
         return compute(np.asarray, (a,), {"dtype": dtype, "order": order})
     fake_streams.waits("an array is copied from the host")

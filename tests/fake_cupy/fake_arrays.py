@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import fake_memory, fake_streams
+from . import fake_exchange, fake_memory, fake_streams
 from .fake_counters import counters, features
 
 HOST_COPY = (
@@ -52,6 +52,10 @@ class ndarray:
         return fake_memory.MemoryPointer(memory, self._host.__array_interface__["data"][0] - memory.ptr)
 
     @property
+    def _c_contiguous(self) -> bool:
+        return self._host.flags.c_contiguous
+
+    @property
     def base(self) -> ndarray | None:
         """The array that it is a view of."""
         return wrap(self._host.base) if isinstance(self._host.base, np.ndarray) else None
@@ -61,6 +65,12 @@ class ndarray:
         face = self._host.__array_interface__
         strides = None if self._host.flags.c_contiguous else self._host.strides
         return {**{k: face[k] for k in ("shape", "typestr", "descr", "data")}, "strides": strides, "version": 3}
+
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        return fake_exchange.Capsule(self, stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
 
     def get(self, stream: Any = None, order: str = "C", blocking: bool = True, out: Any = None) -> np.ndarray:
         """The explicit way down: a copy on the host."""

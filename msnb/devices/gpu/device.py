@@ -12,6 +12,8 @@ The array module is an argument: tests let a fake CuPy pose as it, on machines w
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import threading
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -25,6 +27,7 @@ from msnb.core import dtypes
 from msnb.core.types import Type
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
+from msnb.devices.gpu.eager.eager_kernel import eager_kernel
 from msnb.devices.gpu.faults import FaultLog
 from msnb.devices.gpu.kernel_cache import KernelCache
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
@@ -41,6 +44,11 @@ class GPUFeatures(DeviceFeatures):
     """Generated kernels for groups of operations; libraries for products and convolutions."""
 
     fuses: ClassVar[bool] = True
+
+    @property
+    def has_attention(self) -> bool:
+        """Kernels of its own, for two-byte floats."""
+        return True
 
     @property
     def prefers_channels_last(self) -> bool:
@@ -65,34 +73,45 @@ class GPU(ArrayDevice):
 
     def __init__(self, xp: Any, index: int = 0) -> None:
         super().__init__("GPU", xp)
+        self.index = index
+        self._chips: dict[int, _Chip] = {}
+        self._threads = threading.local()
         self.use(index)
         events.subscribe("context", self._follow)
 
-    @cached_property
-    def stream(self) -> Any:
-        """Where everything is launched. It waits for the default stream, and that waits for it."""
-        return self.xp.cuda.Stream()
+    @property
+    def _here(self) -> _Chip:
+        found = self._chips.get(self.index)
+        return found or self._chips.setdefault(self.index, _Chip(self.xp, self.index))
 
-    @cached_property
+    @property
+    def stream(self) -> Any:
+        """Where programs are launched. It waits for the default stream, and that waits for it."""
+        return self._here.stream
+
+    @property
     def chip(self) -> str:
         """The GPU as compilers call it, such as ``sm_90``."""
-        found = self.xp.cuda.runtime.getDeviceProperties(self.xp.cuda.Device().id)
-        return f"sm_{found['major']}{found['minor']}"
+        return self._here.chip
 
-    @cached_property
+    @property
     def target(self) -> GpuTarget:
         """What generated code may count on."""
-        return target_of(self.chip)
+        return self._here.target
 
-    @cached_property
+    @property
     def cache(self) -> KernelCache:
         """Its generated kernels."""
-        return KernelCache(self.xp, self.chip, self.faults)
+        return self._here.cache
 
-    @cached_property
+    @property
     def faults(self) -> FaultLog:
         """Wrong indices that kernels have met."""
-        return FaultLog(self.xp)
+        return self._here.faults
+
+    def current_stream(self) -> int:
+        """The stream on which single operations run: CuPy's current one of this thread."""
+        return int(self.xp.cuda.get_current_stream().ptr)
 
     @property
     def is_real(self) -> bool:
@@ -109,7 +128,14 @@ class GPU(ArrayDevice):
         if index >= there:
             found = f"{there} GPU{'s' if there != 1 else ''}"
             raise DeviceError(f"device_id={index} is not there: this machine has {found}.", hint=WAY_OUT)
-        self.xp.cuda.Device(index).use()
+        self.index = index
+        self.attend()
+
+    def attend(self) -> None:
+        """Work of this thread goes to the GPU that is in use: CUDA gives every new thread the first one."""
+        if getattr(self._threads, "index", 0 if not self.index else -1) != self.index:
+            self.xp.cuda.Device(self.index).use()
+            self._threads.index = self.index
 
     def _follow(self, changes: dict[str, Any]) -> None:
         if "device_id" in changes and device_registry.current() is self:
@@ -138,6 +164,21 @@ class GPU(ArrayDevice):
         self.faults.check()
         return host
 
+    def adopt(self, array: Any) -> Any:
+        """A foreign array of the GPU as a view: the view tells that somebody else may write the memory."""
+        self.attend()
+        own = isinstance(array, self.xp.ndarray)
+        found = array if own else self.xp.from_dlpack(array) if hasattr(array, "__dlpack__") else self.xp.asarray(array)
+        return found.view()
+
+    def publish(self) -> None:
+        """Whoever orders its work behind CuPy's current stream comes behind the programs too.
+
+        The default stream waits for them by itself, and so does whatever waits for that."""
+        current, ours = self.xp.cuda.get_current_stream(), self.stream
+        if current.ptr not in (0, ours.ptr) and not ours.is_capturing():
+            current.wait_event(ours.record())
+
     def owns(self, buffer: Any) -> bool:
         """True for CuPy arrays."""
         return isinstance(buffer, self.xp.ndarray)
@@ -148,8 +189,14 @@ class GPU(ArrayDevice):
         self.faults.check()
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
-        """The reference body over CuPy; operands that live on the host are refused."""
-        run = super().kernel(op, types, attrs)
+        """A generated kernel or a library's call where the session wants machine code, else the body over CuPy."""
+        run = self._body(op, types, super().kernel(op, types, attrs))
+        if get_context("jit_level") == "O1" and self._compiles:
+            run = eager_kernel(self, op, types, attrs, run)
+        return self._attending(run) if self.index else run
+
+    def _body(self, op: Op, types: tuple[Type, ...], run: Kernel) -> Kernel:
+        """The reference body; operands that live on the host are refused."""
 
         def checked(*buffers: Any) -> Any:
             for buffer in buffers:
@@ -160,6 +207,18 @@ class GPU(ArrayDevice):
             return run(*buffers)
 
         return checked
+
+    def _attending(self, run: Kernel) -> Kernel:
+        def attended(*buffers: Any) -> Any:
+            self.attend()
+            return run(*buffers)
+
+        return attended
+
+    @cached_property
+    def _compiles(self) -> bool:
+        """Whether code can be made here."""
+        return importlib.util.find_spec("llvmlite") is not None or not self.is_real
 
     def compile(self, graph: Graph) -> Executable:
         """A program of generated kernels where the session wants machine code, else bodies over CuPy."""
@@ -191,6 +250,34 @@ class GPU(ArrayDevice):
         """The memory plan of a program."""
         found: list[PlannedBuffer] = getattr(program, "memory_plan", [])
         return found
+
+
+class _Chip:
+    """One GPU of this machine: its stream and its kernels, which no other one can run."""
+
+    def __init__(self, xp: Any, index: int) -> None:
+        self.xp, self.index = xp, index
+
+    @cached_property
+    def stream(self) -> Any:
+        return self.xp.cuda.Stream()
+
+    @cached_property
+    def chip(self) -> str:
+        found = self.xp.cuda.runtime.getDeviceProperties(self.index)
+        return f"sm_{found['major']}{found['minor']}"
+
+    @cached_property
+    def target(self) -> GpuTarget:
+        return target_of(self.chip)
+
+    @cached_property
+    def faults(self) -> FaultLog:
+        return FaultLog(self.xp)
+
+    @cached_property
+    def cache(self) -> KernelCache:
+        return KernelCache(self.xp, self.chip, self.faults)
 
 
 def count_of(xp: Any) -> int:

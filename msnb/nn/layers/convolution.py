@@ -8,7 +8,7 @@ Conv1d, Conv1dTranspose: the same with one axis of positions
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
@@ -21,9 +21,6 @@ from msnb.ops.definition.data_format import need_format
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.window_geometry import IntOrInts, per_axis
 from msnb.ops.tensor.operators import named
-
-if TYPE_CHECKING:
-    from msnb.core.parameter import Parameter
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
 

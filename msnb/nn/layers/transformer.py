@@ -226,8 +226,8 @@ class Transformer(Cell):
         (3, 2, 8)
     """
 
-    encoder: TransformerEncoder
-    decoder: TransformerDecoder
+    encoder: Cell
+    decoder: Cell
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ a number that is computed once and laid into all lanes where a vector meets it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
@@ -60,14 +60,18 @@ class PointValues:
         lanes: how many neighbouring points along the last dim.
         index: the LLVM type of counters, i32 or i64.
         pointers: of the buffers, where they are not the arguments of the function.
+        by_value: the reads that are arguments themselves, numbers and no memory.
 
     Attributes:
         at: the counter of each dim, for the first of the points.
         numbers, vectors: what is known: values of one number, and of all lanes.
     """
 
-    def __init__(self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str, pointers: Sequence[str] = ()) -> None:
-        self.e, self.kernel, self.lanes, self.kind = e, kernel, lanes, index
+    def __init__(
+        self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str, pointers: Sequence[str] = (),
+        by_value: Collection[int] = (),
+    ) -> None:  # fmt: skip
+        self.e, self.kernel, self.lanes, self.kind, self.by_value = e, kernel, lanes, index, by_value
         self.pointers = pointers or [f"%b{i}" for i in range(len(kernel.reads) + len(kernel.writes))]
         self.buffers = [*kernel.reads, *kernel.writes]
         self.at: dict[int, str] = {}
@@ -160,6 +164,8 @@ class PointValues:
 
     def _load_number(self, inst: Inst) -> str:
         access: Access = inst.attr
+        if access.buffer in self.by_value:
+            return f"%a{access.buffer}"
         return self.e.read(inst.dtype, self.place(access))
 
     def _load(self, inst: Inst) -> str:

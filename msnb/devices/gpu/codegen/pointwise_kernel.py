@@ -6,6 +6,7 @@ k(i0 < 32, i1 < 1000), 4 lanes        8000 threads in blocks of 256; thread u: i
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import partial
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch, inplace_pairs
@@ -25,14 +26,19 @@ class PointwiseKernel:
         kernel: loads, arithmetic, stores.
         symbol: the name of the function.
         target: the GPU.
+        by_value: the reads that are arguments themselves.
+        counted: how many points there are is told at a launch: the number behind the buffers is that of all threads
+            with something to do. The kernel has one dim.
     """
 
-    def __init__(self, kernel: Kernel, symbol: str, target: GpuTarget) -> None:
-        self.kernel, self.e = kernel, ThreadEmitter(symbol, target)
+    def __init__(
+        self, kernel: Kernel, symbol: str, target: GpuTarget, by_value: Collection[int] = (), counted: bool = False
+    ) -> None:
+        self.kernel, self.e, self.by_value, self.counted = kernel, ThreadEmitter(symbol, target), by_value, counted
         self.lanes, self.kind = lanes_of(kernel), index_kind(kernel)
-        self.values = PointValues(self.e, kernel, self.lanes, self.kind)
+        self.values = PointValues(self.e, kernel, self.lanes, self.kind, by_value=by_value)
         self.units = math.prod(kernel.sizes) // self.lanes
-        self.threads = min(THREADS, max(32, -(-self.units // 32) * 32))
+        self.threads = THREADS if counted else min(THREADS, max(32, -(-self.units // 32) * 32))
 
     def made(self) -> GpuKernel:
         """The function and how it is launched."""
@@ -41,13 +47,17 @@ class PointwiseKernel:
         unit = e.i64("add nsw", e.i64("mul nsw", block, self.threads), thread)
         if self.kind == "i32":
             unit = e.ins(f"trunc i64 {unit} to i32")
-        if blocks * self.threads == self.units:
+        if self.counted:
+            units = "%n0" if self.kind == "i64" else e.ins("trunc i64 %n0 to i32")
+            e.when(e.ins(f"icmp slt {self.kind} {unit}, {units}"), lambda: self._points(unit))
+        elif blocks * self.threads == self.units:
             self._points(unit)
         else:
             e.when(e.ins(f"icmp slt {self.kind} {unit}, {self.units}"), lambda: self._points(unit))
         buffers = len(self.values.buffers)
         launch = Launch(e.symbol, (blocks, 1, 1), (self.threads, 1, 1), tuple(range(buffers)))
-        text = e.kernel(buffers, threads=self.threads)
+        numbers = {i: self.kernel.reads[i].dtype for i in self.by_value}
+        text = e.kernel(buffers, int(self.counted), self.threads, numbers)
         return GpuKernel(self.kernel, text, e.declared, [launch], inplace=inplace_pairs(self.kernel))
 
     def _points(self, unit: str) -> None:

@@ -10,6 +10,8 @@ runs operation by operation.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.device_maths import DeviceMaths
@@ -149,9 +151,14 @@ class ThreadEmitter(Emitter):
 
     # ---- the kernel ----
 
-    def kernel(self, buffers: int, numbers: int = 0, threads: int = 1024) -> str:
-        """The function as text: buffers, then whole numbers ``%n0`` ... as arguments."""
-        params = [f"ptr addrspace(1) %a{i}" for i in range(buffers)] + [f"i64 %n{i}" for i in range(numbers)]
-        starts = [f"  %b{i} = addrspacecast ptr addrspace(1) %a{i} to ptr" for i in range(buffers)]
+    def kernel(
+        self, buffers: int, numbers: int = 0, threads: int = 1024, by_value: Mapping[int, DType] | None = None
+    ) -> str:
+        """The function as text: buffers (``by_value``: those that come as numbers), then whole numbers ``%n0`` ..."""
+        given = by_value or {}
+        kinds = [f"{type_name(given[i])}" if i in given else "ptr addrspace(1)" for i in range(buffers)]
+        params = [f"{kind} %a{i}" for i, kind in enumerate(kinds)] + [f"i64 %n{i}" for i in range(numbers)]
+        casts = [i for i in range(buffers) if i not in given]
+        starts = [f"  %b{i} = addrspacecast ptr addrspace(1) %a{i} to ptr" for i in casts]
         head = f'define ptx_kernel void @{self.symbol}({", ".join(params)}) nounwind "nvvm.maxntid"="{threads}" {{'
         return "\n".join([head, "entry:", *starts, *self.entry, *self.lines, "  ret void", "}"])

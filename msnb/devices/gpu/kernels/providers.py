@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels import class_check, random_draws
+from msnb.devices.gpu.kernels.attention import attention_kernels
 from msnb.devices.gpu.kernels.indexing import index_write, scatter_add, table_access
 from msnb.devices.gpu.kernels.lines import extremum_places, line_scan, line_sort
 from msnb.devices.gpu.kernels.windows import pooling_kernels
@@ -24,4 +25,5 @@ PROVIDERS: tuple[Provider, ...] = (
     extremum_places.recipe,
     line_scan.recipe,
     line_sort.recipe,
+    attention_kernels.recipe,
 )

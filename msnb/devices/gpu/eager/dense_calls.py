@@ -1,0 +1,137 @@
+"""Calls of generated kernels on dense operands, written out for the commonest ones: a call costs what Python costs.
+
+    ask how operands lie (two attributes each) --> an array of the pool --> launch on the current stream
+
+CuPy passes an array to a kernel as its address, and memory of the pool belongs to the stream it is asked on: so both
+happen on CuPy's current stream of this thread, in whatever thread or capture that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.core.dtypes import bool_, int64
+from msnb.core.types import TensorType
+from msnb.devices.gpu.eager.single_kernels import SingleKernels
+from msnb.ir.graph import Node
+
+Kernel = Callable[..., Any]
+ALIGN = 16
+_HELD = 1 << 63
+
+
+def dense_call(device: Any, node: Node, made: SingleKernels, odd: Kernel, body: Kernel | None = None) -> Kernel:
+    """A function of buffers that launches kernels.
+
+    Args:
+        device: the GPU.
+        node: the operation.
+        made: its kernels.
+        odd: called with operands that are not dense, or not aligned.
+        body: called with Python integers that 64 bits do not hold.
+    """
+    types = [v.type for v in node.inputs if isinstance(v.type, TensorType)]
+    outs = [(v.type.ints(), v.type.dtype.numpy) for v in node.outputs if isinstance(v.type, TensorType)]
+    numbers = [i for i, t in enumerate(types) if t.weak]
+    simple = len(made.launches) == 1 and not made.workspaces and len(outs) == 1
+    if simple and made.launches[0].operands == tuple(range(len(types) + 1)):
+        if len(types) == 1:
+            return _one(device.xp.ndarray, made, outs[0], odd)
+        if len(types) == 2 and not numbers:
+            return _two(device.xp.ndarray, made, outs[0], odd)
+        if numbers == [1] and types[1].dtype.is_float:
+            return _with_number(device.xp.ndarray, made, outs[0], odd)
+        if numbers == [1] and types[1].dtype is int64 and body is not None:
+            return _with_integer(device.xp.ndarray, made, outs[0], odd, body)
+    return _Any(device.xp, types, outs, made, odd, body)
+
+
+def _one(array: Any, made: SingleKernels, out: tuple[Any, Any], odd: Kernel) -> Kernel:
+    (launch,) = made.launches
+    function, grid, block, tail, (shape, dtype) = launch.function, launch.grid, launch.block, launch.numbers, out
+
+    def one(a: Any) -> Any:
+        if not a._c_contiguous or a.data.ptr & 15:
+            return odd(a)
+        result = array(shape, dtype)
+        function(grid, block, (a, result, *tail))
+        return result
+
+    return one
+
+
+def _two(array: Any, made: SingleKernels, out: tuple[Any, Any], odd: Kernel) -> Kernel:
+    (launch,) = made.launches
+    function, grid, block, tail, (shape, dtype) = launch.function, launch.grid, launch.block, launch.numbers, out
+
+    def two(a: Any, b: Any) -> Any:
+        if not a._c_contiguous or not b._c_contiguous or (a.data.ptr | b.data.ptr) & 15:
+            return odd(a, b)
+        result = array(shape, dtype)
+        function(grid, block, (a, b, result, *tail))
+        return result
+
+    return two
+
+
+def _with_number(array: Any, made: SingleKernels, out: tuple[Any, Any], odd: Kernel) -> Kernel:
+    (launch,) = made.launches
+    function, grid, block, tail, (shape, dtype) = launch.function, launch.grid, launch.block, launch.numbers, out
+
+    def with_number(a: Any, number: float) -> Any:
+        if not a._c_contiguous or a.data.ptr & 15:
+            return odd(a, number)
+        result = array(shape, dtype)
+        function(grid, block, (a, number, result, *tail))
+        return result
+
+    return with_number
+
+
+def _with_integer(array: Any, made: SingleKernels, out: tuple[Any, Any], odd: Kernel, body: Kernel) -> Kernel:
+    (launch,) = made.launches
+    function, grid, block, tail, (shape, dtype) = launch.function, launch.grid, launch.block, launch.numbers, out
+
+    def with_integer(a: Any, number: int) -> Any:
+        if not a._c_contiguous or a.data.ptr & 15:
+            return odd(a, number)
+        if not -_HELD <= number < _HELD:
+            return body(a, number)
+        result = array(shape, dtype)
+        function(grid, block, (a, number, result, *tail))
+        return result
+
+    return with_integer
+
+
+class _Any:
+    """Any number of operands, numbers, results, launches and workspaces."""
+
+    def __init__(
+        self, xp: Any, types: list[TensorType], outs: list[Any], made: SingleKernels, odd: Kernel, body: Kernel | None
+    ) -> None:
+        self._array, self._outs, self._made, self._odd, self._body = xp.ndarray, outs, made, odd, body
+        self._arrays = [i for i, t in enumerate(types) if not t.weak]
+        self._whole = [(i, t.dtype is bool_) for i, t in enumerate(types) if t.weak and not t.dtype.is_float]
+
+    def __call__(self, *buffers: Any) -> Any:
+        """Run."""
+        for i in self._arrays:
+            a = buffers[i]
+            if not a._c_contiguous or a.data.ptr & 15:
+                return self._odd(*buffers)
+        places = list(buffers)
+        for i, _ in self._whole:
+            if not -_HELD <= buffers[i] < _HELD:
+                return self._body(*buffers) if self._body is not None else self._odd(*buffers)
+            places[i] = int(buffers[i])
+        array = self._array
+        results = [array(shape, dtype) for shape, dtype in self._outs]
+        places += results
+        places += [array((size,), np.uint8) for size in self._made.workspaces]
+        for launch in self._made.launches:
+            launch.function(launch.grid, launch.block, (*[places[i] for i in launch.operands], *launch.numbers))
+        return results[0] if len(results) == 1 else tuple(results)

@@ -1,0 +1,46 @@
+"""Arrays over memory of others: DLPack, and CUDA's array interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import fake_memory
+
+
+class Capsule:
+    """What ``__dlpack__`` gives: it holds the array.
+
+    Attributes:
+        stream: the one that the consumer named.
+    """
+
+    def __init__(self, array: Any, stream: Any) -> None:
+        self.array, self.stream = array, stream
+
+
+class UnownedMemory:
+    """Memory that somebody else frees."""
+
+    def __init__(self, ptr: int, size: int, owner: Any) -> None:
+        self.ptr, self.size, self.owner = ptr, size, owner
+
+
+def from_dlpack(array: Any) -> Any:
+    """An array over the memory of another; ``base`` tells nothing of it, as with CuPy."""
+    return _over(array.__dlpack__().array.__cuda_array_interface__, array)
+
+
+def over_interface(array: Any) -> Any:
+    """An array over the memory of anything with the interface, which it holds."""
+    return _over(array.__cuda_array_interface__, array)
+
+
+def _over(face: dict[str, Any], owner: Any) -> Any:
+    from .fake_arrays import ndarray
+
+    dtype, shape, strides = np.dtype(face["typestr"]), face["shape"], face["strides"]
+    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    memory = UnownedMemory(face["data"][0], size, owner)
+    return ndarray(shape, dtype, fake_memory.MemoryPointer(memory, 0), strides)
