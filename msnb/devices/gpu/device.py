@@ -6,7 +6,7 @@ Values cross the bus only when somebody says so: ``Tensor.to`` and ``asnumpy`` d
 refuses a hidden way down (``numpy.asarray(cupy_array)``) but not every hidden way up (``cupy.asarray(numpy_array)``):
 kernels look for NumPy arrays among their operands and answer with a sentence.
 
-The array module is an argument: tests let a fake CuPy pose as it, on machines without a GPU.
+The array module is an argument: ``simulated_cuda`` poses as CuPy on machines without a GPU ("SimulatedGPU").
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class GPU(ArrayDevice):
     Args:
         xp: the array module, CuPy or something that behaves like it.
         index: which GPU, counted from 0.
+        name: of the device.
 
     Raises:
         RuntimeError: DeviceError: there is no such GPU.
@@ -71,8 +72,8 @@ class GPU(ArrayDevice):
 
     features = GPUFeatures()
 
-    def __init__(self, xp: Any, index: int = 0) -> None:
-        super().__init__("GPU", xp)
+    def __init__(self, xp: Any, index: int = 0, name: str = "GPU") -> None:
+        super().__init__(name, xp)
         self.index = index
         self._chips: dict[int, _Chip] = {}
         self._threads = threading.local()
@@ -288,11 +289,12 @@ def count_of(xp: Any) -> int:
         raise DeviceError(f"the GPU cannot be used: {error}.", hint=WAY_OUT) from None
 
 
-def open_gpu(module: str = "cupy") -> GPU:
+def open_gpu(module: str = "cupy", name: str = "GPU") -> GPU:
     """The GPU that ``set_context(device_id=)`` names.
 
     Args:
         module: the array module to import.
+        name: of the device.
 
     Raises:
         RuntimeError: DeviceError with the way out: CuPy, the driver or the device is missing.
@@ -302,4 +304,4 @@ def open_gpu(module: str = "cupy") -> GPU:
     except ImportError as error:
         missing = "CuPy is not installed" if isinstance(error, ModuleNotFoundError) else f"CuPy does not load ({error})"
         raise DeviceError(f"the GPU cannot be used: {missing}.", hint=WAY_OUT) from None
-    return GPU(xp, get_context("device_id"))
+    return GPU(xp, get_context("device_id"), name)
