@@ -334,7 +334,7 @@ def test_the_simulated_gpu_runs_generated_kernels_anywhere(mode: int, no_cupy: N
 
     want = f(ms.Tensor(x)).asnumpy()
     try:
-        with ms.set_context(device_target="SimulatedGPU", mode=mode):
+        with ms.set_context(device_target="SimulatedGPU", mode=mode, jit_level="O1"):
             assert ms.get_context("device_target") == "SimulatedGPU"
             before = fake_cupy.counters.kernels_run
             found = f(ms.Tensor(x))

@@ -26,11 +26,12 @@ from msnb.base.settings import get_context
 from msnb.core import dtypes
 from msnb.core.types import Type
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
+from msnb.devices.gpu.chips import GpuChip, chip_called
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
 from msnb.devices.gpu.eager.eager_kernel import eager_kernel
 from msnb.devices.gpu.faults import FaultLog
 from msnb.devices.gpu.kernel_cache import KernelCache
-from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
+from msnb.devices.inspection import LaunchCost, Listing, NodeLowering, PlannedBuffer
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import Op
@@ -237,19 +238,39 @@ class GPU(ArrayDevice):
 
     def kernels_of(self, program: Executable) -> list[Listing]:
         """The loops, LLVM IR and PTX of a program's kernels."""
-        from msnb.devices.gpu.program.listing import listings
-
-        return listings(program, self.chip)
+        found: list[Listing] = self._told.listings(program, self.chip)
+        return found
 
     def ways_of(self, program: Executable) -> list[NodeLowering]:
         """How each node of a program runs."""
-        from msnb.devices.gpu.program.listing import ways
+        found: list[NodeLowering] = self._told.ways(program)
+        return found
 
-        return ways(program)
+    @cached_property
+    def _told(self) -> Any:
+        """The module of listings, which nobody needs but for a look."""
+        from msnb.devices.gpu.program import listing
+
+        return listing
 
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a program."""
         found: list[PlannedBuffer] = getattr(program, "memory_plan", [])
+        return found
+
+    def launches_of(self, program: Executable) -> list[LaunchCost]:
+        """What each step of a program moves and computes."""
+        found: list[LaunchCost] = self._told.launch_costs(program)
+        return found
+
+    @property
+    def machine(self) -> GpuChip | None:
+        """The chip's data sheet."""
+        return chip_called(self._here.name, self.chip)
+
+    def seconds_of(self, program: Executable, repeats: int = 5) -> list[float]:
+        """Seconds of each step between two CUDA events, the least of several runs; none on a simulated GPU."""
+        found: list[float] = self._told.seconds_of_steps(program, repeats) if self.is_real else []
         return found
 
 
@@ -267,6 +288,10 @@ class _Chip:
     def chip(self) -> str:
         found = self.xp.cuda.runtime.getDeviceProperties(self.index)
         return f"sm_{found['major']}{found['minor']}"
+
+    @cached_property
+    def name(self) -> str:
+        return str(self.xp.cuda.runtime.getDeviceProperties(self.index)["name"].decode())
 
     @cached_property
     def target(self) -> GpuTarget:
