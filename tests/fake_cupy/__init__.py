@@ -179,6 +179,7 @@ def reset() -> None:
     fake_streams.abandon_captures()
     fake_memory.set_allocator(None)
     features.bfloat16 = features.checks = True
+    features.room = None
     Device.current = 0
 
 

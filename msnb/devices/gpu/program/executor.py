@@ -20,6 +20,7 @@ import numpy as np
 
 from msnb.base import device_registry, fork_locks
 from msnb.core.types import TensorType
+from msnb.devices.gpu.mistakes import largest
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Environment
 from msnb.devices.gpu.program.builder import NotLowerable, ProgramBuild
 from msnb.devices.gpu.program.control_steps import control_function
@@ -95,15 +96,33 @@ class DeviceProgram:
         """
         if self.built is None:
             return self._by_reference(args)
+        self.device.attend()
         with self._lock, self.device.stream:
-            bound = self._bind(args)
-            if bound is None:
-                return self._by_reference(args)
-            self._args = args
             try:
+                bound = self._bind(args)
+                if bound is None:
+                    return self._by_reference(args)
+                self._args = args
                 return self._run(self.built, bound)
+            except (MemoryError, RuntimeError) as error:
+                known = self.device.failure(error, f"the program {self.graph.name}", self.peak, self._largest())
+                if known is None:
+                    raise
+                self._let_go()
+                raise known from None
             finally:
                 self._args = ()
+
+    def _largest(self) -> list[str]:
+        """The largest buffers of the memory plan, one line each."""
+        return largest((f"in the program: {b.name}", b.size) for b in self.memory_plan)
+
+    def _let_go(self) -> None:
+        """Give back the memory that only serves the next call."""
+        self._graphs.clear()
+        self._result_sets.clear()
+        self._staging.clear()
+        self._arena = None
 
     def _by_reference(self, args: Sequence[Any]) -> list[Any]:
         if self._reference is None:
