@@ -41,6 +41,7 @@ class GPUFeatures(DeviceFeatures):
     """Generated kernels for groups of operations; libraries for products and convolutions."""
 
     fuses: ClassVar[bool] = True
+    worth_fusing: ClassVar[int] = 1  # what costs is the launch
 
     @property
     def prefers_channels_last(self) -> bool:
