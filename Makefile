@@ -1,12 +1,14 @@
 # Everything a person types here. A fresh machine needs python3 (3.10 or later, with its venv module) and make.
 #
 #   make quickstart   LeNet-5 on real digits in both modes, in the terminal
-#   make lab          JupyterLab on notebooks/, opened at the first one
+#   make lab          JupyterLab on a copy of notebooks/ in lab/, opened at its start page
 #   make test         everything CI runs            (FAST=1: a few cases of each test that is not slow; no notebooks)
 #   make lint         style, types, layers, sizes
 #   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
 #   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)
 #   make test-torch   models and operators of PyTorch converted and compared with it (an environment under build/peers)
+#   make test-gpu     operators, libraries and training steps on the GPU of this machine, against the CPU
+#   make bench-gpu    a GPU's measured ratios, beside PyTorch and JAX  (ONLY="mlp,lenet" PEERS="torch" OUT=docs/gpu.md)
 #   make bench-peers  the frameworks to compare with, each in an environment of its own under build/peers
 #   make soak         mixed work for MINUTES=20, a line of memory, handles and threads per minute
 #
@@ -17,13 +19,13 @@ PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
-LABARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
+LABARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart lab test lint fuzz bench bench-peers test-torch soak install clean
+.PHONY: help quickstart lab test lint fuzz bench bench-peers test-torch test-gpu bench-gpu soak install clean
 
 help:
-	@sed -n '3,11s/^# *//p' Makefile
+	@sed -n '3,13s/^# *//p' Makefile
 
 install: $(STAMP)
 
@@ -34,7 +36,7 @@ quickstart: $(STAMP)
 	@$(PY) tools/quickstart.py
 
 lab: $(STAMP)
-	@$(PY) -m jupyterlab $(LABARGS) --LabApp.news_url=None notebooks/01_quickstart.ipynb
+	@$(PY) tools/lab.py $(LABARGS)
 
 test: $(STAMP)
 	@$(PY) tools/check.py $(if $(filter-out 0,$(FAST)),--fast)
@@ -47,6 +49,12 @@ fuzz: $(STAMP)
 
 bench: $(STAMP)
 	@$(PY) bench/harness.py $(CASES)
+
+test-gpu: $(STAMP)
+	@$(PY) -m pytest -q tests/gpu
+
+bench-gpu: $(STAMP)
+	@$(PY) -m bench.gpu $(if $(ONLY),--only "$(ONLY)") $(if $(PEERS),--peers "$(PEERS)") --out $(or $(OUT),build/gpu.md)
 
 soak: $(STAMP)
 	@$(PY) bench/soak.py $(MINUTES)

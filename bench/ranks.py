@@ -42,8 +42,11 @@ class LeNet(nn.Cell):
     def __init__(self) -> None:
         super().__init__()
         self.c1, self.c2 = nn.Conv2d(1, 6, 5, pad_mode="valid"), nn.Conv2d(6, 16, 5, pad_mode="valid")
-        self.pool, self.dense = nn.MaxPool2d(2, 2), nn.SequentialCell(
-            nn.Dense(400, 120, activation="relu"), nn.Dense(120, 84, activation="relu"), nn.Dense(84, 10)
+        self.pool, self.dense = (
+            nn.MaxPool2d(2, 2),
+            nn.SequentialCell(
+                nn.Dense(400, 120, activation="relu"), nn.Dense(120, 84, activation="relu"), nn.Dense(84, 10)
+            ),
         )
 
     def construct(self, x: Any, y: Any) -> Any:

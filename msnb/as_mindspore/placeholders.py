@@ -229,7 +229,7 @@ NAMES: dict[str, str] = {
         csr_tensor_get_dense_shape csr_tensor_get_indices csr_tensor_get_indptr csr_tensor_get_values
         ctc_greedy_decoder custom_info_register deepcopy deformable_conv2d destroy_process_group diagflat
         dict_setitem diff_ext distribute dyn_shape eig eigvals einsum_ext embed env_get environ_add environ_create
-        environ_get environ_set eps erfinv_ expand exponential_ fills flash_attention_score float_power_ext floordiv
+        environ_get environ_set eps erfinv_ expand exponential_ fills float_power_ext floordiv
         floormod fractional_max_pool2d fractional_max_pool3d fused_infer_attention_score gather_into_tensor
         gather_object geswitch get_backend get_global_rank get_group_rank get_process_group_ranks get_rank
         get_vm_impl_fn get_world_size hastype hyper_add in_dict incre_flash_attention init_process_group

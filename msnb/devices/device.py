@@ -58,6 +58,11 @@ class DeviceFeatures:
         return False
 
     @property
+    def has_attention(self) -> bool:
+        """It runs ``flash_attention`` without its matrix of scores."""
+        return False
+
+    @property
     def remembers(self) -> bool:
         """Its programs are kept from one process to the next (``Device.keep``, ``Device.recall``)."""
         return False

@@ -35,6 +35,7 @@ from msnb.ops.math.clip_norm_interpolate import *
 from msnb.ops.math.number_functions import *
 from msnb.ops.math.sort import *
 from msnb.ops.math.statistics import *
+from msnb.ops.mindspore.attention_score import *
 from msnb.ops.mindspore.scalar_conversions import *
 from msnb.ops.nn.activation import *
 from msnb.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention

@@ -4,6 +4,7 @@
     --only S       print the program of one seed and what is found in it        --file P   judge a program from a file
     --jobs N       processes (default: one per core)  --keep DIR  where shrunk finds are written (default build/fuzz)
     --quick        do not shrink                      --avoid F   leave out a feature (see AVOIDABLE), to look behind
+    --dtype D      float16, bfloat16, float32 or float64 for the floats of all programs (default: drawn)
 
 Every find is printed with its seed and written as a small Python file. The exit status tells whether there was one.
 """
@@ -17,6 +18,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.fuzz.generator import DTYPES, program
 
 CHUNK = 40
 
@@ -33,6 +36,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--avoid", action="append", default=[])
+    parser.add_argument("--dtype", default="", choices=["", *sorted(set(DTYPES))])
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # one process of many
     return parser.parse_args(argv)
 
@@ -72,6 +76,10 @@ def examine(name: str, text: str, options: argparse.Namespace) -> collections.Co
     return count
 
 
+def text_of(seed: int, options: argparse.Namespace) -> str:
+    return program(seed, tuple(options.avoid), options.dtype)
+
+
 def tell(count: collections.Counter[str], seconds: float) -> None:
     print(
         f"\n{count['programs']} programs in {seconds:.0f} s, {count['judged']} judged by the oracle, "
@@ -83,12 +91,10 @@ def tell(count: collections.Counter[str], seconds: float) -> None:
 
 
 def here(options: argparse.Namespace) -> int:
-    from tests.fuzz.generator import program
-
     start, count = time.monotonic(), collections.Counter[str]()
     for seed in range(options.seed, options.seed + options.programs):
         print(f"@ {seed}", file=sys.stderr, flush=True)
-        count += examine(f"seed {seed}", program(seed, tuple(options.avoid)), options)
+        count += examine(f"seed {seed}", text_of(seed, options), options)
     if options.here:
         print("@@" + repr(dict(count)), file=sys.stderr, flush=True)
     else:
@@ -115,7 +121,7 @@ def spread(options: argparse.Namespace) -> int:
                 return
             command = [sys.executable, "-m", "tests.fuzz", "--here", f"--seed={first}", f"--programs={many}"]
             command += [f"--keep={options.keep}", *(["--quick"] if options.quick else [])]
-            command += [f"--avoid={feature}" for feature in options.avoid]
+            command += [f"--dtype={options.dtype}", *(f"--avoid={feature}" for feature in options.avoid)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             sys.stdout.write(done.stdout)
             sys.stdout.flush()
@@ -144,10 +150,9 @@ def main(argv: list[str] | None = None) -> int:
     if options.file is not None:
         return int(examine(options.file.stem, options.file.read_text(), options)["found"] > 0)
     if options.only is not None:
-        from tests.fuzz.generator import program
-
-        print(program(options.only, tuple(options.avoid)), flush=True)
-        return int(examine(f"seed {options.only}", program(options.only, tuple(options.avoid)), options)["found"] > 0)
+        text = text_of(options.only, options)
+        print(text, flush=True)
+        return int(examine(f"seed {options.only}", text, options)["found"] > 0)
     if options.seed is None:
         options.seed = int(time.time()) % 1_000_000 * 1000
     if options.here:

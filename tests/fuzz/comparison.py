@@ -15,17 +15,40 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.fuzz.duals import epsilon
 from tests.fuzz.runner import WAYS, Outcome, Step, run_oracle, run_way
 
-ROUNDING = {"float64": 1e-9, "float32": 1e-3, "float16": 1e-1}
-UNJUDGED = 1e-7
-LARGE, SMALL = 1e12, 1e-3  # float32 and 1e9 alone would let everything pass
-WOBBLE = 8
-FACTOR = 100.0
+
+class Precision(NamedTuple):
+    """What a dtype lets pass.
+
+    Attributes:
+        rounding: a part of the largest number of an array.
+        wobble: by how many ulp the numbers are changed in the oracle; factor: times what that changes.
+        unjudged: by what part of themselves numbers may be off where there is no oracle.
+        small: the most that the last places of larger numbers on the way may explain.
+        digits: of printed numbers.
+    """
+
+    rounding: float
+    wobble: int = 8
+    factor: float = 100.0
+    unjudged: float = 1e-7
+    small: float = 1e-3
+    digits: float = 1e-3
+
+
+PRECISIONS = {
+    "float64": Precision(1e-9),
+    "float32": Precision(1e-3),
+    "float16": Precision(2e-2, wobble=2, factor=8.0, unjudged=8e-3, small=0.25, digits=2e-2),
+    "bfloat16": Precision(0.12, wobble=2, factor=8.0, unjudged=6e-2, small=0.5, digits=0.12),
+}
+LARGE = 1e12  # float32 and 1e9 alone would let everything pass
 DRAWS = 4  # a find must stand whatever the last places of numbers and of slopes that cancel
 REFUSALS = (
     "CaptureError",
@@ -35,6 +58,7 @@ REFUSALS = (
     "UndefinedNameError",
     "GradientError",
 )
+DTYPE = re.compile(r"^F = \w+\.(\w+)$", re.MULTILINE)
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)|[^\s\d\[\],]+")
 
 
@@ -53,6 +77,12 @@ class Find:
         return self.kind, self.way, words
 
 
+def precision_of(text: str) -> Precision:
+    """That of the floats of a program."""
+    found = DTYPE.search(text)
+    return PRECISIONS[found[1] if found else "float64"]
+
+
 def shifted(outcome: Outcome, by: Callable[[Any], float]) -> Outcome:
     """Every array of floats off by what ``by`` says of it."""
 
@@ -61,9 +91,8 @@ def shifted(outcome: Outcome, by: Callable[[Any], float]) -> Outcome:
             return {k: off(v) for k, v in tree.items()}
         if isinstance(tree, list):
             return [off(v) for v in tree]
-        return (
-            tree + tree.dtype.type(by(tree)) if isinstance(tree, np.ndarray) and tree.dtype.name in ROUNDING else tree
-        )
+        floats = isinstance(tree, np.ndarray) and tree.dtype.name in PRECISIONS
+        return tree + tree.dtype.type(by(tree)) if floats else tree
 
     steps = [replace(s, value=off(s.value), state=off(s.state)) for s in outcome.steps]
     return replace(outcome, steps=steps)
@@ -71,15 +100,26 @@ def shifted(outcome: Outcome, by: Callable[[Any], float]) -> Outcome:
 
 def loosened(outcome: Outcome) -> Outcome:
     """Without an oracle it is not known what rounding may change: every number may be off by some parts of itself."""
-    return shifted(outcome, lambda a: UNJUDGED * max(1.0, float(np.abs(a[np.isfinite(a)]).max(initial=0))))
+
+    def parts(array: Any) -> float:
+        return PRECISIONS[array.dtype.name].unjudged * max(1.0, largest(array))
+
+    return shifted(outcome, parts)
+
+
+def largest(array: Any) -> float:
+    """The largest finite number."""
+    wide = np.asarray(array, np.float64)
+    return float(np.abs(wide[np.isfinite(wide)]).max(initial=0))
 
 
 def cancelled(outcome: Outcome) -> Outcome:
     """Numbers as large as in a third derivative of softmax(1e9 x) cancel to their last places: those are not judged."""
 
     def places(array: Any) -> float:
-        found = WOBBLE * float(np.finfo(array.dtype).eps) * outcome.largest
-        return found / FACTOR if found < SMALL or outcome.largest > LARGE else 0.0
+        p = PRECISIONS[array.dtype.name]
+        found = p.wobble * epsilon(array.dtype) * outcome.largest
+        return found / p.factor if found < p.small or outcome.largest > LARGE else 0.0
 
     return shifted(outcome, places)
 
@@ -104,43 +144,45 @@ def unequal(got: Any, want: Any, wobbled: Any, where: str) -> tuple[str, str] | 
         return "shape", f"{where} has shape {got.shape}, expected {want.shape}"
     if got.dtype != want.dtype:
         return "dtype", f"{where} is {got.dtype}, expected {want.dtype}"
-    if got.dtype.name not in ROUNDING:
+    if got.dtype.name not in PRECISIONS:
         return None if np.array_equal(got, want) else ("value", f"{where} is {got}, expected {want}")
+    p = PRECISIONS[got.dtype.name]
+    got, want, wobbled = (np.asarray(a, np.float64) for a in (got, want, wobbled))
     if wobbled.shape != want.shape or not np.array_equal(np.isfinite(want), np.isfinite(wobbled)):
         return None
     with np.errstate(all="ignore"):
         close = np.isfinite(want) & np.isfinite(got)
-        scale = max(1.0, float(np.abs(want[np.isfinite(want)]).max(initial=0)))
-        bound = ROUNDING[got.dtype.name] * scale + FACTOR * np.abs(want - wobbled)
+        bound = p.rounding * max(1.0, largest(want)) + p.factor * np.abs(want - wobbled)
         equal = np.where(close, np.abs(got - want) <= bound, (got == want) | (np.isnan(got) & np.isnan(want)))
     if equal.all():
         return None
     return "value", f"{where} is {got.tolist()}, expected {want.tolist()}"
 
 
-def unlike(got: str, want: str, wobbled: str) -> bool:
+def unlike(got: str, want: str, wobbled: str, p: Precision) -> bool:
     """Printed texts: the same words, and numbers to the digits that are shown."""
     a, b, c = (NUMBER.findall(t) for t in (got, want, wobbled))
     if len(a) != len(b) or len(b) != len(c):
         return len(b) == len(c)
     for x, y, z in zip(a, b, c):
         try:
-            p, q, r = float(x), float(y), float(z)
+            i, j, k = float(x), float(y), float(z)
         except ValueError:
             if x != y:
                 return True
             continue
-        if not (abs(p - q) <= 1e-3 * (1 + abs(q)) + FACTOR * abs(q - r)) and not (p != p and q != q) and p != q:
+        bound = p.digits * (1 + abs(j)) + p.factor * abs(j - k)
+        if not (abs(i - j) <= bound) and not (i != i and j != j) and i != j:
             return True
     return False
 
 
-def by_step(got: Step, want: Step, wobbled: Step, where: str) -> tuple[str, str] | None:
+def by_step(got: Step, want: Step, wobbled: Step, where: str, p: Precision) -> tuple[str, str] | None:
     if got.error != want.error:
         return "error", f"{where}: {told(got.error)}, expected {told(want.error)}"
     if want.error:
         return None  # a graph checks before it writes or prints, so what came before the error may differ
-    if unlike(got.printed, want.printed, wobbled.printed):
+    if unlike(got.printed, want.printed, wobbled.printed, p):
         return "printed", f"{where} printed {got.printed!r}, expected {want.printed!r}"
     return difference(got.value, want.value, wobbled.value, f"{where}: result") or difference(
         got.state, want.state, wobbled.state, f"{where}: state"
@@ -151,14 +193,14 @@ def told(error: tuple[str, str] | None) -> str:
     return "no error" if error is None else f"{error[0]}: {error[1]}"
 
 
-def compared(got: Outcome, want: Outcome, wobbled: Outcome, way: str) -> Find | None:
+def compared(got: Outcome, want: Outcome, wobbled: Outcome, way: str, p: Precision) -> Find | None:
     """The first difference of one way from what is expected."""
     for i, (g, w, b) in enumerate(zip(got.steps, want.steps, wobbled.steps)):
         if w.error != b.error:
             return None  # a question of rounding
         if refusal(g.error) or refusal(w.error):
             return None
-        found = by_step(g, w, b, f"call {i + 1}")
+        found = by_step(g, w, b, f"call {i + 1}", p)
         if found:
             return Find(found[0], way, found[1])
     return None
@@ -186,19 +228,19 @@ class Verdict:
 
 def judge(text: str, ways: tuple[str, ...] = tuple(WAYS)) -> Verdict:
     """Run the program every way and compare: with the oracle, or else with the first way that runs."""
-    want, outcomes = run_oracle(text), {w: run_way(text, w) for w in ways}
+    want, outcomes, p = run_oracle(text), {w: run_way(text, w) for w in ways}, precision_of(text)
     refusals = {w: r for w, o in outcomes.items() if (r := refused(o))}
     if want.unjudged:
         first = next((o for w, o in outcomes.items() if w not in refusals), Outcome())
         want_, wobbled = first, loosened(first)
     else:
-        want_, wobbled = want, cancelled(run_oracle(text, WOBBLE))
+        want_, wobbled = want, cancelled(run_oracle(text, p.wobble))
     finds = []
     if wobbled.unjudged == "" and want_.steps:
-        finds = [f for w, o in outcomes.items() if (f := compared(o, want_, wobbled, w)) is not None]
+        finds = [f for w, o in outcomes.items() if (f := compared(o, want_, wobbled, w, p)) is not None]
         for draw in range(1, DRAWS if finds and not want.unjudged else 0):
-            wobbled = cancelled(run_oracle(text, WOBBLE, draw))
-            finds = [f for f in finds if compared(outcomes[f.way], want_, wobbled, f.way) is not None]
+            wobbled = cancelled(run_oracle(text, p.wobble, draw))
+            finds = [f for f in finds if compared(outcomes[f.way], want_, wobbled, f.way, p) is not None]
     if want.unjudged:
         finds += [Find("error", w, f"unexpected {told(e)}") for w, o in outcomes.items() if (e := foreign(o))]
     return Verdict(finds, refusals, not want.unjudged, want.unjudged)

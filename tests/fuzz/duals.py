@@ -14,9 +14,19 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 LEVELS = itertools.count(1)
+HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+
+
+def is_float(dtype: Any) -> bool:
+    return dtype in HALVES or np.issubdtype(dtype, np.floating)
+
+
+def epsilon(dtype: Any) -> float:
+    return float(ml_dtypes.finfo(dtype).eps)
 
 
 class Largest:
@@ -28,8 +38,8 @@ class Largest:
 
     @classmethod
     def note(cls, value: Any) -> None:
-        if value.dtype.kind == "f" and value.size:
-            sizes = np.abs(value)
+        if is_float(value.dtype) and value.size:
+            sizes = np.abs(value.astype(np.float64))
             finite = np.isfinite(sizes)
             cls.seen = max(cls.seen, float(np.max(sizes, where=finite, initial=0.0)))
             cls.overflowed = cls.overflowed or not finite.all()
@@ -44,11 +54,12 @@ class Rounding:
     @classmethod
     def added(cls, x: Any, y: Any) -> Any:
         total = call("add", x, y)
-        if cls.rng is None or number(total).dtype.kind != "f":
+        if cls.rng is None or not is_float(number(total).dtype):
             return total
         a, b = np.abs(number(x)), np.abs(number(y))
         small = np.where(np.isfinite(a) & np.isfinite(b), np.minimum(a, b), 0)  # nothing cancels with a zero
-        off = cls.rng.uniform(-1, 1, number(total).shape) * np.finfo(np.float32).eps * small
+        places = max(epsilon(np.float32), epsilon(number(total).dtype))
+        off = cls.rng.uniform(-1, 1, number(total).shape) * places * small
         return call("add", total, off.astype(number(total).dtype))
 
 
@@ -90,13 +101,13 @@ def call(name: str, *args: Any, **attrs: Any) -> Any:
     forward, rules = PRIMITIVES[name]
     level = max((a.level for a in args if isinstance(a, Dual)), default=0)
     if level == 0:
-        found = np.asarray(forward(*args, **attrs))
+        found = np.asarray(_once_rounded(name, forward, args, attrs))
         Largest.note(found)
         return found
     mine = [isinstance(a, Dual) and a.level == level for a in args]
     below = [a.value if m else a for a, m in zip(args, mine)]
     out = call(name, *below, **attrs)
-    if not np.issubdtype(number(out).dtype, np.floating) or not rules:
+    if not is_float(number(out).dtype) or not rules:
         return out
     zero = np.zeros(number(out).shape, number(out).dtype)
     count = next(len(a.slopes) for a, m in zip(args, mine) if m)
@@ -108,6 +119,16 @@ def call(name: str, *args: Any, **attrs: Any) -> Any:
                 slope = Rounding.added(slope, rules[min(i, len(rules) - 1)](arg.slopes[k], out, below, i, attrs))
         slopes.append(slope)
     return Dual(level, out, slopes)
+
+
+def _once_rounded(name: str, forward: Callable[..., Any], args: Any, attrs: dict[str, Any]) -> Any:
+    """Half precision is computed in float64 and rounded once."""
+    dtypes = {np.dtype(d) for a in args if (d := getattr(a, "dtype", None)) is not None and is_float(d)}
+    if len(dtypes) != 1 or not dtypes <= set(HALVES):
+        return forward(*args, **attrs)
+    (half,) = dtypes
+    found = forward(*(np.asarray(a, np.float64) if getattr(a, "dtype", None) == half else a for a in args), **attrs)
+    return found if name == "astype" else np.asarray(found).astype(half)
 
 
 def _masked(x: Any, mask: Any) -> Any:
@@ -177,6 +198,11 @@ PRIMITIVES: dict[str, tuple[Callable[..., Any], tuple[Rule, ...]]] = {
             lambda t, out, a, i, k: call("neg", call("mul", t, call("div", out, a[1]))),
         ),
     ),
+    "floordiv": (np.floor_divide, ()),
+    "mod": (np.remainder, ()),
+    "and": (np.bitwise_and, ()),
+    "or": (np.bitwise_or, ()),
+    "xor": (np.bitwise_xor, ()),
     "neg": (np.negative, (_linear("neg"),)),
     "sin": (np.sin, _unary(lambda x, out: call("cos", x))),
     "cos": (np.cos, _unary(lambda x, out: call("neg", call("sin", x)))),

@@ -10,7 +10,8 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.fuzz.known_kinds import MADE, KnownKinds
+from tests.fuzz.integers import Integers
+from tests.fuzz.known_kinds import MADE
 from tests.fuzz.scopes import MATRIX, SCALAR, SQUARE, VECTOR, Scope, Shape
 
 HEAD = """import numpy as np
@@ -22,6 +23,15 @@ F = np.{dtype}
 flag = {flag}
 trace = []
 """
+DTYPES = ("float64", "float64", "float64", "float32", "float32", "float16", "bfloat16")
+
+
+def head(dtype: str, flag: Any) -> str:
+    """The first lines of a program; NumPy knows no bfloat16."""
+    text = HEAD.format(dtype=dtype, flag=flag)
+    if dtype != "bfloat16":
+        return text
+    return text.replace("F = np.", "F = ml_dtypes.").replace("import numpy", "import ml_dtypes\nimport numpy")
 
 
 @dataclass(frozen=True)
@@ -40,13 +50,14 @@ class Function:
     plain: bool = True  # no state written, no draws, no prints: vmap may have it
 
 
-class Generator(KnownKinds):
-    """One program."""
+class Generator(Integers):
+    """One program; its floats are of the given dtype, or of one that is drawn."""
 
-    def __init__(self, seed: int, avoid: tuple[str, ...] = ()) -> None:
+    def __init__(self, seed: int, avoid: tuple[str, ...] = (), dtype: str = "") -> None:
         super().__init__(random.Random(f"msnb {seed}"), avoid)
         self.seed = seed
-        self.dtype = self.rng.choice(("float64", "float64", "float32"))
+        drawn = self.rng.choice(DTYPES)
+        self.dtype = dtype or drawn
         self.shown: list[str] = []
         self.functions: list[Function] = []
         self.globals: dict[str, Shape] = {}
@@ -359,7 +370,8 @@ class Generator(KnownKinds):
         self.add(1, f"return {', '.join([*results, last])}")
 
     def program(self) -> str:
-        self.lines += HEAD.format(dtype=self.dtype, flag=self.number(0, 1)).splitlines()
+        beginning = head(self.dtype, self.number(0, 1)).splitlines()
+        self.lines += beginning
         for _ in range(self.rng.randint(0, 2)):
             self.write_parameter()
         for _ in range(self.rng.randint(1, 3)):
@@ -374,8 +386,7 @@ class Generator(KnownKinds):
             self.add(1, f"({', '.join(str(round_all(self.literal(s))) for s in (MATRIX, VECTOR, SCALAR))}),")
         self.lines += ["]"]
         if any("Made(" in line for line in self.lines):
-            top = len(HEAD.splitlines())
-            self.lines[top:top] = MADE.splitlines()
+            self.lines[len(beginning) : len(beginning)] = MADE.splitlines()
         return f"# seed {self.seed}\n" + "\n".join(self.lines) + "\n"
 
 
@@ -404,6 +415,6 @@ def elements(tree: Any) -> int:
     return sum(map(elements, tree)) if isinstance(tree, tuple) else size(tree.shape)
 
 
-def program(seed: int, avoid: tuple[str, ...] = ()) -> str:
+def program(seed: int, avoid: tuple[str, ...] = (), dtype: str = "") -> str:
     """The text of the program of this seed, without some features (see ``AVOIDABLE``)."""
-    return Generator(seed, avoid).program()
+    return Generator(seed, avoid, dtype).program()

@@ -74,7 +74,8 @@ class KnownKinds(Statements):
 
     def write_seeded(self, s: Scope, indent: int) -> None:
         seed, name = self.number(1, 9), self.fresh("a")
-        draws = [f"ops.StandardNormal(seed={seed})((3,))" for _ in range(2)]
+        half = f".astype(ms.{self.dtype})" if self.dtype not in ("float32", "float64") else ""
+        draws = [f"ops.StandardNormal(seed={seed})((3,)){half}" for _ in range(2)]
         self.add(indent, f"{name} = {self.of(s, VECTOR, 1)} + ({draws[0]} - {draws[1]})")
         s.names[name] = VECTOR
 

@@ -15,16 +15,19 @@ from typing import Any
 import numpy as np
 
 import msnb
-from tests.fuzz.duals import Dual, Rounding, call, number, strip
+from tests.fuzz.duals import HALVES, Dual, Rounding, call, epsilon, is_float, number, strip
 
 float32, float64, int32, int64 = np.float32, np.float64, np.int32, np.int64
+float16, bfloat16 = HALVES
+int8, uint8, int16, bool_ = np.int8, np.uint8, np.int16, np.bool_
 
 
 class Unjudged(BaseException):
     """The program does something about which this module has no opinion."""
 
 
-TIE = 1e-9
+TIE, TIE_OF_HALVES = 1e-9, 8
+"""How close two numbers are a tie: a part of them, in half precision so many of their last places."""
 
 
 class World:
@@ -47,9 +50,9 @@ class World:
     @classmethod
     def data(cls, value: Any) -> Any:
         """Numbers that enter, a few ulp off where that is wanted."""
-        if not cls.wobble or not np.issubdtype(value.dtype, np.floating):
+        if not cls.wobble or not is_float(value.dtype):
             return value
-        by = cls.rng.uniform(-1, 1, value.shape) * cls.wobble * np.finfo(value.dtype).eps
+        by = cls.rng.uniform(-1, 1, value.shape) * cls.wobble * epsilon(value.dtype)
         return (value * (1 + by)).astype(value.dtype)
 
     @classmethod
@@ -173,12 +176,18 @@ def _binary(name: str, swapped: bool = False) -> Any:
 
 def _compared(how: Any, a: Any, b: Any) -> Tensor:
     out = boxed(how(a, b))
-    with np.errstate(all="ignore"):
-        out.is_tied = bool(np.any(np.abs(a - b) <= TIE * (1 + np.abs(a)))) if a.dtype.kind == "f" else False
+    if is_float(a.dtype):
+        tie = TIE_OF_HALVES * epsilon(a.dtype) if a.dtype in HALVES else TIE
+        a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        with np.errstate(all="ignore"):
+            out.is_tied = bool(np.any(np.abs(a - b) <= tie * (1 + np.abs(a))))
     return out
 
 
-for _name, _symbol in {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "matmul": "matmul"}.items():
+for _name, _symbol in {
+    "add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "matmul": "matmul",
+    "floordiv": "floordiv", "mod": "mod", "and": "and", "or": "or", "xor": "xor",
+}.items():  # fmt: skip
     setattr(Tensor, f"__{_symbol}__", _binary(_name))
     setattr(Tensor, f"__r{_symbol}__", _binary(_name, swapped=True))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
@@ -417,6 +426,21 @@ def _grad_operation(get_all: bool) -> Any:
     return oracle_transforms.gradients_of_all
 
 
+def _broadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return x + boxed(np.zeros(shape, x.dtype))
+
+
+def _gather(x: Tensor, places: Tensor, axis: int) -> Tensor:
+    return x[(slice(None),) * axis + (places,)]
+
+
+def _conv1d(x: Tensor, w: Tensor) -> Tensor:
+    """A product for every place of the window."""
+    wide, length = w.shape[2], x.shape[2] - w.shape[2] + 1
+    parts = [w[:, :, i] @ x[:, :, i : i + length] for i in range(wide)]
+    return sum(parts[1:], start=parts[0])  # type: ignore[no-any-return]
+
+
 def _like(make: Any) -> Callable[[Tensor], Tensor]:
     return lambda x: boxed(make(number(x.v)))
 
@@ -447,7 +471,7 @@ ops = types.SimpleNamespace(
     stack=lambda parts, axis=0: _op("stack", *map(of_tensor, parts), axis=axis),
     cat=lambda parts, axis=0: _op("cat", *map(of_tensor, parts), axis=axis),
     cumsum=lambda x, axis: x.cumsum(axis),
-    dense=lambda x, w: x @ w.T,
+    dense=lambda x, w: x @ w.T, broadcast_to=_broadcast, gather=_gather, conv1d=_conv1d,
     ReduceMax=_extreme(1.0), ReduceMin=_extreme(-1.0), Unique=lambda: _unique, BatchNorm=lambda: _batch_norm,
     Dropout=lambda keep_prob: _dropout_with_mask, GradOperation=_grad_operation,
     StandardNormal=lambda seed: lambda shape: boxed(np.zeros(shape, np.float32)),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz import oracle
-from tests.fuzz.duals import LEVELS, Dual, call, number, slopes_of, strip
+from tests.fuzz.duals import LEVELS, Dual, call, is_float, number, slopes_of, strip
 from tests.fuzz.oracle import Parameter, Tensor, World, boxed
 
 Fn = Callable[..., Any]
@@ -145,7 +145,7 @@ def gradients_of_all(fn: Fn) -> Fn:
     """By every argument; an integer that chooses has zeros."""
 
     def run(*args: Any) -> Any:
-        floats = tuple(i for i, a in enumerate(args) if np.issubdtype(a.dtype, np.floating))
+        floats = tuple(i for i, a in enumerate(args) if is_float(a.dtype))
         found = dict(zip(floats, grad(fn, floats)(*args)))
         return tuple(found.get(i, boxed(np.zeros_like(number(a.v)))) for i, a in enumerate(args))
 

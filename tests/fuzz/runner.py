@@ -3,7 +3,8 @@
     oracle     the text over NumPy (tests/fuzz/oracle.py)
     wobbled    the oracle once more with every number changed by a few ulp: what that changes, rounding may change
     eager      as it stands                            graph O0/O1    the same under mode=GRAPH_MODE
-    jit O0/O1  ms.jit of main                          native         eager at O1
+    jit O0/O1  ms.jit of main                          native         eager at O1, as users have it
+    kernels    eager at O1 with compiled kernels for the smallest tensors
 
 A program's ``main`` is called once for each entry of CALLS, so state goes on from call to call, and what was compiled
 at the first call meets other numbers (and the other branch) at the second.
@@ -28,6 +29,7 @@ import numpy as np
 import msnb as ms
 from tests.fuzz import oracle
 from tests.fuzz.duals import Largest
+from tests.small_kernels import native_when_small
 
 FOLDER = tempfile.TemporaryDirectory(prefix="msnb-fuzz-")
 NUMBERS = itertools.count()
@@ -37,6 +39,7 @@ SECONDS = 60
 WAYS: dict[str, tuple[int, str, bool]] = {
     "eager": (ms.PYNATIVE_MODE, "O0", False),
     "native": (ms.PYNATIVE_MODE, "O1", False),
+    "kernels": (ms.PYNATIVE_MODE, "O1", False),
     "graph O0": (ms.GRAPH_MODE, "O0", False),
     "graph O1": (ms.GRAPH_MODE, "O1", False),
     "jit O0": (ms.PYNATIVE_MODE, "O0", True),
@@ -149,7 +152,8 @@ def steps(module: Any, main: Callable[..., Any], tensor: Any) -> Outcome:
 
 def run_way(text: str, way: str) -> Outcome:
     mode, level, outside = WAYS[way]
-    with ms.set_context(mode=mode, jit_level=level), contextlib.redirect_stderr(io.StringIO()):
+    kernels = native_when_small() if way == "kernels" else contextlib.nullcontext()
+    with ms.set_context(mode=mode, jit_level=level), kernels, contextlib.redirect_stderr(io.StringIO()):
         try:
             with limited(SECONDS):
                 ms.set_seed(SEED)

@@ -126,13 +126,44 @@ class Expressions:
         }  # fmt: skip
         return forms[kind]
 
+    def view(self, s: Scope, shape: Shape) -> str:
+        """Elements of something else under other axes: transposed, with gaps, backwards, repeated."""
+        v, m, q, i = self.leaf(s, VECTOR), self.leaf(s, MATRIX), self.leaf(s, SQUARE), self.number(-3, 2)
+        forms = {
+            VECTOR: [f"{q}[:, {i}]", f"{q}.T[{i}]", f"{v}[::-1]", f"ops.broadcast_to({v}[1:2], (3,))",
+                     f"{m}.reshape(6)[::2]", f"{q}.reshape(9)[::4]", f"{m}.reshape(6)[5:0:-2]"],
+            MATRIX: [f"{q}[1:]", f"{q}[::2]", f"{q}.T[::-2]", f"ops.broadcast_to({v}, (2, 3))", f"{m}[::-1, ::-1]",
+                     f"{m}.reshape(3, 2).T", f"{m}.T.reshape(2, 3)", f"ops.broadcast_to({m}[:, 2:], (2, 3))"],
+            SQUARE: [f"{q}.T", f"{q}[::-1]", f"{q}[:, ::-1].T", f"ops.broadcast_to({v}, (3, 3))",
+                     f"ops.broadcast_to({v}[:, None], (3, 3))", f"ops.cat([{q}, {m}])[::2]"],
+        }  # fmt: skip
+        return self.rng.choice(forms[shape])
+
+    def of_views(self, s: Scope, shape: Shape) -> list[str]:
+        """Products, reductions, selections and convolutions of views."""
+        v, m, q, r = (self.view(s, of) for of in (VECTOR, MATRIX, SQUARE, SQUARE))
+        if shape == SCALAR:
+            return [f"({v} @ {self.view(s, VECTOR)})", f"{m}.max()", f"{q}.mean()", f"({q} * {r}).sum()"]
+        if shape == VECTOR:
+            return [f"({q} @ {v})", f"({v} @ {q})", f"{m}.sum(0)", f"{q}.mean(1)", f"ops.softmax({v}, -1)",
+                    f"ops.cumsum({q}, 0)[{self.number(-3, 2)}]", f"({q} * {r}).sum(1)",
+                    f"ops.dense({v}, {q})"]  # fmt: skip
+        if shape == MATRIX:
+            kernel = f"ops.stack([{q}[:2, :2], {r}[1:, 1:]], {self.rng.choice(('-1', '0'))})"
+            return [f"({m} @ {q})", f"ops.dense({m}, {q})", f"ops.softmax({m}, {self.rng.choice('01')})",
+                    f"ops.cumsum({m}, {self.rng.choice('01')})", f"ops.gather({q}, Tensor(np.array([2, 0])), 0)",
+                    f"ops.gather({q}.T, Tensor(np.array([1, -1])), 1).T", f"ops.maximum({m}, {v})",
+                    f"ops.conv1d({m}[None], {q}[:2, 1:][:, :, None])[0]",
+                    f"ops.conv1d(ops.cat([{m}, {m}[:, ::-2]], 1)[None, :, :4], {kernel})[0]"]  # fmt: skip
+        return [f"({q} @ {r})", f"({m}.T @ {self.view(s, MATRIX)})", f"ops.softmax({q}, 0)"]
+
     def called(self, s: Scope, d: int, shape: Shape) -> list[str]:
         """Cells that give this shape."""
         return [f"{c}({self.of(s, take, d)})" for c, (take, give) in s.cells.items() if give == shape]
 
     def drawn(self, name: str, sizes: str) -> str:
         """A draw in the program's dtype: what mixtures of dtypes give is another question."""
-        return f"ops.{name}({sizes}{', dtype=ms.float64' if self.dtype == 'float64' else ''})"
+        return f"ops.{name}({sizes}{f', dtype=ms.{self.dtype}' if self.dtype != 'float32' else ''})"
 
     def number(self, low: int, high: int) -> str:
         return str(self.rng.randint(low, high))
@@ -150,6 +181,8 @@ class Expressions:
         v = self.of(s, VECTOR, d)
         options += [f"{v}[{self.number(-3, 2)}]", f"{v}[{self.slice(3)}].sum()", f"{v}[{self.slice(3)}].sum()"]
         options += [f"{self.of(s, MATRIX, d)}[{self.number(0, 1)}, {self.number(-3, 2)}]"]
+        if self.chance(0.35):
+            return self.rng.choice(self.of_views(s, SCALAR))
         return self.rng.choice(options + self.called(s, d, SCALAR))
 
     def vector(self, s: Scope, d: int) -> str:
@@ -170,6 +203,8 @@ class Expressions:
         options += [f"ops.cat([{v}[1:], {self.leaf(s, VECTOR)}[:1]])", f"ops.dense({v}, {q})"]
         if s.draws:
             options += [self.drawn("rand", "3"), self.drawn("randn", "3"), f"ops.dropout({v}, 0.5)"] * 2
+        if self.chance(0.35):
+            return self.rng.choice(self.of_views(s, VECTOR))
         return self.rng.choice(options + self.called(s, d, VECTOR))
 
     def matrix(self, s: Scope, d: int) -> str:
@@ -185,9 +220,13 @@ class Expressions:
         options += [f"{m}.reshape(3, 2).T", f"ops.softmax({m}, -1)", f"ops.stack([{v}, {self.leaf(s, VECTOR)}])"]
         if s.draws:
             options += [self.drawn("rand", "2, 3"), f"ops.dropout({m}, 0.5)"] * 2
+        if self.chance(0.35):
+            return self.rng.choice(self.of_views(s, MATRIX))
         return self.rng.choice(options + self.called(s, d, MATRIX) * 2)
 
     def square(self, s: Scope, d: int) -> str:
+        if self.chance(0.35):
+            return self.rng.choice(self.of_views(s, SQUARE))
         m, q, v = self.of(s, MATRIX, d), self.leaf(s, SQUARE), self.of(s, VECTOR, d)
         return self.rng.choice((f"({m}.T @ {m})", f"{q}.T", f"({q} * {v})", f"({q} @ {q})"))
 

@@ -12,7 +12,7 @@ import pytest
 
 import msnb as ms
 from tests.fuzz.comparison import judge
-from tests.fuzz.generator import HEAD, program
+from tests.fuzz.generator import HEAD, head, program
 from tests.fuzz.known_kinds import MADE, MARKS
 from tests.fuzz.runner import run_oracle
 
@@ -78,12 +78,10 @@ def main(x, y, t):
 }
 
 
-def text_of(kind: str) -> str:
+def text_of(kind: str, dtype: str = "float64") -> str:
     shown = "q" if kind == "lanes" else "trace"
-    body = (MADE if kind == "made" else "") + PROGRAMS[kind]
-    return (
-        HEAD.format(dtype="float64", flag=0) + body + f'\ndef state():\n    return {{"{shown}": {shown}}}\n\n' + CALLS
-    )
+    body = (MADE if kind == "made" else "") + PROGRAMS[kind].replace("float64", dtype)
+    return head(dtype, 0) + body + f'\ndef state():\n    return {{"{shown}": {shown}}}\n\n' + CALLS
 
 
 # ---- what was wrong once, put in again ------------------------------------------------------------------------------
@@ -145,6 +143,39 @@ def test_a_kind_is_judged_and_found_when_planted(kind: str, monkeypatch: pytest.
     owner, name, plant = PLANTED[kind]
     monkeypatch.setattr(owner, name, plant(getattr(owner, name)))
     assert judge(text, ("eager",)).finds, "planted and not found"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("kind", sorted(set(MARKS) - {"seeded"}))
+def test_a_kind_is_judged_in_half_precision(kind: str, dtype: str) -> None:
+    verdict = judge(text_of(kind, dtype), WAYS)
+    assert not verdict.finds and verdict.judged and not verdict.refusals, verdict
+
+
+WHOLE = """
+def main(x, y, t):
+    j = Tensor(np.array([100, 3, -7], np.int8))
+    j[::2] += 100
+    k = ops.cumsum(j, 0).astype(ms.int8) * j
+    u = Tensor(np.array([250, 3, 7], np.uint8)) * 2 - 9
+    i = (j % 3).astype(ms.int32)
+    return j, k, u // 2, u ^ 5, (u & 3) | u[::-1], j.sum(), y[i], ops.gather(y, i, 0), ops.stack([k, j, k]).T @ j, -u
+
+def state():
+    return {}
+
+"""
+
+
+def test_whole_numbers_are_judged_to_the_last() -> None:
+    text = head("float32", 0) + WHOLE + CALLS
+    verdict = judge(text)
+    assert not verdict.finds and verdict.judged and not verdict.refusals, verdict
+    assert judge(
+        text.replace("F = np.float32", "F = np.float32\nlost = ms.__name__ == 'msnb'").replace(
+            "+= 100", "+= 100 - lost"
+        )
+    ).finds
 
 
 def test_every_kind_is_generated() -> None:

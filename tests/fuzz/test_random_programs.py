@@ -7,14 +7,16 @@ a small program in ``cases/``, judged like any other, so its expectation is what
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from msnb.devices.cpu.eager import kernel_cache
 from tests.fuzz import oracle
-from tests.fuzz.comparison import judge
-from tests.fuzz.duals import PRIMITIVES, call
-from tests.fuzz.generator import program
+from tests.fuzz.comparison import DTYPE, PRECISIONS, judge
+from tests.fuzz.duals import HALVES, PRIMITIVES, call
+from tests.fuzz.generator import DTYPES, head, program
 from tests.fuzz.oracle_transforms import grad, hessian, jvp, vmap
 from tests.fuzz.runner import run_oracle
 from tests.fuzz.shrinker import shrink
@@ -29,7 +31,7 @@ def test_programs_do_the_same_every_way(rng: np.random.Generator) -> None:
     first = int(rng.integers(2**31))
     for seed in range(first, first + SAMPLE):
         text = program(seed)
-        verdict = judge(text, ("eager", "graph O0", "jit O1"))
+        verdict = judge(text, ("eager", "kernels", "graph O0", "jit O1"))
         assert not verdict.finds, f"{verdict.finds}\n\n{text}\n(python -m tests.fuzz --only {seed} shrinks it)"
 
 
@@ -54,6 +56,7 @@ SHAPED = {
     "where": {"cond": np.array([[True, False, True], [False, True, True]])}, "astype": {"dtype": np.float64},
     "set": {"index": (1, slice(None, None, -1))}, "stack": {"axis": 1}, "cat": {"axis": 0},
 }  # fmt: skip
+SMOOTH = sorted(name for name, (_, rules) in PRIMITIVES.items() if rules)
 BINARY = ("add", "sub", "mul", "div", "maximum", "minimum", "where", "stack", "cat")
 
 
@@ -64,7 +67,7 @@ def operands(name: str, rng: np.random.Generator) -> list[np.ndarray]:
     return [x, y[0]] if name == "set" else [x, y] if name in BINARY else [x]
 
 
-@pytest.mark.parametrize("name", sorted(PRIMITIVES))
+@pytest.mark.parametrize("name", SMOOTH)
 def test_slopes_of_the_oracle_are_differences(name: str, rng: np.random.Generator) -> None:
     """Every primitive, in every argument: the slope in a random direction is a difference quotient, to h^2."""
     args, h = operands(name, rng), 1e-6
@@ -94,11 +97,53 @@ def test_the_oracle_nests(rng: np.random.Generator) -> None:
     np.testing.assert_allclose([got[0].v, got[1][0].v, got[1][1].v], [c * p * p, 2 * p * s, 2 * p * s])
 
 
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_the_oracle_rounds_halves_once(dtype: np.dtype) -> None:
+    """A sum of halves is that of the numbers, rounded; with a float beside them it is a float."""
+    x = np.array([1.0, 3e-3, 3e-3, 3e-3]).astype(dtype)
+    assert call("sum", x) == np.sum(x.astype(np.float64)).astype(dtype)
+    assert call("mul", x, 0.1).dtype == call("div", 1.0, x).dtype == dtype
+    assert call("add", x, np.ones(4, np.float32)).dtype == np.float32
+    assert call("astype", x, dtype=np.float32).dtype == np.float32
+
+
 # ---- the generator and the shrinker --------------------------------------------------------------
 
 
 def test_a_seed_is_a_program() -> None:
     assert program(7) == program(7) != program(8)
+
+
+def test_floats_are_of_every_dtype() -> None:
+    drawn = {found[1] for seed in range(60) if (found := DTYPE.search(program(seed)))}
+    assert drawn == set(DTYPES) == set(PRECISIONS)
+
+
+STRIDED = """
+def main(x, y, t):
+    q = ops.stack([y, y * 2.0, x[0]])
+    return q.T @ q, x @ q[::-1], ops.softmax(q.T, 0), ops.conv1d(x[None], q[:2, 1:][:, :, None])
+
+def state():
+    return {}
+
+CALLS = [([[0.1, -0.5, 0.3], [0.7, 0.2, -0.4]], [0.1, -0.5, 0.3], 0.2)]
+"""
+
+
+@pytest.mark.parametrize("dtype", sorted(PRECISIONS))
+def test_products_that_read_views_as_dense_are_found(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they once did in half precision: the kernels of eager mode, in any dtype."""
+    text = head(dtype, 0) + STRIDED
+    verdict = judge(text)
+    assert verdict.judged and not verdict.finds and not verdict.refusals, verdict
+
+    def dense(self: Any, key: Any) -> Any:
+        return prepared(self, self._dense)
+
+    prepared = kernel_cache.EagerKernel._prepared
+    monkeypatch.setattr(kernel_cache.EagerKernel, "_prepared", dense)
+    assert [f.way for f in judge(text, ("eager", "native", "kernels")).finds] == ["kernels"]
 
 
 @pytest.mark.long

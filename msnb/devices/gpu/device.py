@@ -44,6 +44,11 @@ class GPUFeatures(DeviceFeatures):
     worth_fusing: ClassVar[int] = 1  # what costs is the launch
 
     @property
+    def has_attention(self) -> bool:
+        """Kernels of its own, for two-byte floats."""
+        return True
+
+    @property
     def prefers_channels_last(self) -> bool:
         """True where convolutions are cuDNN's: its tensor cores want channels last."""
         from msnb.devices.gpu.libraries import cudnn_api

@@ -18,6 +18,8 @@ from msnb.devices.llvm.nvptx import ptx_of
 
 Function = Callable[..., Any]
 PARALLEL = 8
+MAX_DYNAMIC_SHARED_SIZE = 8
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of cuda.h."""
 
 
 class KernelCache:
@@ -56,7 +58,16 @@ class KernelCache:
             for kernel in group:
                 self.made[kernel.launches[0].function] = kernel
                 for launch in kernel.launches:
-                    self._functions[launch.function] = module.get_function(launch.function)
+                    function = self._functions[launch.function] = module.get_function(launch.function)
+                    if launch.shared_bytes:
+                        self._allow(function, launch.shared_bytes)
+
+    def _allow(self, function: Any, shared_bytes: int) -> None:
+        """Let launches of a function bring more shared memory than 48 KiB."""
+        if hasattr(self.xp, "load_kernels"):
+            function.max_dynamic_shared_size_bytes = shared_bytes
+        else:
+            self.xp.cuda.driver.funcSetAttribute(function.ptr, MAX_DYNAMIC_SHARED_SIZE, shared_bytes)
 
     def _on_device(self, index: int, kernels: list[GpuKernel]) -> Any:
         """A module, made by another thread, which has no device of its own yet."""

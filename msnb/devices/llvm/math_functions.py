@@ -240,11 +240,12 @@ class Maths:
         return self.floats(self.whole("xor", self.bits(value), flip))
 
     def _far(self, x: str, found: str, function: str) -> str:
-        """Angles beyond 2^30, which are rare, go one by one through the C library."""
+        """Angles beyond 2^30, which are rare, go one by one through the C library; their neighbours stay."""
         far = self.test("oge", self.fabs(x), self.c(HUGE_ANGLE))
-        finite = self.test("olt", self.fabs(x), self.c(float("inf")))
-        some = self.e.some(self.e.ins(f"and {self.b} {far}, {finite}"))
-        return self.e.rarely(some, self.t, found, lambda: self.e.one_by_one(function, x))
+        far = self.both("and", far, self.test("olt", self.fabs(x), self.c(float("inf"))))
+        return self.e.rarely(
+            self.e.some(far), self.t, found, lambda: self.pick(far, self.e.one_by_one(function, x), found)
+        )
 
     # ---- pow --------------------------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ class KernelRun:
             assert launch.grid[0] < 2**31 and launch.block[0] <= 1024
             self.launches += 1
             given = [addresses[i] for i in launch.operands]
-            module.launch(launch.function, launch.grid, launch.block, given, buffers=allowed)
+            module.launch(launch.function, launch.grid, launch.block, given, launch.shared_bytes, allowed)
         if word[0]:
             self.error = kernel.faults[int(word[0]) - tag](int(word[1]))
 

@@ -1,5 +1,5 @@
 # A NumPy array changed in place changes where the tensor decides so, or a sentence says what to do.
-# refused: graph O0, graph O1, jit O0, jit O1, eager, native
+# refused: graph O0, graph O1, jit O0, jit O1, eager, native, kernels
 import numpy as np
 
 import msnb as ms

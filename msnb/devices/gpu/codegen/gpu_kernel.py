@@ -29,12 +29,14 @@ class Launch:
         function: its name.
         grid, block: blocks, and threads a block.
         operands: the buffers that it is given, by number; or FAULT, TAG.
+        shared_bytes: of shared memory that the function's text leaves open.
     """
 
     function: str
     grid: Size3
     block: Size3
     operands: tuple[int, ...]
+    shared_bytes: int = 0
 
 
 @dataclass

@@ -21,6 +21,7 @@ from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.gpu.eager.dense_calls import ALIGN, dense_call
 from msnb.devices.gpu.eager.library_kernel import LibraryKernel
 from msnb.devices.gpu.eager.single_kernels import Order, is_counted, single_kernels
+from msnb.devices.gpu.program.node_lowering import provided
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.strided_views import whole
@@ -55,7 +56,22 @@ def eager_kernel(device: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, 
     if kind == "elementwise" or moves(node, whole) is not None:
         few = len(node.inputs) + len(node.outputs) <= _MOST_PARTS + 1
         return Recurring(body, lambda: _made(device, node, body)) if few else body
-    return _made(device, node, body) or body
+    made = _made(device, node, body)
+    if made is not None:
+        return made
+    return _program(device, graph, node) if provided(node, device.target) else body
+
+
+def _program(device: Any, graph: Graph, node: Node) -> Kernel:
+    """A program of one operation: CuPy's body may mean something else (which of several writes counts is open there)."""
+    graph.outputs = list(node.outputs)
+    program = device.compile(graph)
+
+    def run(*buffers: Any) -> Any:
+        found = program(list(buffers))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return run
 
 
 def _plain(t: Type) -> bool:

@@ -1,1 +1,2 @@
-"""Kernels of the GPU that no loop nest describes: reading and writing by index, poolings, draws, scans, extremes."""
+"""Kernels of the GPU that no loop nest describes: attention, reading and writing by index, poolings, draws, scans,
+extremes."""

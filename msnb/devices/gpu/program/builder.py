@@ -29,6 +29,8 @@ from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.elementwise.constant import constant
 
 Control = Callable[[Node], Callable[..., Any]]
+ALIGNED = 16
+"""Bytes of the widest access of a generated kernel."""
 
 
 class NotLowerable(Exception):
@@ -157,10 +159,22 @@ class ProgramBuild:
         writes = [p for p in outs if p is not None]
         if way.library is not None:
             return self._call(node, way, way.library, reads, writes)
-        return [
+        copies: list[Step] = []
+        reads = [self._aligned(v, p, copies) for v, p in zip(way.reads, reads)]
+        kernels = [
             KernelStep(node, p.kernel, self.device.cache, [reads[i] for i in p.reads], [writes[j] for j in p.writes])
             for p in way.parts
         ]
+        return [*copies, *kernels]
+
+    def _aligned(self, value: Value, at: Place, copies: list[Step]) -> Place:
+        """Where a kernel reads a value: its accesses are wide, so what begins inside of another value is copied."""
+        if at.offset % ALIGNED == 0:
+            return at
+        assert isinstance(value.type, TensorType)
+        found = Place(DeviceBuffer(ARENA, value.type.nbytes, "operand"))
+        copies.append(CopyStep(at, found, value.type.nbytes))
+        return found
 
     def _call(
         self, node: Node, way: LoweredNode, call: LibraryCall, reads: list[Place], writes: list[Place]
@@ -206,22 +220,27 @@ class ProgramBuild:
         self.updated: dict[int, int] = dict(self.graph.state)
         self.results: list[DeviceBuffer | int | None] = []
         kept: dict[int, DeviceBuffer] = {}
-        first: list[Step] = []
-        last: list[Step] = []
+        self.first: list[Step] = []
+        self.last: list[Step] = []
         self._index()
         for i, j in self.updated.items():
-            self._update(i, self.graph.outputs[j], last)
+            self._update(i, self.graph.outputs[j])
         outputs = set(self.updated.values())
         for j, value in enumerate(self.graph.outputs):
-            self.results.append(self._result(j, value, j in outputs, first, last, kept))
-        self.steps = [*first, *self.steps, *last]
+            self.results.append(self._result(j, value, j in outputs, kept))
+        self.steps = [*self.first, *self.steps, *self.last]
         self._number()
 
-    def _update(self, i: int, value: Value, last: list[Step]) -> None:
-        """The new value of param ``i`` into its memory."""
+    def _update(self, i: int, value: Value) -> None:
+        """The new value of param ``i`` into its memory; what another param was, from a copy made in the beginning."""
         param, at = self.params[i], self.place(value)
         assert param is not None and at is not None
-        if at.buffer is param:
+        if at.buffer is param and self.views.base(value).is_param:
+            return
+        if self.views.base(value).is_param:
+            held = Place(DeviceBuffer(ARENA, param.size, value.name))
+            self.first.append(CopyStep(at, held, param.size))
+            self.last.append(CopyStep(held, Place(param), param.size))
             return
         if (
             not at.offset
@@ -231,7 +250,7 @@ class ProgramBuild:
         ):
             self._replace(at.buffer, param)
             return
-        last.append(CopyStep(at, Place(param), param.size))
+        self.last.append(CopyStep(at, Place(param), param.size))
 
     def _index(self) -> None:
         """Who reads and writes each buffer, what lies in it, and the params whose old values are results."""
@@ -263,14 +282,12 @@ class ProgramBuild:
             at = self.places[value]
             assert at is not None
             self.places[value] = Place(new, at.offset)
-        for k in steps:
-            self.steps[k].replace(old, new)
+        for step in (*(self.steps[k] for k in steps), *self.first, *self.last):
+            step.replace(old, new)
         self._lying.setdefault(id(new), []).extend(moved)
         self._touching[id(new)] = sorted({*self._touching.get(id(new), ()), *steps})
 
-    def _result(
-        self, j: int, value: Value, state: bool, first: list[Step], last: list[Step], kept: dict[int, DeviceBuffer]
-    ) -> DeviceBuffer | int | None:
+    def _result(self, j: int, value: Value, state: bool, kept: dict[int, DeviceBuffer]) -> DeviceBuffer | int | None:
         at = self.place(value)
         if at is None:
             return None
@@ -282,17 +299,22 @@ class ProgramBuild:
             if i not in self.updated:
                 return i
             made = DeviceBuffer(RESULT, value.type.nbytes, value.name, index=j)
-            first.append(CopyStep(at, Place(made), made.size))
+            self.first.append(CopyStep(at, Place(made), made.size))
             return made
-        if id(at.buffer) in kept and not at.offset and kept[id(at.buffer)].size == value.type.nbytes:
+        if id(at.buffer) in kept and not at.offset and self._same_type(kept[id(at.buffer)], value):
             return kept[id(at.buffer)]
         made = DeviceBuffer(RESULT, value.type.nbytes, value.name or f"result {j}", index=j)
         if at.buffer.kind == ARENA and not at.offset and at.buffer.size == made.size:
             self._replace(at.buffer, made)
             kept[id(made)] = made
         else:
-            (first if self.views.base(value).is_param else last).append(CopyStep(at, Place(made), made.size))
+            steps = self.first if self.views.base(value).is_param else self.last
+            steps.append(CopyStep(at, Place(made), made.size))
         return made
+
+    def _same_type(self, result: DeviceBuffer, value: Value) -> bool:
+        """Whether the array that a result is handed out as has the type of another output."""
+        return self.graph.outputs[result.index].type == value.type
 
     def _number(self) -> None:
         """Numbers for all buffers, their times, and the arena."""

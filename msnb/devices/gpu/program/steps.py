@@ -91,7 +91,8 @@ class KernelStep(Step):
             addresses |= {FAULT: self.cache.faults.address, TAG: self.note.tag}
         for launch in self.kernel.launches:
             function = self.cache.function(launch.function)
-            function(launch.grid, launch.block, tuple([addresses[i] for i in launch.operands]), stream=env.stream)
+            args, more = tuple([addresses[i] for i in launch.operands]), launch.shared_bytes
+            function(launch.grid, launch.block, args, shared_mem=more, stream=env.stream)
 
 
 class LibraryStep(Step):

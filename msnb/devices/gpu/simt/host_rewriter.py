@@ -4,6 +4,7 @@
     barrier          the thread says what it waits for and suspends; so does a shuffle, which then takes its value
     load, store      through ``@simt.access`` (see access_watch.py)
     rcp, ex2 ...     functions of the module (see device_math.py)
+    mma, cp.async    what a warp does together, and copies that take their time (see matrix_unit.py)
     shared memory    pieces of one arena, apart from each other
 
 A kernel K becomes ``@simt.thread.K``, one thread of it, and ``@simt.start.K``, which takes its arguments from a table.
@@ -17,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from msnb.base.errors import DeviceError
+from msnb.devices.gpu.simt import matrix_unit
 from msnb.devices.gpu.simt.access_watch import Access, found_access, is_private, private_names, watched
 from msnb.devices.gpu.simt.device_math import declared, device_function, unknown
 from msnb.devices.gpu.simt.module_text import KernelFunction, KernelText, SharedArray, split_list
@@ -92,6 +94,7 @@ class HostRewriter:
     def __init__(self, module: KernelText, checks: bool) -> None:
         self.module, self.checks, self.host = module, checks, HostText()
         self._math: dict[str, str] = {}
+        self._unit = False
         self._registers: set[str] = set()
 
     def rewrite(self) -> HostText:
@@ -113,6 +116,7 @@ class HostRewriter:
             memory,
             _RUNTIME,
             _declared_end(),
+            *([matrix_unit.code()] if self._unit else []),
             *sorted(needed),
             *self._math.values(),
             *functions,
@@ -142,12 +146,20 @@ class HostRewriter:
             return "\n".join([head, *self._body(function), "}"])
         kinds = tuple(p.kind for p in function.parameters)
         self.host.kernels[function.name] = HostKernel(function.name, kinds, waits, self._shared_of(function))
-        body = self._body(function)
+        body = self._begun(function, self._body(function))
         body = _coroutine(body) if waits else body
         listed = ", ".join(f"{p.kind} {p.name}" for p in function.parameters)
         result, kind = ("ptr", " presplitcoroutine") if waits else ("void", "")
         head = f"define internal {result} @simt.thread.{function.name}({listed}) {kind} {{"
         return "\n".join([head, *body, "}", _start(function, waits)])
+
+    def _begun(self, function: KernelFunction, body: list[str]) -> list[str]:
+        """A kernel that uses the matrix unit forgets what another launch left there."""
+        if not any(map(matrix_unit.is_known, function.lines)):
+            return body
+        self._unit = True
+        named = 1 if body and _LABEL.match(body[0]) else 0
+        return [*body[:named], matrix_unit.BEGIN, *body[named:]]
 
     def _shared_of(self, function: KernelFunction) -> tuple[SharedArray, ...]:
         text = "\n".join(function.lines)
@@ -186,6 +198,8 @@ class HostRewriter:
         register = _REGISTER.match(line)
         if register:
             return [self._register(register[1], register[2])]
+        if matrix_unit.is_known(line):
+            return self._together(line, kernel)
         if _waits(line):
             return self._wait(line, kernel)
         names = _INTRINSIC.findall(line)
@@ -203,6 +217,12 @@ class HostRewriter:
         self._registers.add(name)
         return f"{out}load i32, ptr @simt.{name}"
 
+    def _together(self, line: str, kernel: str) -> list[str]:
+        site = len(self.host.sites)
+        self.host.sites.extend(matrix_unit.sites_of(line, kernel))
+        before, asked, after = matrix_unit.stand_in(line, site, self.checks)
+        return [*before, *(_suspend(site, asked) if asked else []), *after]
+
     def _wait(self, line: str, kernel: str) -> list[str]:
         site = len(self.host.sites)
         self.host.sites.append(Access(kernel, line.strip(), -1, 0, 0))
@@ -218,7 +238,8 @@ class HostRewriter:
 
 
 def _waits(line: str) -> bool:
-    return "call " in line and any(f"@llvm.nvvm.{n}" in line for n in ("barrier", "bar.", "shfl."))
+    found = any(f"@llvm.nvvm.{n}" in line for n in ("barrier", "bar.", "shfl."))
+    return "call " in line and (found or matrix_unit.meets(line))
 
 
 def _suspend(site: int, asked: str) -> list[str]:

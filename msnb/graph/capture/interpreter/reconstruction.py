@@ -103,7 +103,7 @@ class Reconstruction:
             if value._source is not None:
                 return self._held_step(value._source)
             return lambda outs, held, done: value
-        if id(value) in self.session.locals:
+        if id(value) in self.session.locals and isinstance(value, Parameter):
             at, fields = self.out(value), dict(vars(value))
             return lambda outs, held, done: _own(outs[at], fields)
         source = None if not isinstance(value, Tensor) else self.session.source_of(value)

@@ -1,0 +1,1 @@
+"""Attention tile by tile on the matrix unit: the scores never leave the registers."""

@@ -1,0 +1,139 @@
+"""Attention, forward: a block owns 128 queries of a head, and tiles of 64 keys and values pass by.
+
+    once        the block's queries go to shared memory (and, for few features, from there to registers)
+    each tile   wait for its keys and values, meet, begin the copies of the next tile, and while those travel:
+                S = q k^T; weights by the online softmax; out = out * factor + weights v
+    at the end  out / z, and the logarithms of the sums
+
+Two tiles have room: one is read while the other arrives. A warp owns 32 queries, so that a piece of keys that it loads
+meets two bands of 16: shared memory, which gives 128 bytes a cycle, would starve the matrix unit with one.
+
+Source: the algorithm is Dao 2023, FlashAttention-2 (arXiv 2307.08691).
+"""
+
+from __future__ import annotations
+
+from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCase, Tiling
+from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, keys_for, tiles
+from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_row, where_needed
+from msnb.devices.gpu.kernels.attention.online_softmax import OnlineSoftmax, RowState, times_rows
+from msnb.devices.gpu.kernels.attention.row_store import store_numbers, store_rows
+from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileRing, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
+from msnb.devices.gpu.kernels.attention.warp_product import Sums, flat, over_features, over_rows, packed, shaped, zeros
+
+Q, K, V, OUT, LSE = range(5)
+
+
+class ForwardKernel:
+    """The code.
+
+    Args:
+        case: what for.
+        tiling: how it is cut.
+        symbol: the name.
+    """
+
+    def __init__(self, case: AttentionCase, tiling: Tiling, symbol: str) -> None:
+        self.case, self.tiling = case, tiling
+        self.e = TileEmitter(symbol, case.dtype)
+        self.own = TileShape(tiling.own, case.features)
+        self.other = TileShape(tiling.other, case.features)
+
+    def made(self) -> TileEmitter:
+        """The emitter with the code in it."""
+        e, case = self.e, self.case
+        count = tiles(case.q.count, self.tiling.own)
+        tile = e.register("ctaid.x")
+        if case.causal:
+            tile = str(e.calc("sub", count - 1, tile))
+        self.first = e.calc("mul", tile, self.tiling.own)
+        self.row = e.register("ctaid.y")
+        batch, head = e.calc("udiv", self.row, case.q.heads), e.calc("urem", self.row, case.q.heads)
+        shared = e.calc("udiv", head, case.group)
+        self.band = Band.of(e, self.tiling)
+        self._copies(batch, head, shared)
+        self._run()
+        return e
+
+    def _copies(self, batch: Word, head: Word, shared: Word) -> None:
+        e, case, threads = self.e, self.case, self.tiling.threads
+        self.q_copy = TileCopy(e, self.own, case.q, base_of(e, Q, case.q, batch, head), threads)
+        self.k_copy = TileCopy(e, self.other, case.k, base_of(e, K, case.k, batch, shared), threads)
+        self.v_copy = TileCopy(e, self.other, case.v, base_of(e, V, case.v, batch, shared), threads)
+        self.down, self.across = TileView(e, self.other, down=True), TileView(e, self.other, down=False)
+        self.ring = TileRing(e, self.other, self.own.size)
+        e.shared_bytes = self.ring.end
+
+    def _begin(self, tile: Word) -> None:
+        """Begin the copies of a tile of keys and values, into the room of its parity."""
+        e = self.e
+        keys, values, _ = self.ring.places(tile)
+        first = e.calc("mul", tile, self.tiling.other)
+        self.k_copy.begin(keys, first)
+        self.v_copy.begin(values, first)
+        e.commit()
+
+    def _run(self) -> None:
+        e, case, bands = self.e, self.case, self.tiling.bands
+        self.q_copy.begin(e.in_shared(0), self.first)
+        self._begin(0)
+        self.passing = keys_for(e, case, self.tiling, self.first)
+        self.softmax = OnlineSoftmax(e, case.scale * LOG2E)
+        rows = TileView(e, self.own, down=True)
+        start = e.in_shared(e.calc("mul", self.band.warp_row, self.own.row_bytes))
+        self.queries = rows.of(start)
+        self.held: list[list[list[str]]] = []
+        if self.tiling.held:
+            e.wait(0)
+            e.barrier()
+            self.held = [[self._query(b, k) for k in range(self.own.steps)] for b in range(bands)]
+        empty, state = zeros(bands, case.features // 8), RowState.empty(bands)
+        carried = [("float", x) for x in (*flat(empty), *state.most, *state.sums)]
+        found = e.loop(("0", e.long(self.passing.end), 1), carried, lambda j, c: self._tile(e.short(j), c, empty))
+        self._finish(*self._parted(found, empty))
+
+    def _query(self, band: int, step: int) -> list[str]:
+        return self.held[band][step] if self.held else self.e.pieces(self.queries.at(band, step), turned=False)
+
+    def _parted(self, carried: list[str], like: Sums) -> tuple[Sums, RowState]:
+        many = len(flat(like))
+        rows = carried[many:]
+        return shaped(carried[:many], like), RowState(rows[: len(rows) // 2], rows[len(rows) // 2 :])
+
+    def _tile(self, tile: str, carried: list[str], like: Sums) -> list[str]:
+        """One tile of keys and values."""
+        e = self.e
+        out, state = self._parted(carried, like)
+        e.wait(0)
+        e.barrier()
+        following = e.calc("add", tile, 1)
+        e.when(e.less(following, self.passing.end), lambda: self._begin(following))
+        keys, values, _ = self.ring.places(tile)
+        scores = over_features(e, self.tiling.bands, self._query, self.across.of(keys))
+        scores = self._seen(tile, scores)
+        weights, state, factors = self.softmax.step(scores, state)
+        out = over_rows(e, times_rows(e, out, factors), packed(e, weights), self.down.of(values))
+        return [*flat(out), *state.most, *state.sums]
+
+    def _seen(self, tile: str, scores: Sums) -> Sums:
+        e, case = self.e, self.case
+        if not case.causal and case.k.count % self.tiling.other == 0:
+            return scores
+        test = e.ins(f"icmp sge i32 {tile}, {self.passing.masked}")
+
+        def mask(found: Sums) -> Sums:
+            query = e.calc("add", e.calc("add", self.first, self.band.warp_row), self.band.g)
+            key = e.calc("add", e.calc("mul", tile, self.tiling.other), e.calc("shl", self.band.t, 1))
+            return masked(e, found, seen_by_row(e, query, key, case.k.count, case.causal))
+
+        return where_needed(e, test, scores, mask)
+
+    def _finish(self, out: Sums, state: RowState) -> None:
+        e, case = self.e, self.case
+        inverse, logs = self.softmax.totals(state)
+        out = times_rows(e, out, inverse)
+        row = e.calc("add", self.first, self.band.warp_row)
+        line = e.calc("mul", self.row, case.q.count)
+        store_rows(e, f"%a{OUT}", out, line, row, case.q.count, self.band)
+        store_numbers(e, f"%a{LSE}", logs, line, row, case.q.count, self.band)

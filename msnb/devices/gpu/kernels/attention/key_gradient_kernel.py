@@ -1,0 +1,214 @@
+"""The gradients of attention by keys and values: a block owns keys, and tiles of queries and dy pass by.
+
+    S^T = k q^T     P^T = 2^(c S^T - lse')     dv += P^T dy     dP^T = v dy^T     dS^T = P^T (dP^T - delta)
+    dk += dS^T q
+
+Everything is transposed, so that the block's rows are keys: then P^T and dS^T are left where the next product wants
+them, as the A of it, in the registers of the same lane. What a query brings along, lse and delta, stands at its column;
+a tile of them travels with the tile of queries. Heads of queries that share the block's keys pass by one after another,
+so their sum needs no other block.
+
+Queries behind the last one are zeros, and so are their dy, lse and delta: they add nothing.
+"""
+
+from __future__ import annotations
+
+from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCase, Tiling
+from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, queries_for, tiles
+from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_column, where_needed
+from msnb.devices.gpu.kernels.attention.row_store import store_rows
+from msnb.devices.gpu.kernels.attention.shared_tile import ELEMENT, TileCopy, TilePlaces, TileRing, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
+from msnb.devices.gpu.kernels.attention.warp_product import (
+    PartsOf,
+    Sums,
+    flat,
+    over_features,
+    over_rows,
+    packed,
+    shaped,
+    times,
+    zeros,
+)
+
+Q, K, V, DY, LSE, DELTA, DK, DV = range(8)
+
+
+class KeyGradientKernel:
+    """The code.
+
+    Args:
+        case: what for.
+        tiling: how it is cut.
+        symbol: the name.
+    """
+
+    def __init__(self, case: AttentionCase, tiling: Tiling, symbol: str) -> None:
+        self.case, self.tiling = case, tiling
+        self.e = TileEmitter(symbol, case.dtype)
+        self.own = TileShape(tiling.own, case.features)
+        self.other = TileShape(tiling.other, case.features)
+
+    def made(self) -> TileEmitter:
+        """The emitter with the code in it."""
+        e, case = self.e, self.case
+        self.first = e.calc("mul", e.register("ctaid.x"), self.tiling.own)
+        self.row = e.register("ctaid.y")
+        self.band = Band.of(e, self.tiling)
+        batch, shared = e.calc("udiv", self.row, case.k.heads), e.calc("urem", self.row, case.k.heads)
+        head = e.calc("mul", shared, case.group)
+        self._copies(batch, head, shared)
+        self._numbers_from(e.calc("add", e.calc("mul", batch, case.q.heads), head))
+        self._run()
+        return e
+
+    def _copies(self, batch: Word, head: Word, shared: Word) -> None:
+        e, case, threads = self.e, self.case, self.tiling.threads
+        assert case.dy is not None
+        self.k_copy = TileCopy(e, self.own, case.k, base_of(e, K, case.k, batch, shared), threads)
+        self.v_copy = TileCopy(e, self.own, case.v, base_of(e, V, case.v, batch, shared), threads)
+        self.q_copy = TileCopy(e, self.other, case.q, base_of(e, Q, case.q, batch, head), threads)
+        self.dy_copy = TileCopy(e, self.other, case.dy, base_of(e, DY, case.dy, batch, head), threads)
+        self.down, self.across = TileView(e, self.other, down=True), TileView(e, self.other, down=False)
+        self.ring = TileRing(e, self.other, 2 * self.own.size, more=8 * self.tiling.other)
+        e.shared_bytes = self.ring.end
+
+    def _numbers_from(self, line: Word) -> None:
+        """Which number of a tile this thread copies: the first threads copy lse, the next delta."""
+        e, many = self.e, self.tiling.other
+        self.tid = e.register("tid.x")
+        self.mine = e.calc("and", self.tid, many - 1)
+        source = e.ins(f"select i1 {e.less(self.tid, many)}, ptr addrspace(1) %a{LSE}, ptr addrspace(1) %a{DELTA}")
+        at = e.calc("add", e.calc("mul", line, self.case.q.count), self.mine)
+        self.source = e.in_global(source, e.i64("mul", e.long(at), 4))
+
+    def _run(self) -> None:
+        e, case = self.e, self.case
+        self.k_copy.begin(e.in_shared(0), self.first)
+        self.v_copy.begin(e.in_shared(self.own.size), self.first)
+        count = tiles(case.q.count, self.tiling.other)
+        self.start, self.whole = queries_for(e, case, self.tiling, self.first)
+        self.each = e.calc("sub", count, e.least(self.start, count))
+        self.end = e.calc("mul", self.each, case.group)
+        if self.tiling.held:
+            e.commit()
+            e.wait(0)
+            e.barrier()
+        e.when(e.less(0, self.end), lambda: self._begin(0))
+        view, start = TileView(e, self.own, down=True), e.calc("mul", self.band.warp_row, self.own.row_bytes)
+        places = [view.of(e.in_shared(e.calc("add", start, k * self.own.size))) for k in (0, 1)]
+        self.keys, self.values = (self._rows(p) for p in places)
+        empty = zeros(self.tiling.bands, case.features // 8)
+        many, carried = len(flat(empty)), [("float", x) for x in flat(empty) * 2]
+
+        def body(j: str, c: list[str]) -> list[str]:
+            return self._tile(e.short(j), shaped(c[:many], empty), shaped(c[many:], empty))
+
+        found = e.loop(("0", e.long(self.end), 1), carried, body)
+        self._store(DK, times(e, shaped(found[:many], empty), e.number(case.scale)))
+        self._store(DV, shaped(found[many:], empty))
+
+    def _store(self, buffer: int, sums: Sums) -> None:
+        e, count = self.e, self.case.k.count
+        row = e.calc("add", self.first, self.band.warp_row)
+        store_rows(e, f"%a{buffer}", sums, e.calc("mul", self.row, count), row, count, self.band)
+
+    # ---- what passes by ----
+
+    def _query_of(self, turn: Word) -> tuple[Word, Word]:
+        """(head within the group, first query) of a turn."""
+        e, group = self.e, self.case.group
+        head: Word = 0
+        if group > 1:
+            head, turn = e.calc("udiv", turn, self.each), e.calc("urem", turn, self.each)
+        return head, e.calc("mul", e.calc("add", turn, self.start), self.tiling.other)
+
+    def _begin(self, turn: Word) -> None:
+        """Begin the copies of a turn's queries, dy, and numbers."""
+        e, case = self.e, self.case
+        assert case.dy is not None
+        head, first = self._query_of(turn)
+        queries, dy, numbers = self.ring.places(turn)
+        for copy, rows, place in ((self.q_copy, case.q, queries), (self.dy_copy, case.dy, dy)):
+            more = "" if head == 0 else e.i64("mul", e.long(head), ELEMENT * rows.strides[1])
+            copy.begin(place, first, more)
+        many = self.tiling.other
+
+        def copy_numbers() -> None:
+            at = e.calc("add", e.calc("mul", head, case.q.count), first)
+            to = e.ins(f"getelementptr float, ptr addrspace(3) {numbers}, i32 {self.tid}")
+            inside = e.less(e.calc("add", first, self.mine), case.q.count) if case.q.count % many else ""
+            e.copy(to, e.in_global(self.source, e.i64("mul", e.long(at), 4)), size=4, inside=inside)
+
+        if self.tiling.threads > 2 * many:
+            e.when(e.less(self.tid, 2 * many), copy_numbers)
+        else:
+            copy_numbers()
+        e.commit()
+
+    def _tile(self, turn: str, dk: Sums, dv: Sums) -> list[str]:
+        """One tile of queries."""
+        e = self.e
+        e.wait(0)
+        e.barrier()
+        following = e.calc("add", turn, 1)
+        e.when(e.less(following, self.end), lambda: self._begin(following))
+        queries, dy, numbers = self.ring.places(turn)
+        weights = self._weights(turn, self._over(self.keys, self.across.of(queries)), numbers)
+        dv = over_rows(e, dv, packed(e, weights), self.down.of(dy))
+        products = self._over(self.values, self.across.of(dy))
+        deltas = self._columns(e.beside(numbers, 4 * self.tiling.other))
+        changes = [
+            [
+                [e.f32("fmul", w, e.f32("fsub", p, deltas[2 * n + k % 2])) for k, (w, p) in enumerate(zip(*pair))]
+                for n, pair in enumerate(zip(*rows))
+            ]
+            for rows in zip(weights, products)
+        ]
+        dk = over_rows(e, dk, packed(e, changes), self.down.of(queries))
+        return [*flat(dk), *flat(dv)]
+
+    def _rows(self, places: TilePlaces) -> PartsOf:
+        """The warp's own rows, by band and step: in registers, or read when they are asked for."""
+        if not self.tiling.held:
+            return lambda band, step: self.e.pieces(places.at(band, step), turned=False)
+        bands, steps = range(self.tiling.bands), range(self.own.steps)
+        held = [[self.e.pieces(places.at(b, k), turned=False) for k in steps] for b in bands]
+        return lambda band, step: held[band][step]
+
+    def _over(self, rows: PartsOf, tile: TilePlaces) -> Sums:
+        return over_features(self.e, self.tiling.bands, rows, tile)
+
+    def _columns(self, numbers: str) -> list[str]:
+        """The numbers at the columns of this lane: two of every eight."""
+        e, found = self.e, list[str]()
+        place = e.ins(f"getelementptr float, ptr addrspace(3) {numbers}, i32 {e.calc('shl', self.band.t, 1)}")
+        for n in range(self.tiling.other // 8):
+            pair = e.ins(f"load <2 x float>, ptr addrspace(3) {e.beside(place, 32 * n)}, align 8")
+            found += [e.ins(f"extractelement <2 x float> {pair}, i64 {k}") for k in (0, 1)]
+        return found
+
+    def _weights(self, turn: str, scores: Sums, numbers: str) -> Sums:
+        """P^T."""
+        e = self.e
+        scores = self._seen(turn, scores)
+        scale, log = e.number(self.case.scale * LOG2E), e.number(-LOG2E)
+        down = [e.f32("fmul", x, log) for x in self._columns(numbers)]
+        return [
+            [[e.exp2(e.fma(s, scale, down[2 * n + k % 2])) for k, s in enumerate(eight)] for n, eight in enumerate(row)]
+            for row in scores
+        ]
+
+    def _seen(self, turn: str, scores: Sums) -> Sums:
+        e = self.e
+        if not self.case.causal:
+            return scores
+        _, first = self._query_of(turn)
+        test = e.less(first, e.calc("mul", self.whole, self.tiling.other))
+
+        def mask(found: Sums) -> Sums:
+            key = e.calc("add", e.calc("add", self.first, self.band.warp_row), self.band.g)
+            query = e.calc("add", first, e.calc("shl", self.band.t, 1))
+            return masked(e, found, seen_by_column(e, key, query))
+
+        return where_needed(e, test, scores, mask)

@@ -1,0 +1,163 @@
+"""The gradient of attention by the queries: a block owns queries, and tiles of keys and values pass by.
+
+    S = q k^T       P = 2^(c S - lse')       dP = dy v^T       dS = P (dP - delta)       dq += dS k
+
+with c = scale log2(e) and lse' = lse log2(e): P comes out right at once, for the forward pass has left the sums. The
+rows of a warp stay in registers, queries and dy as well as dq. What is left out is the factor ``scale`` of dS; dq gets
+it in the end. No block writes what another one does, so the sums have one order at every run.
+
+Source: the formulas are Dao et al. 2022, FlashAttention (arXiv 2205.14135); its algorithm makes dq together with dk and
+dv, with atomic additions. Two kernels make S and dP twice, and need none.
+"""
+
+from __future__ import annotations
+
+from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCase, Tiling
+from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, keys_for, tiles
+from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_row, where_needed
+from msnb.devices.gpu.kernels.attention.row_store import store_rows
+from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileRing, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
+from msnb.devices.gpu.kernels.attention.warp_product import (
+    Parts,
+    Sums,
+    flat,
+    over_features,
+    over_rows,
+    packed,
+    shaped,
+    times,
+    zeros,
+)
+
+Q, K, V, DY, LSE, DELTA, DQ = range(7)
+
+
+class QueryGradientKernel:
+    """The code.
+
+    Args:
+        case: what for.
+        tiling: how it is cut.
+        symbol: the name.
+    """
+
+    def __init__(self, case: AttentionCase, tiling: Tiling, symbol: str) -> None:
+        self.case, self.tiling = case, tiling
+        self.e = TileEmitter(symbol, case.dtype)
+        self.own = TileShape(tiling.own, case.features)
+        self.other = TileShape(tiling.other, case.features)
+
+    def made(self) -> TileEmitter:
+        """The emitter with the code in it."""
+        e, case = self.e, self.case
+        tile = e.register("ctaid.x")
+        if case.causal:
+            tile = str(e.calc("sub", tiles(case.q.count, self.tiling.own) - 1, tile))
+        self.first = e.calc("mul", tile, self.tiling.own)
+        self.row = e.register("ctaid.y")
+        self.band = Band.of(e, self.tiling)
+        batch, head = e.calc("udiv", self.row, case.q.heads), e.calc("urem", self.row, case.q.heads)
+        self._copies(batch, head, e.calc("udiv", head, case.group))
+        self.passing = keys_for(e, case, self.tiling, self.first)
+        self._run()
+        return e
+
+    def _copies(self, batch: Word, head: Word, shared: Word) -> None:
+        e, case, threads = self.e, self.case, self.tiling.threads
+        assert case.dy is not None
+        self.q_copy = TileCopy(e, self.own, case.q, base_of(e, Q, case.q, batch, head), threads)
+        self.dy_copy = TileCopy(e, self.own, case.dy, base_of(e, DY, case.dy, batch, head), threads)
+        self.k_copy = TileCopy(e, self.other, case.k, base_of(e, K, case.k, batch, shared), threads)
+        self.v_copy = TileCopy(e, self.other, case.v, base_of(e, V, case.v, batch, shared), threads)
+        self.down, self.across = TileView(e, self.other, down=True), TileView(e, self.other, down=False)
+        self.ring = TileRing(e, self.other, 0)
+        e.shared_bytes = max(self.ring.end, 2 * self.own.size)
+
+    def _run(self) -> None:
+        e = self.e
+        self._hold()
+        self._begin(0)
+        empty = zeros(self.tiling.bands, self.case.features // 8)
+        carried = [("float", x) for x in flat(empty)]
+        bounds = ("0", e.long(self.passing.end), 1)
+        found = e.loop(bounds, carried, lambda j, c: self._tile(e.short(j), shaped(c, empty)))
+        dq = times(e, shaped(found, empty), e.number(self.case.scale))
+        row = e.calc("add", self.first, self.band.warp_row)
+        line = e.calc("mul", self.row, self.case.q.count)
+        store_rows(e, f"%a{DQ}", dq, line, row, self.case.q.count, self.band)
+
+    def _hold(self) -> None:
+        """The block's rows through shared memory, in the room where tiles will pass, into registers."""
+        e = self.e
+        self.q_copy.begin(e.in_shared(0), self.first)
+        self.dy_copy.begin(e.in_shared(self.own.size), self.first)
+        e.commit()
+        self.lse = self._numbers(LSE, LOG2E)
+        self.delta = self._numbers(DELTA, 1.0)
+        e.wait(0)
+        e.barrier()
+        view, start = TileView(e, self.own, down=True), e.calc("mul", self.band.warp_row, self.own.row_bytes)
+        self.q, self.dy = (self._parts(view, e.calc("add", start, k * self.own.size)) for k in (0, 1))
+        e.barrier()
+
+    def _parts(self, view: TileView, start: Word) -> Parts:
+        places = view.of(self.e.in_shared(start))
+        steps = range(self.own.steps)
+        return [[self.e.pieces(places.at(b, k), turned=False) for k in steps] for b in range(self.tiling.bands)]
+
+    def _numbers(self, buffer: int, factor: float) -> list[str]:
+        """A number of each of the lane's rows; 0 behind the last one."""
+        e, count = self.e, self.case.q.count
+        line, found = e.calc("mul", self.row, count), list[str]()
+        for k in range(2 * self.tiling.bands):
+            row = e.calc("add", e.calc("add", e.calc("add", self.first, self.band.warp_row), self.band.g), 8 * k)
+            at = e.calc("add", line, e.least(row, count - 1))
+            place = e.in_global(f"%a{buffer}", e.i64("mul", e.long(at), 4))
+            value = e.ins(f"load float, ptr addrspace(1) {place}, align 4")
+            found.append(value if factor == 1.0 else e.f32("fmul", value, e.number(factor)))
+        return found
+
+    def _begin(self, tile: Word) -> None:
+        e = self.e
+        keys, values, _ = self.ring.places(tile)
+        first = e.calc("mul", tile, self.tiling.other)
+        self.k_copy.begin(keys, first)
+        self.v_copy.begin(values, first)
+        e.commit()
+
+    def _tile(self, tile: str, dq: Sums) -> list[str]:
+        """One tile of keys and values."""
+        e, bands = self.e, self.tiling.bands
+        e.wait(0)
+        e.barrier()
+        following = e.calc("add", tile, 1)
+        e.when(e.less(following, self.passing.end), lambda: self._begin(following))
+        keys, values, _ = self.ring.places(tile)
+        scores = over_features(e, bands, lambda b, k: self.q[b][k], self.across.of(keys))
+        scores = self._seen(tile, scores)
+        products = over_features(e, bands, lambda b, k: self.dy[b][k], self.across.of(values))
+        changes = [
+            [[self._change(s, p, 2 * b + k // 2) for k, (s, p) in enumerate(zip(*pair))] for pair in zip(*rows)]
+            for b, rows in enumerate(zip(scores, products))
+        ]
+        return flat(over_rows(e, dq, packed(e, changes), self.down.of(keys)))
+
+    def _change(self, score: str, product: str, row: int) -> str:
+        """dS without ``scale``, of one score."""
+        e = self.e
+        shifted = e.fma(score, e.number(self.case.scale * LOG2E), e.ins(f"fneg float {self.lse[row]}"))
+        return e.f32("fmul", e.exp2(shifted), e.f32("fsub", product, self.delta[row]))
+
+    def _seen(self, tile: str, scores: Sums) -> Sums:
+        e, case = self.e, self.case
+        if not case.causal and case.k.count % self.tiling.other == 0:
+            return scores
+        test = e.ins(f"icmp sge i32 {tile}, {self.passing.masked}")
+
+        def mask(found: Sums) -> Sums:
+            query = e.calc("add", e.calc("add", self.first, self.band.warp_row), self.band.g)
+            key = e.calc("add", e.calc("mul", tile, self.tiling.other), e.calc("shl", self.band.t, 1))
+            return masked(e, found, seen_by_row(e, query, key, case.k.count, case.causal))
+
+        return where_needed(e, test, scores, mask)
