@@ -17,12 +17,14 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.core.types import TensorType, Type
+from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.gpu.eager.dense_calls import ALIGN, dense_call
 from msnb.devices.gpu.eager.library_kernel import LibraryKernel
 from msnb.devices.gpu.eager.single_kernels import Order, is_counted, single_kernels
 from msnb.devices.gpu.program.node_lowering import provided
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel.iteration_space import kind_of
+from msnb.ir.kernel.strided_views import whole
 from msnb.ops.definition.record import Op
 
 Kernel = Callable[..., Any]
@@ -51,8 +53,12 @@ def eager_kernel(device: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, 
     kind = kind_of(node)
     if kind == "reduce" or (kind == "elementwise" and is_counted(node)):
         return _made(device, node, body) or body
-    if kind == "elementwise" or _moves(node):
-        return Recurring(body, lambda: _made(device, node, body))
+    if kind == "elementwise" or moves(node, whole) is not None:
+        few = len(node.inputs) + len(node.outputs) <= _MOST_PARTS + 1
+        return Recurring(body, lambda: _made(device, node, body)) if few else body
+    made = _made(device, node, body)
+    if made is not None:
+        return made
     return _program(device, graph, node) if provided(node, device.target) else body
 
 
@@ -70,11 +76,6 @@ def _program(device: Any, graph: Graph, node: Node) -> Kernel:
 
 def _plain(t: Type) -> bool:
     return isinstance(t, TensorType) and t.is_static and 0 not in t.shape and not t.dtype.is_complex
-
-
-def _moves(node: Node) -> bool:
-    """Whether it may be one of those that move elements, in few parts."""
-    return len(node.inputs) + len(node.outputs) <= _MOST_PARTS + 1
 
 
 def _made(device: Any, node: Node, body: Kernel) -> Kernel | None:
