@@ -159,7 +159,7 @@ def test_gradients_are_adjoints(name, rng):
     rows = on_ranks(both, x, y, d).run()
     left = sum((row[0] * d_.asnumpy()).sum() for row, d_ in zip(rows, d.values))
     right = sum((row[1] * y_.asnumpy()).sum() for row, y_ in zip(rows, y.values))
-    assert left == pytest.approx(right, rel=1e-9, abs=1e-9)
+    assert float(left) == pytest.approx(float(right), rel=1e-9, abs=1e-9)
 
 
 def test_the_gradient_of_a_maximum_goes_to_who_had_it(rng):

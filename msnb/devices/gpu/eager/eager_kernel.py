@@ -21,6 +21,7 @@ from msnb.core.types import TensorType, Type
 from msnb.devices.gpu.eager.dense_calls import ALIGN, dense_call
 from msnb.devices.gpu.eager.library_kernel import LibraryKernel
 from msnb.devices.gpu.eager.single_kernels import Order, is_counted, single_kernels
+from msnb.devices.gpu.program.node_lowering import provided
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ops.definition.record import Op
@@ -53,7 +54,19 @@ def eager_kernel(device: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, 
         return _made(device, node, body) or body
     if kind == "elementwise" or _moves(node):
         return Recurring(body, lambda: _made(device, node, body))
-    return body
+    return _program(device, graph, node) if provided(node, device.target) else body
+
+
+def _program(device: Any, graph: Graph, node: Node) -> Kernel:
+    """A program of one operation: CuPy's body may mean something else (which of several writes counts is open there)."""
+    graph.outputs = list(node.outputs)
+    program = device.compile(graph)
+
+    def run(*buffers: Any) -> Any:
+        found = program(list(buffers))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return run
 
 
 def _plain(t: Type) -> bool:

@@ -1,7 +1,7 @@
 """One function of a kernel, written thread by thread, and the kernel that is made of several such functions.
 
     builder = KernelBuilder("gather", reads, writes)
-    e = builder.function("i32")                       what one thread does, with counters of 32 bits
+    e = builder.function("i32")                     what one thread does, with counters of 32 bits
     e.each(total, lambda unit: ...)                 one thread for each unit
     builder.launch(e, blocks)
     kernel = builder.made()
