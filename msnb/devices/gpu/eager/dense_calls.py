@@ -38,7 +38,8 @@ def dense_call(device: Any, node: Node, made: SingleKernels, odd: Kernel, body: 
     body = None if body is None else _of_large_integers(body, floats)
     outs = [(v.type.ints(), v.type.dtype.numpy) for v in node.outputs if isinstance(v.type, TensorType)]
     numbers = [i for i, t in enumerate(types) if t.weak]
-    simple = len(made.launches) == 1 and not made.workspaces and len(outs) == 1
+    plain = not made.workspaces and not made.launches[0].shared_bytes
+    simple = len(made.launches) == 1 and len(outs) == 1 and plain
     if simple and made.launches[0].operands == tuple(range(len(types) + 1)):
         if len(types) == 1:
             return _one(device.xp.ndarray, made, outs[0], odd)
@@ -146,5 +147,6 @@ class _Any:
         places += results
         places += [array((size,), np.uint8) for size in self._made.workspaces]
         for launch in self._made.launches:
-            launch.function(launch.grid, launch.block, (*[places[i] for i in launch.operands], *launch.numbers))
+            args = (*[places[i] for i in launch.operands], *launch.numbers)
+            launch.function(launch.grid, launch.block, args, launch.shared_bytes)
         return results[0] if len(results) == 1 else tuple(results)

@@ -6,8 +6,9 @@
     products, images      the libraries, with operands where they lie
     everything else       the operator's body over CuPy, views among it: they launch nothing
 
-Sums have their kernel at once, so that equal calls have equal results to the last bit. What only moves elements, or
-meets operands of several shapes, is made for its sizes when they come again: sizes that come once are CuPy's.
+Sums have their kernel at once, so that equal calls have equal results to the last bit; so has attention, whose body
+would keep all scores. What only moves elements, or meets operands of several shapes, is made for its sizes when they
+come again: sizes that come once are CuPy's.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def eager_kernel(device: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, 
         if found.usable:
             return found
     kind = kind_of(node)
-    if kind == "reduce" or (kind == "elementwise" and is_counted(node)):
+    if kind == "reduce" or op.family == "attention" or (kind == "elementwise" and is_counted(node)):
         return _made(device, node, body) or body
     if kind == "elementwise" or moves(node, whole) is not None:
         few = len(node.inputs) + len(node.outputs) <= _MOST_PARTS + 1
