@@ -1,7 +1,7 @@
 """Functions over lists of tensors, as MindSpore's training loops write them (clipping every gradient, say).
 
-    HyperMap()(clip, grads)             ->  tuple(clip(g) for g in grads), into nested tuples too
-    HyperMap()(add, grads, more)        ->  element by element
+HyperMap()(clip, grads)             ->  tuple(clip(g) for g in grads), into nested tuples too
+HyperMap()(add, grads, more)        ->  element by element
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.dtypes import guard
 from msnb.core.engine import whole
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
@@ -392,7 +393,7 @@ def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: fl
 def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, reduction: str = "mean") -> Tensor:
     """Negative log-likelihood of counts under Poisson distributions, without the term of the target alone."""
     x, t = _pair("poisson_nll_loss", input, target)
-    loss = transcendental.exp(x) - t * x if log_input else x - t * transcendental.log(x + 1e-8)
+    loss = transcendental.exp(x) - t * x if log_input else x - t * transcendental.log(x + guard(1e-8, x.dtype))
     return _reduced("poisson_nll_loss", loss, reduction)
 
 
@@ -401,7 +402,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     """The cosine of the angle between vectors along ``axis``."""
     dot = SUM(x1 * x2, axis=axis, keepdims=False)
     squares = SUM(x1 * x1, axis=axis, keepdims=False) * SUM(x2 * x2, axis=axis, keepdims=False)
-    out: Tensor = dot / transcendental.sqrt(arithmetic.maximum(squares, eps * eps))
+    out: Tensor = dot / transcendental.sqrt(arithmetic.maximum(squares, guard(eps * eps, squares.dtype)))
     return out
 
 
