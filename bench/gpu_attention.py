@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 from msnb.core import dtypes
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.kernel_cache import KernelCache
 from msnb.devices.gpu.kernels.attention import attention_kernels
 from msnb.devices.gpu.kernels.attention.attention_case import AttentionCase, Rows, Tiling
+from msnb.devices.gpu.loaded_kernels import KernelCache
 
 from .gpu_libraries import device_seconds
 

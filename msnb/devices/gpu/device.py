@@ -30,12 +30,13 @@ from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
 from msnb.devices.gpu.eager.eager_kernel import eager_kernel
 from msnb.devices.gpu.faults import FaultLog
-from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.mistakes import WAY_OUT, check_chip, failure, unusable
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import Op
+
 
 class GPUFeatures(DeviceFeatures):
     """Generated kernels for groups of operations; libraries for products and convolutions."""
@@ -238,7 +239,7 @@ class GPU(ArrayDevice):
         """A program of generated kernels where the session wants machine code, else bodies over CuPy."""
         if get_context("jit_level") != "O1" and not any(node.op is FUSED for _, node in graph.walk()):
             return super().compile(graph)
-        from msnb.devices.gpu.program.executor import DeviceProgram
+        from msnb.devices.gpu.program.device_program import DeviceProgram
 
         return DeviceProgram(self, graph)
 

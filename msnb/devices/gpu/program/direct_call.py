@@ -15,7 +15,7 @@ import numpy as np
 
 from msnb.core.types import TensorType
 from msnb.devices.gpu.program.buffers import ARENA, CONST, PARAM, RESULT, DeviceBuffer, Place
-from msnb.devices.gpu.program.builder import ProgramBuild
+from msnb.devices.gpu.program.step_builder import ProgramBuild
 from msnb.devices.gpu.program.steps import KernelStep
 from msnb.ir.graph import Graph
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import FAULT, TAG, GpuKernel
-from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.buffers import ARENA, DeviceBuffer, Environment, Place
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.reference_executor import explained

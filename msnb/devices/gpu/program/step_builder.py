@@ -17,9 +17,9 @@ from msnb.core.types import TensorType, TokenType
 from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place, plan_arena
-from msnb.devices.gpu.program.chain_step import ChainStep, joined
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.lowered_node import LoweredNode
+from msnb.devices.gpu.program.multi_tensor_step import ChainStep, joined
 from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.devices.gpu.program.steps import ArrayStep, CopyStep, HostNumber, KernelStep, LibraryStep, Step
 from msnb.devices.result_memory import careful

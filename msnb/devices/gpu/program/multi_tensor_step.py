@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from msnb.devices.gpu.codegen.chain_kernel import ChainKernel, chain_of
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.codegen.multi_tensor_kernel import ChainKernel, chain_of
+from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.buffers import DeviceBuffer, Environment
 from msnb.devices.gpu.program.steps import KernelStep, Step
 from msnb.ir.kernel.kernel_ir import Kernel
