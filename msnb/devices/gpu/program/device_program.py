@@ -124,7 +124,8 @@ class DeviceProgram:
 
     def _failed(self, error: Exception) -> Exception:
         """The error to raise; what only serves the next call is given back."""
-        known: Exception | None = self.device.failure(error, f"the program {self.graph.name}", self.peak, self._largest())
+        what = f"the program {self.graph.name}"
+        known: Exception | None = self.device.failure(error, what, self.peak, self._largest())
         if known is None:
             return error
         self._let_go()
