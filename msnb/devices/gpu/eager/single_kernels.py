@@ -172,7 +172,9 @@ def _lowered(node: Node, device: Any) -> SingleKernels | None:
     places = [node.inputs.index(v) for v in found.reads]
     n, many, ready = len(node.inputs), len(node.outputs), SingleKernels()
     for part in found.parts:
-        ready.add(part.kernel, [*(places[i] for i in part.reads), *(n + j for j in part.writes)], device.cache, n + many)
+        ready.add(
+            part.kernel, [*(places[i] for i in part.reads), *(n + j for j in part.writes)], device.cache, n + many
+        )
     return ready
 
 
