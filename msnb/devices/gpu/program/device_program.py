@@ -25,7 +25,7 @@ from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, 
 from msnb.devices.gpu.program.control_steps import control_function
 from msnb.devices.gpu.program.direct_call import Direct, direct_call
 from msnb.devices.gpu.program.step_builder import NotLowerable, ProgramBuild
-from msnb.devices.gpu.program.steps import ArrayStep, KernelStep
+from msnb.devices.gpu.program.steps import ArrayStep
 from msnb.devices.inspection import PlannedBuffer
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.graph import Graph
@@ -75,7 +75,7 @@ class DeviceProgram:
         self._moved: dict[int, tuple[int, int]] = {}
         self._graphs: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self._result_sets: list[list[Any]] = []
-        launches = sum(len(s.kernel.launches) if isinstance(s, KernelStep) else 1 for s in built.steps)
+        launches = sum(s.launches for s in built.steps)
         self.capturable = launches > FEW_LAUNCHES and all(s.capturable for s in built.steps)
         self._direct = direct_call(self.device, self.graph, built, self._consts, FEW_LAUNCHES)
         self._runs = 0
@@ -246,14 +246,13 @@ class DeviceProgram:
         self.graph_launches += 1
         return results
 
-    def _record(self, built: ProgramBuild, used: list[Any], results: list[Any]) -> tuple[Any, Any] | None:
-        """The graph and the pool that its temporary arrays lie in. It holds no argument: who asks whether an argument
-        belongs to the parameter alone must not find us."""
+    def _record(self, built: ProgramBuild, used: list[Any], results: list[Any]) -> tuple[Any, ...] | None:
+        """The graph, the pool that its temporary arrays lie in, and tables that it reads. It holds no argument: who
+        asks whether an argument belongs to the parameter alone must not find us."""
         env = self._environment(built, used, results)
         stream, pool = self.device.stream, self.device.xp.cuda.MemoryPool()
         failed: Exception | None = None
-        for step in built.steps:
-            step.prepare(env)
+        read = [step.prepare(env) for step in built.steps]
         with self.device.xp.cuda.using_allocator(pool.malloc):
             stream.begin_capture()
             try:
@@ -269,7 +268,7 @@ class DeviceProgram:
             self.capturable = False
             self.device.tell_unrecorded(self.graph.name, failed)
             return None
-        return graph, pool
+        return graph, pool, read
 
     def _staged(self, built: ProgramBuild, bound: list[Any]) -> list[Any]:
         """The arguments, those that move copied into memory of the program's own."""

@@ -57,9 +57,9 @@ class ChainStep(DeviceStep):
             if old in member.reads or old in member.writes:
                 member.replace(old, new)
 
-    def prepare(self, env: Environment) -> None:
+    def prepare(self, env: Environment) -> Any:
         """The table for these addresses into device memory."""
-        self._table(env)
+        return self._table(env)
 
     def _table(self, env: Environment) -> Any:
         rows = [

@@ -17,6 +17,7 @@ from msnb.core.types import TensorType, TokenType
 from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place, plan_arena
+from msnb.devices.gpu.program.control_steps import is_recordable, turns
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.lowered_node import LoweredNode
 from msnb.devices.gpu.program.multi_tensor_step import ChainStep, joined
@@ -200,7 +201,7 @@ class ProgramBuild:
         operands = [self._operand(v) for v in node.inputs]
         places = [self._made(v) for v in node.outputs]
         outs = [None if p is None else (p, v.type) for p, v in zip(places, node.outputs)]
-        return ArrayStep(node, kernel, operands, outs, capturable=not controls)  # type: ignore[arg-type]
+        return ArrayStep(node, kernel, operands, outs, is_recordable(self.graph, node), turns(node))  # type: ignore[arg-type]
 
     def _operand(self, value: Value) -> Any:
         """An operand for CuPy: numbers stay numbers."""

@@ -25,10 +25,11 @@ class DeviceStep:
         node: where it comes from (None for copies that the program needs).
         reads, writes, temps: the buffers.
         capturable: it may be part of a CUDA graph.
+        launches: how many of the device's.
         inplace: pairs of buffers (read, written) that may be one memory.
     """
 
-    capturable = True
+    capturable, launches = True, 1
 
     def __init__(self, node: Node | None, reads: Sequence[Place], writes: Sequence[Place]) -> None:
         self.node = node
@@ -51,8 +52,8 @@ class DeviceStep:
         """In words."""
         return "copy"
 
-    def prepare(self, env: Environment) -> None:
-        """What has to happen on the host before the step is recorded."""
+    def prepare(self, env: Environment) -> Any:
+        """What has to happen on the host before the step is recorded; returns memory that the record reads."""
 
     def run(self, env: Environment) -> None:
         """Do it: on the stream of the environment."""
@@ -72,7 +73,7 @@ class KernelStep(DeviceStep):
         self, node: Node, kernel: GpuKernel, cache: KernelCache, reads: Sequence[Place], writes: Sequence[Place]
     ) -> None:
         super().__init__(node, reads, writes)
-        self.kernel, self.cache = kernel, cache
+        self.kernel, self.cache, self.launches = kernel, cache, len(kernel.launches)
         if kernel.workspace:
             self.temps = [DeviceBuffer(ARENA, kernel.workspace, "workspace")]
         self.inplace = [(reads[i].buffer, writes[j].buffer) for i, j in kernel.inplace]
@@ -154,6 +155,7 @@ class ArrayStep(DeviceStep):
         kernel: from arrays to arrays.
         operands: per input a place and its type, or a number that the host knows.
         results: per output a place and its type (None for what is no tensor).
+        capturable: as of every step; launches: how many there are at least.
     """
 
     def __init__(
@@ -163,6 +165,7 @@ class ArrayStep(DeviceStep):
         operands: Sequence[tuple[Place, TensorType] | HostNumber],
         results: Sequence[tuple[Place, TensorType] | None],
         capturable: bool = True,
+        launches: int = 1,
     ) -> None:
         super().__init__(
             node, [o[0] for o in operands if isinstance(o, tuple)], [r[0] for r in results if r is not None]
@@ -170,7 +173,7 @@ class ArrayStep(DeviceStep):
         self.kernel = kernel
         self.operands = [o[1] if isinstance(o, tuple) else o for o in operands]
         self.results = [None if r is None else r[1] for r in results]
-        self.capturable = capturable
+        self.capturable, self.launches = capturable, launches
 
     @property
     def how(self) -> str:
