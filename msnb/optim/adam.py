@@ -14,7 +14,7 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Adam.html, ..
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb import ops
 from msnb.base import events

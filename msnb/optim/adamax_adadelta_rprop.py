@@ -13,7 +13,7 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaMax.html a
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError

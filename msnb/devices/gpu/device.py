@@ -37,6 +37,7 @@ from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import Op
 
+
 class GPUFeatures(DeviceFeatures):
     """Generated kernels for groups of operations; libraries for products and convolutions."""
 

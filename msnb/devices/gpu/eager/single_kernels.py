@@ -165,14 +165,16 @@ def _body(node: Node, orders: Sequence[Order]) -> Graph:
 
 
 def _lowered(node: Node, device: Any) -> SingleKernels | None:
-    """The kernels of a program of this one node. What may meet a wrong index stays the body's, which says so at once."""
+    """The kernels that programs have for a node; None for those that may meet a wrong index."""
     found = lowered(node, whole, False, device.target)
     if found is None or not found.parts or any(k.faults for k in found.kernels):
         return None
     places = [node.inputs.index(v) for v in found.reads]
     n, many, ready = len(node.inputs), len(node.outputs), SingleKernels()
     for part in found.parts:
-        ready.add(part.kernel, [*(places[i] for i in part.reads), *(n + j for j in part.writes)], device.cache, n + many)
+        ready.add(
+            part.kernel, [*(places[i] for i in part.reads), *(n + j for j in part.writes)], device.cache, n + many
+        )
     return ready
 
 

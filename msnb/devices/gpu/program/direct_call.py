@@ -2,8 +2,8 @@
 
     softmax(x) in eager mode        one kernel: ask how x lies, take memory for the result, launch
 
-Such a call shares nothing with any other: its temporary memory is taken anew, so it needs no lock, and it runs on CuPy's
-current stream, as single operations do. Whatever is unusual is left to the program (``executor``).
+Such a call shares nothing with any other: its temporary memory is taken anew, so it needs no lock, and it runs on
+CuPy's current stream, as single operations do. Whatever is unusual is left to the program (``executor``).
 """
 
 from __future__ import annotations

@@ -124,7 +124,9 @@ class DeviceProgram:
 
     def _failed(self, error: Exception) -> Exception:
         """The error to raise; what only serves the next call is given back."""
-        known = self.device.failure(error, f"the program {self.graph.name}", self.peak, self._largest())
+        known: Exception | None = self.device.failure(
+            error, f"the program {self.graph.name}", self.peak, self._largest()
+        )
         if known is None:
             return error
         self._let_go()
@@ -132,7 +134,7 @@ class DeviceProgram:
 
     def _largest(self) -> list[str]:
         """The largest buffers of the memory plan, one line each."""
-        return largest((f"in the program: {b.name}", b.size) for b in self.memory_plan)
+        return largest((f"in the program: {b.name}", b.bytes) for b in self.memory_plan)
 
     def _let_go(self) -> None:
         """Give back the memory that only serves the next call."""
