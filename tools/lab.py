@@ -26,9 +26,9 @@ START = "00_start.ipynb"
 SVG = "image/svg+xml"
 HEAD = """# Start here
 
-Each page is meant to be read in this order, and ends with exercises and their solutions. `%ms_help` in any of them lists
-every view with the question that it answers. What you change here is a copy: nothing can break, and `make lab` brings
-pages that you have not changed up to date.
+Each page is meant to be read in this order, and ends with exercises and their solutions. `%ms_help` in any of them
+lists every view with the question that it answers. What you change here is a copy: nothing can break, and `make lab`
+brings pages that you have not changed up to date.
 
 | | page | |
 |---|---|---|
@@ -110,7 +110,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--notebook", action="store_true", help="Notebook 7 instead of JupyterLab")
     options, rest = parser.parse_known_args(argv)
     for name in copy():
-        print(f"lab/{name} is yours and stays as it is; a newer page, if there is one, is lab/{Path(name).stem}.new.ipynb")
+        newer = f"lab/{Path(name).stem}.new.ipynb"
+        print(f"lab/{name} is yours and stays as it is{f'; the newer page is {newer}' if (ROOT / newer).exists() else ''}")
     return 0 if options.copy else subprocess.run(command(options.notebook, rest), cwd=ROOT, check=False).returncode
 
 

@@ -239,6 +239,7 @@ from msnb.ops.math.statistics import unsorted_segment_max as unsorted_segment_ma
 from msnb.ops.math.statistics import unsorted_segment_min as unsorted_segment_min
 from msnb.ops.math.statistics import unsorted_segment_prod as unsorted_segment_prod
 from msnb.ops.math.statistics import unsorted_segment_sum as unsorted_segment_sum
+from msnb.ops.mindspore.attention_score import flash_attention_score as flash_attention_score
 from msnb.ops.mindspore.scalar_conversions import make_range as make_range
 from msnb.ops.mindspore.scalar_conversions import range as range
 from msnb.ops.mindspore.scalar_conversions import scalar_to_tensor as scalar_to_tensor
@@ -752,6 +753,7 @@ __all__ = [
     "fftn",
     "fftshift",
     "fill",
+    "flash_attention_score",
     "flatten",
     "flip",
     "fliplr",

@@ -11,7 +11,8 @@ import pytest
 manager = pytest.importorskip("jupyter_client.manager", reason="the notebook extra is not installed")
 FIRST = (
     "import msnb as ms\nfrom msnb import nn, ops\nx = ms.Tensor([1.0, 2.0])\nnet = nn.Dense(2, 3)\n"
-    "step = ms.jit(lambda x: x * 2)\nrows = ms.dataset.NumpySlicesDataset([1, 2])\nadam = nn.Adam(net.trainable_params())"
+    "step = ms.jit(lambda x: x * 2)\nrows = ms.dataset.NumpySlicesDataset([1, 2])\n"
+    "adam = nn.Adam(net.trainable_params())"
 )
 pytestmark = pytest.mark.slow
 

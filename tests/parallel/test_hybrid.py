@@ -360,7 +360,7 @@ def test_half_precision_is_reduced_in_single_and_weights_of_one_rank_are_not():
     grads = [ms.Tensor(np.array([30000.0, r]), ms.float16) for r in range(N)]
     rows = ms.parallel.plan(lambda g: reducer((g, -g)), PerRank(grads)).run()
     for rank, (together, own) in enumerate(rows):
-        assert together.dtype == np.float16
+        assert together.dtype == ms.float16
         np.testing.assert_array_equal(together, [30000.0, 1.5])  # in float16 the sum, 120000, would be infinite
         np.testing.assert_array_equal(own, -grads[rank].asnumpy())
     with pytest.raises(ValueError, match="degree=0 is not legal"):

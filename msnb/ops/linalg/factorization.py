@@ -297,5 +297,3 @@ def matrix_rank(x: Any, rtol: float | None = None) -> Tensor:
     s = svd(t, compute_uv=False)
     share = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if rtol is None else rtol
     return functional.sum((s > functional.amax(s, -1, True) * share).astype("int32"), -1)
-
-

@@ -1,4 +1,4 @@
-"""Programs of a few launches without state, as a function that only launches: what single operations of eager mode cost.
+"""Programs of a few launches without state, as a function that only launches, as single operations are.
 
     softmax(x) in eager mode        one kernel: ask how x lies, take memory for the result, launch
 
