@@ -373,34 +373,22 @@ def _differentiated(
 
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: int = 0,
-    weights: None = None,
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: int = 0, weights: None = None, has_aux: bool = False,
     return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, Tensor]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: tuple[int, ...],
-    weights: None = None,
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: tuple[int, ...], weights: None = None, has_aux: bool = False,
     return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: None,
-    weights: Iterable[Parameter],
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: None, weights: Iterable[Parameter], has_aux: bool = False,
     return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: Position = 0,
-    weights: Any = None,
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False,
     return_ids: bool = False,
 ) -> Callable[P, tuple[R, Any]]: ...
 def value_and_grad(

@@ -34,9 +34,12 @@ def dense_call(device: Any, node: Node, made: SingleKernels, odd: Kernel, body: 
         body: called with Python integers that 64 bits do not hold.
     """
     types = [v.type for v in node.inputs if isinstance(v.type, TensorType)]
+    floats = any(t.dtype.is_float for t in types)
+    body = None if body is None else _of_large_integers(body, floats)
     outs = [(v.type.ints(), v.type.dtype.numpy) for v in node.outputs if isinstance(v.type, TensorType)]
     numbers = [i for i, t in enumerate(types) if t.weak]
-    simple = len(made.launches) == 1 and not made.workspaces and len(outs) == 1
+    plain = not made.workspaces and not made.launches[0].shared_bytes
+    simple = len(made.launches) == 1 and len(outs) == 1 and plain
     if simple and made.launches[0].operands == tuple(range(len(types) + 1)):
         if len(types) == 1:
             return _one(device.xp.ndarray, made, outs[0], odd)
@@ -47,6 +50,17 @@ def dense_call(device: Any, node: Node, made: SingleKernels, odd: Kernel, body: 
         if numbers == [1] and types[1].dtype is int64 and body is not None:
             return _with_integer(device.xp.ndarray, made, outs[0], odd, body)
     return _Any(device.xp, types, outs, made, odd, body)
+
+
+def _of_large_integers(body: Kernel, floats: bool) -> Kernel:
+    """The body for Python integers that 64 bits do not hold: floats among floats, else nobody's."""
+
+    def run(*buffers: Any) -> Any:
+        if not floats:
+            raise OverflowError("Python int too large to convert to C long")
+        return body(*[float(b) if isinstance(b, int) else b for b in buffers])
+
+    return run
 
 
 def _one(array: Any, made: SingleKernels, out: tuple[Any, Any], odd: Kernel) -> Kernel:
@@ -133,5 +147,6 @@ class _Any:
         places += results
         places += [array((size,), np.uint8) for size in self._made.workspaces]
         for launch in self._made.launches:
-            launch.function(launch.grid, launch.block, (*[places[i] for i in launch.operands], *launch.numbers))
+            args = (*[places[i] for i in launch.operands], *launch.numbers)
+            launch.function(launch.grid, launch.block, args, launch.shared_bytes)
         return results[0] if len(results) == 1 else tuple(results)

@@ -29,6 +29,8 @@ from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.elementwise.constant import constant
 
 Control = Callable[[Node], Callable[..., Any]]
+ALIGNED = 16
+"""Bytes of the widest access of a generated kernel."""
 
 
 class NotLowerable(Exception):
@@ -157,10 +159,22 @@ class ProgramBuild:
         writes = [p for p in outs if p is not None]
         if way.library is not None:
             return self._call(node, way, way.library, reads, writes)
-        return [
+        copies: list[Step] = []
+        reads = [self._aligned(v, p, copies) for v, p in zip(way.reads, reads)]
+        kernels = [
             KernelStep(node, p.kernel, self.device.cache, [reads[i] for i in p.reads], [writes[j] for j in p.writes])
             for p in way.parts
         ]
+        return [*copies, *kernels]
+
+    def _aligned(self, value: Value, at: Place, copies: list[Step]) -> Place:
+        """Where a kernel reads a value: its accesses are wide, so what begins inside of another value is copied."""
+        if at.offset % ALIGNED == 0:
+            return at
+        assert isinstance(value.type, TensorType)
+        found = Place(DeviceBuffer(ARENA, value.type.nbytes, "operand"))
+        copies.append(CopyStep(at, found, value.type.nbytes))
+        return found
 
     def _call(
         self, node: Node, way: LoweredNode, call: LibraryCall, reads: list[Place], writes: list[Place]

@@ -20,9 +20,11 @@ import numpy as np
 
 from msnb.base import device_registry, fork_locks
 from msnb.core.types import TensorType
+from msnb.devices.gpu.mistakes import largest
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Environment
 from msnb.devices.gpu.program.builder import NotLowerable, ProgramBuild
 from msnb.devices.gpu.program.control_steps import control_function
+from msnb.devices.gpu.program.direct_call import Direct, direct_call
 from msnb.devices.gpu.program.steps import ArrayStep, KernelStep
 from msnb.devices.inspection import PlannedBuffer
 from msnb.devices.reference_executor import ReferenceProgram
@@ -75,6 +77,7 @@ class DeviceProgram:
         self._result_sets: list[list[Any]] = []
         launches = sum(len(s.kernel.launches) if isinstance(s, KernelStep) else 1 for s in built.steps)
         self.capturable = launches > FEW_LAUNCHES and all(s.capturable for s in built.steps)
+        self._direct = direct_call(self.device, self.graph, built, self._consts, FEW_LAUNCHES)
         self._runs = 0
         self._args: Sequence[Any] = ()
         self._fresh = [
@@ -95,15 +98,49 @@ class DeviceProgram:
         """
         if self.built is None:
             return self._by_reference(args)
+        self.device.attend()
+        if self._direct is not None:
+            found = self._launched(self._direct, args)
+            if found is not None:
+                return found
         with self._lock, self.device.stream:
-            bound = self._bind(args)
-            if bound is None:
-                return self._by_reference(args)
-            self._args = args
             try:
+                bound = self._bind(args)
+                if bound is None:
+                    return self._by_reference(args)
+                self._args = args
                 return self._run(self.built, bound)
+            except (MemoryError, RuntimeError) as error:
+                raise self._failed(error) from None
             finally:
                 self._args = ()
+
+    def _launched(self, direct: Direct, args: Sequence[Any]) -> list[Any] | None:
+        """What a program of few launches gives; None for arguments that it does not take."""
+        try:
+            return direct(args)
+        except (MemoryError, RuntimeError) as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: Exception) -> Exception:
+        """The error to raise; what only serves the next call is given back."""
+        known: Exception | None = self.device.failure(
+            error, f"the program {self.graph.name}", self.peak, self._largest())
+        if known is None:
+            return error
+        self._let_go()
+        return known
+
+    def _largest(self) -> list[str]:
+        """The largest buffers of the memory plan, one line each."""
+        return largest((f"in the program: {b.name}", b.bytes) for b in self.memory_plan)
+
+    def _let_go(self) -> None:
+        """Give back the memory that only serves the next call."""
+        self._graphs.clear()
+        self._result_sets.clear()
+        self._staging.clear()
+        self._arena = None
 
     def _by_reference(self, args: Sequence[Any]) -> list[Any]:
         if self._reference is None:

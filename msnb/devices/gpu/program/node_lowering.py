@@ -28,6 +28,7 @@ from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.kernel_ir import Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel.strided_views import whole
 
 
 def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NEWEST) -> LoweredNode | None:
@@ -51,6 +52,11 @@ def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NE
     if kind_of(node) in ("elementwise", "reduce"):
         return _group(node, _alone(node), target)
     return _moved(node, view_of, target) or _provided(node, view_of, target)
+
+
+def provided(node: Node, target: GpuTarget = NEWEST) -> bool:
+    """Whether a kernel that no loop nest describes does a node's work."""
+    return _provided(node, whole, target) is not None
 
 
 def _provided(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:

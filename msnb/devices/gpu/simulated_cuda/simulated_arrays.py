@@ -156,7 +156,7 @@ def known(dtype: Any) -> np.dtype:
     found: np.dtype = np.dtype(dtype)
     if found == np.dtype(ml_dtypes.bfloat16) and features.bfloat16:
         return found
-    if found.kind == "V" or found.name not in np.sctypeDict:
+    if found.kind in "VO" or found.name not in np.sctypeDict:
         raise TypeError(f"Unsupported dtype {found.name}")
     return found
 
