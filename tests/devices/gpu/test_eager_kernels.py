@@ -17,7 +17,6 @@ from msnb.core.tensor import Tensor, make, type_of_buffer
 from tests import fake_cupy
 
 
-
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)

@@ -49,7 +49,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, error: Exception) -> str:
     ("status", "words", "hint"),
     [
         ("cudaErrorNoDevice: no CUDA-capable device is detected", "there is no NVIDIA GPU", "CUDA_VISIBLE_DEVICES"),
-        ("cudaErrorInsufficientDriver: CUDA driver version is insufficient", "the driver is missing, or older", "update"),
+        ("cudaErrorInsufficientDriver: CUDA driver version is too low", "the driver is missing, or older", "update"),
         ("cudaErrorUnknown: what", "cudaErrorUnknown: what", "NVIDIA GPU with its driver"),
     ],
 )
