@@ -17,7 +17,7 @@ import msnb as ms
 from msnb import nn, ops
 from msnb.base import device_registry
 from msnb.devices.gpu.program import executor
-from msnb.devices.gpu.program.executor import DeviceProgram
+from msnb.devices.gpu.program.device_program import DeviceProgram
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.slow

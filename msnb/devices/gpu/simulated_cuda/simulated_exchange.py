@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import fake_memory
+from msnb.devices.gpu.simulated_cuda import simulated_memory
 
 
 class Capsule:
@@ -39,9 +39,9 @@ def over_interface(array: Any) -> Any:
 
 
 def _over(face: dict[str, Any], owner: Any) -> Any:
-    from .fake_arrays import ndarray
+    from msnb.devices.gpu.simulated_cuda.simulated_arrays import ndarray
 
     dtype, shape, strides = np.dtype(face["typestr"]), face["shape"], face["strides"]
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     memory = UnownedMemory(face["data"][0], size, owner)
-    return ndarray(shape, dtype, fake_memory.MemoryPointer(memory, 0), strides)
+    return ndarray(shape, dtype, simulated_memory.MemoryPointer(memory, 0), strides)
