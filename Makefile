@@ -1,7 +1,7 @@
 # Everything a person types here. A fresh machine needs python3 (3.10 or later, with its venv module) and make.
 #
 #   make quickstart   LeNet-5 on real digits in both modes, in the terminal
-#   make lab          JupyterLab on notebooks/, opened at the first one
+#   make lab          JupyterLab on a copy of notebooks/ in lab/, opened at its start page
 #   make test         everything CI runs            (FAST=1: a few cases of each test that is not slow; no notebooks)
 #   make lint         style, types, layers, sizes
 #   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
@@ -19,7 +19,7 @@ PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
-LABARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
+LABARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart lab test lint fuzz bench bench-peers test-torch test-gpu bench-gpu soak install clean
@@ -36,7 +36,7 @@ quickstart: $(STAMP)
 	@$(PY) tools/quickstart.py
 
 lab: $(STAMP)
-	@$(PY) -m jupyterlab $(LABARGS) --LabApp.news_url=None notebooks/01_quickstart.ipynb
+	@$(PY) tools/lab.py $(LABARGS)
 
 test: $(STAMP)
 	@$(PY) tools/check.py $(if $(filter-out 0,$(FAST)),--fast)

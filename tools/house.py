@@ -336,7 +336,7 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 LIMITS = {
     "twice": 22, "late ours": 30, "late": 54, "cycles": 0, "tables": 10, "complex": 1, "highest": 19, "wide": 8,
-    "long": 9, "lines": 91_500,
+    "long": 9, "lines": 92_100,
 }  # fmt: skip
 
 

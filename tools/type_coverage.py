@@ -62,7 +62,7 @@ def asked(*arguments: str) -> dict[str, Any]:
 
 def known() -> tuple[float, list[dict[str, Any]]]:
     """The share of exported symbols whose types are known, and the others."""
-    symbols = list(asked("--verifytypes", "msnb", "--ignoreexternal")["typeCompleteness"]["symbols"])
+    symbols = asked("--verifytypes", "msnb", "--ignoreexternal")["typeCompleteness"]["symbols"]
     exported = [s for s in symbols if s["isExported"]]
     unknown = [s for s in exported if not s["isTypeKnown"]]
     return 1 - len(unknown) / max(len(exported), 1) if exported else 0.0, unknown

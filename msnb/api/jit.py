@@ -132,6 +132,9 @@ def _bytes(captured: CapturedProgram, run: Any) -> int:
     return (1 << 14) + 4096 * len(nodes) + tables + sum(getattr(data, "nbytes", 0) for data in datas)
 
 
+_WORKINGS = frozenset({"breaks", "graph_for", "signature"})  # what users are not shown in ``dir`` and completion
+
+
 class CompiledFunction(Generic[P, R]):
     """A function that runs as compiled graphs.
 
@@ -376,6 +379,9 @@ class CompiledFunction(Generic[P, R]):
             return "\n\n".join(timing_table(self.name, v) for v in ordered)
         rest = [text for text in (str(self._templates), str(self.breaks)) if text]
         return f"{self.name}\n" + "\n".join([*map(str, ordered), *rest])
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _WORKINGS]
 
     def __repr__(self) -> str:
         return f"<jit {self.name}: {len(self.versions)} version{'s' * (len(self.versions) != 1)}>"

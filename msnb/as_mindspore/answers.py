@@ -9,16 +9,12 @@ import numpy as np
 from msnb import nn, ops
 from msnb.api.transforms import gradients
 from msnb.api.transforms.gradients import kept, make_grad, make_value_and_grad
+from msnb.as_mindspore.array_answers import int32
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
-
-
-def int32(x: Any) -> Any:
-    """Places as MindSpore gives them."""
-    return x.astype(dtypes.int32)
 
 
 def _pair(found: Any) -> tuple[Any, Any]:

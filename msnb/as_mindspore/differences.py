@@ -40,7 +40,7 @@ def _theirs(name: str, mindspore: str, msnb: str, why: str, test: str) -> Differ
 
 
 def _numpy(name: str, mindspore: str, msnb: str, why: str, test: str) -> Difference:
-    place = f"msnb.as_mindspore.numpy_answers:{name}"
+    place = f"msnb.as_mindspore.array_answers:{name}"
     return Difference(f"numpy.{name}", mindspore, msnb, "MindSpore", why, test, place)
 
 

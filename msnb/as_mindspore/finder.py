@@ -168,14 +168,14 @@ def install() -> None:
         sys.meta_path.insert(0, _finder)
     install_rule(stored)
     name_by_last_place(True)
-    importlib.import_module("msnb.as_mindspore.tensor_answers").exchange(True)
+    importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
 
 
 def uninstall() -> None:
     """``mindspore`` is again what is installed under this name. Objects that a program has stay what they are."""
     install_rule(None)
     name_by_last_place(False)
-    importlib.import_module("msnb.as_mindspore.tensor_answers").exchange(False)
+    importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     for name in [n for n, module in sys.modules.items() if getattr(module, "__loader__", None) is _finder]:

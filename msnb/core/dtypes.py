@@ -179,6 +179,12 @@ def promote(a: DType, b: DType) -> DType:
     return complex128 if high is complex64 and low is float64 else high
 
 
+def guard(eps: float, dtype: DType) -> float:
+    """``eps``, which keeps a divisor or a logarithm from zero; where float16 rounds it to nothing, the smallest number
+    whose inverse float16 holds."""
+    return 2.0**-14 if dtype is float16 and 0 < eps < 2.0**-24 else eps
+
+
 def promote_weak(strong: DType, weak_category: int) -> DType:
     """The dtype of a result of a tensor and a Python scalar of the given category."""
     if weak_category <= strong.category:

@@ -81,11 +81,11 @@ class TensorMethods:
     ) -> Tensor:
         """True when every element ``isclose``."""
 
-    def amax(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def amax(self, axis: Any = ..., keepdims: builtins.bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
         """Largest element over axes, never with its index; as ``max``."""
 
-    def amin(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
-        """Smallest element over axes, never with its index; as ``max``."""
+    def amin(self, axis: Any = ..., keepdims: builtins.bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
+        """Smallest element over axes, never with its index; as ``amax``."""
 
     def aminmax(self, *, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> tuple[Any, Any]:
         """The smallest and the largest value along an axis (None: of all)."""
@@ -164,7 +164,7 @@ class TensorMethods:
     def baddbmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ y)`` for stacks of matrices."""
 
-    def bernoulli(self, shape: Any = ...) -> Tensor:
+    def bernoulli(self, shape: Any = ..., *, seed: Any = ..., generator: Any = ...) -> Tensor:
         """1 with probability ``p``, else 0, in the shape of ``p`` (or ``shape``) and its dtype."""
 
     def bfloat16(self) -> Tensor:
@@ -266,7 +266,9 @@ class TensorMethods:
     def count_nonzero(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """How many elements over the axes are not zero, int64."""
 
-    def cov(self, *, correction: builtins.int = ..., rowvar: builtins.bool = ...) -> Tensor:
+    def cov(
+        self, *, correction: builtins.int = ..., fweights: Any = ..., aweights: Any = ..., rowvar: builtins.bool = ...
+    ) -> Tensor:
         """The covariances of variables."""
 
     def cross(self, y: Any, dim: builtins.int | None = ...) -> Tensor:
@@ -324,7 +326,7 @@ class TensorMethods:
     ) -> Any:
         """A copy of ``input`` with ``src`` on a diagonal of the axes ``dim1`` and ``dim2``."""
 
-    def diff(self, n: builtins.int = ..., axis: builtins.int = ...) -> Tensor:
+    def diff(self, n: builtins.int = ..., axis: builtins.int = ..., prepend: Any = ..., append: Any = ...) -> Tensor:
         """Neighbour minus neighbour along an axis, ``n`` times over."""
 
     def digamma(self) -> Tensor:
@@ -762,7 +764,14 @@ class TensorMethods:
     def mul_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``mul(...)``; returns the tensor."""
 
-    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = ...) -> Tensor:
+    def multinomial(
+        self,
+        num_samples: builtins.int,
+        replacement: builtins.bool = ...,
+        seed: Any = ...,
+        *,
+        generator: Any = ...,
+    ) -> Tensor:
         """Draws of classes with probabilities proportional to ``weights`` along the last axis."""
 
     def multiply(self, other: Any) -> Tensor:
@@ -782,8 +791,8 @@ class TensorMethods:
     def nan_to_num_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``nan_to_num(...)``; returns the tensor."""
 
-    def nanmean(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
-        """Mean over axes of what is not NaN."""
+    def nanmean(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+        """Mean over axes of what is not NaN, in a dtype if one is asked for."""
 
     def nanmedian(self, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Tensor:
         """The middle of the values that are numbers; of two middle ones the lower, as for ``median``."""
@@ -856,7 +865,7 @@ class TensorMethods:
     def permute(self, *axes: Any, perm: Any = ...) -> Tensor:
         """The axes of ``x`` in another order; without arguments, reversed."""
 
-    def pinv(self, rtol: builtins.float | None = ...) -> Tensor:
+    def pinv(self, rtol: Any = ..., *, atol: Any = ..., hermitian: builtins.bool = ...) -> Tensor:
         """The pseudo-inverse (Moore and Penrose)."""
 
     def positive(self) -> Tensor:
@@ -874,7 +883,7 @@ class TensorMethods:
     def ptp(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Largest less smallest element over axes."""
 
-    def qr(self) -> tuple[Any, Any]:
+    def qr(self, mode: str = ...) -> tuple[Any, Any]:
         """Orthonormal columns and a triangle whose product is x."""
 
     def quantile(
@@ -986,7 +995,15 @@ class TensorMethods:
     def scatter_sub(self, index: Any, updates: Any) -> Tensor:
         """``x`` with ``updates`` subtracted at the coordinates ``index[..., k]``; x itself stays as it is."""
 
-    def searchsorted(self, values: Any, *, right: builtins.bool = ...) -> Tensor:
+    def searchsorted(
+        self,
+        values: Any,
+        *,
+        out_int32: builtins.bool = ...,
+        right: builtins.bool = ...,
+        side: str | None = ...,
+        sorter: Any = ...,
+    ) -> Tensor:
         """Where each value would stand in a sorted vector: before equal elements, or behind them (``right``)."""
 
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.errors import ShapeError
+from msnb.base.errors import MsnbError, ShapeError
 from msnb.core.dtypes import DType, bool_, int64
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
@@ -49,6 +49,9 @@ class DeviceFeatures:
     fuses: ClassVar[bool] = False
     """Groups of operations become one kernel."""
 
+    worth_fusing: ClassVar[int] = 16384
+    """Elements from which on a framework function of several operations is faster as one program in eager mode."""
+
     @property
     def prefers_channels_last(self) -> bool:
         """Its convolutions are fastest on images with their channels last."""
@@ -75,6 +78,9 @@ class Device(Protocol):
     def to_host(self, buffer: Any) -> NDArray[Any]: ...
     def owns(self, buffer: Any) -> bool: ...
     def synchronize(self) -> None: ...
+    def failure(
+        self, error: BaseException, who: str, count: int = 0, operands: Sequence[str] = (), plugin: bool = False
+    ) -> MsnbError | None: ...
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
     def compile(self, graph: Graph) -> Executable: ...
     def recall(self, content: Content, remake: Callable[[], Graph], packs: bool) -> Executable | None: ...
@@ -115,6 +121,19 @@ class ArrayDevice:
     def owns(self, buffer: Any) -> bool:
         """True for arrays of this device's module."""
         return isinstance(buffer, (self.xp.ndarray, np.generic))
+
+    def failure(
+        self, error: BaseException, who: str, count: int = 0, operands: Sequence[str] = (), plugin: bool = False
+    ) -> MsnbError | None:
+        """What an error of the array library means, where the device knows better than the library.
+
+        Args:
+            error: what was raised.
+            who: the operation or program.
+            count: bytes of its results; operands: a line for each of them.
+            plugin: its kernel is somebody else's.
+        """
+        return None
 
     def synchronize(self) -> None:
         """Array libraries on the host run at once: nothing to wait for."""

@@ -17,7 +17,7 @@ from msnb.base.errors import MsnbError
 from msnb.base.source_location import here, raised_at, users_frame
 from msnb.core.tensor import make, type_of_buffer
 from msnb.core.types import TensorType
-from msnb.devices.result_memory import careful, overflowed, refused
+from msnb.devices.result_memory import careful, overflowed, refused, told
 from msnb.ir import control_flow
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.elementwise.constant import constant
@@ -204,6 +204,7 @@ def explained(node: Node, error: Exception, buffers: Sequence[Any]) -> Exception
     if "control" in node.op.traits:
         return error if place is None or _has_place(error) else raised_at(error, place)
     types = [v.type for v in node.inputs]
+    error = told(node.op, types, [v.type for v in node.outputs], error) or error
     if isinstance(error, MemoryError) and not isinstance(error, MsnbError):
         error = refused(node.op, types, [v.type for v in node.outputs])
     error = overflowed(node.op, types, error)

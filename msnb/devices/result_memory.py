@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import IntegerOverflowError, OutOfMemoryError
+from msnb.base import device_registry
+from msnb.base.errors import IntegerOverflowError, MsnbError, OutOfMemoryError
 from msnb.base.free_memory import CHECKED, out_of_memory, require
 from msnb.core.types import TensorType, Type
 from msnb.ops.definition.record import Op
@@ -38,6 +39,14 @@ def careful(device: Any, op: Op, operands: tuple[Type, ...], attrs: dict[str, An
 def refused(op: Op, operands: Sequence[Type], results: Sequence[Type]) -> OutOfMemoryError:
     """The error of a kernel that found no memory, for its result or on the way to it."""
     return out_of_memory(_bytes(results), f"{op.name}, for its result alone,", lines(op, operands, results))
+
+
+def told(op: Op, operands: Sequence[Type], results: Sequence[Type], error: Exception) -> MsnbError | None:
+    """The error of a kernel in the words of its device, where that has words for it."""
+    device = device_registry.current()
+    plugin = not op.body.__module__.startswith("msnb.")
+    found: MsnbError | None = device.failure(error, op.name, _bytes(results), lines(op, operands, results), plugin)
+    return found
 
 
 def overflowed(op: Op, operands: Sequence[Type], error: Exception) -> Exception:

@@ -26,7 +26,6 @@ from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph
 from msnb.parallel.context import wanted
 
-WORTH = 16384
 CACHE_SIZE = 512
 _SETTINGS = (type(None), bool, int, float, str, DType)
 
@@ -76,7 +75,7 @@ def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     if not runs_whole(loops):
         return fn(*args, **kwargs)
     values = (*args, *kwargs.values())
-    key = _signature(values, 0 if loops else WORTH)
+    key = _signature(values, 0 if loops else device_registry.current().features.worth_fusing)
     if key is None:
         return fn(*args, **kwargs)
     level = get_context("jit_level") if loops else "O1"

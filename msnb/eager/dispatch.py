@@ -21,7 +21,7 @@ from msnb.core.engine import PlainReads, install_default
 from msnb.core.step_undo import log, note
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import WEAK, TensorType, Type
-from msnb.devices.result_memory import careful, overflowed, refused
+from msnb.devices.result_memory import careful, overflowed, refused, told
 from msnb.ops.definition.operand_checks import is_operand, no_operand
 from msnb.ops.definition.record import REGISTRY, Op
 
@@ -127,6 +127,9 @@ def kernel_failed(op: Op, operands: Any, error: Exception, results: tuple[Type, 
                 except MsnbError as leaked:
                     return leaked
     types = [type_of(x) for x in operands]
+    known = told(op, types, results, error)
+    if known is not None:
+        return known
     if isinstance(error, MemoryError) and not isinstance(error, MsnbError):
         return refused(op, types, results)
     error = overflowed(op, types, error)

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from msnb.base import missing_names
 from msnb.core.tensor import Tensor as Tensor
 from msnb.numpy import fft as fft
+from msnb.numpy.array_functions import *
 from msnb.numpy.creation import *
+from msnb.numpy.dtype_results import *
 from msnb.numpy.manipulation import *
 from msnb.numpy.mathematics import *
-from msnb.numpy.own_arguments import *
 from msnb.numpy.selections import *
 from msnb.numpy.statistics import *
-from msnb.numpy.typed_results import *
 
 # isort: off
 from msnb.core.dtypes import (

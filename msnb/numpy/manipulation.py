@@ -10,8 +10,8 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.numpy.array_functions import reflected_oddly, with_ramps, with_statistics
 from msnb.numpy.creation import array
-from msnb.numpy.own_arguments import reflected_oddly, with_ramps, with_statistics
 
 __all__ = [
     "append", "array_split", "array_str", "broadcast_arrays", "concatenate", "digitize", "expand_dims", "flip", "in1d",

@@ -12,7 +12,7 @@ from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import as_dtype, float32
 from msnb.numpy.creation import array, linspace
-from msnb.numpy.typed_results import in_dtype
+from msnb.numpy.dtype_results import in_dtype
 
 __all__ = [
     "array_equal", "blackman", "cbrt", "clip", "convolve", "corrcoef", "cov", "cross", "divmod", "gradient", "hamming",

@@ -13,7 +13,7 @@ from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.dtypes import as_dtype, float32
 from msnb.numpy.creation import array
-from msnb.numpy.typed_results import in_dtype
+from msnb.numpy.dtype_results import in_dtype
 
 __all__ = [
     "amax", "amin", "cumprod", "cumsum", "max", "mean", "min", "nancumsum", "nanmax", "nanmean", "nanmin", "nanstd",

@@ -239,6 +239,7 @@ from msnb.ops.math.statistics import unsorted_segment_max as unsorted_segment_ma
 from msnb.ops.math.statistics import unsorted_segment_min as unsorted_segment_min
 from msnb.ops.math.statistics import unsorted_segment_prod as unsorted_segment_prod
 from msnb.ops.math.statistics import unsorted_segment_sum as unsorted_segment_sum
+from msnb.ops.mindspore.attention_score import flash_attention_score as flash_attention_score
 from msnb.ops.mindspore.scalar_conversions import make_range as make_range
 from msnb.ops.mindspore.scalar_conversions import range as range
 from msnb.ops.mindspore.scalar_conversions import scalar_to_tensor as scalar_to_tensor
@@ -313,6 +314,7 @@ from msnb.ops.random.draws import randn_like as randn_like
 from msnb.ops.random.draws import random_key as random_key
 from msnb.ops.random.draws import randperm as randperm
 from msnb.ops.random.draws import shuffle as shuffle
+from msnb.ops.random.draws import standard_normal as standard_normal
 from msnb.ops.random.draws import trunc_normal as trunc_normal
 from msnb.ops.random.draws import uniform as uniform
 from msnb.ops.random.gamma_poisson import gamma as gamma
@@ -751,6 +753,7 @@ __all__ = [
     "fftn",
     "fftshift",
     "fill",
+    "flash_attention_score",
     "flatten",
     "flip",
     "fliplr",
@@ -1799,14 +1802,14 @@ def reduce_all(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
 def reduce_any(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
     """True where some element over the axes is true (not zero)."""
 
-def reduce_max(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
+def reduce_max(x: Any, axis: Any = ..., keepdims: bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
     """Largest element over axes, never with its index; as ``max``."""
 
 def reduce_mean(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:
     """Mean over axes; arguments as ``sum``. Ints give float32."""
 
-def reduce_min(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
-    """Smallest element over axes, never with its index; as ``max``."""
+def reduce_min(x: Any, axis: Any = ..., keepdims: bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
+    """Smallest element over axes, never with its index; as ``amax``."""
 
 def reduce_prod(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:
     """Product over axes; arguments as ``sum``."""
@@ -1899,9 +1902,6 @@ def sqrt(x: Any, /) -> Tensor:
 
 def square(x: Any, /) -> Tensor:
     """x times x."""
-
-def standard_normal(*size: Any, dtype: Any = ...) -> Tensor:
-    """Normal numbers of mean 0 and variance 1 of shape ``size``, float32 by default."""
 
 def stop_gradient(x: Any, /) -> Tensor:
     """The value itself, without a gradient."""

@@ -14,7 +14,7 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Adam.html, ..
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb import ops
 from msnb.base import events
@@ -66,7 +66,7 @@ class _Moments(Optimizer):
         """m' / (sqrt(v') + eps)."""
         m, v = self.follow(i, grad)
         one, two = (ops.cast(c, grad.dtype) for c in common)
-        return m / one / (ops.sqrt(v / two) + self.eps)
+        return m / one / (ops.sqrt(v / two) + dtypes.guard(self.eps, v.dtype))
 
 
 class Adam(_Moments):
@@ -127,7 +127,7 @@ class Adam(_Moments):
             v = ops.maximum(self.vhat[i], v)
             ops.assign(self.vhat[i], v)
         one, two = (ops.cast(c, param.dtype) for c in common)
-        ops.assign(param, param - m * (ops.sqrt(two) / one * rate) / (ops.sqrt(v) + self.eps))
+        ops.assign(param, param - m * (ops.sqrt(two) / one * rate) / (ops.sqrt(v) + dtypes.guard(self.eps, v.dtype)))
 
 
 class AdamWeightDecay(_Moments):
@@ -168,7 +168,7 @@ class AdamWeightDecay(_Moments):
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""
         m, v = self.follow(i, grad)
-        ops.assign(param, param - with_decay(m / (ops.sqrt(v) + self.eps), param, decay) * rate)
+        ops.assign(param, param - with_decay(m / (ops.sqrt(v) + dtypes.guard(self.eps, v.dtype)), param, decay) * rate)
 
 
 class AdamW(_Moments):

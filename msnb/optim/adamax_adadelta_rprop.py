@@ -13,7 +13,7 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaMax.html a
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
@@ -76,7 +76,7 @@ class AdaMax(Optimizer):
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""
         m = self.moment[i] * self.beta1 + grad * (1.0 - self.beta1)
-        u = ops.maximum(self.largest[i] * self.beta2, ops.abs(grad) + self.eps)
+        u = ops.maximum(self.largest[i] * self.beta2, ops.abs(grad) + dtypes.guard(self.eps, grad.dtype))
         ops.assign(self.moment[i], m)
         ops.assign(self.largest[i], u)
         ops.assign(param, param - m / u * (rate / ops.cast(common, param.dtype)))
@@ -123,7 +123,8 @@ class Adadelta(Optimizer):
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""
         square = self.square[i] * self.rho + ops.square(grad) * (1.0 - self.rho)
-        step = ops.sqrt(self.step_square[i] + self.epsilon) * ops.rsqrt(square + self.epsilon) * grad
+        eps = dtypes.guard(self.epsilon, grad.dtype)
+        step = ops.sqrt(self.step_square[i] + eps) * ops.rsqrt(square + eps) * grad
         ops.assign(self.square[i], square)
         ops.assign(self.step_square[i], self.step_square[i] * self.rho + ops.square(step) * (1.0 - self.rho))
         ops.assign(param, param - step * rate)

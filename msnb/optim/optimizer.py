@@ -63,6 +63,11 @@ class Optimizer(GradientSteps):
     centres_in_mindspore = True
     _is_step = True
 
+    _workings = Cell._workings | {
+        "assignadd", "corrected", "decay_in_gradient", "follow", "global_step_increase_tensor", "map_", "prepare",
+        "slots", "update",
+    }  # fmt: skip
+
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
         super().__init__(auto_prefix=False)
         given, order = _order_apart(parameters)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msnb import ops
 from msnb.base import events
+from msnb.core.dtypes import guard
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
@@ -80,7 +81,7 @@ class RMSProp(Optimizer):
             middle = self.mean_grad[i] * self.decay + grad * (1.0 - self.decay)
             ops.assign(self.mean_grad[i], middle)
             square = square - ops.square(middle)
-        step = self.moment[i] * self.momentum + grad * rate * ops.rsqrt(square + self.epsilon)
+        step = self.moment[i] * self.momentum + grad * rate * ops.rsqrt(square + guard(self.epsilon, grad.dtype))
         ops.assign(self.moment[i], step)
         ops.assign(param, param - step)
 

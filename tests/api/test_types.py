@@ -105,3 +105,29 @@ def test_a_key_or_device_that_is_nearly_right_is_named() -> None:
         ms.set_context(**{"mod": 0})
     with pytest.raises(ValueError, match="did you mean 'GPU'"):
         ms.set_context(device_target="Gpu")
+
+
+def test_public_objects_show_what_is_documented() -> None:
+    """``dir`` and completion of the objects that a training has: public names with a docstring, no workings."""
+    net = ms.nn.Dense(3, 2)
+    optimizer = ms.nn.Adam(net.trainable_params())
+    model = ms.Model(net, ms.nn.CrossEntropyLoss(), optimizer)
+    data = ms.dataset.NumpySlicesDataset([1, 2, 3])
+    plan = ms.parallel.plan(net, ms.ops.ones((4, 3)), device_num=2)
+    for shown in (net, optimizer, model, data, plan, ms.jit(lambda x: x)):
+        names = {name for name in dir(shown) if name[0] != "_"}
+        assert len(names) > 3
+        kind = type(shown)
+        methods = [n for n in names if callable(getattr(kind, n, None)) or isinstance(getattr(kind, n, None), property)]
+        bare = [n for n in methods if not (getattr(kind, n).__doc__ or "").strip()]
+        assert bare == [], kind
+    workings = {"prepare", "follow", "slots", "map_", "assignadd", "corrected", "has_precision", "breaks", "graph_for"}
+    assert workings.isdisjoint({*dir(optimizer), *dir(net), *dir(ms.jit(lambda x: x))})
+    assert {"construct", "trainable_params", "weight"} <= set(dir(net)) and "learning_rate" in dir(optimizer)
+
+
+def test_a_plan_gives_tensors() -> None:
+    net, x = ms.nn.Dense(3, 2), ms.ops.ones((4, 3))
+    plan = ms.parallel.plan(net, x, device_num=2)
+    assert isinstance(plan.run(x), ms.Tensor)
+    assert abs(plan.run(x) - net(x)).max() < 1e-6

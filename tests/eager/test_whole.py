@@ -7,8 +7,10 @@ import msnb as ms
 from msnb import ops
 from msnb.base import events
 from msnb.core.engine import whole
-from msnb.eager.composite_programs import WORTH, _programs
+from msnb.devices.device import DeviceFeatures
+from msnb.eager.composite_programs import _programs
 
+WORTH = DeviceFeatures.worth_fusing
 BIG = (64, WORTH // 64)
 
 

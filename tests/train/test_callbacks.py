@@ -338,9 +338,31 @@ def test_another_network_is_saved_if_asked(tmp_path: Path) -> None:
     assert set(ms.load_checkpoint(tmp_path / "net-1_1.ckpt")) == {"weight", "bias"}
 
 
+def test_checkpoints_are_kept_by_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10**6, 10))  # every look at it is 10 seconds later
+    monkeypatch.setattr("msnb.train.callbacks.model_checkpoint.time.monotonic", lambda: float(next(clock)))
+    config = CheckpointConfig(1, keep_checkpoint_max=0, keep_checkpoint_per_n_minutes=2, format="safetensors")
+    saver = ModelCheckpoint("net", str(tmp_path), config)
+    model().train(4, rows(3), saver)
+    kept = names(tmp_path)
+    assert "net-4_3.safetensors" in kept and 1 < len(kept) < 6 and [Path(f).name for f in saver.saved_files] == kept
+
+
+def test_settings_of_checkpoints_that_are_refused_or_told() -> None:
+    with pytest.raises(TypeError, match="format is 'ckpt' or 'safetensors'"):
+        CheckpointConfig(format="zip")
+    with pytest.raises(TypeError, match="no encrypted files"):
+        CheckpointConfig(enc_key=b"0" * 16)
+
+
+def test_time_monitor_tells_the_time_of_data(capsys: pytest.CaptureFixture[str]) -> None:
+    model().train(1, rows(), TimeMonitor(data_time=True))
+    assert ", data time: " in capsys.readouterr().out
+
+
 WRONG = [
     (lambda: LossMonitor(-1), "per_print_times must be an int of at least 0"),
-    (lambda: LambdaCallback(on_step=print), "LambdaCallback has no 'on_step'; legal: on_eval_begin"),
+    (lambda: LambdaCallback(on_step=print), "LambdaCallback has no 'on_step'; legal: on_train_epoch_begin"),
     (lambda: EarlyStopping(mode="best"), "mode must be 'min', 'max' or 'auto'"),
     (lambda: ReduceLROnPlateau(factor=1.5), "factor must be at least 0 and below 1"),
     (lambda: LearningRateScheduler(3), "needs a function"),

@@ -184,10 +184,8 @@ def _losses(result: Any, has_aux: bool) -> list[Tensor]:
     part = result[0] if has_aux else result
     losses = [leaf for leaf in pytree.flatten(part)[0] if isinstance(leaf, Tensor)]
     if not losses:
-        raise GradientError(
-            f"the function returned {type(part).__name__}: there is no tensor to differentiate.",
-            hint="it must return the tensor whose gradient is meant: is a `return` missing?",
-        )
+        said = f"the function returned {type(part).__name__}: there is no tensor to differentiate."
+        raise GradientError(said, hint="it must return the tensor whose gradient is meant: is a `return` missing?")
     return losses
 
 
@@ -373,34 +371,22 @@ def _differentiated(
 
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: int = 0,
-    weights: None = None,
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: int = 0, weights: None = None, has_aux: bool = False,
     return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, Tensor]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: tuple[int, ...],
-    weights: None = None,
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: tuple[int, ...], weights: None = None, has_aux: bool = False,
     return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: None,
-    weights: Iterable[Parameter],
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: None, weights: Iterable[Parameter], has_aux: bool = False,
     return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: Position = 0,
-    weights: Any = None,
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False,
     return_ids: bool = False,
 ) -> Callable[P, tuple[R, Any]]: ...
 def value_and_grad(

@@ -453,6 +453,7 @@ class Dataset:
         return 1
 
     def get_col_names(self) -> list[str]:
+        """The names of the columns, in their order."""
         return list(self._node.columns)
 
     def output_shapes(self) -> list[list[int]]:

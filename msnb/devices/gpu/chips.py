@@ -9,8 +9,8 @@ twice as much for sparse ones.
 Sources: "NVIDIA A100 Tensor Core GPU Architecture" (white paper, 2020) and the data sheet of the A100 80 GB SXM;
 "NVIDIA H100 Tensor Core GPU Architecture" (white paper, 2022) and the data sheet of the H100 SXM; "NVIDIA Ada GPU
 Architecture" (white paper, 2022) for the GeForce RTX 4090; "NVIDIA Turing GPU Architecture" (white paper, 2018) and
-the data sheet of the T4. Limits of a multiprocessor: table "Technical Specifications per Compute Capability" of the CUDA C++ Programming
-Guide.
+the data sheet of the T4. Limits of a multiprocessor: "Technical Specifications per Compute Capability" in the CUDA C++
+Programming Guide.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import threading
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base import device_registry, events
-from msnb.base.errors import DeviceError
+from msnb.base.errors import DeviceError, MsnbError
 from msnb.base.settings import get_context
 from msnb.core import dtypes
 from msnb.core.types import Type
@@ -30,21 +31,22 @@ from msnb.devices.gpu.chips import GpuChip, chip_called
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
 from msnb.devices.gpu.eager.eager_kernel import eager_kernel
 from msnb.devices.gpu.faults import FaultLog
-from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.libraries import cudnn_api
+from msnb.devices.gpu.loaded_kernels import KernelCache
+from msnb.devices.gpu.mistakes import WAY_OUT, check_chip, failure, unusable
+from msnb.devices.gpu.program.device_program import DeviceProgram
+from msnb.devices.gpu.program.listing import launch_costs, listings, seconds_of_steps, ways
 from msnb.devices.inspection import LaunchCost, Listing, NodeLowering, PlannedBuffer
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import Op
-
-WAY_OUT = (
-    'it needs an NVIDIA GPU with its driver and `pip install msnb[gpu]`; device_target="CPU" runs the same program.'
-)
 
 
 class GPUFeatures(DeviceFeatures):
     """Generated kernels for groups of operations; libraries for products and convolutions."""
 
     fuses: ClassVar[bool] = True
+    worth_fusing: ClassVar[int] = 1  # what costs is the launch
 
     @property
     def has_attention(self) -> bool:
@@ -54,8 +56,6 @@ class GPUFeatures(DeviceFeatures):
     @property
     def prefers_channels_last(self) -> bool:
         """True where convolutions are cuDNN's: its tensor cores want channels last."""
-        from msnb.devices.gpu.libraries import cudnn_api
-
         return not cudnn_api.missing()
 
 
@@ -130,6 +130,7 @@ class GPU(ArrayDevice):
         if index >= there:
             found = f"{there} GPU{'s' if there != 1 else ''}"
             raise DeviceError(f"device_id={index} is not there: this machine has {found}.", hint=WAY_OUT)
+        check_chip(*chip_of(self.xp, index))
         self.index = index
         self.attend()
 
@@ -145,8 +146,11 @@ class GPU(ArrayDevice):
 
     def from_host(self, array: NDArray[Any]) -> Any:
         """A buffer on the GPU with these values."""
+        self.attend()
         try:
             return self.xp.asarray(array)
+        except (MemoryError, RuntimeError) as error:
+            raise self.failure(error, "a tensor", array.nbytes) or error from None
         except (TypeError, ValueError) as error:
             dtype = dtypes.of_numpy(array.dtype)
             name = array.dtype if dtype is None else dtype.name
@@ -162,7 +166,10 @@ class GPU(ArrayDevice):
         """
         if isinstance(buffer, (np.ndarray, np.generic)):
             return np.asarray(buffer)
-        host: NDArray[Any] = self.xp.asnumpy(buffer)
+        try:
+            host: NDArray[Any] = self.xp.asnumpy(buffer)
+        except RuntimeError as error:
+            raise self.failure(error, "a value on its way to the host") or error from None
         self.faults.check()
         return host
 
@@ -187,8 +194,17 @@ class GPU(ArrayDevice):
 
     def synchronize(self) -> None:
         """Wait for every kernel launched on this GPU; raises as ``to_host`` does."""
-        self.xp.cuda.Device().synchronize()
+        try:
+            self.xp.cuda.Device().synchronize()
+        except RuntimeError as error:
+            raise self.failure(error, "an operation before synchronize()") or error from None
         self.faults.check()
+
+    def failure(
+        self, error: BaseException, who: str, count: int = 0, operands: Sequence[str] = (), plugin: bool = False
+    ) -> MsnbError | None:
+        """What an error of CuPy means; memory that nobody holds is given back where there was not enough."""
+        return failure(self.xp, error, who, count, operands, plugin)
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
         """A generated kernel or a library's call where the session wants machine code, else the body over CuPy."""
@@ -226,8 +242,6 @@ class GPU(ArrayDevice):
         """A program of generated kernels where the session wants machine code, else bodies over CuPy."""
         if get_context("jit_level") != "O1" and not any(node.op is FUSED for _, node in graph.walk()):
             return super().compile(graph)
-        from msnb.devices.gpu.program.executor import DeviceProgram
-
         return DeviceProgram(self, graph)
 
     def tell_unrecorded(self, name: str, reason: Exception) -> None:
@@ -238,20 +252,11 @@ class GPU(ArrayDevice):
 
     def kernels_of(self, program: Executable) -> list[Listing]:
         """The loops, LLVM IR and PTX of a program's kernels."""
-        found: list[Listing] = self._told.listings(program, self.chip)
-        return found
+        return listings(program, self.chip)
 
     def ways_of(self, program: Executable) -> list[NodeLowering]:
         """How each node of a program runs."""
-        found: list[NodeLowering] = self._told.ways(program)
-        return found
-
-    @cached_property
-    def _told(self) -> Any:
-        """The module of listings, which nobody needs but for a look."""
-        from msnb.devices.gpu.program import listing
-
-        return listing
+        return ways(program)
 
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a program."""
@@ -260,8 +265,7 @@ class GPU(ArrayDevice):
 
     def launches_of(self, program: Executable) -> list[LaunchCost]:
         """What each step of a program moves and computes."""
-        found: list[LaunchCost] = self._told.launch_costs(program)
-        return found
+        return launch_costs(program)
 
     @property
     def machine(self) -> GpuChip | None:
@@ -270,8 +274,7 @@ class GPU(ArrayDevice):
 
     def seconds_of(self, program: Executable, repeats: int = 5) -> list[float]:
         """Seconds of each step between two CUDA events, the least of several runs; none on a simulated GPU."""
-        found: list[float] = self._told.seconds_of_steps(program, repeats) if self.is_real else []
-        return found
+        return seconds_of_steps(program, repeats) if self.is_real else []
 
 
 class _Chip:
@@ -286,8 +289,7 @@ class _Chip:
 
     @cached_property
     def chip(self) -> str:
-        found = self.xp.cuda.runtime.getDeviceProperties(self.index)
-        return f"sm_{found['major']}{found['minor']}"
+        return f"sm_{chip_of(self.xp, self.index)[1]}"
 
     @cached_property
     def name(self) -> str:
@@ -311,7 +313,14 @@ def count_of(xp: Any) -> int:
     try:
         return int(xp.cuda.runtime.getDeviceCount())
     except Exception as error:  # CuPy raises a type of its own when there is no driver
-        raise DeviceError(f"the GPU cannot be used: {error}.", hint=WAY_OUT) from None
+        raise unusable(error) from None
+
+
+def chip_of(xp: Any, index: int) -> tuple[str, int]:
+    """The name of a GPU, and its compute capability as one number."""
+    found = xp.cuda.runtime.getDeviceProperties(index)
+    name = found.get("name", b"GPU")
+    return (name.decode() if isinstance(name, bytes) else str(name)), 10 * found["major"] + found["minor"]
 
 
 def open_gpu(module: str = "cupy", name: str = "GPU") -> GPU:
@@ -327,6 +336,5 @@ def open_gpu(module: str = "cupy", name: str = "GPU") -> GPU:
     try:
         xp = importlib.import_module(module)
     except ImportError as error:
-        missing = "CuPy is not installed" if isinstance(error, ModuleNotFoundError) else f"CuPy does not load ({error})"
-        raise DeviceError(f"the GPU cannot be used: {missing}.", hint=WAY_OUT) from None
+        raise unusable(error) from None
     return GPU(xp, get_context("device_id"), name)

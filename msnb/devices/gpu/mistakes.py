@@ -23,11 +23,10 @@ WAY_OUT = (
 OLDEST = 70
 _LARGEST = 5
 _STATUS = ("CUDARuntimeError", "CUDADriverError", "CublasLtError", "CudnnError")
-_NO_DRIVER = "the driver of NVIDIA is not installed"
-_OLD_DRIVER = "the driver is older than the CUDA of this CuPy"
 _BEFORE: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (("libcuda.so", "nvcuda.dll"), _NO_DRIVER, "install the driver, `nvidia-smi` shows it; in a container, start it with --gpus all."),
-    (("InsufficientDriver", "insufficient for CUDA"), _OLD_DRIVER,
+    (("libcuda.so", "nvcuda.dll"), "the driver of NVIDIA is not installed",
+     "install the driver, `nvidia-smi` shows it; in a container, start that with --gpus all."),
+    (("InsufficientDriver", "insufficient for CUDA"), "the driver is missing, or older than the CUDA of this CuPy",
      "update the driver, or install the CuPy for the CUDA that `nvidia-smi` shows (cupy-cuda12x, cupy-cuda13x)."),
     (("libnvrtc", "libcudart", "libcublas", "cudart64", "nvrtc64"), "CuPy was built for another CUDA than is installed",
      "install the CuPy for the CUDA that `nvidia-smi` shows (cupy-cuda12x, cupy-cuda13x), and one CuPy only."),
@@ -111,10 +110,9 @@ def no_room(xp: Any, who: str, count: int, operands: Sequence[str] = ()) -> OutO
     pool.free_all_blocks()
     free, total = xp.cuda.runtime.memGetInfo()
     lines = [f"held: {line}" for line in held]
-    wants = f"needs {size(count)} for its results" if count else "needs more memory"
+    wants = f"needs {size(count)} of memory" if count else "needs more memory"
     return OutOfMemoryError(
-        f"{who} {wants}, and the GPU has {size(free)} free of {size(total)} ({size(used)} are held by arrays); "
-        "nothing was changed.",
+        f"{who} {wants}, and the GPU has {size(free)} free of {size(total)} ({size(used)} were held by arrays).",
         operands=[*operands, *lines],
         hint="let go of tensors (del x), use a smaller batch or a shorter dtype; the pool was emptied, so go on.",
     )
@@ -130,7 +128,7 @@ def _on_device(xp: Any) -> Iterable[tuple[str, int]]:
     """Name and bytes of every tensor with memory on the GPU, each memory once."""
     seen: dict[int, tuple[str, int]] = {}
     for found in gc.get_objects():
-        if isinstance(found, Tensor) and type(found).__dict__.get("_data") is None and holds_data(found):
+        if isinstance(found, Tensor) and holds_data(found):
             buffer = found._data
             if isinstance(buffer, xp.ndarray):
                 name = str(getattr(found, "name", "") or "")

@@ -54,6 +54,7 @@ from msnb.ops.elementwise.identity_and_effects import assign
 Self = TypeVar("Self", bound="Cell")
 
 
+
 class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     """A network or a layer. Subclass it, make Parameters and Cells in ``__init__``, compute in ``construct``.
 
@@ -88,6 +89,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     _auto_prefix = True
     _runs_whole = False
     _frozen: FrozenPrograms | None = None  # what evaluation runs instead (GraphCell)
+    _workings = frozenset({"assigns_parameters", "has_precision", "set_precision"})  # not in ``dir``
     _is_step = False  # all that a call writes, or nothing: a training step, an update
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
@@ -437,6 +439,10 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     def extend_repr(self) -> str:
         """What stands between the parentheses of a layer without Cells; subclasses write it."""
         return ""
+
+    def __dir__(self) -> list[str]:
+        """What users may call: neither how layers work inside, nor how an optimizer makes its step."""
+        return [name for name in super().__dir__() if name not in self._workings]
 
     def __repr__(self) -> str:
         lines = [f"  ({name}): " + repr(cell).replace("\n", "\n  ") for name, cell in owned(self, Cell)]

@@ -69,8 +69,7 @@ class MultiheadAttention(Cell):
         self.dropout, self.batch_first = float(dropout), bool(batch_first)
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.add_zero_attn = bool(add_zero_attn)
-        self._is_joined = like_mindspore() and self.kdim == self.vdim == embed_dim
-        if self._is_joined:
+        if like_mindspore() and self.kdim == self.vdim == embed_dim:
             self.in_proj_weight = _projection("in_proj_weight", 3 * embed_dim, embed_dim, dtype)
         else:
             self.q_proj_weight = _projection("q_proj_weight", embed_dim, embed_dim, dtype)
@@ -137,7 +136,7 @@ class MultiheadAttention(Cell):
 
     def _projections(self) -> tuple[Any, ...]:
         """The weights of queries, keys and values."""
-        if self._is_joined:
+        if hasattr(self, "in_proj_weight"):
             joined, e = self.compute(self.in_proj_weight), self.embed_dim
             return joined[:e], joined[e : 2 * e], joined[2 * e :]
         return tuple(self.compute(w) for w in (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight))

@@ -60,7 +60,7 @@ class Pooling(Cell):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode!r}"
 
 
-class LargestPooling(Pooling):
+class MaxPooling(Pooling):
     """What the max poolings share."""
 
     def __init__(
@@ -87,7 +87,7 @@ class LargestPooling(Pooling):
         return {"dilation": self.dilation, "return_indices": self.return_indices}
 
 
-class MaxPool2d(LargestPooling):
+class MaxPool2d(MaxPooling):
     """The largest value of each window of images; arguments as in ``ops.max_pool2d`` (stride 1 by default), in
     MindSpore's order: ``dilation`` and ``return_indices`` before ``ceil_mode``.
 
@@ -110,7 +110,7 @@ def one(size: IntOrInts) -> int:
     return size
 
 
-class MaxPool1d(LargestPooling):
+class MaxPool1d(MaxPooling):
     """The largest value of each window of rows of samples; arguments as in ``ops.max_pool1d`` (stride 1 by default)."""
 
     _rows = True

@@ -13,7 +13,7 @@ from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.convolution import Convolution, with_own_init
-from msnb.nn.layers.pooling import AveragePooling, LargestPooling
+from msnb.nn.layers.pooling import AveragePooling, MaxPooling
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.window_geometry import IntOrInts
 
@@ -100,7 +100,7 @@ class Conv3dTranspose(Convolution):
         )
 
 
-class MaxPool3d(LargestPooling):
+class MaxPool3d(MaxPooling):
     """The largest value of each window of volumes; arguments as in ``ops.max_pool3d`` (stride 1 by default).
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool3d.html

@@ -14,24 +14,22 @@ from msnb.nn.initializer import initializer
 from msnb.ops.mindspore import mint_functional as F
 
 
-class SiLU(Cell):
-    """x * sigmoid(x); ``inplace`` writes the input."""
+def _written(name: str, function: Any, doc: str) -> type[Cell]:
+    """A Cell around a function of one tensor that may write it."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
+    def __init__(self: Any, inplace: bool = False) -> None:
+        Cell.__init__(self)
         self.inplace = bool(inplace)
 
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        return F.silu(input, self.inplace)
+    def construct(self: Any, input: Any) -> Any:
+        return function(input, self.inplace)
+
+    construct.__doc__ = doc
+    return type(name, (Cell,), {"__init__": __init__, "construct": construct, "__doc__": doc, "__module__": __name__})
 
 
-class ReLU6(SiLU):
-    """min(max(x, 0), 6); ``inplace`` writes the input."""
-
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        return F.relu6(input, self.inplace)
+SiLU = _written("SiLU", F.silu, "x * sigmoid(x); ``inplace`` writes the input.")
+ReLU6 = _written("ReLU6", F.relu6, "min(max(x, 0), 6); ``inplace`` writes the input.")
 
 
 class ELU(nn.ELU):

@@ -18,7 +18,5 @@ DIVISORS = np.array([[2, 3, -4], [-3, 5, 6]])
 COUNTS = np.array([[0, 1, 2], [3, 1, 2]])
 BOOLS = np.array([[True, False, True], [False, False, True]])
 NARROW = np.array([[True, False], [False, True]])
-CUBE = np.array(
-    [[[0.5, -1.25, 2.0, 0.3], [1.5, 0.25, -0.75, -2.2]], [[1.1, -0.4, 0.9, -1.6], [0.15, 2.4, -0.95, 1.7]]]
-)
+CUBE = np.array([[[0.5, -1.25, 2.0, 0.3], [1.5, 0.25, -0.75, -2.2]], [[1.1, -0.4, 0.9, -1.6], [0.15, 2.4, -0.95, 1.7]]])
 COMPLEX = np.array([[0.5 + 1.0j, -1.25 + 0.5j], [2.0 - 0.25j, 0.75 - 1.5j]])

@@ -230,7 +230,6 @@ class Op:
             self._inferred[key] = found
         return found
 
-
     def _infer(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> Any:
         """What ``infer`` says. Its comparisons of sizes need not be told: when the sizes are known it runs again."""
         if not unequal.lists:

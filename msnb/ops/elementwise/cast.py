@@ -139,8 +139,6 @@ def is_floating_point(x: Tensor) -> bool:
     return x.dtype.is_float
 
 
-
-
 def limit(dtype: DType, largest: bool) -> float:
     """The largest or the smallest finite number of a dtype."""
     import ml_dtypes

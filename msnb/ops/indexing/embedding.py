@@ -1,6 +1,6 @@
 """Embedding: rows of a table, looked up by number.
 
-    embedding(ids, table)[..., :] = table[ids[...], :]      a gather; its gradient adds each row's gradient where it lay
+embedding(ids, table)[..., :] = table[ids[...], :]      a gather; its gradient adds each row's gradient where it lay
 """
 
 from __future__ import annotations

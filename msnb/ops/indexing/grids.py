@@ -202,5 +202,3 @@ def logaddexp2(x: Any, other: Any) -> Tensor:
     """log2(2^x + 2^other), without overflow."""
     scale = math.log(2)
     return transcendental.logaddexp(as_tensor(x) * scale, as_tensor(other) * scale) / scale
-
-

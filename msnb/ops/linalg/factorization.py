@@ -212,7 +212,7 @@ def pinv(x: Any, rtol: Any = None, *, atol: Any = None, hermitian: bool = False)
     Args:
         x: [..., m, n]. rtol: singular values below this part of the largest count as 0; by default the larger size
             times the dtype's precision. atol: below this they do, too.
-        hermitian: x is its own conjugate transpose; the result is the same.
+        hermitian: x is its own conjugate transpose: only its lower triangle is read.
 
     Returns:
         [..., n, m].
@@ -223,6 +223,8 @@ def pinv(x: Any, rtol: Any = None, *, atol: Any = None, hermitian: bool = False)
         [[0.5, 0.0], [0.0, 0.0]]
     """
     t = as_tensor(x)
+    if hermitian:
+        t = tril(t) + turned(tril(t, -1))
     s, u, v = SVD(t)
     unsaid = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if atol is None else 0.0
     bound = functional.amax(s, -1, True) * (unsaid if rtol is None else rtol)
@@ -295,5 +297,3 @@ def matrix_rank(x: Any, rtol: float | None = None) -> Tensor:
     s = svd(t, compute_uv=False)
     share = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if rtol is None else rtol
     return functional.sum((s > functional.amax(s, -1, True) * share).astype("int32"), -1)
-
-

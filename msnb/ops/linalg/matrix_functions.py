@@ -163,8 +163,13 @@ def _solve_lanes(inputs: Any) -> Any:
     return SOLVE(*(reshape(t, (t.shape[0], *(1,) * (n - t.ndim), *t.shape[1:])) for t in inputs))
 
 
+def _solve_body(xp: Any, a: Any, b: Any) -> Any:
+    lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])  # CuPy's solve does not broadcast stacks, NumPy's does
+    return xp.linalg.solve(*(xp.broadcast_to(t, (*lead, *t.shape[-2:])) for t in (a, b)))  # type: ignore[misc]
+
+
 SOLVE: Op = define(
-    "solve", "a, b", infer=_solve_type, body=refusing("solve", lambda xp, a, b: xp.linalg.solve(a, b)),
+    "solve", "a, b", infer=_solve_type, body=refusing("solve", _solve_body),
     grad=_solve_grad, axes="... m! k!, ... k! n -> ... m! n", batch=all_spread(_solve_lanes), work=_cubic,
     promotes=True, doc="The X with A X = B, for regular matrices A.",
     examples=(Example((_A, _B)), Example((_STACK, _B)), Example((_A, np.stack([_B, -_B])))),

@@ -7,7 +7,7 @@ from typing import Any
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.dtypes import as_dtype
+from msnb.core.dtypes import as_dtype, guard
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
@@ -86,6 +86,8 @@ def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfini
 
 def norm_of_norms(norms: Sequence[Tensor], ord: float) -> Tensor:
     """The norm of tensors together from the norms of each."""
+    if len(norms) == 1:
+        return norms[0]
     if ord == float("inf"):
         top = norms[0]
         for other in norms[1:]:
@@ -94,7 +96,7 @@ def norm_of_norms(norms: Sequence[Tensor], ord: float) -> Tensor:
     total = arithmetic.power(norms[0], ord)
     for other in norms[1:]:
         total = total + arithmetic.power(other, ord)
-    out: Tensor = arithmetic.power(total, 1.0 / ord)
+    out: Tensor = _safe_sqrt(total) if ord == 2 else arithmetic.power(total, 1.0 / ord)
     return out
 
 
@@ -103,7 +105,7 @@ def global_norm(xs: Sequence[Tensor]) -> Tensor:
     total: Any = 0.0
     for x in xs:
         total = SUM(arithmetic.square(_wide(x)), axis=None, keepdims=False) + total
-    out: Tensor = transcendental.sqrt(total)
+    out: Tensor = _safe_sqrt(total)
     return out
 
 
@@ -216,7 +218,7 @@ def normalize(x: Any, p: float = 2.0, axis: Any = 1, eps: float = 1e-12) -> Tens
         [[0.25, -0.75], [0.0, 0.0]]
     """
     x = as_tensor(x)
-    out: Tensor = x / clip(vector_norm(x, p, axis, True), eps)
+    out: Tensor = x / clip(vector_norm(x, p, axis, True), guard(eps, x.dtype))
     return out
 
 

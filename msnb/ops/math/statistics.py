@@ -407,5 +407,3 @@ def sequence_mask(lengths: Any, maxlen: int | None = None) -> Tensor:
     t = as_tensor(lengths)
     longest = int(functional.max(t)) if maxlen is None else maxlen
     return arange(longest) < expand_dims(t, -1)
-
-

@@ -32,9 +32,7 @@ def _momentum(
     return var - (grad + accum * momentum if use_nesterov else accum) * lr, accum
 
 
-def _keras_momentum(
-    var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
-) -> tuple[Any, Any]:
+def _keras_momentum(var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool) -> tuple[Any, Any]:
     accum = accum * momentum - grad * lr
     return var + (accum * momentum - grad * lr if use_nesterov else accum), accum
 
@@ -105,9 +103,7 @@ def _adadelta_of_attributes(
     return _adadelta(var, accum, accum_update, lr, rho, epsilon, grad)
 
 
-def _adagrad(
-    var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: bool, epsilon: float = 0.0
-) -> tuple[Any, Any]:
+def _adagrad(var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: bool, epsilon: float = 0.0) -> tuple[Any, Any]:
     accum = accum + grad * grad if update_slots else accum
     return var - lr * grad / (ops.sqrt(accum) + epsilon), accum
 

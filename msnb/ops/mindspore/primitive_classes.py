@@ -352,7 +352,7 @@ def _std(x: Any, axis: Any, unbiased: bool, keep_dims: bool) -> Any:
 
 def _lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Any:
     total = ops.sum(ops.pow(ops.abs(x), p), axis if isinstance(axis, int) else tuple(axis), keep_dims)
-    return ops.pow(ops.maximum(total, epsilon), 1 / p)
+    return ops.pow(ops.maximum(total, dtypes.guard(epsilon, total.dtype)), 1 / p)
 
 
 def _unpool(name: str) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.dtypes import guard
 from msnb.core.engine import whole
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
@@ -396,7 +397,8 @@ def poisson_nll_loss(
     """Negative log-likelihood of counts under Poisson distributions, without the term of the target alone; with
     ``full`` Stirling's approximation of it, for targets above 1."""
     x, t = _pair("poisson_nll_loss", input, target)
-    loss = transcendental.exp(x) - t * x if log_input else x - t * transcendental.log(x + eps)
+    guarded = x if log_input else x + guard(eps, x.dtype)
+    loss = transcendental.exp(x) - t * x if log_input else x - t * transcendental.log(guarded)
     if full:
         count = where(t > 1, t, 1.0)
         rest = count * transcendental.log(count) - count + transcendental.log(count * (2 * math.pi)) * 0.5
@@ -409,7 +411,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     """The cosine of the angle between vectors along ``axis``."""
     dot = SUM(x1 * x2, axis=axis, keepdims=False)
     squares = SUM(x1 * x1, axis=axis, keepdims=False) * SUM(x2 * x2, axis=axis, keepdims=False)
-    out: Tensor = dot / transcendental.sqrt(arithmetic.maximum(squares, eps * eps))
+    out: Tensor = dot / transcendental.sqrt(arithmetic.maximum(squares, guard(eps * eps, squares.dtype)))
     return out
 
 

@@ -1,6 +1,6 @@
 """Softmax over the stored values of every row of a sparse matrix; what is not stored counts as minus infinity.
 
-    row r:   out[p] = exp(v[p] - max) / sum of exp(v[q] - max)        p, q: the entries of row r
+row r:   out[p] = exp(v[p] - max) / sum of exp(v[q] - max)        p, q: the entries of row r
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """RowTensor: some rows of a tensor, such as the gradient of a table of which few rows were read.
 
-    indices [0, 2], values [[1, 2], [3, 4]], shape (3, 2)      ->      1 2
-                                                                       0 0
-                                                                       3 4
+indices [0, 2], values [[1, 2], [3, 4]], shape (3, 2)      ->      1 2
+                                                                   0 0
+                                                                   3 4
 """
 
 from __future__ import annotations

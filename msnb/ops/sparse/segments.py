@@ -1,6 +1,6 @@
 """Rows of a tensor chosen by index, and put together segment by segment: the sums of an embedding over bags of words.
 
-    x [rows, ...], indices [0, 2, 1], segment_ids [0, 0, 2]     ->     x[0] + x[2],  0,  x[1]
+x [rows, ...], indices [0, 2, 1], segment_ids [0, 0, 2]     ->     x[0] + x[2],  0,  x[1]
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Functions of sparse tensors under MindSpore's names; most are methods of COOTensor and CSRTensor too.
 
-    dense_to_sparse_coo, dense_to_sparse_csr, csr_to_coo, coo_to_csr, csr_to_dense, coo_to_dense      conversion
-    csr_add, coo_add, coo_concat                                                                      sums
-    csr_mul, csr_div, csr_mm, csr_mv, csr_gather, csr_reduce_sum, csr_softmax                         the rest
+dense_to_sparse_coo, dense_to_sparse_csr, csr_to_coo, coo_to_csr, csr_to_dense, coo_to_dense      conversion
+csr_add, coo_add, coo_concat                                                                      sums
+csr_mul, csr_div, csr_mm, csr_mv, csr_gather, csr_reduce_sum, csr_softmax                         the rest
 """
 
 from __future__ import annotations

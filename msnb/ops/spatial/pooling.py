@@ -21,7 +21,7 @@ from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.definition.window_geometry import IntOrInts, Pair, need_images, pair, resolve_pads
 from msnb.ops.linalg.matmul import matmul
 from msnb.ops.shape.views import expand_dims, squeeze
-from msnb.ops.spatial.largest_of_windows import asks_more, largest_of_windows
+from msnb.ops.spatial.max_pooling import asks_more, largest_of_windows
 from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D
 
 

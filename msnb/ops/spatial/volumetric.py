@@ -37,7 +37,7 @@ from msnb.ops.spatial.convolution import (
     transposed_axis,
     with_bias,
 )
-from msnb.ops.spatial.largest_of_windows import asks_more, largest_of_windows
+from msnb.ops.spatial.max_pooling import asks_more, largest_of_windows
 from msnb.ops.spatial.pooling import adaptive_avg_pool2d, avg_pool2d, max_pool2d
 
 __all__ = ["adaptive_avg_pool3d", "avg_pool3d", "conv3d", "conv3d_transpose", "max_pool3d"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
+from msnb.core import pytree
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.parallel.engine.client.engine_client import Engine
@@ -58,8 +59,8 @@ class Runnable:
                 begun for this run unless as many of them run already; or a ``ms.parallel.Engine``.
 
         Returns:
-            Without training what the program returns, with NumPy arrays instead of Tensors. With training (loss,
-            {weight: gradient}).
+            Without training what the program returns. With training (loss, {weight: gradient}). Tensors, as of every
+            other call.
 
         Raises:
             ValueError: an unknown engine, or inputs of other shapes.
@@ -68,10 +69,11 @@ class Runnable:
         values = self.values(list(self.given(inputs).values()), engine)
         n = len(self.program.graph.outputs)
         if not self.program.gradients:
-            return self.captured.told(values[:n], inputs or self.args, {})
+            return as_tensors(self.captured.told(values[:n], inputs or self.args, {}))
         state = set(self.program.graph.state.values())
         loss = next(v for i, v in enumerate(values[:n]) if i not in state)
-        return loss, {w.name: gradient for w, gradient in zip(self.program.weights, values[n:])}
+        named = {w.name: gradient for w, gradient in zip(self.program.weights, values[n:])}
+        return as_tensors(loss), {name: as_tensors(gradient) for name, gradient in named.items()}
 
     def values(self, args: Sequence[Any], engine: str | Engine = "inproc", often: bool = False) -> list[Any]:
         """All results of the program, state among them, then its gradients.
@@ -120,6 +122,13 @@ def need_as_many(inputs: tuple[Any, ...], planned: tuple[Any, ...]) -> None:
     """Raise ValueError unless a run gets no inputs, or as many as the program was planned with."""
     if inputs and len(inputs) != len(planned):
         raise AttributeValueError(f"the program was planned with {len(planned)} inputs, this run got {len(inputs)}.")
+
+
+def as_tensors(result: Any) -> Any:
+    """What ranks computed, as users know results: the arrays in it become Tensors."""
+    leaves, shape = pytree.flatten(result)
+    made = [Tensor(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf for leaf in leaves]
+    return pytree.unflatten(shape, made)
 
 
 class RunnablePlan(Plan, Runnable):

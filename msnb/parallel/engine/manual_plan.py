@@ -38,7 +38,7 @@ from msnb.parallel.engine.client.engine_client import Engine
 from msnb.parallel.engine.client.remote_plan import engine_for, sent_by
 from msnb.parallel.engine.comm.communicator import Communicator
 from msnb.parallel.engine.comm.shards import on_host
-from msnb.parallel.engine.executable_plan import need_as_many
+from msnb.parallel.engine.executable_plan import as_tensors, need_as_many
 from msnb.parallel.engine.simulated.lockstep_ranks import MOST
 from msnb.parallel.engine.simulated.threaded_ranks import run_ranks, sent_among
 from msnb.parallel.partition.step_simulator import Timeline, simulate_by_hand
@@ -142,7 +142,7 @@ class ManualPlan(PlanBase):
                 network stay as they are (``write_back`` hands them over).
 
         Returns:
-            Per rank what its program returns, with NumPy arrays instead of Tensors.
+            Per rank what its program returns, in Tensors.
 
         Raises:
             ValueError: inputs of other shapes. RuntimeError: DeviceError: ranks that wait for each other for ever;
@@ -150,7 +150,8 @@ class ManualPlan(PlanBase):
         """
         out = []
         for rank, values in enumerate(self.values(inputs, engine)):
-            out.append(self.captured[rank].told(values, for_rank(inputs or self.args, rank, self.mesh.size), {}))
+            given = for_rank(inputs or self.args, rank, self.mesh.size)
+            out.append(as_tensors(self.captured[rank].told(values, given, {})))
             if keep:
                 self.held[rank].update((at, values[new]) for at, new in self.graphs[rank].state.items())
         return out

@@ -8,7 +8,7 @@ A failed load therefore changes nothing. What is lenient and what is not:
                          their width; a common prefix of all names in the file is seen through (``net.conv1.weight``)
     strict_load=True     names and dtypes must be the same, nothing missing, nothing over
     always               shapes must be the same; what MindSpore's checkpoints call otherwise, or have with one axis
-                         more, is the same (``parameter_spellings``)
+                         more, is the same (``parameter_names``)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from msnb.base import events
 from msnb.base.errors import ArgumentError, CheckpointError
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, make
-from msnb.train.files.parameter_spellings import in_names_of, in_shape_of
+from msnb.train.files.parameter_names import in_names_of, in_shape_of
 
 Plan = list[tuple[Tensor, Tensor]]
 

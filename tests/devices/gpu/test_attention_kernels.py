@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,23 +17,24 @@ import ml_dtypes
 
 import msnb as ms
 from msnb import ops
+from msnb.base import device_registry
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.device import DeviceFeatures
 from msnb.devices.gpu.codegen.gpu_kernel import module_text
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.kernels.attention import attention_kernels
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
+from msnb.devices.gpu.kernels.attention import attention_kernels, tilings
 from msnb.devices.gpu.kernels.attention.attention_case import AttentionCase, Rows
 from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.devices.gpu.simt import KernelFault, SimtModule
 from msnb.ir.builder import build
 from msnb.ops.definition.record import find
+from tests import fake_cupy
 from tests.devices.cpu.codegen_programs import one_op
 
 SEED = 5
 BF16, F16 = ml_dtypes.bfloat16, np.float16
 # b, h, hk, l, s, d, dtype, causal
 CASES = [
-    (1, 1, 1, 16, 16, 64, BF16, False),
     (1, 2, 2, 33, 64, 64, F16, False),
     (2, 1, 1, 150, 33, 64, BF16, True),
     (1, 4, 2, 64, 140, 32, BF16, True),
@@ -132,6 +135,19 @@ def test_which_cases_have_kernels(change: dict[str, Any], there: bool) -> None:
     assert attention_kernels.recipe(node, Views().of, GpuTarget(bfloat=False)) is None
 
 
+@pytest.mark.parametrize("features", [32, 64, 96, 128])
+@pytest.mark.parametrize("chip", ["sm_80", "sm_86", "sm_90", "sm_120"])
+def test_kernels_fit_into_the_shared_memory_of_their_gpu(chip: str, features: int) -> None:
+    target = target_of(chip)
+    rows = Rows(1, 64, (64 * features, 64 * features, features))
+    case = AttentionCase(1, features, rows, rows, rows, ms.bfloat16, 1.0, False, rows)
+    made = [make(case, target) for make in (attention_kernels.key_gradient, attention_kernels.query_gradient)]
+    made.append(attention_kernels.forward(case.with_dy(None), target))
+    assert all(kernel.launches[0].shared_bytes <= target.shared_bytes for kernel in made)
+    if features == 128:
+        assert made[0].launches[0].shared_bytes == tilings.key_bytes(case, tilings.keys(case, target.shared_bytes))
+
+
 def test_the_watch_sees_a_kernel_that_does_not_wait() -> None:
     rows = Rows(1, 64, (64 * 32, 64 * 32, 32))
     kernel = attention_kernels.forward(AttentionCase(1, 32, rows, rows, rows, ms.float16, 1.0, False))
@@ -199,3 +215,38 @@ def test_masks_dropout_and_other_dtypes_stay_composites(monkeypatch: pytest.Monk
     assert not called
     ops.scaled_dot_product_attention(x, x, x)
     assert len(called) == 1
+
+
+# ---- whole programs on the fake CuPy ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
+    device_registry._made.pop("GPU", None)
+    with ms.set_context(device_target="GPU", jit_level="O1"):
+        yield device_registry.current()
+    ms.reset_context()
+    device_registry._made.pop("GPU", None)
+
+
+def test_a_layer_of_attention_on_the_gpu(gpu: Any, mode: str) -> None:
+    """More shared memory than 48 KiB, heads side by side, and the sums of the gradient by a generated kernel."""
+    rng, (b, l, h, d) = np.random.default_rng(SEED), (1, 20, 2, 64)
+    data = [rng.normal(size=(b, l, h * d)).astype(F16) for _ in range(4)]
+    q, k, v, dy = (ms.Tensor(x) for x in data)
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        heads = [ops.transpose(ops.reshape(x, (b, l, h, d)), (0, 2, 1, 3)) for x in (q, k, v)]
+        out = ops.scaled_dot_product_attention(*heads, is_causal=True)
+        return ops.reshape(ops.transpose(out, (0, 2, 1, 3)), (b, l, h * d))
+
+    grads = ms.grad(lambda *xs: ops.sum(attend(*xs) * dy), (0, 1, 2))
+    want = reference(*(x.reshape(b, l, h, d).swapaxes(1, 2) for x in data), 1 / math.sqrt(d), True)
+    flat = {name: x.swapaxes(1, 2).reshape(b, l, h * d) for name, x in want.items() if x.ndim == 4}
+    run = (lambda f: f) if mode == "eager" else ms.jit
+    close(run(attend)(q, k, v).asnumpy(), flat["out"])
+    for got, name in zip(run(grads)(q, k, v), ("dq", "dk", "dv"), strict=True):
+        close(got.asnumpy(), flat[name])
+    made = {name.rpartition("_")[0] for name in gpu.cache.made}
+    assert {"attention", "attention_keys", "attention_queries"} <= made

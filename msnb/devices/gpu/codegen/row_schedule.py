@@ -28,6 +28,8 @@ ELEMENTS = 16
 """Elements of a row that a thread likes to have."""
 HELD = 64
 """The most that it keeps in registers; longer rows are read again for every sweep."""
+UNROLLED = 4
+"""Accesses of a turn, where a row is read in a loop."""
 ENOUGH = 1056
 """Blocks that fill a GPU: eight on each of 132 multiprocessors."""
 
@@ -158,6 +160,8 @@ class RowSchedule:
         else:
             places = math.prod(self.kernel.sizes[d] for d in self.kept)
             self.chunks = max(min(whole, want), -(-whole // max(1, ENOUGH // places)))
+            if self.chunks * self.lanes > HELD:  # a loop over whole turns: else a tile's last turn reads the next tile
+                self.chunks = -(-self.chunks // UNROLLED) * UNROLLED
         self.tiles = -(-whole // self.chunks)
 
     def kept_row(self) -> bool:

@@ -34,19 +34,42 @@ def dense_call(device: Any, node: Node, made: SingleKernels, odd: Kernel, body: 
         body: called with Python integers that 64 bits do not hold.
     """
     types = [v.type for v in node.inputs if isinstance(v.type, TensorType)]
+    floats = any(t.dtype.is_float for t in types)
+    body = None if body is None else _of_large_integers(body, floats)
     outs = [(v.type.ints(), v.type.dtype.numpy) for v in node.outputs if isinstance(v.type, TensorType)]
-    numbers = [i for i, t in enumerate(types) if t.weak]
     simple = len(made.launches) == 1 and not made.workspaces and len(outs) == 1
     if simple and made.launches[0].operands == tuple(range(len(types) + 1)):
-        if len(types) == 1:
-            return _one(device.xp.ndarray, made, outs[0], odd)
-        if len(types) == 2 and not numbers:
-            return _two(device.xp.ndarray, made, outs[0], odd)
-        if numbers == [1] and types[1].dtype.is_float:
-            return _with_number(device.xp.ndarray, made, outs[0], odd)
-        if numbers == [1] and types[1].dtype is int64 and body is not None:
-            return _with_integer(device.xp.ndarray, made, outs[0], odd, body)
+        short = _short(device.xp.ndarray, types, made, outs[0], odd, body)
+        if short is not None:
+            return short
     return _Any(device.xp, types, outs, made, odd, body)
+
+
+def _short(
+    array: Any, types: list[TensorType], made: SingleKernels, out: tuple[Any, Any], odd: Kernel, body: Kernel | None
+) -> Kernel | None:
+    """The commonest calls, written out."""
+    numbers = [i for i, t in enumerate(types) if t.weak]
+    if len(types) == 1:
+        return _one(array, made, out, odd)
+    if len(types) == 2 and not numbers:
+        return _two(array, made, out, odd)
+    if len(types) != 2 or numbers != [1]:
+        return None
+    if types[1].dtype.is_float:
+        return _with_number(array, made, out, odd)
+    return _with_integer(array, made, out, odd, body) if types[1].dtype is int64 and body is not None else None
+
+
+def _of_large_integers(body: Kernel, floats: bool) -> Kernel:
+    """The body for Python integers that 64 bits do not hold: floats among floats, else nobody's."""
+
+    def run(*buffers: Any) -> Any:
+        if not floats:
+            raise OverflowError("Python int too large to convert to C long")
+        return body(*[float(b) if isinstance(b, int) else b for b in buffers])
+
+    return run
 
 
 def _one(array: Any, made: SingleKernels, out: tuple[Any, Any], odd: Kernel) -> Kernel:
@@ -133,5 +156,6 @@ class _Any:
         places += results
         places += [array((size,), np.uint8) for size in self._made.workspaces]
         for launch in self._made.launches:
-            launch.function(launch.grid, launch.block, (*[places[i] for i in launch.operands], *launch.numbers))
+            args = (*[places[i] for i in launch.operands], *launch.numbers)
+            launch.function(launch.grid, launch.block, args, launch.shared_bytes)
         return results[0] if len(results) == 1 else tuple(results)

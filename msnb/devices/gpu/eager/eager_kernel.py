@@ -6,8 +6,9 @@
     products, images      the libraries, with operands where they lie
     everything else       the operator's body over CuPy, views among it: they launch nothing
 
-Sums have their kernel at once, so that equal calls have equal results to the last bit. What only moves elements, or
-meets operands of several shapes, is made for its sizes when they come again: sizes that come once are CuPy's.
+Sums have their kernel at once, so that equal calls have equal results to the last bit; so has attention, whose body
+would keep all scores. What only moves elements, or meets operands of several shapes, is made for its sizes when they
+come again: sizes that come once are CuPy's.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.core.types import TensorType, Type
+from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.gpu.eager.dense_calls import ALIGN, dense_call
 from msnb.devices.gpu.eager.library_kernel import LibraryKernel
 from msnb.devices.gpu.eager.single_kernels import Order, is_counted, single_kernels
+from msnb.devices.gpu.program.node_lowering import provided
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel.iteration_space import kind_of
+from msnb.ir.kernel.strided_views import whole
 from msnb.ops.definition.record import Op
 
 Kernel = Callable[..., Any]
@@ -47,21 +51,35 @@ def eager_kernel(device: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, 
         found = LibraryKernel(device, node, body)
         if found.usable:
             return found
+    return _generated(device, graph, node, body)
+
+
+def _generated(device: Any, graph: Graph, node: Node, body: Kernel) -> Kernel:
+    """Generated kernels where there are some, at once or when the signature comes again."""
     kind = kind_of(node)
-    if kind == "reduce" or (kind == "elementwise" and is_counted(node)):
-        return _made(device, node, body) or body
-    if kind == "elementwise" or _moves(node):
-        return Recurring(body, lambda: _made(device, node, body))
-    return body
+    if (kind == "elementwise" and not is_counted(node)) or (not kind and moves(node, whole) is not None):
+        few = len(node.inputs) + len(node.outputs) <= _MOST_PARTS + 1
+        return Recurring(body, lambda: _made(device, node, body)) if few else body
+    made = _made(device, node, body)
+    if made is not None:
+        return made
+    return _program(device, graph, node) if not kind and provided(node, device.target) else body
+
+
+def _program(device: Any, graph: Graph, node: Node) -> Kernel:
+    """A program of one operation: CuPy leaves open which of several writes to one place counts."""
+    graph.outputs = list(node.outputs)
+    program = device.compile(graph)
+
+    def run(*buffers: Any) -> Any:
+        found = program(list(buffers))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return run
 
 
 def _plain(t: Type) -> bool:
     return isinstance(t, TensorType) and t.is_static and 0 not in t.shape and not t.dtype.is_complex
-
-
-def _moves(node: Node) -> bool:
-    """Whether it may be one of those that move elements, in few parts."""
-    return len(node.inputs) + len(node.outputs) <= _MOST_PARTS + 1
 
 
 def _made(device: Any, node: Node, body: Kernel) -> Kernel | None:

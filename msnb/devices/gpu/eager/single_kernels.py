@@ -19,17 +19,17 @@ import numpy as np
 
 from msnb.core.types import TensorType, tensor_type
 from msnb.devices.codegen.kernel_lowering import lower
-from msnb.devices.gpu.codegen.generator import generate
+from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
+from msnb.devices.gpu.codegen.kernel_generator import generate
 from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
-from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
-from msnb.ir.kernel.strided_views import whole
 from msnb.ops.shape.views import TRANSPOSE
 
 Order = tuple[int, ...] | None
@@ -44,6 +44,7 @@ class ReadyLaunch:
         function: of the array module; grid, block: its size.
         operands: by number: operands of the operation, then results, then workspaces.
         numbers: what it is told behind its operands.
+        shared_bytes: of shared memory that the launch brings.
     """
 
     function: Any
@@ -51,6 +52,7 @@ class ReadyLaunch:
     block: tuple[int, int, int]
     operands: tuple[int, ...]
     numbers: tuple[Any, ...] = ()
+    shared_bytes: int = 0
 
 
 @dataclass
@@ -68,10 +70,9 @@ class SingleKernels:
             places.append(first_workspace + len(self.workspaces))
             self.workspaces.append(kernel.workspace)
         for launch in kernel.launches:
-            function = cache.function(launch.function)
-            self.launches.append(
-                ReadyLaunch(function, launch.grid, launch.block, tuple([places[i] for i in launch.operands]))
-            )
+            function, listed = cache.function(launch.function), tuple([places[i] for i in launch.operands])
+            ready = ReadyLaunch(function, launch.grid, launch.block, listed, shared_bytes=launch.shared_bytes)
+            self.launches.append(ready)
 
 
 def single_kernels(node: Node, orders: Sequence[Order], device: Any) -> SingleKernels | None:
@@ -88,7 +89,8 @@ def single_kernels(node: Node, orders: Sequence[Order], device: Any) -> SingleKe
             return _counted(node, device)
         if kind in ("elementwise", "reduce"):
             return _sized(node, orders, device)
-        return None if any(orders) else _lowered(node, device)
+        strided = node.op.family == "attention"  # its kernels read rows wherever they lie
+        return _lowered(node, orders, device) if strided or not any(orders) else None
     except UnsupportedKernel:
         return None
 
@@ -160,19 +162,27 @@ def _body(node: Node, orders: Sequence[Order]) -> Graph:
         lying = body.add_param(t.with_shape(tuple(t.ints()[axis] for axis in order)), f"x{i}")
         back = tuple(order.index(axis) for axis in range(len(order)))
         operands.append(body.add(TRANSPOSE, [lying], {"perm": back}, [t]).out)
-    body.outputs = [body.add(node.op, operands, node.attrs, [v.type for v in node.outputs]).out]
+    body.outputs = list(body.add(node.op, operands, node.attrs, [v.type for v in node.outputs]).outputs)
     return body
 
 
-def _lowered(node: Node, device: Any) -> SingleKernels | None:
-    """The kernels of a program of this one node. What may meet a wrong index stays the body's, which says so at once."""
-    found = lowered(node, whole, False, device.target)
+def _lowered(node: Node, orders: Sequence[Order], device: Any) -> SingleKernels | None:
+    """The kernels that programs have for a node, if they read its operands where they lie; None for those that may
+    meet a wrong index."""
+    body = _body(node, orders)
+    inner = body.outputs[0].node
+    assert inner is not None
+    found = lowered(inner, Views().of, False, device.target)
     if found is None or not found.parts or any(k.faults for k in found.kernels):
         return None
-    places = [node.inputs.index(v) for v in found.reads]
+    if any(v not in body.params for v in found.reads):
+        return None
+    places = [body.params.index(v) for v in found.reads]
     n, many, ready = len(node.inputs), len(node.outputs), SingleKernels()
     for part in found.parts:
-        ready.add(part.kernel, [*(places[i] for i in part.reads), *(n + j for j in part.writes)], device.cache, n + many)
+        ready.add(
+            part.kernel, [*(places[i] for i in part.reads), *(n + j for j in part.writes)], device.cache, n + many
+        )
     return ready
 
 

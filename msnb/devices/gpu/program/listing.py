@@ -8,10 +8,10 @@ from typing import Any
 from msnb.devices.gpu.assembler import assembled, missing
 from msnb.devices.gpu.chips import chip_called, occupancy
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, module_text
-from msnb.devices.gpu.program.chain_step import ChainStep
+from msnb.devices.gpu.program.multi_tensor_step import ChainStep
 from msnb.devices.gpu.program.step_costs import launch_costs
 from msnb.devices.gpu.program.step_times import seconds_of_steps
-from msnb.devices.gpu.program.steps import KernelStep, Step
+from msnb.devices.gpu.program.steps import DeviceStep, KernelStep
 from msnb.devices.inspection import Listing, NodeLowering
 from msnb.devices.llvm.nvptx import ptx_of
 
@@ -58,6 +58,6 @@ def ways(program: Any) -> list[NodeLowering]:
     return [NodeLowering(step.node, step.how) for step in _steps(program) if step.node is not None]
 
 
-def _steps(program: Any) -> list[Step]:
+def _steps(program: Any) -> list[DeviceStep]:
     built = getattr(program, "built", None)
     return [] if built is None else list(built.steps)

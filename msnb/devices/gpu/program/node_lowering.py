@@ -16,9 +16,9 @@ from msnb.core.types import TensorType, Type
 from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
-from msnb.devices.gpu.codegen.generator import generate
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
+from msnb.devices.gpu.codegen.kernel_generator import generate
 from msnb.devices.gpu.kernels.providers import PROVIDERS
 from msnb.devices.gpu.program.library_calls import library_call
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
@@ -28,6 +28,7 @@ from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.kernel_ir import Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel.strided_views import whole
 
 
 def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NEWEST) -> LoweredNode | None:
@@ -51,6 +52,11 @@ def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NE
     if kind_of(node) in ("elementwise", "reduce"):
         return _group(node, _alone(node), target)
     return _moved(node, view_of, target) or _provided(node, view_of, target)
+
+
+def provided(node: Node, target: GpuTarget = NEWEST) -> bool:
+    """Whether a kernel that no loop nest describes does a node's work."""
+    return _provided(node, whole, target) is not None
 
 
 def _provided(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:

@@ -16,9 +16,9 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.row_schedule import RowSchedule
-from msnb.devices.gpu.program.chain_step import ChainStep
 from msnb.devices.gpu.program.library_call import precision
-from msnb.devices.gpu.program.steps import CopyStep, KernelStep, LibraryStep, Step
+from msnb.devices.gpu.program.multi_tensor_step import ChainStep
+from msnb.devices.gpu.program.steps import CopyStep, DeviceStep, KernelStep, LibraryStep
 from msnb.devices.inspection import LaunchCost
 from msnb.ir.kernel.kernel_ir import Access, Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
@@ -34,7 +34,7 @@ def launch_costs(program: Any) -> list[LaunchCost]:
     return [] if built is None else [_cost(step, names) for step in built.steps]
 
 
-def _cost(step: Step, names: dict[str, str]) -> LaunchCost:
+def _cost(step: DeviceStep, names: dict[str, str]) -> LaunchCost:
     if isinstance(step, ChainStep):
         parts = [_kernel_cost(m.kernel.kernel) for m in step.members]
         least, moved, flops = (sum(part[k] for part in parts) for k in range(3))
@@ -57,7 +57,7 @@ def _cost(step: Step, names: dict[str, str]) -> LaunchCost:
     return LaunchCost(name, step.how, 1, nbytes, nbytes, flops, _dtype(step, matrix), node=step.node)
 
 
-def _told(step: Step, name: str, least: int, moved: int, flops: float, kernel: GpuKernel) -> LaunchCost:
+def _told(step: DeviceStep, name: str, least: int, moved: int, flops: float, kernel: GpuKernel) -> LaunchCost:
     shapes = tuple((launch.function, launch.grid, launch.block) for launch in kernel.launches)
     return LaunchCost(name, step.how, len(kernel.launches), least, moved, flops, _dtype(step), shapes, step.node)
 
@@ -66,11 +66,11 @@ def _name(kernel: GpuKernel, names: dict[str, str]) -> str:
     return names.setdefault(kernel.launches[0].function, f"k{len(names)}")
 
 
-def _buffer_bytes(step: Step) -> int:
+def _buffer_bytes(step: DeviceStep) -> int:
     return sum(b.size for b in {id(b): b for b in (*step.reads, *step.writes)}.values())
 
 
-def _dtype(step: Step, matrix: bool = False) -> str:
+def _dtype(step: DeviceStep, matrix: bool = False) -> str:
     """Which units compute: the dtype of operands, TF32 where products may round to it."""
     types = [] if step.node is None else [v.type for v in step.node.inputs if isinstance(v.type, TensorType)]
     name = types[0].dtype.name if types else "float32"

@@ -11,24 +11,25 @@ from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import FAULT, TAG, GpuKernel
-from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.buffers import ARENA, DeviceBuffer, Environment, Place
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.reference_executor import explained
 from msnb.ir.graph import Node
 
 
-class Step:
+class DeviceStep:
     """What a program does at one moment.
 
     Attributes:
         node: where it comes from (None for copies that the program needs).
         reads, writes, temps: the buffers.
         capturable: it may be part of a CUDA graph.
+        launches: how many of the device's.
         inplace: pairs of buffers (read, written) that may be one memory.
     """
 
-    capturable = True
+    capturable, launches = True, 1
 
     def __init__(self, node: Node | None, reads: Sequence[Place], writes: Sequence[Place]) -> None:
         self.node = node
@@ -51,8 +52,8 @@ class Step:
         """In words."""
         return "copy"
 
-    def prepare(self, env: Environment) -> None:
-        """What has to happen on the host before the step is recorded."""
+    def prepare(self, env: Environment) -> Any:
+        """What has to happen on the host before the step is recorded; returns memory that the record reads."""
 
     def run(self, env: Environment) -> None:
         """Do it: on the stream of the environment."""
@@ -65,14 +66,14 @@ class Step:
         self.inplace = [(new if a is old else a, new if b is old else b) for a, b in self.inplace]
 
 
-class KernelStep(Step):
+class KernelStep(DeviceStep):
     """A generated kernel: one launch, or two where blocks share sums."""
 
     def __init__(
         self, node: Node, kernel: GpuKernel, cache: KernelCache, reads: Sequence[Place], writes: Sequence[Place]
     ) -> None:
         super().__init__(node, reads, writes)
-        self.kernel, self.cache = kernel, cache
+        self.kernel, self.cache, self.launches = kernel, cache, len(kernel.launches)
         if kernel.workspace:
             self.temps = [DeviceBuffer(ARENA, kernel.workspace, "workspace")]
         self.inplace = [(reads[i].buffer, writes[j].buffer) for i, j in kernel.inplace]
@@ -95,7 +96,7 @@ class KernelStep(Step):
             function(launch.grid, launch.block, args, shared_mem=more, stream=env.stream)
 
 
-class LibraryStep(Step):
+class LibraryStep(DeviceStep):
     """A call of a library."""
 
     def __init__(self, node: Node, call: LibraryCall, reads: Sequence[Place], writes: Sequence[Place]) -> None:
@@ -116,7 +117,7 @@ class LibraryStep(Step):
         self.call.launch(ins, outs, workspace, env.stream.ptr)
 
 
-class CopyStep(Step):
+class CopyStep(DeviceStep):
     """Bytes from one place to another."""
 
     def __init__(self, source: Place, target: Place, size: int) -> None:
@@ -146,7 +147,7 @@ class HostNumber:
         return self.value if self.param < 0 else env.numbers[self.param]
 
 
-class ArrayStep(Step):
+class ArrayStep(DeviceStep):
     """An operation of the array module: what there is no kernel for.
 
     Args:
@@ -154,6 +155,7 @@ class ArrayStep(Step):
         kernel: from arrays to arrays.
         operands: per input a place and its type, or a number that the host knows.
         results: per output a place and its type (None for what is no tensor).
+        capturable: as of every step; launches: how many there are at least.
     """
 
     def __init__(
@@ -163,6 +165,7 @@ class ArrayStep(Step):
         operands: Sequence[tuple[Place, TensorType] | HostNumber],
         results: Sequence[tuple[Place, TensorType] | None],
         capturable: bool = True,
+        launches: int = 1,
     ) -> None:
         super().__init__(
             node, [o[0] for o in operands if isinstance(o, tuple)], [r[0] for r in results if r is not None]
@@ -170,7 +173,7 @@ class ArrayStep(Step):
         self.kernel = kernel
         self.operands = [o[1] if isinstance(o, tuple) else o for o in operands]
         self.results = [None if r is None else r[1] for r in results]
-        self.capturable = capturable
+        self.capturable, self.launches = capturable, launches
 
     @property
     def how(self) -> str:

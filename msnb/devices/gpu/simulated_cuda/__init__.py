@@ -59,6 +59,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, **options: Any) -> Any
     host = unwrap(a) if isinstance(a, (tuple, list)) else a
     known(host.dtype if hasattr(host, "dtype") else dtype or float)
     host = np.asarray(host, dtype=None if dtype is None else known(dtype), order=order)
+    known(host.dtype)
     made = ndarray(host.shape, host.dtype, order="F" if host.flags.f_contiguous and host.ndim > 1 else "C")
     _copied(made._host, host)
     counters.up(host.nbytes)
@@ -179,6 +180,7 @@ def reset() -> None:
     simulated_streams.abandon_captures()
     simulated_memory.set_allocator(None)
     features.bfloat16 = features.checks = True
+    features.room = None
     Device.current = 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,7 +34,7 @@ class ndarray:
         strides, order: as NumPy's.
     """
 
-    __slots__ = ("__weakref__", "_host")
+    __slots__ = ("__weakref__", "_host", "_owner")
     __array_ufunc__ = None  # NumPy's functions and operators turn it down
     __hash__ = None  # type: ignore[assignment]
 
@@ -45,6 +46,8 @@ class ndarray:
             nbytes = int(np.prod(shape, dtype=np.int64)) * found.itemsize
             memptr = (simulated_memory.allocator() or _plain)(nbytes)
         self._host: np.ndarray = simulated_memory.host_view(memptr, shape, found, strides, order)
+        self._owner: ndarray | None = None
+        _owners[id(self._host)] = self
 
     @property
     def data(self) -> simulated_memory.MemoryPointer:
@@ -58,7 +61,9 @@ class ndarray:
 
     @property
     def base(self) -> ndarray | None:
-        """The array that it is a view of."""
+        """The array that it is a view of; a view holds it."""
+        if self._owner is not None and self._owner._host is not self._host:
+            return self._owner
         return wrap(self._host.base) if isinstance(self._host.base, np.ndarray) else None
 
     @property
@@ -127,6 +132,10 @@ class ndarray:
         return f"simulated_cuda.{self._host!r}"
 
 
+_owners: weakref.WeakValueDictionary[int, ndarray] = weakref.WeakValueDictionary()
+"""Arrays that are views of nothing, by their memory on the host."""
+
+
 def _plain(nbytes: int) -> simulated_memory.MemoryPointer:
     return simulated_memory.MemoryPointer(simulated_memory.Memory(nbytes), 0)
 
@@ -156,7 +165,7 @@ def known(dtype: Any) -> np.dtype:
     found: np.dtype = np.dtype(dtype)
     if found == np.dtype(ml_dtypes.bfloat16) and features.bfloat16:
         return found
-    if found.kind == "V" or found.name not in np.sctypeDict:
+    if found.kind in "VO" or found.name not in np.sctypeDict:
         raise TypeError(f"Unsupported dtype {found.name}")
     return found
 
@@ -189,7 +198,12 @@ def wrap(x: Any) -> Any:
     """What a CuPy function gives: arrays, never NumPy scalars."""
     if isinstance(x, (np.ndarray, np.generic)):
         made = object.__new__(ndarray)
-        made._host = _placed(np.asarray(x))
+        made._host = host = _placed(np.asarray(x))
+        root = simulated_memory.root_of(host)[0]
+        owner = _owners.get(id(root))
+        made._owner = owner if owner is not None and owner._host is root else None
+        if made._owner is None and root is host:
+            _owners[id(host)] = made
         return made
     if isinstance(x, tuple):
         items = [wrap(item) for item in x]

@@ -51,4 +51,6 @@ class Counters:
 
 
 counters = Counters()
-features = types.SimpleNamespace(bfloat16=True, checks=True)  # bfloat16=False: a CuPy before 14
+
+# bfloat16=False: a CuPy before 14; room: bytes of the largest allocation that succeeds
+features = types.SimpleNamespace(bfloat16=True, checks=True, room=None)

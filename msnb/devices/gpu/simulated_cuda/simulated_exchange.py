@@ -29,7 +29,8 @@ class UnownedMemory:
 
 def from_dlpack(array: Any) -> Any:
     """An array over the memory of another; ``base`` tells nothing of it, as with CuPy."""
-    return _over(array.__dlpack__().array.__cuda_array_interface__, array)
+    capsule = array.__dlpack__()
+    return _over(capsule.array.__cuda_array_interface__, capsule)
 
 
 def over_interface(array: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.devices.gpu.simulated_cuda.simulated_counters import CUDARuntimeError, counters
+from msnb.devices.gpu.simulated_cuda.simulated_counters import CUDARuntimeError, counters, features
 
 ALIGNMENT = 512
 _tokens = itertools.count(1)
@@ -82,11 +82,17 @@ def token_at(address: int) -> int:
     return 0
 
 
+class OutOfMemoryError(MemoryError):
+    """As ``cupy.cuda.memory.OutOfMemoryError``."""
+
+
 class Memory:
     """An allocation."""
 
     def __init__(self, size: int) -> None:
         counters.allocations += 1
+        if features.room is not None and size > features.room:
+            raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes (allocated so far: 0 bytes).")
         self.size = size
         self._raw = np.empty(size + ALIGNMENT, np.uint8)
         raw = self._raw.__array_interface__["data"][0]

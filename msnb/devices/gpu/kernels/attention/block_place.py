@@ -45,26 +45,41 @@ class Band:
 
 
 @dataclass
-class Passing:
+class KeyTiles:
     """Tiles of keys that pass by a tile of queries: [0, end) in all, those from ``masked`` on with a test."""
 
     masked: Word
     end: Word
 
 
-def keys_for(e: TileEmitter, case: AttentionCase, tiling: Tiling, first: Word) -> Passing:
+def keys_for(e: TileEmitter, case: AttentionCase, tiling: Tiling, first: Word) -> KeyTiles:
     """The tiles of keys for the queries from ``first`` on."""
     keys, size = case.k.count, tiling.other
     if not case.causal:
-        return Passing(keys // size, tiles(keys, size))
+        return KeyTiles(keys // size, tiles(keys, size))
     whole = e.least(e.calc("udiv", e.calc("add", first, 1), size), keys // size)
     seen = e.calc("udiv", e.calc("add", first, tiling.own + size - 1), size)
-    return Passing(whole, e.least(seen, tiles(keys, size)))
+    return KeyTiles(whole, e.least(seen, tiles(keys, size)))
 
 
-def queries_for(e: TileEmitter, case: AttentionCase, tiling: Tiling, first: Word) -> tuple[Word, Word]:
-    """The tiles of queries for the keys from ``first`` on: the first one, and the first that needs no test."""
+@dataclass
+class QueryTiles:
+    """Tiles of queries that pass by a tile of keys: ``each`` of a head from ``start`` on, ``end`` of all heads that
+    share the keys; those before ``whole`` with a test."""
+
+    start: Word
+    whole: Word
+    each: Word
+    end: Word
+
+
+def queries_for(e: TileEmitter, case: AttentionCase, tiling: Tiling, first: Word) -> QueryTiles:
+    """The tiles of queries for the keys from ``first`` on."""
+    size, start, whole = tiling.other, 0, 0
+    count = tiles(case.q.count, size)
     if not case.causal:
-        return 0, 0
-    size = tiling.other
-    return e.calc("udiv", first, size), e.calc("udiv", e.calc("add", first, tiling.own + size - 2), size)
+        return QueryTiles(start, whole, count, count * case.group)
+    begin = e.calc("udiv", first, size)
+    each = e.calc("sub", count, e.least(begin, count))
+    behind = e.calc("udiv", e.calc("add", first, tiling.own + size - 2), size)
+    return QueryTiles(begin, behind, each, e.calc("mul", each, case.group))

@@ -17,9 +17,10 @@ from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCa
 from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, keys_for, tiles
 from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_row, where_needed
 from msnb.devices.gpu.kernels.attention.online_softmax import OnlineSoftmax, RowState, times_rows
-from msnb.devices.gpu.kernels.attention.row_store import store_numbers, store_rows
-from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileRing, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.row_writer import store_numbers, store_rows
+from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileShape, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
+from msnb.devices.gpu.kernels.attention.tile_stream import TileStream
 from msnb.devices.gpu.kernels.attention.warp_product import Sums, flat, over_features, over_rows, packed, shaped, zeros
 
 Q, K, V, OUT, LSE = range(5)
@@ -59,20 +60,17 @@ class ForwardKernel:
     def _copies(self, batch: Word, head: Word, shared: Word) -> None:
         e, case, threads = self.e, self.case, self.tiling.threads
         self.q_copy = TileCopy(e, self.own, case.q, base_of(e, Q, case.q, batch, head), threads)
-        self.k_copy = TileCopy(e, self.other, case.k, base_of(e, K, case.k, batch, shared), threads)
-        self.v_copy = TileCopy(e, self.other, case.v, base_of(e, V, case.v, batch, shared), threads)
-        self.down, self.across = TileView(e, self.other, down=True), TileView(e, self.other, down=False)
-        self.ring = TileRing(e, self.other, self.own.size)
-        e.shared_bytes = self.ring.end
+        copies = [
+            TileCopy(e, self.other, rows, base_of(e, buffer, rows, batch, shared), threads)
+            for buffer, rows in ((K, case.k), (V, case.v))
+        ]
+        self.stream = TileStream(e, self.other, copies, self.own.size)
+        e.shared_bytes = self.stream.end
 
     def _begin(self, tile: Word) -> None:
-        """Begin the copies of a tile of keys and values, into the room of its parity."""
-        e = self.e
-        keys, values, _ = self.ring.places(tile)
-        first = e.calc("mul", tile, self.tiling.other)
-        self.k_copy.begin(keys, first)
-        self.v_copy.begin(values, first)
-        e.commit()
+        """Begin the copies of a tile of keys and values."""
+        self.stream.begin(tile, self.e.calc("mul", tile, self.tiling.other))
+        self.e.commit()
 
     def _run(self) -> None:
         e, case, bands = self.e, self.case, self.tiling.bands
@@ -105,15 +103,11 @@ class ForwardKernel:
         """One tile of keys and values."""
         e = self.e
         out, state = self._parted(carried, like)
-        e.wait(0)
-        e.barrier()
-        following = e.calc("add", tile, 1)
-        e.when(e.less(following, self.passing.end), lambda: self._begin(following))
-        keys, values, _ = self.ring.places(tile)
-        scores = over_features(e, self.tiling.bands, self._query, self.across.of(keys))
+        keys, values, _ = self.stream.turn(tile, self.passing.end, self._begin)
+        scores = over_features(e, self.tiling.bands, self._query, self.stream.across(keys))
         scores = self._seen(tile, scores)
         weights, state, factors = self.softmax.step(scores, state)
-        out = over_rows(e, times_rows(e, out, factors), packed(e, weights), self.down.of(values))
+        out = over_rows(e, times_rows(e, out, factors), packed(e, weights), self.stream.down(values))
         return [*flat(out), *state.most, *state.sums]
 
     def _seen(self, tile: str, scores: Sums) -> Sums:

@@ -14,11 +14,12 @@ Queries behind the last one are zeros, and so are their dy, lse and delta: they 
 from __future__ import annotations
 
 from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCase, Tiling
-from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, queries_for, tiles
+from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, queries_for
 from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_column, where_needed
-from msnb.devices.gpu.kernels.attention.row_store import store_rows
-from msnb.devices.gpu.kernels.attention.shared_tile import ELEMENT, TileCopy, TilePlaces, TileRing, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.row_writer import store_rows
+from msnb.devices.gpu.kernels.attention.shared_tile import ELEMENT, TileCopy, TilePlaces, TileShape, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
+from msnb.devices.gpu.kernels.attention.tile_stream import TileStream
 from msnb.devices.gpu.kernels.attention.warp_product import (
     PartsOf,
     Sums,
@@ -32,6 +33,39 @@ from msnb.devices.gpu.kernels.attention.warp_product import (
 )
 
 Q, K, V, DY, LSE, DELTA, DK, DV = range(8)
+
+
+class NumberCopy:
+    """Copies of what queries bring along: the first threads of a block copy lse, the next delta, one number each.
+
+    Args:
+        e: of the kernel.
+        count: how many queries a head has.
+        tiling: how the kernel is cut.
+        line: heads before this one.
+    """
+
+    def __init__(self, e: TileEmitter, count: int, tiling: Tiling, line: Word) -> None:
+        self.e, self.count, self.many, self.threads = e, count, tiling.other, tiling.threads
+        self.tid = e.register("tid.x")
+        self.mine = e.calc("and", self.tid, self.many - 1)
+        source = e.ins(f"select i1 {e.less(self.tid, self.many)}, ptr addrspace(1) %a{LSE}, ptr addrspace(1) %a{DELTA}")
+        at = e.calc("add", e.calc("mul", line, count), self.mine)
+        self.source = e.in_global(source, e.i64("mul", e.long(at), 4))
+
+    def begin(self, place: str, head: Word, first: Word) -> None:
+        """Begin to copy the numbers of a tile of queries of a head further on."""
+        if self.threads == 2 * self.many:
+            self._copy(place, head, first)
+        else:
+            self.e.when(self.e.less(self.tid, 2 * self.many), lambda: self._copy(place, head, first))
+
+    def _copy(self, place: str, head: Word, first: Word) -> None:
+        e = self.e
+        at = e.calc("add", e.calc("mul", head, self.count), first)
+        to = e.ins(f"getelementptr float, ptr addrspace(3) {place}, i32 {self.tid}")
+        inside = e.less(e.calc("add", first, self.mine), self.count) if self.count % self.many else ""
+        e.copy(to, e.in_global(self.source, e.i64("mul", e.long(at), 4)), size=4, inside=inside)
 
 
 class KeyGradientKernel:
@@ -57,44 +91,37 @@ class KeyGradientKernel:
         self.band = Band.of(e, self.tiling)
         batch, shared = e.calc("udiv", self.row, case.k.heads), e.calc("urem", self.row, case.k.heads)
         head = e.calc("mul", shared, case.group)
-        self._copies(batch, head, shared)
-        self._numbers_from(e.calc("add", e.calc("mul", batch, case.q.heads), head))
-        self._run()
+        copies = self._copies(batch, head, shared)
+        line = e.calc("add", e.calc("mul", batch, case.q.heads), head)
+        self.numbers = NumberCopy(e, case.q.count, self.tiling, line)
+        self.turns = queries_for(e, case, self.tiling, self.first)
+        self._run(copies)
         return e
 
-    def _copies(self, batch: Word, head: Word, shared: Word) -> None:
+    def _copies(self, batch: Word, head: Word, shared: Word) -> list[TileCopy]:
+        """Those of the block's keys and values."""
         e, case, threads = self.e, self.case, self.tiling.threads
         assert case.dy is not None
-        self.k_copy = TileCopy(e, self.own, case.k, base_of(e, K, case.k, batch, shared), threads)
-        self.v_copy = TileCopy(e, self.own, case.v, base_of(e, V, case.v, batch, shared), threads)
-        self.q_copy = TileCopy(e, self.other, case.q, base_of(e, Q, case.q, batch, head), threads)
-        self.dy_copy = TileCopy(e, self.other, case.dy, base_of(e, DY, case.dy, batch, head), threads)
-        self.down, self.across = TileView(e, self.other, down=True), TileView(e, self.other, down=False)
-        self.ring = TileRing(e, self.other, 2 * self.own.size, more=8 * self.tiling.other)
-        e.shared_bytes = self.ring.end
+        copies = [
+            TileCopy(e, self.other, rows, base_of(e, buffer, rows, batch, head), threads)
+            for buffer, rows in ((Q, case.q), (DY, case.dy))
+        ]
+        self.stream = TileStream(e, self.other, copies, 2 * self.own.size, more=8 * self.tiling.other)
+        e.shared_bytes = self.stream.end
+        return [
+            TileCopy(e, self.own, rows, base_of(e, buffer, rows, batch, shared), threads)
+            for buffer, rows in ((K, case.k), (V, case.v))
+        ]
 
-    def _numbers_from(self, line: Word) -> None:
-        """Which number of a tile this thread copies: the first threads copy lse, the next delta."""
-        e, many = self.e, self.tiling.other
-        self.tid = e.register("tid.x")
-        self.mine = e.calc("and", self.tid, many - 1)
-        source = e.ins(f"select i1 {e.less(self.tid, many)}, ptr addrspace(1) %a{LSE}, ptr addrspace(1) %a{DELTA}")
-        at = e.calc("add", e.calc("mul", line, self.case.q.count), self.mine)
-        self.source = e.in_global(source, e.i64("mul", e.long(at), 4))
-
-    def _run(self) -> None:
+    def _run(self, copies: list[TileCopy]) -> None:
         e, case = self.e, self.case
-        self.k_copy.begin(e.in_shared(0), self.first)
-        self.v_copy.begin(e.in_shared(self.own.size), self.first)
-        count = tiles(case.q.count, self.tiling.other)
-        self.start, self.whole = queries_for(e, case, self.tiling, self.first)
-        self.each = e.calc("sub", count, e.least(self.start, count))
-        self.end = e.calc("mul", self.each, case.group)
+        for k, copy in enumerate(copies):
+            copy.begin(e.in_shared(k * self.own.size), self.first)
         if self.tiling.held:
             e.commit()
             e.wait(0)
             e.barrier()
-        e.when(e.less(0, self.end), lambda: self._begin(0))
+        e.when(e.less(0, self.turns.end), lambda: self._begin(0))
         view, start = TileView(e, self.own, down=True), e.calc("mul", self.band.warp_row, self.own.row_bytes)
         places = [view.of(e.in_shared(e.calc("add", start, k * self.own.size))) for k in (0, 1)]
         self.keys, self.values = (self._rows(p) for p in places)
@@ -104,7 +131,7 @@ class KeyGradientKernel:
         def body(j: str, c: list[str]) -> list[str]:
             return self._tile(e.short(j), shaped(c[:many], empty), shaped(c[many:], empty))
 
-        found = e.loop(("0", e.long(self.end), 1), carried, body)
+        found = e.loop(("0", e.long(self.turns.end), 1), carried, body)
         self._store(DK, times(e, shaped(found[:many], empty), e.number(case.scale)))
         self._store(DV, shaped(found[many:], empty))
 
@@ -117,46 +144,29 @@ class KeyGradientKernel:
 
     def _query_of(self, turn: Word) -> tuple[Word, Word]:
         """(head within the group, first query) of a turn."""
-        e, group = self.e, self.case.group
-        head: Word = 0
-        if group > 1:
-            head, turn = e.calc("udiv", turn, self.each), e.calc("urem", turn, self.each)
-        return head, e.calc("mul", e.calc("add", turn, self.start), self.tiling.other)
+        e, head, turns = self.e, 0, self.turns
+        if self.case.group == 1:
+            return head, e.calc("mul", e.calc("add", turn, turns.start), self.tiling.other)
+        within = e.calc("urem", turn, turns.each)
+        return e.calc("udiv", turn, turns.each), e.calc("mul", e.calc("add", within, turns.start), self.tiling.other)
 
     def _begin(self, turn: Word) -> None:
         """Begin the copies of a turn's queries, dy, and numbers."""
         e, case = self.e, self.case
         assert case.dy is not None
         head, first = self._query_of(turn)
-        queries, dy, numbers = self.ring.places(turn)
-        for copy, rows, place in ((self.q_copy, case.q, queries), (self.dy_copy, case.dy, dy)):
-            more = "" if head == 0 else e.i64("mul", e.long(head), ELEMENT * rows.strides[1])
-            copy.begin(place, first, more)
-        many = self.tiling.other
-
-        def copy_numbers() -> None:
-            at = e.calc("add", e.calc("mul", head, case.q.count), first)
-            to = e.ins(f"getelementptr float, ptr addrspace(3) {numbers}, i32 {self.tid}")
-            inside = e.less(e.calc("add", first, self.mine), case.q.count) if case.q.count % many else ""
-            e.copy(to, e.in_global(self.source, e.i64("mul", e.long(at), 4)), size=4, inside=inside)
-
-        if self.tiling.threads > 2 * many:
-            e.when(e.less(self.tid, 2 * many), copy_numbers)
-        else:
-            copy_numbers()
+        heads = [e.i64("mul", e.long(head), ELEMENT * rows.strides[1]) for rows in (case.q, case.dy) if head != 0]
+        pair = self.stream.begin(turn, first, heads or ("", ""))
+        self.numbers.begin(pair.behind, head, first)
         e.commit()
 
     def _tile(self, turn: str, dk: Sums, dv: Sums) -> list[str]:
         """One tile of queries."""
-        e = self.e
-        e.wait(0)
-        e.barrier()
-        following = e.calc("add", turn, 1)
-        e.when(e.less(following, self.end), lambda: self._begin(following))
-        queries, dy, numbers = self.ring.places(turn)
-        weights = self._weights(turn, self._over(self.keys, self.across.of(queries)), numbers)
-        dv = over_rows(e, dv, packed(e, weights), self.down.of(dy))
-        products = self._over(self.values, self.across.of(dy))
+        e, stream = self.e, self.stream
+        queries, dy, numbers = stream.turn(turn, self.turns.end, self._begin)
+        weights = self._weights(turn, self._over(self.keys, stream.across(queries)), numbers)
+        dv = over_rows(e, dv, packed(e, weights), stream.down(dy))
+        products = self._over(self.values, stream.across(dy))
         deltas = self._columns(e.beside(numbers, 4 * self.tiling.other))
         changes = [
             [
@@ -165,7 +175,7 @@ class KeyGradientKernel:
             ]
             for rows in zip(weights, products)
         ]
-        dk = over_rows(e, dk, packed(e, changes), self.down.of(queries))
+        dk = over_rows(e, dk, packed(e, changes), stream.down(queries))
         return [*flat(dk), *flat(dv)]
 
     def _rows(self, places: TilePlaces) -> PartsOf:
@@ -204,7 +214,7 @@ class KeyGradientKernel:
         if not self.case.causal:
             return scores
         _, first = self._query_of(turn)
-        test = e.less(first, e.calc("mul", self.whole, self.tiling.other))
+        test = e.less(first, e.calc("mul", self.turns.whole, self.tiling.other))
 
         def mask(found: Sums) -> Sums:
             key = e.calc("add", e.calc("add", self.first, self.band.warp_row), self.band.g)

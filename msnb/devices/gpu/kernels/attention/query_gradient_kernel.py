@@ -15,9 +15,10 @@ from __future__ import annotations
 from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCase, Tiling
 from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, keys_for, tiles
 from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_row, where_needed
-from msnb.devices.gpu.kernels.attention.row_store import store_rows
-from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileRing, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.row_writer import store_rows
+from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileShape, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
+from msnb.devices.gpu.kernels.attention.tile_stream import TileStream
 from msnb.devices.gpu.kernels.attention.warp_product import (
     Parts,
     Sums,
@@ -58,25 +59,29 @@ class QueryGradientKernel:
         self.row = e.register("ctaid.y")
         self.band = Band.of(e, self.tiling)
         batch, head = e.calc("udiv", self.row, case.q.heads), e.calc("urem", self.row, case.q.heads)
-        self._copies(batch, head, e.calc("udiv", head, case.group))
+        copies = self._copies(batch, head, e.calc("udiv", head, case.group))
         self.passing = keys_for(e, case, self.tiling, self.first)
+        self._hold(copies)
         self._run()
         return e
 
-    def _copies(self, batch: Word, head: Word, shared: Word) -> None:
+    def _copies(self, batch: Word, head: Word, shared: Word) -> list[TileCopy]:
+        """Those of the block's queries and dy."""
         e, case, threads = self.e, self.case, self.tiling.threads
         assert case.dy is not None
-        self.q_copy = TileCopy(e, self.own, case.q, base_of(e, Q, case.q, batch, head), threads)
-        self.dy_copy = TileCopy(e, self.own, case.dy, base_of(e, DY, case.dy, batch, head), threads)
-        self.k_copy = TileCopy(e, self.other, case.k, base_of(e, K, case.k, batch, shared), threads)
-        self.v_copy = TileCopy(e, self.other, case.v, base_of(e, V, case.v, batch, shared), threads)
-        self.down, self.across = TileView(e, self.other, down=True), TileView(e, self.other, down=False)
-        self.ring = TileRing(e, self.other, 0)
-        e.shared_bytes = max(self.ring.end, 2 * self.own.size)
+        copies = [
+            TileCopy(e, self.other, rows, base_of(e, buffer, rows, batch, shared), threads)
+            for buffer, rows in ((K, case.k), (V, case.v))
+        ]
+        self.stream = TileStream(e, self.other, copies, 0)
+        e.shared_bytes = max(self.stream.end, 2 * self.own.size)
+        return [
+            TileCopy(e, self.own, rows, base_of(e, buffer, rows, batch, head), threads)
+            for buffer, rows in ((Q, case.q), (DY, case.dy))
+        ]
 
     def _run(self) -> None:
         e = self.e
-        self._hold()
         self._begin(0)
         empty = zeros(self.tiling.bands, self.case.features // 8)
         carried = [("float", x) for x in flat(empty)]
@@ -87,11 +92,11 @@ class QueryGradientKernel:
         line = e.calc("mul", self.row, self.case.q.count)
         store_rows(e, f"%a{DQ}", dq, line, row, self.case.q.count, self.band)
 
-    def _hold(self) -> None:
+    def _hold(self, copies: list[TileCopy]) -> None:
         """The block's rows through shared memory, in the room where tiles will pass, into registers."""
         e = self.e
-        self.q_copy.begin(e.in_shared(0), self.first)
-        self.dy_copy.begin(e.in_shared(self.own.size), self.first)
+        for k, copy in enumerate(copies):
+            copy.begin(e.in_shared(k * self.own.size), self.first)
         e.commit()
         self.lse = self._numbers(LSE, LOG2E)
         self.delta = self._numbers(DELTA, 1.0)
@@ -119,29 +124,22 @@ class QueryGradientKernel:
         return found
 
     def _begin(self, tile: Word) -> None:
-        e = self.e
-        keys, values, _ = self.ring.places(tile)
-        first = e.calc("mul", tile, self.tiling.other)
-        self.k_copy.begin(keys, first)
-        self.v_copy.begin(values, first)
-        e.commit()
+        """Begin the copies of a tile of keys and values."""
+        self.stream.begin(tile, self.e.calc("mul", tile, self.tiling.other))
+        self.e.commit()
 
     def _tile(self, tile: str, dq: Sums) -> list[str]:
         """One tile of keys and values."""
-        e, bands = self.e, self.tiling.bands
-        e.wait(0)
-        e.barrier()
-        following = e.calc("add", tile, 1)
-        e.when(e.less(following, self.passing.end), lambda: self._begin(following))
-        keys, values, _ = self.ring.places(tile)
-        scores = over_features(e, bands, lambda b, k: self.q[b][k], self.across.of(keys))
+        e, bands, stream = self.e, self.tiling.bands, self.stream
+        keys, values, _ = stream.turn(tile, self.passing.end, self._begin)
+        scores = over_features(e, bands, lambda b, k: self.q[b][k], stream.across(keys))
         scores = self._seen(tile, scores)
-        products = over_features(e, bands, lambda b, k: self.dy[b][k], self.across.of(values))
+        products = over_features(e, bands, lambda b, k: self.dy[b][k], stream.across(values))
         changes = [
             [[self._change(s, p, 2 * b + k // 2) for k, (s, p) in enumerate(zip(*pair))] for pair in zip(*rows)]
             for b, rows in enumerate(zip(scores, products))
         ]
-        return flat(over_rows(e, dq, packed(e, changes), self.down.of(keys)))
+        return flat(over_rows(e, dq, packed(e, changes), stream.down(keys)))
 
     def _change(self, score: str, product: str, row: int) -> str:
         """dS without ``scale``, of one score."""

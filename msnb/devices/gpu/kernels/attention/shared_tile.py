@@ -106,29 +106,6 @@ class TileCopy:
                 e.copy(there, e.in_global(source, row * step + chunk * CHUNK), inside=inside)
 
 
-class TileRing:
-    """Room for two pairs of tiles in shared memory, of which one arrives while the other is read.
-
-    Args:
-        e: of the kernel.
-        shape: of the tiles.
-        start: where the room begins.
-        more: bytes behind each pair.
-    """
-
-    def __init__(self, e: TileEmitter, shape: TileShape, start: int, more: int = 0) -> None:
-        self.e, self.shape, self.start = e, shape, start
-        self.pair = 2 * shape.size + more
-        self.end = start + 2 * self.pair
-
-    def places(self, turn: Word) -> tuple[str, str, str]:
-        """Where the first tile, the second, and what is behind them lie, in the pair of this turn."""
-        e, size = self.e, self.shape.size
-        at = e.calc("add", e.calc("mul", e.calc("and", turn, 1), self.pair), self.start)
-        first = e.in_shared(at)
-        return first, e.beside(first, size), e.beside(first, 2 * size)
-
-
 class TileView:
     """What a lane sees of tiles of a shape: the rows that it names to ``ldmatrix``.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.thread_emitter import WARP
 from msnb.devices.gpu.kernels.kernel_builder import ThreadCode
-from msnb.devices.llvm.emitter import memory_name, type_name
+from msnb.devices.llvm.emitter import type_name
 
 SLOT = 8
 """Bytes for a value in shared memory, of whatever dtype."""
@@ -74,8 +74,3 @@ class BlockScan:
     def _choose(self, test: str, a: str, b: str) -> str:
         kind = type_name(self.dtype)
         return self.e.ins(f"select i1 {test}, {kind} {a}, {kind} {b}")
-
-
-def stored(dtype: DType) -> str:
-    """As what a value lies in shared memory."""
-    return memory_name(dtype)

@@ -38,7 +38,7 @@ _WHOLE = "in_proj_weight"
 _NORMS = ("gamma", "beta", "moving_mean", "moving_variance")
 
 
-class Spelling(NamedTuple):
+class NameMatch(NamedTuple):
     """Where the value of a parameter comes from.
 
     Attributes:
@@ -60,8 +60,8 @@ def in_names_of(own: Collection[str], given: Mapping[str, Tensor]) -> Mapping[st
     return {**{name: value for name, value in given.items() if name not in used}, **found} if used else given
 
 
-def _renamed(name: str, free: Container[str]) -> Spelling | None:
-    return next((Spelling((other,), _same) for other in _other_names(name) if other in free), None)
+def _renamed(name: str, free: Container[str]) -> NameMatch | None:
+    return next((NameMatch((other,), _same) for other in _other_names(name) if other in free), None)
 
 
 def _same(value: Tensor) -> Tensor:
@@ -84,16 +84,16 @@ def _other_names(name: str) -> Iterator[str]:
             yield f"{theirs if first == ours else ours}.{rest}"
 
 
-def _in_parts(name: str, given: Mapping[str, Tensor], free: Container[str]) -> Spelling | None:
+def _in_parts(name: str, given: Mapping[str, Tensor], free: Container[str]) -> NameMatch | None:
     """A third of ``in_proj_weight``, or all of it from its thirds."""
     path, dot, leaf = name.rpartition(".")
     whole = f"{path}{dot}{_WHOLE}"
     if leaf in _PARTS and whole in free and given[whole].ndim == 2 and given[whole].shape[0] % 3 == 0:
         place = _PARTS.index(leaf)
-        return Spelling((whole,), lambda value: _tensor(np.split(value._host(), 3)[place]))
+        return NameMatch((whole,), lambda value: _tensor(np.split(value._host(), 3)[place]))
     thirds = tuple(f"{path}{dot}{part}" for part in _PARTS)
     if leaf == _WHOLE and all(part in free for part in thirds) and len({given[part].shape for part in thirds}) == 1:
-        return Spelling(thirds, lambda *values: _tensor(np.concatenate([v._host() for v in values])))
+        return NameMatch(thirds, lambda *values: _tensor(np.concatenate([v._host() for v in values])))
     return None
 
 

@@ -20,10 +20,12 @@ import numpy as np
 
 from msnb.base import device_registry, fork_locks
 from msnb.core.types import TensorType
+from msnb.devices.gpu.mistakes import largest
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Environment
-from msnb.devices.gpu.program.builder import NotLowerable, ProgramBuild
 from msnb.devices.gpu.program.control_steps import control_function
-from msnb.devices.gpu.program.steps import ArrayStep, KernelStep
+from msnb.devices.gpu.program.direct_call import Direct, direct_call
+from msnb.devices.gpu.program.step_builder import NotLowerable, ProgramBuild
+from msnb.devices.gpu.program.steps import ArrayStep
 from msnb.devices.inspection import PlannedBuffer
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.graph import Graph
@@ -73,8 +75,9 @@ class DeviceProgram:
         self._moved: dict[int, tuple[int, int]] = {}
         self._graphs: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self._result_sets: list[list[Any]] = []
-        launches = sum(len(s.kernel.launches) if isinstance(s, KernelStep) else 1 for s in built.steps)
+        launches = sum(s.launches for s in built.steps)
         self.capturable = launches > FEW_LAUNCHES and all(s.capturable for s in built.steps)
+        self._direct = direct_call(self.device, self.graph, built, self._consts, FEW_LAUNCHES)
         self._runs = 0
         self._args: Sequence[Any] = ()
         self._fresh = [
@@ -95,15 +98,49 @@ class DeviceProgram:
         """
         if self.built is None:
             return self._by_reference(args)
+        self.device.attend()
+        if self._direct is not None:
+            found = self._launched(self._direct, args)
+            if found is not None:
+                return found
         with self._lock, self.device.stream:
-            bound = self._bind(args)
-            if bound is None:
-                return self._by_reference(args)
-            self._args = args
             try:
+                bound = self._bind(args)
+                if bound is None:
+                    return self._by_reference(args)
+                self._args = args
                 return self._run(self.built, bound)
+            except (MemoryError, RuntimeError) as error:
+                raise self._failed(error) from None
             finally:
                 self._args = ()
+
+    def _launched(self, direct: Direct, args: Sequence[Any]) -> list[Any] | None:
+        """What a program of few launches gives; None for arguments that it does not take."""
+        try:
+            return direct(args)
+        except (MemoryError, RuntimeError) as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: Exception) -> Exception:
+        """The error to raise; what only serves the next call is given back."""
+        what = f"the program {self.graph.name}"
+        known: Exception | None = self.device.failure(error, what, self.peak, self._largest())
+        if known is None:
+            return error
+        self._let_go()
+        return known
+
+    def _largest(self) -> list[str]:
+        """The largest buffers of the memory plan, one line each."""
+        return largest((f"in the program: {b.name}", b.bytes) for b in self.memory_plan)
+
+    def _let_go(self) -> None:
+        """Give back the memory that only serves the next call."""
+        self._graphs.clear()
+        self._result_sets.clear()
+        self._staging.clear()
+        self._arena = None
 
     def _by_reference(self, args: Sequence[Any]) -> list[Any]:
         if self._reference is None:
@@ -209,14 +246,13 @@ class DeviceProgram:
         self.graph_launches += 1
         return results
 
-    def _record(self, built: ProgramBuild, used: list[Any], results: list[Any]) -> tuple[Any, Any] | None:
-        """The graph and the pool that its temporary arrays lie in. It holds no argument: who asks whether an argument
-        belongs to the parameter alone must not find us."""
+    def _record(self, built: ProgramBuild, used: list[Any], results: list[Any]) -> tuple[Any, ...] | None:
+        """The graph, the pool that its temporary arrays lie in, and tables that it reads. It holds no argument: who
+        asks whether an argument belongs to the parameter alone must not find us."""
         env = self._environment(built, used, results)
         stream, pool = self.device.stream, self.device.xp.cuda.MemoryPool()
         failed: Exception | None = None
-        for step in built.steps:
-            step.prepare(env)
+        read = [step.prepare(env) for step in built.steps]
         with self.device.xp.cuda.using_allocator(pool.malloc):
             stream.begin_capture()
             try:
@@ -232,7 +268,7 @@ class DeviceProgram:
             self.capturable = False
             self.device.tell_unrecorded(self.graph.name, failed)
             return None
-        return graph, pool
+        return graph, pool, read
 
     def _staged(self, built: ProgramBuild, bound: list[Any]) -> list[Any]:
         """The arguments, those that move copied into memory of the program's own."""

@@ -1,16 +1,35 @@
-"""MindSpore's answers of ``numpy``: places are int32, counts float32, several results stand in a list."""
+"""MindSpore's answers of ``numpy``, of methods, and how Parameters look.
+
+    numpy                                           places are int32, counts float32, several results stand in a list
+    x.argmin() x.argsort() x.sort() x.topk(k)
+    x.searchsorted(v) x.count_nonzero()             places are int32
+    x.stride()                                      a list
+    print(parameter)                                its name, shape, dtype
+    cell.cells()                                    has a length, is read twice
+
+Functions stand in the table of differences. One class of Tensors serves both worlds, so its attributes are exchanged
+while the alias holds and come back with ``uninstall``.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import msnb.numpy as mnp
 from msnb import ops
-from msnb.as_mindspore.answers import int32
 from msnb.core import dtypes
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
+from msnb.nn.cells.cell import Cell
+from msnb.ops.definition.keyword_aliases import ValuesAndIndices
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
+
+
+def int32(x: Any) -> Any:
+    """Places as MindSpore gives them."""
+    return x.astype(dtypes.int32)
 
 
 def _all_int32(found: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -94,3 +113,60 @@ def _listed(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 atleast_1d, atleast_2d, atleast_3d = map(_listed, (mnp.atleast_1d, mnp.atleast_2d, mnp.atleast_3d))
+
+
+# ---- attributes ----------------------------------------------------------------------------------------------------
+
+_PLACES = ("argmin", "argsort", "sort", "topk", "count_nonzero")
+_before: dict[tuple[type, str], Any] = {}
+
+
+def _narrow(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose places are int32; values that it gives with them stay."""
+
+    @functools.wraps(method)
+    def call(self: Tensor, *args: Any, **named: Any) -> Any:
+        found = method(self, *args, **named)
+        if isinstance(found, tuple):
+            return ValuesAndIndices(found[0], int32(found[1]))
+        return int32(found)
+
+    return call
+
+
+def _searchsorted(self: Tensor, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """``ops.searchsorted`` with NumPy's words and int32 places."""
+    return ops.searchsorted(self, v, side=side, sorter=sorter, out_int32=True)
+
+
+def _stride(self: Tensor, dim: int | None = None) -> Any:
+    """Elements from one to the next along every axis, or along ``dim``."""
+    steps = _before[Tensor, "stride"](self)
+    return list(steps) if dim is None else steps[dim]
+
+
+def _looks(self: Parameter) -> str:
+    shape, wants = tuple(self.shape), self.requires_grad
+    return f"Parameter (name={self.name}, shape={shape}, dtype={self.dtype!r}, requires_grad={wants})"
+
+
+def _cells(self: Cell) -> Any:
+    """The Cells directly inside this one, each once."""
+    return self.name_cells().values()
+
+
+def exchange(on: bool) -> None:
+    """MindSpore's attributes, or msnb's again."""
+    if on == bool(_before):
+        return
+    if not on:
+        for (owner, name), value in _before.items():
+            setattr(owner, name, value)
+        _before.clear()
+        return
+    theirs: dict[tuple[type, str], Any] = {(Tensor, name): _narrow(getattr(Tensor, name)) for name in _PLACES}
+    theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
+    theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
+    for (owner, name), value in theirs.items():
+        _before[owner, name] = getattr(owner, name)
+        setattr(owner, name, value)
