@@ -12,7 +12,8 @@ import pytest
 import msnb as ms
 from msnb.base import device_registry
 from msnb.base.errors import ArgumentError
-from msnb.devices.gpu import assembler, chips
+from msnb.devices.gpu import chips
+from msnb.devices.gpu.facts import assembler
 from msnb.notebook.views.roofline_view import seconds_word
 from tests.shells import fresh_shell, run
 

@@ -30,12 +30,12 @@ from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.gpu.chips import GpuChip, chip_called
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
 from msnb.devices.gpu.eager.eager_kernel import eager_kernel
+from msnb.devices.gpu.facts.listing import launch_costs, listings, seconds_of_steps, ways
 from msnb.devices.gpu.faults import FaultLog
 from msnb.devices.gpu.libraries import cudnn_api
 from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.mistakes import WAY_OUT, check_chip, failure, unusable
 from msnb.devices.gpu.program.device_program import DeviceProgram
-from msnb.devices.gpu.program.listing import launch_costs, listings, seconds_of_steps, ways
 from msnb.devices.inspection import LaunchCost, Listing, NodeLowering, PlannedBuffer
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.devices.gpu.assembler import assembled, missing
 from msnb.devices.gpu.chips import chip_called, occupancy
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, module_text
+from msnb.devices.gpu.facts.assembler import assembled, missing
+from msnb.devices.gpu.facts.step_costs import launch_costs
+from msnb.devices.gpu.facts.step_times import seconds_of_steps
 from msnb.devices.gpu.program.multi_tensor_step import ChainStep
-from msnb.devices.gpu.program.step_costs import launch_costs
-from msnb.devices.gpu.program.step_times import seconds_of_steps
 from msnb.devices.gpu.program.steps import DeviceStep, KernelStep
 from msnb.devices.inspection import Listing, NodeLowering
 from msnb.devices.llvm.nvptx import ptx_of
