@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import msnb as ms
-from bench import gpu
+from bench import gpu, gpu_roofline
 from bench.cases import elementwise, transformer
 from bench.gpu_cases import CASES, chosen, gpu_clock
 from bench.gpu_cases.gpu_case import COPY, PEER, GpuCase, once
@@ -95,3 +95,21 @@ def test_a_kernel_end_to_end(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None
     case = GpuCase("chain", replace(elementwise.CASES[0], batches=three, bytes=4.0 * 4 * 64), measure=COPY)
     (ours,) = gpu_clock.measured(case, ["none"], 1, 60.0)
     assert ours.reason == "" and ours.median > 0
+
+
+def test_the_predicted_table(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "roofline.md"
+    try:
+        assert gpu_roofline.main(["--only", "softmax,adam", "--out", str(out)]) == 0
+    finally:
+        ms.reset_context()
+        device_registry._made.pop("SimulatedGPU", None)
+    told = capsys.readouterr().out
+    assert "softmax: moves 1.000 of the least, bar 1.2: reached" in told and "adam: moves" in told
+    assert "| softmax | all | 1 |" in out.read_text()
+
+
+def test_a_missed_bar_is_told() -> None:
+    program = gpu_roofline.Program("p", tuple, 1.2)
+    assert gpu_roofline.verdict(program, 130, 100).endswith("bar 1.2: MISSED")
+    assert gpu_roofline.verdict(gpu_roofline.Program("net", tuple), 130, 100) == ""

@@ -21,7 +21,7 @@ from msnb.base.errors import MsnbError, ShapeError
 from msnb.core.dtypes import DType, bool_, int64
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
-from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
+from msnb.devices.inspection import DeviceMachine, LaunchCost, Listing, NodeLowering, PlannedBuffer
 from msnb.ir.analysis.structural_hash import Content
 from msnb.ir.graph import Graph, Node
 from msnb.ops.definition.record import Op, in_range, operand_dtype
@@ -90,6 +90,10 @@ class Device(Protocol):
     def kernels_of(self, program: Executable) -> list[Listing]: ...
     def ways_of(self, program: Executable) -> list[NodeLowering]: ...
     def arena_of(self, program: Executable) -> list[PlannedBuffer]: ...
+    def launches_of(self, program: Executable) -> list[LaunchCost]: ...
+    def seconds_of(self, program: Executable, repeats: int = 5) -> list[float]: ...
+    @property
+    def machine(self) -> DeviceMachine | None: ...
 
 
 class ArrayDevice:
@@ -169,6 +173,19 @@ class ArrayDevice:
 
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """What lies where in a program's arena, and when; by default there is no arena."""
+        return []
+
+    def launches_of(self, program: Executable) -> list[LaunchCost]:
+        """What each step of a program moves and computes; nothing to tell by default."""
+        return []
+
+    @property
+    def machine(self) -> DeviceMachine | None:
+        """The chip that it is, where its data sheet is known."""
+        return None
+
+    def seconds_of(self, program: Executable, repeats: int = 5) -> list[float]:
+        """Measured seconds of each step of ``launches_of``; none where the device has no clock for them."""
         return []
 
 

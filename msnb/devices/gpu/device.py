@@ -27,6 +27,7 @@ from msnb.base.settings import get_context
 from msnb.core import dtypes
 from msnb.core.types import Type
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
+from msnb.devices.gpu.chips import GpuChip, chip_called
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
 from msnb.devices.gpu.eager.eager_kernel import eager_kernel
 from msnb.devices.gpu.faults import FaultLog
@@ -34,8 +35,8 @@ from msnb.devices.gpu.libraries import cudnn_api
 from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.mistakes import WAY_OUT, check_chip, failure, unusable
 from msnb.devices.gpu.program.device_program import DeviceProgram
-from msnb.devices.gpu.program.listing import listings, ways
-from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
+from msnb.devices.gpu.program.listing import launch_costs, listings, seconds_of_steps, ways
+from msnb.devices.inspection import LaunchCost, Listing, NodeLowering, PlannedBuffer
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import Op
@@ -262,6 +263,19 @@ class GPU(ArrayDevice):
         found: list[PlannedBuffer] = getattr(program, "memory_plan", [])
         return found
 
+    def launches_of(self, program: Executable) -> list[LaunchCost]:
+        """What each step of a program moves and computes."""
+        return launch_costs(program)
+
+    @property
+    def machine(self) -> GpuChip | None:
+        """The chip's data sheet."""
+        return chip_called(self._here.name, self.chip)
+
+    def seconds_of(self, program: Executable, repeats: int = 5) -> list[float]:
+        """Seconds of each step between two CUDA events, the least of several runs; none on a simulated GPU."""
+        return seconds_of_steps(program, repeats) if self.is_real else []
+
 
 class _Chip:
     """One GPU of this machine: its stream and its kernels, which no other one can run."""
@@ -276,6 +290,10 @@ class _Chip:
     @cached_property
     def chip(self) -> str:
         return f"sm_{chip_of(self.xp, self.index)[1]}"
+
+    @cached_property
+    def name(self) -> str:
+        return str(self.xp.cuda.runtime.getDeviceProperties(self.index)["name"].decode())
 
     @cached_property
     def target(self) -> GpuTarget:

@@ -68,7 +68,7 @@ def count(number: int, word: str) -> str:
     """``1 node``, ``2 nodes``, ``3 passes``."""
     if number == 1:
         return f"1 {word}"
-    return f"{number} {word}{'es' if word.endswith(('s', 'x')) else 's'}"
+    return f"{number} {word}{'es' if word.endswith(('s', 'x', 'ch')) else 's'}"
 
 
 def bytes_word(number: int) -> str:

@@ -22,8 +22,8 @@ class Lane:
     colour: str
 
 
-def lanes_svg(title: str, lanes: Sequence[Lane], seconds: float) -> str:
-    """Rows of blocks; the axis counts microseconds (milliseconds above ten of them)."""
+def lanes_svg(title: str, lanes: Sequence[Lane], seconds: float, word: str = "simulated") -> str:
+    """Rows of blocks; the axis counts microseconds (milliseconds above ten of them); ``word`` says whose."""
     unit, scale = ("ms", 1e3) if seconds > 0.01 else ("us", 1e6)
     bottom = TOP + ROW * len(lanes)
     x = Scale(0.0, max(seconds * scale, 1e-9), LEFT, W - RIGHT)
@@ -32,7 +32,7 @@ def lanes_svg(title: str, lanes: Sequence[Lane], seconds: float) -> str:
         y = TOP + ROW * i
         parts.append(text(LEFT - 8, y + 16, lane.name, 11, INK, anchor="end"))
         parts += [_block(x(a * scale), x(b * scale), y, what, lane.colour) for a, b, what in lane.events]
-    parts.append(text((LEFT + W - RIGHT) / 2, bottom + 34, f"simulated {unit}", 11, INK))
+    parts.append(text((LEFT + W - RIGHT) / 2, bottom + 34, f"{word} {unit}", 11, INK))
     return card(W, bottom + 44, title, parts)
 
 

@@ -118,7 +118,7 @@ MAGICS = (
     Magic(
         "ms_device", _device, "Switch the device, or say which is on.\n\nExample: %ms_device CPU",
         (argument("device", nargs="?", default="", help="the device to switch to; without it, say which is on"),),
-        words=("Ascend", "CPU", "GPU"),
+        words=("Ascend", "CPU", "GPU", "SimulatedGPU"),
     ),
     Magic(
         "ms_info", lambda shell, options: program_views.info(),
@@ -220,6 +220,12 @@ MAGICS = (
         "Show how each node of a call runs, and the generated code: loops, LLVM IR, assembly.\n\n"
         "Example: %ms_kernels f(x)",
         GRADIENT,
+    ),
+    call_magic(
+        "ms_timeline", program_views.timeline,
+        "Show what a GPU runs for a call, step by step: launches, bytes, times predicted, or measured with --times.\n\n"
+        "Example: %ms_timeline f(x)",
+        {**GRADIENT, "--times": COSTS["--times"], "--repeats": "how many runs to take the least of"},
     ),
     call_magic(
         "ms_step", _step,

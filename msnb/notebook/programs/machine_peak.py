@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base import device_registry
+
 COPY_BYTES, SIDE, RUNS = 64 << 20, 768, 5
 
 
@@ -61,6 +63,12 @@ def _best(run: Any) -> float:
         run()
         times.append(perf_counter() - start)
     return min(times)
+
+
+def model_machine() -> Machine:
+    """The machine of predictions: the chip of the device, where its data sheet is known, else the model machine."""
+    chip = device_registry.current().machine
+    return MODEL if chip is None else Machine(chip.name, chip.bandwidth, chip.peak("float32"))
 
 
 @lru_cache(maxsize=1)

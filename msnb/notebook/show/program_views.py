@@ -13,6 +13,7 @@
     ms.show.plan(fn, *args)      a parallel plan: mesh, layouts, collectives, simulated timeline
     ms.show.aicore(m, k, n)      a matrix product on one core of the simulated Ascend, queue by queue
     ms.show.kernels(fn, *args)   how each node runs, and the code generated for it, down to assembly
+    ms.show.timeline(fn, *args)  what a GPU runs, step by step: launches, bytes, predicted or measured times
     ms.show.eager(fn, *args)     what eager mode really ran
     ms.show.curves()             a training while it runs, and the picture that stays
     ms.show.flow(net)            the gradient of every layer over a training
@@ -39,7 +40,7 @@ from msnb.graph.compile import CompiledProgram, Log, compile_graph, optimise
 from msnb.ir.graph import Graph
 from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, program_of
-from msnb.notebook.show.run_views import eager, error, info, kernels, roofline, tensor
+from msnb.notebook.show.run_views import eager, error, info, kernels, roofline, tensor, timeline
 from msnb.notebook.show.view_listing import ListingView
 from msnb.notebook.training.gradient_norms import HeatView
 from msnb.notebook.views.arena_view import ArenaView
@@ -60,7 +61,7 @@ __all__ = [
     "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView",
     "ProfileView", "StepView", "View", "aicore", "as_graph", "compare", "confusion", "curves", "data", "diff",
     "eager", "error", "explain", "features", "flow", "grad", "graph", "images", "info", "ir", "kernels", "lr_find",
-    "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
+    "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "timeline", "watching",
 ]  # fmt: skip
 
 

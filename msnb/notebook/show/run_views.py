@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from msnb.base.errors import ArgumentError, MsnbError
-from msnb.graph.compile import CompiledProgram
+from msnb.devices.inspection import DeviceMachine
+from msnb.graph.compile import CompiledProgram, compile_graph
 from msnb.ir.graph import Graph
 from msnb.notebook.errors.error_pages import LESSONS, lesson_of
 from msnb.notebook.errors.error_view import ErrorPageView, ErrorView
 from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of
 from msnb.notebook.programs.instrumented_run import program_of
-from msnb.notebook.programs.machine_peak import MODEL, Machine
+from msnb.notebook.programs.launch_timeline import TimelineView
+from msnb.notebook.programs.machine_peak import Machine, model_machine
 from msnb.notebook.views.eager_trace import record
 from msnb.notebook.views.environment import InfoView
 from msnb.notebook.views.kernels_view import KernelsView, kernels_of_graph
@@ -22,11 +24,11 @@ from msnb.notebook.views.roofline_view import RooflineView
 from msnb.notebook.views.tensor_view import TensorView
 from msnb.notebook.views.view import GraphView
 
-__all__ = ["eager", "error", "info", "kernels", "roofline", "tensor"]
+__all__ = ["eager", "error", "info", "kernels", "roofline", "tensor", "timeline"]
 
 
 def roofline(
-    fn: Any, *args: Any, times: bool = False, repeats: int = 7, machine: Machine = MODEL, gradient: bool = False,
+    fn: Any, *args: Any, times: bool = False, repeats: int = 7, machine: Machine | None = None, gradient: bool = False,
     optimised: bool = True, **kwargs: Any,
 ) -> RooflineView:  # fmt: skip
     """Each op against memory bandwidth and peak arithmetic.
@@ -37,7 +39,8 @@ def roofline(
         times: also measure: the ops of this call (median of ``repeats`` runs, one by one) and this machine (a copy and
             a matrix product in NumPy); else predictions for a fixed model machine only, the same on every run.
         repeats: how many runs.
-        machine: the machine of the predictions.
+        machine: the machine of the predictions; by default the chip of the device, where its data sheet is known, else
+            the model machine.
         gradient: of its gradient instead.
         optimised: after the passes.
 
@@ -56,7 +59,7 @@ def roofline(
         ['arithmetic', 'memory']
     """
     found = program_of(fn, args, kwargs, gradient)
-    return RooflineView(found.optimised() if optimised else found, times, repeats, machine)
+    return RooflineView(found.optimised() if optimised else found, times, repeats, machine or model_machine())
 
 
 def kernels(fn: Any, *args: Any, gradient: bool = False, **kwargs: Any) -> KernelsView:
@@ -84,6 +87,43 @@ def kernels(fn: Any, *args: Any, gradient: bool = False, **kwargs: Any) -> Kerne
         return kernels_of_graph(found, found.name)
     graph = captured_gradient(fn, args, kwargs) if gradient else captured(fn, args, kwargs)
     return kernels_of_graph(graph, name_of(fn))
+
+
+def timeline(
+    fn: Any, *args: Any, gradient: bool = False, times: bool = False, repeats: int = 5,
+    chip: DeviceMachine | None = None, **kwargs: Any,
+) -> TimelineView:  # fmt: skip
+    """What a GPU runs for a call, in order: launches, bytes, arithmetic, and how long each step takes.
+
+    Args:
+        fn: a function, a jitted function, a Cell, a graph or a compiled program.
+        *args, **kwargs: its arguments.
+        gradient: of its gradient instead.
+        times: also measure each step, between CUDA events (on a real GPU; the least of ``repeats`` runs).
+        repeats: how many runs.
+        chip: whose data sheet predicts (of ``msnb.devices.gpu.chips``); that of the device by default.
+
+    Returns:
+        A view: ``.steps``, ``.launches``, ``.moved``, ``.predicted``, ``.measured``.
+
+    Raises:
+        ArgumentError: fewer than one repeat.
+
+    Examples:
+        >>> import msnb as ms
+        >>> with ms.set_context(device_target="SimulatedGPU", jit_level="O1"):
+        ...     view = ms.show.timeline(lambda x: ms.ops.tanh(x * 2 + 1), ms.ops.ones((1 << 20,)))
+        >>> view.launches, view.moved
+        (1, 8388608)
+    """
+    if isinstance(fn, CompiledProgram):
+        return TimelineView(fn, fn.name, chip, times, repeats)
+    if isinstance(fn, (Graph, GraphView)):
+        graph = fn if isinstance(fn, Graph) else fn.graph
+        name = graph.name
+    else:
+        graph, name = captured_gradient(fn, args, kwargs) if gradient else captured(fn, args, kwargs), name_of(fn)
+    return TimelineView(compile_graph(graph, name=name), name, chip, times, repeats)
 
 
 def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> RunView:

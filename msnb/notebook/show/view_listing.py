@@ -51,6 +51,7 @@ VIEWS = (
     ViewEntry("mem", "who holds the memory at its peak?", "mem(f, x)", "%ms_mem f(x)"),
     ViewEntry("profile", "what does each line cost?", "profile(f, x)", "%ms_profile f(x)"),
     ViewEntry("roofline", "how far is each operator from the machine's limit?", "roofline(f, x)", "%ms_roofline f(x)"),
+    ViewEntry("timeline", "what does a GPU run, step by step, and how long?", "timeline(f, x)", "%ms_timeline f(x)"),
     ViewEntry("plan", "how is it laid over several devices?", "plan(f, x)", "%ms_plan --devices 8 f(x)"),
     ViewEntry(
         "aicore", "how does an AI core multiply two matrices?", "aicore(128, 512, 128)", "%ms_aicore 128 512 128"

@@ -4,7 +4,7 @@
     fused       generated kernel k0    cell [3] line 4
     matmul      oneDNN                 cell [3] line 5
 
-    k0          loops (the same for every target)  ->  LLVM IR  ->  assembly of this processor
+    k0          loops (the same for every target)  ->  LLVM IR  ->  assembly of this processor (PTX of a GPU)
 
 Loops follow from the program alone. LLVM IR and assembly follow the processor at hand, so they stand behind summaries
 that open and never in the plain text.
@@ -28,6 +28,7 @@ from msnb.notebook.views.view import Section, View
 
 HEAD = ("node", "how it runs", "line")
 NONE = "No code is generated on this setting: operations run one by one. ms.set_context(jit_level='O1') generates it."
+FACTS = ("function", "registers, memory, occupancy")
 LONG = 40_000
 
 
@@ -87,6 +88,8 @@ class KernelsView(View):
             lines = one.assembly.count("\n")
             out.append((f"{one.name}: loops", pre(one.kernel)))
             out.append((f"{one.name}: {one.language}", pre(one.code[:LONG])))
+            if one.facts:
+                out.append((f"{one.name}: what the machine needs", table(FACTS, one.facts)))
             out.append((f"{one.name}: assembly of this processor ({lines} lines)", pre(one.assembly[:LONG])))
         return out or [("Text", pre(self.text))]
 

@@ -27,7 +27,7 @@ from msnb.notebook.drawing.box_labels import title_of
 from msnb.notebook.drawing.colors import look_of
 from msnb.notebook.drawing.node_groups import is_drawn
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, place_of
-from msnb.notebook.programs.machine_peak import MODEL, Machine, this_machine
+from msnb.notebook.programs.machine_peak import MODEL, Machine, model_machine, this_machine
 from msnb.notebook.views.profile_view import measured
 from msnb.notebook.views.view import Section, View
 from msnb.ops.elementwise.constant import constant
@@ -86,7 +86,8 @@ class RooflineView(View):
             raise ArgumentError(f"roofline needs at least one repeat, got {repeats}.")
         self.model: Machine = model
         self.repeats: int = repeats
-        self.machine: Machine | None = this_machine() if times else None
+        sheet = model_machine()
+        self.machine: Machine | None = (this_machine() if sheet is MODEL else sheet) if times else None
         seconds = measured(program, repeats) if times else {}
         nodes = [n for n in program.graph.nodes if n.op is not constant and is_drawn(n)]
         self.points: list[Point] = [_point(n, seconds.get(n, 0.0)) for n in nodes if "control" not in n.op.traits]
