@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 from msnb.core import dtypes
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.kernel_cache import KernelCache
 from msnb.devices.gpu.kernels.attention import attention_kernels
 from msnb.devices.gpu.kernels.attention.attention_case import AttentionCase, Rows, Tiling
+from msnb.devices.gpu.loaded_kernels import KernelCache
 
 from .gpu_libraries import device_seconds
 
@@ -194,9 +194,9 @@ def tuned(torch: Any, cupy: Any, size: Sequence[Any], cache: KernelCache, rounds
     print(f"b={size[0]} h={size[1]} l={size[2]} d={size[3]} causal={size[4]}")
     plain = at.case.with_dy(None)
     made = {
-        "forward": [(t, attention_kernels.forward(plain, Tiling(*t))) for t in FORWARD[size[3]]],
-        "keys": [(t, attention_kernels.key_gradient(at.case, Tiling(*t))) for t in KEYS[size[3]]],
-        "queries": [(t, attention_kernels.query_gradient(at.case, Tiling(*t))) for t in QUERIES[size[3]]],
+        "forward": [(t, attention_kernels.forward(plain, tiling=Tiling(*t))) for t in FORWARD[size[3]]],
+        "keys": [(t, attention_kernels.key_gradient(at.case, tiling=Tiling(*t))) for t in KEYS[size[3]]],
+        "queries": [(t, attention_kernels.query_gradient(at.case, tiling=Tiling(*t))) for t in QUERIES[size[3]]],
     }
     cache.load([kernel for many in made.values() for _, kernel in many])
     work = {"forward": 1.0, "keys": 2.0, "queries": 1.5}

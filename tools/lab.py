@@ -111,7 +111,8 @@ def main(argv: list[str] | None = None) -> int:
     options, rest = parser.parse_known_args(argv)
     for name in copy():
         newer = f"lab/{Path(name).stem}.new.ipynb"
-        print(f"lab/{name} is yours and stays as it is{f'; the newer page is {newer}' if (ROOT / newer).exists() else ''}")
+        beside = f"; the newer page is {newer}" if (ROOT / newer).exists() else ""
+        print(f"lab/{name} is yours and stays as it is{beside}")
     return 0 if options.copy else subprocess.run(command(options.notebook, rest), cwd=ROOT, check=False).returncode
 
 

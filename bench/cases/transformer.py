@@ -172,13 +172,17 @@ def _ms_block(form: Form, side: Any) -> Any:
             self.gelu = nn.GELU(approximate=True)
             self.mask = side.ms.Tensor(np.triu(np.full((form.tokens, form.tokens), -1e9, np.float32), 1))
             self.scale = float((form.width // form.heads) ** -0.5)
+            self.one_function = bool(getattr(side, "attention_is_one_function", False))
 
         def construct(self, x: Any) -> Any:
             b, t, d = x.shape
             qkv = self.qkv(self.norm1(x)).reshape(b, t, 3, form.heads, d // form.heads).transpose(2, 0, 3, 1, 4)
             q, k, v = qkv[0], qkv[1], qkv[2]
-            a = ops.softmax(ops.matmul(q * self.scale, k.swapaxes(-1, -2)) + self.mask, -1)
-            x = x + self.proj(ops.matmul(a, v).transpose(0, 2, 1, 3).reshape(b, t, d))
+            if self.one_function:
+                y = ops.scaled_dot_product_attention(q, k, v, is_causal=True)
+            else:
+                y = ops.matmul(ops.softmax(ops.matmul(q * self.scale, k.swapaxes(-1, -2)) + self.mask, -1), v)
+            x = x + self.proj(y.transpose(0, 2, 1, 3).reshape(b, t, d))
             return x + self.down(self.gelu(self.up(self.norm2(x))))
 
     return Block()

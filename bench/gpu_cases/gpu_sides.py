@@ -115,6 +115,8 @@ class JaxSide(jax_side.Side):
 class MsSide(ms_side.Side):
     """msnb: graph mode, or operation by operation."""
 
+    attention_is_one_function = True
+
     def __init__(self, case: Case, way: str, variant: str, precision: str, device: str = "GPU") -> None:
         super().__init__(case, way, variant, "msnb")
         self.precision = precision

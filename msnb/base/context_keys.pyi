@@ -18,6 +18,7 @@ class ContextKeys(TypedDict, total=False):
     verify_graphs: bool
     runtime_num_threads: int
     jit_level: str
+    matmul_precision: str
     max_call_depth: int
     deterministic: str
     pynative_synchronize: bool

@@ -184,10 +184,8 @@ def _losses(result: Any, has_aux: bool) -> list[Tensor]:
     part = result[0] if has_aux else result
     losses = [leaf for leaf in pytree.flatten(part)[0] if isinstance(leaf, Tensor)]
     if not losses:
-        raise GradientError(
-            f"the function returned {type(part).__name__}: there is no tensor to differentiate.",
-            hint="it must return the tensor whose gradient is meant: is a `return` missing?",
-        )
+        said = f"the function returned {type(part).__name__}: there is no tensor to differentiate."
+        raise GradientError(said, hint="it must return the tensor whose gradient is meant: is a `return` missing?")
     return losses
 
 

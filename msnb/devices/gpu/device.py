@@ -30,12 +30,16 @@ from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
 from msnb.devices.gpu.eager.eager_kernel import eager_kernel
 from msnb.devices.gpu.faults import FaultLog
-from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.libraries import cudnn_api
+from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.mistakes import WAY_OUT, check_chip, failure, unusable
+from msnb.devices.gpu.program.device_program import DeviceProgram
+from msnb.devices.gpu.program.listing import listings, ways
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import Op
+
 
 class GPUFeatures(DeviceFeatures):
     """Generated kernels for groups of operations; libraries for products and convolutions."""
@@ -51,8 +55,6 @@ class GPUFeatures(DeviceFeatures):
     @property
     def prefers_channels_last(self) -> bool:
         """True where convolutions are cuDNN's: its tensor cores want channels last."""
-        from msnb.devices.gpu.libraries import cudnn_api
-
         return not cudnn_api.missing()
 
 
@@ -238,8 +240,6 @@ class GPU(ArrayDevice):
         """A program of generated kernels where the session wants machine code, else bodies over CuPy."""
         if get_context("jit_level") != "O1" and not any(node.op is FUSED for _, node in graph.walk()):
             return super().compile(graph)
-        from msnb.devices.gpu.program.executor import DeviceProgram
-
         return DeviceProgram(self, graph)
 
     def tell_unrecorded(self, name: str, reason: Exception) -> None:
@@ -250,14 +250,10 @@ class GPU(ArrayDevice):
 
     def kernels_of(self, program: Executable) -> list[Listing]:
         """The loops, LLVM IR and PTX of a program's kernels."""
-        from msnb.devices.gpu.program.listing import listings
-
         return listings(program, self.chip)
 
     def ways_of(self, program: Executable) -> list[NodeLowering]:
         """How each node of a program runs."""
-        from msnb.devices.gpu.program.listing import ways
-
         return ways(program)
 
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:

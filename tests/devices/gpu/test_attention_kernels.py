@@ -21,8 +21,8 @@ from msnb.base import device_registry
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.device import DeviceFeatures
 from msnb.devices.gpu.codegen.gpu_kernel import module_text
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.kernels.attention import attention_kernels
+from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
+from msnb.devices.gpu.kernels.attention import attention_kernels, tilings
 from msnb.devices.gpu.kernels.attention.attention_case import AttentionCase, Rows
 from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.devices.gpu.simt import KernelFault, SimtModule
@@ -133,6 +133,19 @@ def test_which_cases_have_kernels(change: dict[str, Any], there: bool) -> None:
     node = one_op(find("flash_attention"), [ms.Tensor(x) for x in (q, k, v)], {"scale": of["scale"]}).nodes[-1]
     assert (attention_kernels.recipe(node, Views().of, GpuTarget()) is not None) is there
     assert attention_kernels.recipe(node, Views().of, GpuTarget(bfloat=False)) is None
+
+
+@pytest.mark.parametrize("features", [32, 64, 96, 128])
+@pytest.mark.parametrize("chip", ["sm_80", "sm_86", "sm_90", "sm_120"])
+def test_kernels_fit_into_the_shared_memory_of_their_gpu(chip: str, features: int) -> None:
+    target = target_of(chip)
+    rows = Rows(1, 64, (64 * features, 64 * features, features))
+    case = AttentionCase(1, features, rows, rows, rows, ms.bfloat16, 1.0, False, rows)
+    made = [make(case, target) for make in (attention_kernels.key_gradient, attention_kernels.query_gradient)]
+    made.append(attention_kernels.forward(case.with_dy(None), target))
+    assert all(kernel.launches[0].shared_bytes <= target.shared_bytes for kernel in made)
+    if features == 128:
+        assert made[0].launches[0].shared_bytes == tilings.key_bytes(case, tilings.keys(case, target.shared_bytes))
 
 
 def test_the_watch_sees_a_kernel_that_does_not_wait() -> None:

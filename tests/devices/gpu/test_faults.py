@@ -14,7 +14,7 @@ import msnb as ms
 from msnb import ops
 from msnb.base.errors import IndexOutOfRange
 from msnb.devices.gpu.device import GPU
-from msnb.devices.gpu.program.executor import DeviceProgram
+from msnb.devices.gpu.program.device_program import DeviceProgram
 from msnb.graph.compile.passes.fusion.grouping import fuse
 from tests import fake_cupy as xp
 from tests.devices.cpu.codegen_programs import REFERENCE, buffers, traced

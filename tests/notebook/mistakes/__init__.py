@@ -5,12 +5,12 @@ The line that a report must name ends in ``# here``. Where a sentence names what
 
 from __future__ import annotations
 
-from tests.notebook.mistakes import layers, names, operators, programs, trainings
+from tests.notebook.mistakes import compiled, layers, names, operators, trainings
 
 MISTAKES: dict[str, tuple[str, str]] = {
     **operators.MISTAKES,
     **layers.MISTAKES,
     **names.MISTAKES,
-    **programs.MISTAKES,
+    **compiled.MISTAKES,
     **trainings.MISTAKES,
 }

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from msnb.base.errors import MsnbError
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.ir.kernel.kernel_ir import Inst, Kernel
+from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
 
 Size3 = tuple[int, int, int]
 FAULT, TAG = -1, -2
@@ -69,18 +69,28 @@ class GpuKernel:
 
 def inplace_pairs(kernel: Kernel) -> list[tuple[int, int]]:
     """Pairs (read, write) whose elements are read and written by the same point alone, the read first."""
-    found = []
-    loads = [i for i in kernel.insts() if i.op == "load"]
-    for access, value in kernel.stores:
-        spread = all(access.strides[d] or size == 1 for d, size in enumerate(kernel.sizes))
-        for r, buffer in enumerate(kernel.reads):
-            write = kernel.reads and kernel.writes[access.buffer - len(kernel.reads)]
-            mine = [i for i in loads if i.attr.buffer == r]
-            same = all((i.attr.strides, i.attr.offset) == (access.strides, access.offset) for i in mine)
-            alike = write and write.size == buffer.size and write.dtype.itemsize == buffer.dtype.itemsize
-            if spread and alike and mine and same and _needs(value, mine):
-                found.append((r, access.buffer - len(kernel.reads)))
-    return found
+    count = len(kernel.reads)
+    loads: list[list[Inst]] = [[] for _ in kernel.reads]
+    for inst in kernel.insts():
+        if inst.op == "load":
+            loads[inst.attr.buffer].append(inst)
+    return [
+        (r, access.buffer - count)
+        for access, value in kernel.stores
+        if all(access.strides[d] or size == 1 for d, size in enumerate(kernel.sizes))
+        for r in range(count)
+        if _shares(kernel, r, access) and loads[r] and _walks_alike(loads[r], access) and _needs(value, loads[r])
+    ]
+
+
+def _shares(kernel: Kernel, read: int, access: Access) -> bool:
+    """Whether two buffers are of one size."""
+    a, b = kernel.reads[read], kernel.writes[access.buffer - len(kernel.reads)]
+    return a.size == b.size and a.dtype.itemsize == b.dtype.itemsize
+
+
+def _walks_alike(loads: list[Inst], access: Access) -> bool:
+    return all((i.attr.strides, i.attr.offset) == (access.strides, access.offset) for i in loads)
 
 
 def _needs(value: Inst, loads: list[Inst]) -> bool:

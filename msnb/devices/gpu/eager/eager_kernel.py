@@ -64,7 +64,7 @@ def eager_kernel(device: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, 
 
 
 def _program(device: Any, graph: Graph, node: Node) -> Kernel:
-    """A program of one operation: CuPy's body may mean something else (which of several writes counts is open there)."""
+    """A program of one operation: CuPy leaves open which of several writes to one place counts."""
     graph.outputs = list(node.outputs)
     program = device.compile(graph)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.types import TensorType
-from msnb.devices.gpu.codegen.generator import generate
+from msnb.devices.gpu.codegen.kernel_generator import generate
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.library_calls import library_call
 from msnb.ir.graph import Node, Value

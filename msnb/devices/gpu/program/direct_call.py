@@ -1,9 +1,9 @@
-"""Programs of a few launches without state, as a function that only launches: what single operations of eager mode cost.
+"""Programs of a few launches without state, as a function that only launches: what one operation costs.
 
     softmax(x) in eager mode        one kernel: ask how x lies, take memory for the result, launch
 
-Such a call shares nothing with any other: its temporary memory is taken anew, so it needs no lock, and it runs on CuPy's
-current stream, as single operations do. Whatever is unusual is left to the program (``executor``).
+Such a call shares nothing with any other: its temporary memory is taken anew, so it needs no lock, and it runs on
+CuPy's current stream, as single operations do. Whatever is unusual is left to the program (``device_program``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from msnb.core.types import TensorType
 from msnb.devices.gpu.program.buffers import ARENA, CONST, PARAM, RESULT, DeviceBuffer, Place
-from msnb.devices.gpu.program.builder import ProgramBuild
+from msnb.devices.gpu.program.step_builder import ProgramBuild
 from msnb.devices.gpu.program.steps import KernelStep
 from msnb.ir.graph import Graph
 

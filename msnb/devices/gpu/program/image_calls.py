@@ -19,7 +19,6 @@ from msnb.devices.gpu.program.library_call import FLOATS, LibraryCall, ViewOf, p
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides
 
-_KINDS = {"conv2d": "forward", "conv2d_input_grad": "input_grad", "conv2d_weight_grad": "weight_grad"}
 _ROLES = {
     "forward": ("x", "weight", "out"),
     "input_grad": ("out", "weight", "x"),
@@ -29,7 +28,7 @@ _ROLES = {
 
 def convolution(node: Node, view_of: ViewOf) -> LibraryCall | None:
     """A convolution or one of its gradients."""
-    kind = _KINDS[node.op.name]
+    kind = node.op.name.removeprefix("conv2d").removeprefix("_") or "forward"
     roles = dict(zip(_ROLES[kind], (*node.inputs, node.out)))
     types = {role: v.type for role, v in roles.items()}
     if not all(isinstance(t, TensorType) and t.dtype.name in FLOATS and not t.weak for t in types.values()):

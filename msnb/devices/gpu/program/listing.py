@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, module_text
-from msnb.devices.gpu.program.steps import KernelStep, Step
+from msnb.devices.gpu.program.steps import DeviceStep, KernelStep
 from msnb.devices.inspection import Listing, NodeLowering
 from msnb.devices.llvm.nvptx import ptx_of
 
@@ -30,6 +30,6 @@ def ways(program: Any) -> list[NodeLowering]:
     return [NodeLowering(step.node, step.how) for step in _steps(program) if step.node is not None]
 
 
-def _steps(program: Any) -> list[Step]:
+def _steps(program: Any) -> list[DeviceStep]:
     built = getattr(program, "built", None)
     return [] if built is None else list(built.steps)

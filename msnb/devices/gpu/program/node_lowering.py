@@ -16,9 +16,9 @@ from msnb.core.types import TensorType, Type
 from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
-from msnb.devices.gpu.codegen.generator import generate
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
+from msnb.devices.gpu.codegen.kernel_generator import generate
 from msnb.devices.gpu.kernels.providers import PROVIDERS
 from msnb.devices.gpu.program.library_calls import library_call
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf

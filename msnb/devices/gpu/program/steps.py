@@ -11,14 +11,14 @@ from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import FAULT, TAG, GpuKernel
-from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.buffers import ARENA, DeviceBuffer, Environment, Place
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.reference_executor import explained
 from msnb.ir.graph import Node
 
 
-class Step:
+class DeviceStep:
     """What a program does at one moment.
 
     Attributes:
@@ -66,7 +66,7 @@ class Step:
         self.inplace = [(new if a is old else a, new if b is old else b) for a, b in self.inplace]
 
 
-class KernelStep(Step):
+class KernelStep(DeviceStep):
     """A generated kernel: one launch, or two where blocks share sums."""
 
     def __init__(
@@ -96,7 +96,7 @@ class KernelStep(Step):
             function(launch.grid, launch.block, args, shared_mem=more, stream=env.stream)
 
 
-class LibraryStep(Step):
+class LibraryStep(DeviceStep):
     """A call of a library."""
 
     def __init__(self, node: Node, call: LibraryCall, reads: Sequence[Place], writes: Sequence[Place]) -> None:
@@ -117,7 +117,7 @@ class LibraryStep(Step):
         self.call.launch(ins, outs, workspace, env.stream.ptr)
 
 
-class CopyStep(Step):
+class CopyStep(DeviceStep):
     """Bytes from one place to another."""
 
     def __init__(self, source: Place, target: Place, size: int) -> None:
@@ -147,7 +147,7 @@ class HostNumber:
         return self.value if self.param < 0 else env.numbers[self.param]
 
 
-class ArrayStep(Step):
+class ArrayStep(DeviceStep):
     """An operation of the array module: what there is no kernel for.
 
     Args:

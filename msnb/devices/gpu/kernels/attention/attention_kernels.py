@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from msnb.core import dtypes
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
+from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.kernels.attention import tilings
 from msnb.devices.gpu.kernels.attention.attention_case import DTYPES, FEATURES, AttentionCase, Rows, Tiling
 from msnb.devices.gpu.kernels.attention.block_place import tiles
@@ -45,10 +45,11 @@ def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None
     case = AttentionCase(batch, features, q, k, v, dtype, float(attrs["scale"]), bool(attrs["is_causal"]))
     reads = [q_at, k_at, v_at]
     if not rest:
-        return LoweredNode(reads, [KernelPart(forward(case), [0, 1, 2], [0, 1])])
+        return LoweredNode(reads, [KernelPart(forward(case, target), [0, 1, 2], [0, 1])])
     case = case.with_dy(rest[0][1])
     reads += [rest[0][0], *node.inputs[4:]]
-    parts = [KernelPart(key_gradient(case), [*range(6)], [1, 2]), KernelPart(query_gradient(case), [*range(6)], [0])]
+    makers = ((key_gradient, [1, 2]), (query_gradient, [0]))
+    parts = [KernelPart(make(case, target), [*range(6)], writes) for make, writes in makers]
     return LoweredNode(reads, parts)
 
 
@@ -85,19 +86,35 @@ def _read(value: Value, view_of: ViewOf) -> tuple[Value, Rows] | None:
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 
 
-def forward(case: AttentionCase, tiling: Tiling | None = None) -> GpuKernel:
+def forward(case: AttentionCase, target: GpuTarget = NEWEST, tiling: Tiling | None = None) -> GpuKernel:
     """The kernel of out and lse."""
-    return _made("attention", ForwardKernel, case, tiling or tilings.forward(case), case.q, (case.q,))
+    return _made(
+        "attention", ForwardKernel, case, tiling or tilings.forward(case, target.shared_bytes), case.q, (case.q,)
+    )
 
 
-def key_gradient(case: AttentionCase, tiling: Tiling | None = None) -> GpuKernel:
+def key_gradient(case: AttentionCase, target: GpuTarget = NEWEST, tiling: Tiling | None = None) -> GpuKernel:
     """The kernel of dk and dv."""
-    return _made("attention_keys", KeyGradientKernel, case, tiling or tilings.keys(case), case.k, (case.k, case.v))
+    return _made(
+        "attention_keys",
+        KeyGradientKernel,
+        case,
+        tiling or tilings.keys(case, target.shared_bytes),
+        case.k,
+        (case.k, case.v),
+    )
 
 
-def query_gradient(case: AttentionCase, tiling: Tiling | None = None) -> GpuKernel:
+def query_gradient(case: AttentionCase, target: GpuTarget = NEWEST, tiling: Tiling | None = None) -> GpuKernel:
     """The kernel of dq."""
-    return _made("attention_queries", QueryGradientKernel, case, tiling or tilings.queries(case), case.q, (case.q,))
+    return _made(
+        "attention_queries",
+        QueryGradientKernel,
+        case,
+        tiling or tilings.queries(case, target.shared_bytes),
+        case.q,
+        (case.q,),
+    )
 
 
 def _made(kind: str, maker: Maker, case: AttentionCase, tiling: Tiling, own: Rows, outs: Sequence[Rows]) -> GpuKernel:

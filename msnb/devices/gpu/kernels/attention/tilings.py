@@ -11,21 +11,29 @@ warp's sums of 16 rows and d features are d / 2 registers in each lane, its scor
 from __future__ import annotations
 
 from msnb.devices.gpu.kernels.attention.attention_case import AttentionCase, Tiling
+from msnb.devices.gpu.kernels.attention.shared_tile import ELEMENT
 
 LARGEST = 128
 """Rows of the largest tile."""
 
 
-def forward(case: AttentionCase) -> Tiling:
-    """Of the forward kernel."""
+def forward(case: AttentionCase, shared: int) -> Tiling:
+    """Of the forward kernel, for a block that may have so many bytes of shared memory."""
     return Tiling(own=128, other=64, warps=4, blocks=2, held=case.features <= 64)
 
 
-def keys(case: AttentionCase) -> Tiling:
+def keys(case: AttentionCase, shared: int) -> Tiling:
     """Of the kernel of dk and dv."""
-    return Tiling(own=128, other=64, warps=8, blocks=1)
+    small = Tiling(own=64, other=64, warps=4, blocks=2)
+    found = Tiling(own=128, other=64, warps=8, blocks=1)
+    return found if key_bytes(case, found) <= shared else small
 
 
-def queries(case: AttentionCase) -> Tiling:
+def queries(case: AttentionCase, shared: int) -> Tiling:
     """Of the kernel of dq."""
     return Tiling(own=128, other=64, warps=8, blocks=1, held=True)
+
+
+def key_bytes(case: AttentionCase, tiling: Tiling) -> int:
+    """Shared memory of the kernel of dk and dv: two tiles of its own, two pairs that pass by, and their numbers."""
+    return 2 * ELEMENT * case.features * (tiling.own + 2 * tiling.other) + 16 * tiling.other

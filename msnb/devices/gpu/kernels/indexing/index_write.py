@@ -25,6 +25,9 @@ from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewO
 from msnb.devices.llvm.emitter import literal, type_name
 from msnb.devices.llvm.scalar_ops import combine
 from msnb.ir.graph import Node
+from msnb.ops.definition.record import Op
+from msnb.ops.indexing.scatter import INDEX_REDUCE
+from msnb.ops.shape.index_records import INDEX_TAKEN, INDEX_UPDATE
 from msnb.ops.shape.index_spec import IndexPlan
 
 _NARROW = (dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
@@ -33,7 +36,7 @@ _KINDS = {"max": "max", "min": "min", "mul": "prod"}
 
 def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     """How writes at index tensors run."""
-    make = _MAKERS.get(node.op.name)
+    make = _MAKERS.get(node.op)
     if make is None or "t" not in node.attrs["spec"] or not are_real(operands(node)) or operands(node)[0].weak:
         return None
     if operands(node)[1].weak and type_of(node.out).dtype in _NARROW:
@@ -166,8 +169,8 @@ def _reduced(write: IndexWrite) -> IndexWrite:
     return write
 
 
-_MAKERS: dict[str, Callable[[IndexWrite], IndexWrite]] = {
-    "index_update": _update,
-    "index_taken": _taken,
-    "index_reduce": _reduced,
+_MAKERS: dict[Op, Callable[[IndexWrite], IndexWrite]] = {
+    INDEX_UPDATE: _update,
+    INDEX_TAKEN: _taken,
+    INDEX_REDUCE: _reduced,
 }

@@ -23,11 +23,19 @@ from msnb.devices.gpu.kernels.windows.window_walk import ImagePlace, WindowPlace
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import literal, type_name
 from msnb.ir.graph import Node
+from msnb.ops.definition.record import Op
+from msnb.ops.spatial.pooling_records import (
+    AVG_POOL2D,
+    AVG_POOL2D_GRAD,
+    MAX_POOL2D,
+    MAX_POOL2D_GRAD,
+    MAX_POOL2D_PICK,
+)
 
 
 def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
     """How poolings over rows and columns run."""
-    make = _MAKERS.get(node.op.name)
+    make = _MAKERS.get(node.op)
     if make is None or any(t.weak for t in operands(node)):
         return None
     first, out = type_of(node.inputs[0]), type_of(node.out)
@@ -268,10 +276,10 @@ def _avg_grad(builder: KernelBuilder, node: Node, walk: WindowWalk) -> None:
     _gathered(builder, walk, dtype, share)
 
 
-_MAKERS: dict[str, Callable[[KernelBuilder, Node, WindowWalk], None]] = {
-    "max_pool2d": _max,
-    "max_pool2d_grad": _max_grad,
-    "max_pool2d_pick": _max_pick,
-    "avg_pool2d": _avg,
-    "avg_pool2d_grad": _avg_grad,
+_MAKERS: dict[Op, Callable[[KernelBuilder, Node, WindowWalk], None]] = {
+    MAX_POOL2D: _max,
+    MAX_POOL2D_GRAD: _max_grad,
+    MAX_POOL2D_PICK: _max_pick,
+    AVG_POOL2D: _avg,
+    AVG_POOL2D_GRAD: _avg_grad,
 }

@@ -17,12 +17,12 @@ from msnb.core.types import TensorType, TokenType
 from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place, plan_arena
-from msnb.devices.gpu.program.chain_step import ChainStep, joined
 from msnb.devices.gpu.program.control_steps import is_recordable, turns
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.lowered_node import LoweredNode
+from msnb.devices.gpu.program.multi_tensor_step import ChainStep, joined
 from msnb.devices.gpu.program.node_lowering import lowered
-from msnb.devices.gpu.program.steps import ArrayStep, CopyStep, HostNumber, KernelStep, LibraryStep, Step
+from msnb.devices.gpu.program.steps import ArrayStep, CopyStep, DeviceStep, HostNumber, KernelStep, LibraryStep
 from msnb.devices.result_memory import careful
 from msnb.ir import control_flow
 from msnb.ir.builder import Const
@@ -59,7 +59,7 @@ class ProgramBuild:
     def __init__(self, device: Any, graph: Graph, control: Control) -> None:
         self.device, self.graph, self.control = device, graph, control
         self.views, self.given = Views(), ConstantEvaluator()
-        self.steps: list[Step] = []
+        self.steps: list[DeviceStep] = []
         self.consts: list[Any] = []
         self.host_numbers: set[int] = set()
         self.places: dict[Value, Place | None] = {}
@@ -150,7 +150,7 @@ class ProgramBuild:
         self.steps = joined(steps, self.device.cache, self.device.target)
         self.device.cache.load([s.kernel for s in self.steps if isinstance(s, (ChainStep, KernelStep))])
 
-    def _of(self, node: Node) -> list[Step]:
+    def _of(self, node: Node) -> list[DeviceStep]:
         way = self.ways[node]
         if way is None:
             return [self._by_arrays(node)]
@@ -160,7 +160,7 @@ class ProgramBuild:
         writes = [p for p in outs if p is not None]
         if way.library is not None:
             return self._call(node, way, way.library, reads, writes)
-        copies: list[Step] = []
+        copies: list[DeviceStep] = []
         reads = [self._aligned(v, p, copies) for v, p in zip(way.reads, reads)]
         kernels = [
             KernelStep(node, p.kernel, self.device.cache, [reads[i] for i in p.reads], [writes[j] for j in p.writes])
@@ -168,7 +168,7 @@ class ProgramBuild:
         ]
         return [*copies, *kernels]
 
-    def _aligned(self, value: Value, at: Place, copies: list[Step]) -> Place:
+    def _aligned(self, value: Value, at: Place, copies: list[DeviceStep]) -> Place:
         """Where a kernel reads a value: its accesses are wide, so what begins inside of another value is copied."""
         if at.offset % ALIGNED == 0:
             return at
@@ -179,9 +179,9 @@ class ProgramBuild:
 
     def _call(
         self, node: Node, way: LoweredNode, call: LibraryCall, reads: list[Place], writes: list[Place]
-    ) -> list[Step]:
+    ) -> list[DeviceStep]:
         """A library's call and the copies around it."""
-        cache, steps = self.device.cache, list[Step]()
+        cache, steps = self.device.cache, list[DeviceStep]()
         ins, outs = list(reads), list(writes)
         for k, kernel in way.before.items():
             ins[k] = Place(DeviceBuffer(ARENA, kernel.kernel.writes[0].nbytes, "operand"))
@@ -193,7 +193,7 @@ class ProgramBuild:
             steps.append(KernelStep(node, way.after, cache, outs, writes))
         return steps
 
-    def _by_arrays(self, node: Node) -> Step:
+    def _by_arrays(self, node: Node) -> DeviceStep:
         controls = "control" in node.op.traits
         types = tuple(v.type for v in node.inputs)
         results = [v.type for v in node.outputs]
@@ -221,8 +221,8 @@ class ProgramBuild:
         self.updated: dict[int, int] = dict(self.graph.state)
         self.results: list[DeviceBuffer | int | None] = []
         kept: dict[int, DeviceBuffer] = {}
-        self.first: list[Step] = []
-        self.last: list[Step] = []
+        self.first: list[DeviceStep] = []
+        self.last: list[DeviceStep] = []
         self._index()
         for i, j in self.updated.items():
             self._update(i, self.graph.outputs[j])
@@ -296,12 +296,7 @@ class ProgramBuild:
         if state:
             return next(i for i, k in self.updated.items() if k == j)
         if value.is_param and value in self.graph.params:
-            i = self.graph.params.index(value)
-            if i not in self.updated:
-                return i
-            made = DeviceBuffer(RESULT, value.type.nbytes, value.name, index=j)
-            self.first.append(CopyStep(at, Place(made), made.size))
-            return made
+            return self._old_value(j, value, at)
         if id(at.buffer) in kept and not at.offset and self._same_type(kept[id(at.buffer)], value):
             return kept[id(at.buffer)]
         made = DeviceBuffer(RESULT, value.type.nbytes, value.name or f"result {j}", index=j)
@@ -311,6 +306,15 @@ class ProgramBuild:
         else:
             steps = self.first if self.views.base(value).is_param else self.last
             steps.append(CopyStep(at, Place(made), made.size))
+        return made
+
+    def _old_value(self, j: int, value: Value, at: Place) -> DeviceBuffer | int:
+        """A param that is a result: itself, or a copy where its memory gets a new value."""
+        i = self.graph.params.index(value)
+        if i not in self.updated:
+            return i
+        made = DeviceBuffer(RESULT, self.graph.params[i].type.nbytes, value.name, index=j)  # type: ignore[union-attr]
+        self.first.append(CopyStep(at, Place(made), made.size))
         return made
 
     def _same_type(self, result: DeviceBuffer, value: Value) -> bool:

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from msnb.devices.gpu.codegen.chain_kernel import ChainKernel, chain_of
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.kernel_cache import KernelCache
+from msnb.devices.gpu.codegen.multi_tensor_kernel import ChainKernel, chain_of
+from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.buffers import DeviceBuffer, Environment
-from msnb.devices.gpu.program.steps import KernelStep, Step
+from msnb.devices.gpu.program.steps import DeviceStep, KernelStep
 from msnb.ir.kernel.kernel_ir import Kernel
 
 KEPT = 16
 
 
-class ChainStep(Step):
+class ChainStep(DeviceStep):
     """One launch for many steps.
 
     Args:
@@ -83,9 +83,9 @@ class ChainStep(Step):
         function((len(self._blocks), 1, 1), launch.block, addresses, stream=env.stream)
 
 
-def joined(steps: Iterable[Step], cache: KernelCache, target: GpuTarget) -> list[Step]:
+def joined(steps: Iterable[DeviceStep], cache: KernelCache, target: GpuTarget) -> list[DeviceStep]:
     """The steps, neighbours of one chain as one."""
-    found: list[Step] = []
+    found: list[DeviceStep] = []
     run: list[KernelStep] = []
     for step in steps:
         chain = _chain(step)
@@ -100,13 +100,13 @@ def joined(steps: Iterable[Step], cache: KernelCache, target: GpuTarget) -> list
     return [*found, *_flushed(run, cache, target)]
 
 
-def _chain(step: Step) -> Kernel | None:
+def _chain(step: DeviceStep) -> Kernel | None:
     if not isinstance(step, KernelStep) or len(step.kernel.launches) != 1 or step.temps:
         return None
     return chain_of(step.kernel.kernel)
 
 
-def _meets(step: Step, run: list[KernelStep]) -> bool:
+def _meets(step: DeviceStep, run: list[KernelStep]) -> bool:
     """Whether a step reads or writes what one of the run writes, or writes what one reads."""
     reads, writes = set(map(id, step.reads)), set(map(id, step.writes))
     return any(
@@ -115,13 +115,13 @@ def _meets(step: Step, run: list[KernelStep]) -> bool:
     )
 
 
-def _flushed(run: list[KernelStep], cache: KernelCache, target: GpuTarget) -> list[Step]:
+def _flushed(run: list[KernelStep], cache: KernelCache, target: GpuTarget) -> list[DeviceStep]:
     groups: dict[str, list[KernelStep]] = {}
     for step in run:
         chain = _chain(step)
         assert chain is not None
         groups.setdefault(symbol_of(chain, target), []).append(step)
-    found: list[Step] = []
+    found: list[DeviceStep] = []
     for members in groups.values():
         if len(members) == 1:
             found += members

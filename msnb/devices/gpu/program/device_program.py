@@ -22,9 +22,9 @@ from msnb.base import device_registry, fork_locks
 from msnb.core.types import TensorType
 from msnb.devices.gpu.mistakes import largest
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Environment
-from msnb.devices.gpu.program.builder import NotLowerable, ProgramBuild
 from msnb.devices.gpu.program.control_steps import control_function
 from msnb.devices.gpu.program.direct_call import Direct, direct_call
+from msnb.devices.gpu.program.step_builder import NotLowerable, ProgramBuild
 from msnb.devices.gpu.program.steps import ArrayStep
 from msnb.devices.inspection import PlannedBuffer
 from msnb.devices.reference_executor import ReferenceProgram
@@ -124,7 +124,8 @@ class DeviceProgram:
 
     def _failed(self, error: Exception) -> Exception:
         """The error to raise; what only serves the next call is given back."""
-        known = self.device.failure(error, f"the program {self.graph.name}", self.peak, self._largest())
+        what = f"the program {self.graph.name}"
+        known: Exception | None = self.device.failure(error, what, self.peak, self._largest())
         if known is None:
             return error
         self._let_go()
@@ -132,7 +133,7 @@ class DeviceProgram:
 
     def _largest(self) -> list[str]:
         """The largest buffers of the memory plan, one line each."""
-        return largest((f"in the program: {b.name}", b.size) for b in self.memory_plan)
+        return largest((f"in the program: {b.name}", b.bytes) for b in self.memory_plan)
 
     def _let_go(self) -> None:
         """Give back the memory that only serves the next call."""
