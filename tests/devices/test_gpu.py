@@ -54,7 +54,7 @@ def test_without_a_driver(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
 
     monkeypatch.setattr(fake_cupy.runtime, "getDeviceCount", no_driver)
-    with pytest.raises(DeviceError, match="the GPU cannot be used: the driver is missing, or older .*cudaErrorInsufficientDriver"):
+    with pytest.raises(DeviceError, match="used: the driver is missing, or older .*cudaErrorInsufficientDriver"):
         ms.set_context(device_target="GPU")
     assert device_registry.current().name == "CPU"
 
@@ -320,3 +320,26 @@ def test_a_network_left_behind_has_a_sentence(gpu: Any, mode: int) -> None:
     assert caught.value.where.file == __file__ and "net(x)" in str(caught.value)
     with pytest.raises(DeviceError, match="an operand lives on CPU"):
         ms.grad(lambda v: net(v).sum())(x)
+
+
+# ---- the GPU that every machine has ----------------------------------------------------------------------------------
+
+
+def test_the_simulated_gpu_runs_generated_kernels_anywhere(mode: int, no_cupy: None) -> None:
+    x = np.float32([[0.5, -1.0, 2.0], [3.0, 0.0, 1.0]])
+
+    @ms.jit
+    def f(x: Any) -> Any:
+        return ms.ops.softmax(x * 2, -1)
+
+    want = f(ms.Tensor(x)).asnumpy()
+    try:
+        with ms.set_context(device_target="SimulatedGPU", mode=mode, jit_level="O1"):
+            assert ms.get_context("device_target") == "SimulatedGPU"
+            before = fake_cupy.counters.kernels_run
+            found = f(ms.Tensor(x))
+            assert found.device == "SimulatedGPU"
+            np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-6)
+            assert fake_cupy.counters.kernels_run > before
+    finally:
+        device_registry._made.pop("SimulatedGPU", None)  # its arrays are those of the fake CuPy

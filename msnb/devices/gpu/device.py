@@ -6,7 +6,7 @@ Values cross the bus only when somebody says so: ``Tensor.to`` and ``asnumpy`` d
 refuses a hidden way down (``numpy.asarray(cupy_array)``) but not every hidden way up (``cupy.asarray(numpy_array)``):
 kernels look for NumPy arrays among their operands and answer with a sentence.
 
-The array module is an argument: tests let a fake CuPy pose as it, on machines without a GPU.
+The array module is an argument: ``simulated_cuda`` poses as CuPy on machines without a GPU ("SimulatedGPU").
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class GPU(ArrayDevice):
     Args:
         xp: the array module, CuPy or something that behaves like it.
         index: which GPU, counted from 0.
+        name: of the device.
 
     Raises:
         RuntimeError: DeviceError: there is no such GPU.
@@ -71,8 +72,8 @@ class GPU(ArrayDevice):
 
     features = GPUFeatures()
 
-    def __init__(self, xp: Any, index: int = 0) -> None:
-        super().__init__("GPU", xp)
+    def __init__(self, xp: Any, index: int = 0, name: str = "GPU") -> None:
+        super().__init__(name, xp)
         self.index = index
         self._chips: dict[int, _Chip] = {}
         self._threads = threading.local()
@@ -304,11 +305,12 @@ def chip_of(xp: Any, index: int) -> tuple[str, int]:
     return (name.decode() if isinstance(name, bytes) else str(name)), 10 * found["major"] + found["minor"]
 
 
-def open_gpu(module: str = "cupy") -> GPU:
+def open_gpu(module: str = "cupy", name: str = "GPU") -> GPU:
     """The GPU that ``set_context(device_id=)`` names.
 
     Args:
         module: the array module to import.
+        name: of the device.
 
     Raises:
         RuntimeError: DeviceError with the way out: CuPy, the driver or the device is missing.
@@ -317,4 +319,4 @@ def open_gpu(module: str = "cupy") -> GPU:
         xp = importlib.import_module(module)
     except ImportError as error:
         raise unusable(error) from None
-    return GPU(xp, get_context("device_id"))
+    return GPU(xp, get_context("device_id"), name)

@@ -112,8 +112,7 @@ def no_room(xp: Any, who: str, count: int, operands: Sequence[str] = ()) -> OutO
     lines = [f"held: {line}" for line in held]
     wants = f"needs {size(count)} of memory" if count else "needs more memory"
     return OutOfMemoryError(
-        f"{who} {wants}, and the GPU has {size(free)} free of {size(total)} ({size(used)} were "
-        "held by arrays).",
+        f"{who} {wants}, and the GPU has {size(free)} free of {size(total)} ({size(used)} were held by arrays).",
         operands=[*operands, *lines],
         hint="let go of tensors (del x), use a smaller batch or a shorter dtype; the pool was emptied, so go on.",
     )

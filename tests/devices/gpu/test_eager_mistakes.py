@@ -12,8 +12,8 @@ import pytest
 import msnb as ms
 from msnb.base import device_registry
 from msnb.base.errors import DeviceError, OutOfMemoryError
+from msnb.devices.gpu.simulated_cuda import CUDARuntimeError
 from tests import fake_cupy
-from tests.fake_cupy.fake_counters import CUDARuntimeError
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_launches_that_fail(gpu: Any, monkeypatch: pytest.MonkeyPatch, status: s
 
     x = ms.Tensor(np.ones(8, np.float32))
     work(x)
-    monkeypatch.setattr("tests.fake_cupy.fake_launches.Function.__call__", launch)
+    monkeypatch.setattr("msnb.devices.gpu.simulated_cuda.simulated_launches.Function.__call__", launch)
     with pytest.raises(DeviceError) as caught:
         work(x)
     told = caught.value.message()

@@ -37,19 +37,28 @@ def dense_call(device: Any, node: Node, made: SingleKernels, odd: Kernel, body: 
     floats = any(t.dtype.is_float for t in types)
     body = None if body is None else _of_large_integers(body, floats)
     outs = [(v.type.ints(), v.type.dtype.numpy) for v in node.outputs if isinstance(v.type, TensorType)]
-    numbers = [i for i, t in enumerate(types) if t.weak]
-    plain = not made.workspaces and not made.launches[0].shared_bytes
-    simple = len(made.launches) == 1 and len(outs) == 1 and plain
+    simple = len(made.launches) == 1 and not made.workspaces and len(outs) == 1
     if simple and made.launches[0].operands == tuple(range(len(types) + 1)):
-        if len(types) == 1:
-            return _one(device.xp.ndarray, made, outs[0], odd)
-        if len(types) == 2 and not numbers:
-            return _two(device.xp.ndarray, made, outs[0], odd)
-        if numbers == [1] and types[1].dtype.is_float:
-            return _with_number(device.xp.ndarray, made, outs[0], odd)
-        if numbers == [1] and types[1].dtype is int64 and body is not None:
-            return _with_integer(device.xp.ndarray, made, outs[0], odd, body)
+        short = _short(device.xp.ndarray, types, made, outs[0], odd, body)
+        if short is not None:
+            return short
     return _Any(device.xp, types, outs, made, odd, body)
+
+
+def _short(
+    array: Any, types: list[TensorType], made: SingleKernels, out: tuple[Any, Any], odd: Kernel, body: Kernel | None
+) -> Kernel | None:
+    """The commonest calls, written out."""
+    numbers = [i for i, t in enumerate(types) if t.weak]
+    if len(types) == 1:
+        return _one(array, made, out, odd)
+    if len(types) == 2 and not numbers:
+        return _two(array, made, out, odd)
+    if len(types) != 2 or numbers != [1]:
+        return None
+    if types[1].dtype.is_float:
+        return _with_number(array, made, out, odd)
+    return _with_integer(array, made, out, odd, body) if types[1].dtype is int64 and body is not None else None
 
 
 def _of_large_integers(body: Kernel, floats: bool) -> Kernel:

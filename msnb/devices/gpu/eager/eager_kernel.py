@@ -51,16 +51,19 @@ def eager_kernel(device: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, 
         found = LibraryKernel(device, node, body)
         if found.usable:
             return found
+    return _generated(device, graph, node, body)
+
+
+def _generated(device: Any, graph: Graph, node: Node, body: Kernel) -> Kernel:
+    """Generated kernels where there are some, at once or when the signature comes again."""
     kind = kind_of(node)
-    if kind == "reduce" or op.family == "attention" or (kind == "elementwise" and is_counted(node)):
-        return _made(device, node, body) or body
-    if kind == "elementwise" or moves(node, whole) is not None:
+    if (kind == "elementwise" and not is_counted(node)) or (not kind and moves(node, whole) is not None):
         few = len(node.inputs) + len(node.outputs) <= _MOST_PARTS + 1
         return Recurring(body, lambda: _made(device, node, body)) if few else body
     made = _made(device, node, body)
     if made is not None:
         return made
-    return _program(device, graph, node) if provided(node, device.target) else body
+    return _program(device, graph, node) if not kind and provided(node, device.target) else body
 
 
 def _program(device: Any, graph: Graph, node: Node) -> Kernel:

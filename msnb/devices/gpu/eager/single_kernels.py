@@ -167,8 +167,8 @@ def _body(node: Node, orders: Sequence[Order]) -> Graph:
 
 
 def _lowered(node: Node, orders: Sequence[Order], device: Any) -> SingleKernels | None:
-    """The kernels of a program of this one node, if they read its operands where they lie. What may meet a wrong index
-    stays the body's, which says so at once."""
+    """The kernels that programs have for a node, if they read its operands where they lie; None for those that may
+    meet a wrong index."""
     body = _body(node, orders)
     inner = body.outputs[0].node
     assert inner is not None

@@ -1,4 +1,4 @@
-"""What was asked of the fake GPU, and the errors that it gives."""
+"""What was asked of the simulated GPU, and the errors that it gives."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Kernels and raw copies: run by the simulator (``msnb.devices.gpu.simt``), or recorded by a capture.
 
-``load_kernels(text)`` is the one seam: where a real GPU gets PTX made of this text, the fake runs the text itself.
+``load_kernels(text)`` is the one seam: where a real GPU gets PTX made of this text, the simulator runs the text itself.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from . import fake_memory, fake_streams
-from .fake_counters import CUDARuntimeError, counters, features
+from msnb.devices.gpu.simulated_cuda import simulated_memory, simulated_streams
+from msnb.devices.gpu.simulated_cuda.simulated_counters import CUDARuntimeError, counters, features
 
 SHARED_DEFAULT = 48 << 10
 HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 1, 2, 3
-PROPERTIES = {
+PROPERTIES: dict[str, Any] = {
     "name": b"NVIDIA H100 80GB HBM3 (simulated)", "major": 9, "minor": 0, "multiProcessorCount": 132,
     "sharedMemPerBlock": 49152, "sharedMemPerBlockOptin": 232448, "sharedMemPerMultiprocessor": 233472,
     "totalGlobalMem": 80 << 30, "clockRate": 1_980_000, "memoryClockRate": 2_619_000, "memoryBusWidth": 5120,
@@ -28,7 +28,7 @@ PROPERTIES = {
 
 def perform(step: Callable[[], None], stream: Any = None) -> None:
     """Do it now, or record it."""
-    capture, where = fake_streams.capture_for(stream)
+    capture, where = simulated_streams.capture_for(stream)
     if capture is None:
         step()
     else:
@@ -69,16 +69,16 @@ class Function:
     def __call__(
         self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], shared_mem: int = 0, stream: Any = None
     ) -> None:
-        """Launch: arguments are addresses, arrays of the fake, and numbers."""
+        """Launch: arguments are addresses, simulated arrays, and numbers."""
         if shared_mem > self.max_dynamic_shared_size_bytes:
             raise CUDARuntimeError("CUDA_ERROR_INVALID_VALUE", "max_dynamic_shared_size_bytes is less than shared_mem.")
-        raw, full = [_raw(a) for a in args], [_three(grid), _three(block)]
+        raw, blocks, threads = [_raw(a) for a in args], _three(grid), _three(block)
         counters.launches += 1
 
         def run() -> None:
             counters.kernels_run += 1
-            buffers = [(address, nbytes, True) for address, nbytes in fake_memory.live()]
-            self.module.simulator.launch(self.name, *full, raw, shared_mem, buffers)
+            buffers = [(address, nbytes, True) for address, nbytes in simulated_memory.live()]
+            self.module.simulator.launch(self.name, blocks, threads, raw, shared_mem, buffers)
 
         perform(run, stream)
 
@@ -90,11 +90,11 @@ def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
 
 def _raw(value: Any) -> int | float:
     if isinstance(value, np.generic):
-        return value.item() if value.dtype.kind in "biuf" else float(value)
+        return float(value) if value.dtype.kind not in "biuf" else value.item()
     if isinstance(value, (int, float)):
         return value
-    memory = value if isinstance(value, fake_memory.MemoryPointer) else getattr(value, "data", None)
-    if not isinstance(memory, fake_memory.MemoryPointer):
+    memory = value if isinstance(value, simulated_memory.MemoryPointer) else getattr(value, "data", None)
+    if not isinstance(memory, simulated_memory.MemoryPointer):
         raise TypeError(f"Unsupported type {type(value)}")
     return memory.ptr
 
@@ -108,7 +108,7 @@ def load_kernels(text: str) -> KernelModule:
 
 
 def _on_device(address: int, nbytes: int) -> None:
-    for start, size in fake_memory.live():
+    for start, size in simulated_memory.live():
         if start <= address and address + nbytes <= start + size:
             return
     raise CUDARuntimeError("cudaErrorInvalidValue", f"{nbytes} bytes at {address:#x} are not device memory.")
@@ -146,33 +146,33 @@ _streams: dict[int, Any] = {}
 
 def stream_of(stream: Any) -> Any:
     """A stream, or the one with this address."""
-    if stream is None or isinstance(stream, fake_streams.Stream):
+    if stream is None or isinstance(stream, simulated_streams.Stream):
         return stream
-    current = fake_streams.get_current_stream()
+    current = simulated_streams.get_current_stream()
     if int(stream) == current.ptr:
         return current
     if int(stream) == 0:
-        return fake_streams.Stream.null
-    found = [s for c in fake_streams._capturing for s in c.streams if s.ptr == int(stream)]
-    return found[0] if found else _streams.setdefault(int(stream), fake_streams.Stream(non_blocking=True))
+        return simulated_streams.Stream.null
+    found = [s for c in simulated_streams._capturing for s in c.streams if s.ptr == int(stream)]
+    return found[0] if found else _streams.setdefault(int(stream), simulated_streams.Stream(non_blocking=True))
 
 
 def memcpy(dst: int, src: int, nbytes: int, kind: int) -> None:
     """A copy that waits."""
-    fake_streams.waits_for_all("memory is copied")
+    simulated_streams.waits_for_all("memory is copied")
     counters.synchronisations += 1
     memcpy_async(dst, src, nbytes, kind)
 
 
 def device_synchronize() -> None:
     """Wait for everything."""
-    fake_streams.waits_for_all("the device is waited for")
+    simulated_streams.waits_for_all("the device is waited for")
     counters.synchronisations += 1
 
 
 def mem_get_info() -> tuple[int, int]:
     """Free and total bytes."""
-    used = sum(nbytes for _, nbytes in fake_memory.live())
+    used = sum(nbytes for _, nbytes in simulated_memory.live())
     return PROPERTIES["totalGlobalMem"] - used, PROPERTIES["totalGlobalMem"]
 
 

@@ -1,4 +1,4 @@
-"""Device memory: blocks of the host's, which the fake knows as long as they live.
+"""Device memory: blocks of the host's, known as long as they live.
 
     Memory          an allocation, aligned as CUDA's is; a pool may own it
     MemoryPointer   a place in one: what ``array.data`` is
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .fake_counters import CUDARuntimeError, counters, features
+from msnb.devices.gpu.simulated_cuda.simulated_counters import CUDARuntimeError, counters, features
 
 ALIGNMENT = 512
 _tokens = itertools.count(1)
@@ -116,7 +116,8 @@ class MemoryPointer:
     """A place in an allocation."""
 
     def __init__(self, mem: Any, offset: int) -> None:
-        self.mem, self.ptr = mem, mem.ptr + offset
+        self.mem = mem
+        self.ptr: int = mem.ptr + offset
 
     def __add__(self, offset: int) -> MemoryPointer:
         return MemoryPointer(self.mem, self.ptr - self.mem.ptr + offset)
@@ -140,17 +141,17 @@ class MemoryPointer:
 
     def memset_async(self, value: int, size: int, stream: Any = None) -> None:
         """Fill with a byte."""
-        from .fake_launches import memset_async
+        from msnb.devices.gpu.simulated_cuda.simulated_launches import memset_async
 
         memset_async(self.ptr, value, size, stream)
 
 
 def _address(mem: Any) -> int:
-    return mem if isinstance(mem, int) else int(getattr(mem, "value", None) or ctypes.cast(mem, ctypes.c_void_p).value)
+    return mem if isinstance(mem, int) else getattr(mem, "value", None) or ctypes.cast(mem, ctypes.c_void_p).value or 0
 
 
 def _copy(dst: int, src: int, size: int, kind: int, stream: Any) -> None:
-    from .fake_launches import memcpy_async
+    from msnb.devices.gpu.simulated_cuda.simulated_launches import memcpy_async
 
     memcpy_async(dst, src, size, kind, stream)
 
@@ -244,10 +245,10 @@ def alloc(size: int) -> MemoryPointer:
     return get_allocator()(size)
 
 
-def host_view(memory: MemoryPointer, shape: Any, dtype: np.dtype, strides: Any = None, order: str = "C") -> np.ndarray:
+def host_view(memory: MemoryPointer, shape: Any, dtype: np.dtype, strides: Any = None, order: Any = "C") -> np.ndarray:
     """A NumPy array over device memory; it holds the allocation."""
     nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize if strides is None else memory.mem.size
-    kind = type("Held", (ctypes.c_char * max(nbytes, 1),), {})
+    kind: Any = type("Held", (ctypes.c_char * max(nbytes, 1),), {})
     held = kind.from_address(memory.ptr)
     held.memory = memory.mem
     return np.ndarray(shape, dtype, buffer=held, strides=strides, order=order)

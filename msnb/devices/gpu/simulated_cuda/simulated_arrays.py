@@ -9,18 +9,19 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import fake_exchange, fake_memory, fake_streams
-from .fake_counters import counters, features
+from msnb.devices.gpu.simulated_cuda import simulated_exchange, simulated_memory, simulated_streams
+from msnb.devices.gpu.simulated_cuda.simulated_counters import counters, features
 
 HOST_COPY = (
     "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array explicitly."
 )
 _UNARY = ("__neg__", "__pos__", "__abs__", "__invert__")
 _BINARY = (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul "
-    "and rand or ror xor rxor lshift rlshift rshift rrshift lt le gt ge eq ne divmod rdivmod "
-    "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift"
-).split()
+    *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod"),
+    *("pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift"),
+    *("rrshift", "lt", "le", "gt", "ge", "eq", "ne", "divmod", "rdivmod", "iadd", "isub", "imul", "itruediv"),
+    *("ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift"),
+)
 _LOOKS_AT_VALUES = {"nonzero", "flatnonzero", "argwhere", "unique", "array_equal", "allclose", "compress", "extract"}
 
 
@@ -43,15 +44,16 @@ class ndarray:
         found = known(dtype)
         if memptr is None:
             nbytes = int(np.prod(shape, dtype=np.int64)) * found.itemsize
-            memptr = (fake_memory.allocator() or _plain)(nbytes)
-        self._host, self._owner = fake_memory.host_view(memptr, shape, found, strides, order), None
+            memptr = (simulated_memory.allocator() or _plain)(nbytes)
+        self._host: np.ndarray = simulated_memory.host_view(memptr, shape, found, strides, order)
+        self._owner: ndarray | None = None
         _owners[id(self._host)] = self
 
     @property
-    def data(self) -> fake_memory.MemoryPointer:
+    def data(self) -> simulated_memory.MemoryPointer:
         """Where it lies."""
-        memory = fake_memory.held_memory(self._host)
-        return fake_memory.MemoryPointer(memory, self._host.__array_interface__["data"][0] - memory.ptr)
+        memory = simulated_memory.held_memory(self._host)
+        return simulated_memory.MemoryPointer(memory, self._host.__array_interface__["data"][0] - memory.ptr)
 
     @property
     def _c_contiguous(self) -> bool:
@@ -71,15 +73,15 @@ class ndarray:
         return {**{k: face[k] for k in ("shape", "typestr", "descr", "data")}, "strides": strides, "version": 3}
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
-        return fake_exchange.Capsule(self, stream)
+        return simulated_exchange.Capsule(self, stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (2, 0)
 
-    def get(self, stream: Any = None, order: str = "C", blocking: bool = True, out: Any = None) -> np.ndarray:
+    def get(self, stream: Any = None, order: str = "C", blocking: bool = True, out: Any = None) -> Any:
         """The explicit way down: a copy on the host."""
         if blocking or out is None:
-            fake_streams.waits("an array is copied to the host", stream)
+            simulated_streams.waits("an array is copied to the host", stream)
             counters.synchronisations += 1
             counters.down(self._host.nbytes)
             return np.array(self._host) if out is None else _copied(out, self._host)
@@ -88,7 +90,7 @@ class ndarray:
 
     def set(self, arr: np.ndarray, stream: Any = None) -> None:
         """The explicit way up, into this array."""
-        fake_streams.waits("an array is copied from the host", stream)
+        simulated_streams.waits("an array is copied from the host", stream)
         counters.up(self._host.nbytes)
         self._host[...] = arr
 
@@ -108,7 +110,7 @@ class ndarray:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, ndarray) and key._host.dtype == bool:
-            fake_streams.waits("an array is indexed by a mask")
+            simulated_streams.waits("an array is indexed by a mask")
         return compute(lambda host, k: host[k], (self, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -127,15 +129,15 @@ class ndarray:
         return call
 
     def __repr__(self) -> str:
-        return f"fake_cupy.{self._host!r}"
+        return f"simulated_cuda.{self._host!r}"
 
 
 _owners: weakref.WeakValueDictionary[int, ndarray] = weakref.WeakValueDictionary()
 """Arrays that are views of nothing, by their memory on the host."""
 
 
-def _plain(nbytes: int) -> fake_memory.MemoryPointer:
-    return fake_memory.MemoryPointer(fake_memory.Memory(nbytes), 0)
+def _plain(nbytes: int) -> simulated_memory.MemoryPointer:
+    return simulated_memory.MemoryPointer(simulated_memory.Memory(nbytes), 0)
 
 
 def _set_item(host: np.ndarray, key: Any, value: Any) -> None:
@@ -148,8 +150,8 @@ def _copied(out: np.ndarray, host: np.ndarray) -> np.ndarray:
 
 
 def _record_copy(out: np.ndarray, host: np.ndarray, count: Callable[[int], None], stream: Any) -> None:
-    capture, where = fake_streams.capture_for(stream)
-    source = fake_memory.Place(host)
+    capture, where = simulated_streams.capture_for(stream)
+    source = simulated_memory.Place(host)
 
     def step() -> None:
         count(out.nbytes)
@@ -160,7 +162,7 @@ def _record_copy(out: np.ndarray, host: np.ndarray, count: Callable[[int], None]
 
 def known(dtype: Any) -> np.dtype:
     """A dtype that CuPy has."""
-    found = np.dtype(dtype)
+    found: np.dtype = np.dtype(dtype)
     if found == np.dtype(ml_dtypes.bfloat16) and features.bfloat16:
         return found
     if found.kind in "VO" or found.name not in np.sctypeDict:
@@ -197,7 +199,7 @@ def wrap(x: Any) -> Any:
     if isinstance(x, (np.ndarray, np.generic)):
         made = object.__new__(ndarray)
         made._host = host = _placed(np.asarray(x))
-        root = fake_memory.root_of(host)[0]
+        root = simulated_memory.root_of(host)[0]
         owner = _owners.get(id(root))
         made._owner = owner if owner is not None and owner._host is root else None
         if made._owner is None and root is host:
@@ -211,27 +213,27 @@ def wrap(x: Any) -> Any:
 
 def _placed(host: np.ndarray) -> np.ndarray:
     """A result where results go: into the memory of the allocator that is set, or where NumPy put it."""
-    allocate = fake_memory.allocator()
-    if allocate is None or host.base is not None or host.size == 0 or fake_memory.is_registered(host):
-        fake_memory.register_host(host)
+    allocate = simulated_memory.allocator()
+    if allocate is None or host.base is not None or host.size == 0 or simulated_memory.is_registered(host):
+        simulated_memory.register_host(host)
         return host
     return _copied(_like(host, allocate), host)
 
 
 def _like(host: np.ndarray, allocate: Any) -> np.ndarray:
     order = "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
-    return fake_memory.host_view(allocate(host.nbytes), host.shape, host.dtype, None, order)
+    return simulated_memory.host_view(allocate(host.nbytes), host.shape, host.dtype, None, order)
 
 
 def compute(found: Callable[..., Any], args: Any, options: Any = None, name: str = "") -> Any:
-    """A function of NumPy on arrays of the fake: done now, or recorded where the current stream captures."""
+    """A function of NumPy on simulated arrays: done now, or recorded where the current stream captures."""
     counters.functions += 1
     hosts, named = unwrap(args), unwrap(options or {})
-    if not fake_streams._capturing:
+    if not simulated_streams._capturing:
         return wrap(found(*hosts, **named))
     if name in _LOOKS_AT_VALUES:
-        fake_streams.waits(f"{name} looks at values")
-    capture, stream = fake_streams.capture_for()
+        simulated_streams.waits(f"{name} looks at values")
+    capture, stream = simulated_streams.capture_for()
     if capture is None:
         return wrap(found(*hosts, **named))
     return _recorded(found, hosts, named, capture, stream)
@@ -259,7 +261,7 @@ def _mapped(x: Any, kind: Any, change: Callable[[Any], Any]) -> Any:
     return {k: _mapped(v, kind, change) for k, v in x.items()} if isinstance(x, dict) else x
 
 
-def _recorded(found: Any, args: Any, options: Any, capture: fake_streams.Capture, stream: Any) -> Any:
+def _recorded(found: Any, args: Any, options: Any, capture: simulated_streams.Capture, stream: Any) -> Any:
     """Runs once for the shapes, takes back what was written, and records a step into the same memory."""
     operands = [a for a in _arrays((args, options)) if isinstance(a, np.ndarray)]
     before = [a.copy() for a in operands]
@@ -267,23 +269,23 @@ def _recorded(found: Any, args: Any, options: Any, capture: fake_streams.Capture
     for operand, values in zip(operands, before):
         if operand.flags.writeable and operand.tobytes() != values.tobytes():
             operand[...] = values
-    owners = {fake_memory.root_of(a)[1] for a in operands}
-    places: list[fake_memory.Place | None] = []
+    owners = {simulated_memory.root_of(a)[1] for a in operands}
+    places: list[simulated_memory.Place | None] = []
 
     def placed(x: Any) -> np.ndarray:
         host = np.asarray(x)
-        if fake_memory.root_of(host)[1] in owners:
+        if simulated_memory.root_of(host)[1] in owners:
             places.append(None)
             return host
-        moved = _like(host, fake_memory.allocator() or _plain)
-        places.append(fake_memory.Place(moved))
+        moved = _like(host, simulated_memory.allocator() or _plain)
+        places.append(simulated_memory.Place(moved))
         return moved
 
     out = _mapped(result, (np.ndarray, np.generic), placed)
-    held = _mapped((args, options), np.ndarray, fake_memory.Place)
+    held = _mapped((args, options), np.ndarray, simulated_memory.Place)
 
     def step() -> None:
-        again, more = _mapped(held, fake_memory.Place, lambda place: place.array())
+        again, more = _mapped(held, simulated_memory.Place, lambda place: place.array())
         for place, leaf in zip(places, _arrays(found(*again, **more))):
             if place is not None:
                 np.copyto(place.array(), leaf)

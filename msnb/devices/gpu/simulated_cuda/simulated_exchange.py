@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import fake_memory
+from msnb.devices.gpu.simulated_cuda import simulated_memory
 
 
 class Capsule:
@@ -29,7 +29,8 @@ class UnownedMemory:
 
 def from_dlpack(array: Any) -> Any:
     """An array over the memory of another; ``base`` tells nothing of it, as with CuPy."""
-    return _over(array.__dlpack__().array.__cuda_array_interface__, array)
+    capsule = array.__dlpack__()
+    return _over(capsule.array.__cuda_array_interface__, capsule)
 
 
 def over_interface(array: Any) -> Any:
@@ -38,9 +39,9 @@ def over_interface(array: Any) -> Any:
 
 
 def _over(face: dict[str, Any], owner: Any) -> Any:
-    from .fake_arrays import ndarray
+    from msnb.devices.gpu.simulated_cuda.simulated_arrays import ndarray
 
     dtype, shape, strides = np.dtype(face["typestr"]), face["shape"], face["strides"]
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     memory = UnownedMemory(face["data"][0], size, owner)
-    return ndarray(shape, dtype, fake_memory.MemoryPointer(memory, 0), strides)
+    return ndarray(shape, dtype, simulated_memory.MemoryPointer(memory, 0), strides)

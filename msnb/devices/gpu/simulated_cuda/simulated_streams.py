@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .fake_counters import CUDARuntimeError, counters
+from msnb.devices.gpu.simulated_cuda.simulated_counters import CUDARuntimeError, counters
 
 _state = threading.local()
 _capturing: set[Capture] = set()
@@ -136,13 +136,15 @@ class Event:
     """A place in a stream's work."""
 
     def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
-        self.time, self.capture, self.stream = 0.0, None, None
+        self.time = 0.0
+        self.capture: Capture | None = None
+        self.stream: Stream | None = None
         self.timed = not disable_timing
 
     def record(self, stream: Stream | None = None) -> None:
         """Here."""
-        self.stream = stream or get_current_stream()
-        self.capture = self.stream.capture
+        where = stream or get_current_stream()
+        self.stream, self.capture = where, where.capture
         self.time = time.perf_counter()
 
     def synchronize(self) -> None:
