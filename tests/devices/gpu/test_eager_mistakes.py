@@ -140,6 +140,7 @@ def test_a_fault_that_is_told_late(gpu: Any, monkeypatch: pytest.MonkeyPatch) ->
     def fails(*args: Any) -> None:
         raise CUDARuntimeError("cudaErrorIllegalAddress", "an illegal memory access was encountered")
 
-    monkeypatch.setattr(fake_cupy, "asnumpy", fails)
-    with pytest.raises(DeviceError, match="an address that is not its own"):
-        x.asnumpy()
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_cupy, "asnumpy", fails)
+        with pytest.raises(DeviceError, match="an address that is not its own"):
+            x.asnumpy()

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from msnb.devices.gpu.simulated_cuda import simulated_exchange, simulated_memory, simulated_streams
+from msnb.devices.gpu.simulated_cuda import simulated_memory, simulated_streams
 from msnb.devices.gpu.simulated_cuda.simulated_counters import counters, features
 
 HOST_COPY = (
@@ -23,6 +23,17 @@ _BINARY = (
     *("ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift"),
 )
 _LOOKS_AT_VALUES = {"nonzero", "flatnonzero", "argwhere", "unique", "array_equal", "allclose", "compress", "extract"}
+
+
+class Capsule:
+    """What ``__dlpack__`` gives: it holds the array.
+
+    Attributes:
+        stream: the one that the consumer named.
+    """
+
+    def __init__(self, array: Any, stream: Any) -> None:
+        self.array, self.stream = array, stream
 
 
 class ndarray:
@@ -73,7 +84,7 @@ class ndarray:
         return {**{k: face[k] for k in ("shape", "typestr", "descr", "data")}, "strides": strides, "version": 3}
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
-        return simulated_exchange.Capsule(self, stream)
+        return Capsule(self, stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (2, 0)

@@ -7,17 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb.devices.gpu.simulated_cuda import simulated_memory
-
-
-class Capsule:
-    """What ``__dlpack__`` gives: it holds the array.
-
-    Attributes:
-        stream: the one that the consumer named.
-    """
-
-    def __init__(self, array: Any, stream: Any) -> None:
-        self.array, self.stream = array, stream
+from msnb.devices.gpu.simulated_cuda.simulated_arrays import ndarray
 
 
 class UnownedMemory:
@@ -39,8 +29,6 @@ def over_interface(array: Any) -> Any:
 
 
 def _over(face: dict[str, Any], owner: Any) -> Any:
-    from msnb.devices.gpu.simulated_cuda.simulated_arrays import ndarray
-
     dtype, shape, strides = np.dtype(face["typestr"]), face["shape"], face["strides"]
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     memory = UnownedMemory(face["data"][0], size, owner)

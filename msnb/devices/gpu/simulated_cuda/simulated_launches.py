@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from msnb.devices.gpu.simulated_cuda import simulated_memory, simulated_streams
 from msnb.devices.gpu.simulated_cuda.simulated_counters import CUDARuntimeError, counters, features
 
 SHARED_DEFAULT = 48 << 10
-HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 1, 2, 3
 PROPERTIES: dict[str, Any] = {
     "name": b"NVIDIA H100 80GB HBM3 (simulated)", "major": 9, "minor": 0, "multiProcessorCount": 132,
     "sharedMemPerBlock": 49152, "sharedMemPerBlockOptin": 232448, "sharedMemPerMultiprocessor": 233472,
@@ -24,15 +22,6 @@ PROPERTIES: dict[str, Any] = {
     "l2CacheSize": 50 << 20, "warpSize": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerMultiProcessor": 2048,
     "regsPerMultiprocessor": 65536,
 }  # fmt: skip
-
-
-def perform(step: Callable[[], None], stream: Any = None) -> None:
-    """Do it now, or record it."""
-    capture, where = simulated_streams.capture_for(stream)
-    if capture is None:
-        step()
-    else:
-        capture.record(step, where)
 
 
 class KernelModule:
@@ -80,7 +69,7 @@ class Function:
             buffers = [(address, nbytes, True) for address, nbytes in simulated_memory.live()]
             self.module.simulator.launch(self.name, blocks, threads, raw, shared_mem, buffers)
 
-        perform(run, stream)
+        simulated_streams.perform(run, stream)
 
 
 def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
@@ -107,61 +96,11 @@ def load_kernels(text: str) -> KernelModule:
 # ---- copies ----------------------------------------------------------------------------------------------------------
 
 
-def _on_device(address: int, nbytes: int) -> None:
-    for start, size in simulated_memory.live():
-        if start <= address and address + nbytes <= start + size:
-            return
-    raise CUDARuntimeError("cudaErrorInvalidValue", f"{nbytes} bytes at {address:#x} are not device memory.")
-
-
-def memcpy_async(dst: int, src: int, nbytes: int, kind: int, stream: Any = None) -> None:
-    """A copy of bytes."""
-
-    def run() -> None:
-        for address, host in ((dst, DEVICE_TO_HOST), (src, HOST_TO_DEVICE)):
-            if nbytes and kind != host and kind in (1, 2, 3):
-                _on_device(address, nbytes)
-        if kind == HOST_TO_DEVICE:
-            counters.up(nbytes)
-        elif kind == DEVICE_TO_HOST:
-            counters.down(nbytes)
-        ctypes.memmove(dst, src, nbytes)
-
-    perform(run, stream_of(stream))
-
-
-def memset_async(ptr: int, value: int, nbytes: int, stream: Any = None) -> None:
-    """Fill with a byte."""
-
-    def run() -> None:
-        if nbytes:
-            _on_device(ptr, nbytes)
-        ctypes.memset(ptr, value, nbytes)
-
-    perform(run, stream_of(stream))
-
-
-_streams: dict[int, Any] = {}
-
-
-def stream_of(stream: Any) -> Any:
-    """A stream, or the one with this address."""
-    if stream is None or isinstance(stream, simulated_streams.Stream):
-        return stream
-    current = simulated_streams.get_current_stream()
-    if int(stream) == current.ptr:
-        return current
-    if int(stream) == 0:
-        return simulated_streams.Stream.null
-    found = [s for c in simulated_streams._capturing for s in c.streams if s.ptr == int(stream)]
-    return found[0] if found else _streams.setdefault(int(stream), simulated_streams.Stream(non_blocking=True))
-
-
 def memcpy(dst: int, src: int, nbytes: int, kind: int) -> None:
     """A copy that waits."""
     simulated_streams.waits_for_all("memory is copied")
     counters.synchronisations += 1
-    memcpy_async(dst, src, nbytes, kind)
+    simulated_memory.memcpy_async(dst, src, nbytes, kind)
 
 
 def device_synchronize() -> None:
@@ -179,17 +118,17 @@ def mem_get_info() -> tuple[int, int]:
 runtime = types.SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
     memcpyHostToHost=0,
-    memcpyHostToDevice=HOST_TO_DEVICE,
-    memcpyDeviceToHost=DEVICE_TO_HOST,
-    memcpyDeviceToDevice=DEVICE_TO_DEVICE,
-    memcpyAsync=memcpy_async,
+    memcpyHostToDevice=simulated_memory.HOST_TO_DEVICE,
+    memcpyDeviceToHost=simulated_memory.DEVICE_TO_HOST,
+    memcpyDeviceToDevice=simulated_memory.DEVICE_TO_DEVICE,
+    memcpyAsync=simulated_memory.memcpy_async,
     memcpy=memcpy,
-    memsetAsync=memset_async,
-    memset=memset_async,
+    memsetAsync=simulated_memory.memset_async,
+    memset=simulated_memory.memset_async,
     deviceSynchronize=device_synchronize,
-    streamSynchronize=lambda stream: stream_of(stream).synchronize(),
-    streamBeginCapture=lambda stream, mode=0: stream_of(stream).begin_capture(mode),
-    streamIsCapturing=lambda stream: stream_of(stream).is_capturing(),
+    streamSynchronize=lambda stream: simulated_streams.stream_of(stream).synchronize(),
+    streamBeginCapture=lambda stream, mode=0: simulated_streams.stream_of(stream).begin_capture(mode),
+    streamIsCapturing=lambda stream: simulated_streams.stream_of(stream).is_capturing(),
     streamCaptureModeGlobal=0,
     streamCaptureModeThreadLocal=1,
     streamCaptureModeRelaxed=2,

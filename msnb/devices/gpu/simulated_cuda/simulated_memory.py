@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from msnb.devices.gpu.simulated_cuda import simulated_streams
 from msnb.devices.gpu.simulated_cuda.simulated_counters import CUDARuntimeError, counters, features
 
 ALIGNMENT = 512
+HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 1, 2, 3
 _tokens = itertools.count(1)
 _lock = threading.RLock()
 _live: dict[int, tuple[int, int, Any]] = {}  # address -> bytes, token, weak reference to the owner
@@ -127,33 +129,25 @@ class MemoryPointer:
 
     def copy_from_device_async(self, src: MemoryPointer, size: int, stream: Any = None) -> None:
         """Device to device."""
-        _copy(self.ptr, src.ptr, size, 3, stream)
+        memcpy_async(self.ptr, src.ptr, size, 3, stream)
 
     copy_from_device = copy_from_device_async
 
     def copy_from_host_async(self, mem: Any, size: int, stream: Any = None) -> None:
         """Host to device; ``mem`` is an address or a ctypes pointer."""
-        _copy(self.ptr, _address(mem), size, 1, stream)
+        memcpy_async(self.ptr, _address(mem), size, 1, stream)
 
     def copy_to_host_async(self, mem: Any, size: int, stream: Any = None) -> None:
         """Device to host."""
-        _copy(_address(mem), self.ptr, size, 2, stream)
+        memcpy_async(_address(mem), self.ptr, size, 2, stream)
 
     def memset_async(self, value: int, size: int, stream: Any = None) -> None:
         """Fill with a byte."""
-        from msnb.devices.gpu.simulated_cuda.simulated_launches import memset_async
-
         memset_async(self.ptr, value, size, stream)
 
 
 def _address(mem: Any) -> int:
     return mem if isinstance(mem, int) else getattr(mem, "value", None) or ctypes.cast(mem, ctypes.c_void_p).value or 0
-
-
-def _copy(dst: int, src: int, size: int, kind: int, stream: Any) -> None:
-    from msnb.devices.gpu.simulated_cuda.simulated_launches import memcpy_async
-
-    memcpy_async(dst, src, size, kind, stream)
 
 
 class MemoryPool:
@@ -294,3 +288,37 @@ class PinnedMemory:
     def __new__(cls, size: int) -> Any:
         kind = type("Pinned", (ctypes.c_char * max(size, 1),), {"ptr": property(ctypes.addressof), "size": size})
         return kind()
+
+
+def _on_device(address: int, nbytes: int) -> None:
+    for start, size in live():
+        if start <= address and address + nbytes <= start + size:
+            return
+    raise CUDARuntimeError("cudaErrorInvalidValue", f"{nbytes} bytes at {address:#x} are not device memory.")
+
+
+def memcpy_async(dst: int, src: int, nbytes: int, kind: int, stream: Any = None) -> None:
+    """A copy of bytes."""
+
+    def run() -> None:
+        for address, host in ((dst, DEVICE_TO_HOST), (src, HOST_TO_DEVICE)):
+            if nbytes and kind != host and kind in (1, 2, 3):
+                _on_device(address, nbytes)
+        if kind == HOST_TO_DEVICE:
+            counters.up(nbytes)
+        elif kind == DEVICE_TO_HOST:
+            counters.down(nbytes)
+        ctypes.memmove(dst, src, nbytes)
+
+    simulated_streams.perform(run, simulated_streams.stream_of(stream))
+
+
+def memset_async(ptr: int, value: int, nbytes: int, stream: Any = None) -> None:
+    """Fill with a byte."""
+
+    def run() -> None:
+        if nbytes:
+            _on_device(ptr, nbytes)
+        ctypes.memset(ptr, value, nbytes)
+
+    simulated_streams.perform(run, simulated_streams.stream_of(stream))

@@ -213,3 +213,28 @@ def abandon_captures() -> None:
             stream.capture = None
     _capturing.clear()
     _stack().clear()
+
+
+_by_address: dict[int, Any] = {}
+
+
+def stream_of(stream: Any) -> Any:
+    """A stream, or the one with this address."""
+    if stream is None or isinstance(stream, Stream):
+        return stream
+    current = get_current_stream()
+    if int(stream) == current.ptr:
+        return current
+    if int(stream) == 0:
+        return Stream.null
+    found = [s for c in _capturing for s in c.streams if s.ptr == int(stream)]
+    return found[0] if found else _by_address.setdefault(int(stream), Stream(non_blocking=True))
+
+
+def perform(step: Callable[[], None], stream: Any = None) -> None:
+    """Do it now, or record it."""
+    capture, where = capture_for(stream)
+    if capture is None:
+        step()
+    else:
+        capture.record(step, where)
