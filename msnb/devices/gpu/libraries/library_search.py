@@ -23,7 +23,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "cublasLt": ("libcublasLt.so.13", "libcublasLt.so.12"),
     "cudnn": ("libcudnn.so.9",),
 }
-_PACKAGES = {"cublasLt": "nvidia-cublas", "cudnn": "nvidia-cudnn-cu13"}
+_PACKAGES = {"cublasLt": "nvidia-cublas-cu12", "cudnn": "nvidia-cudnn-cu12"}
 _SYSTEM = (
     "/usr/local/cuda*/lib64",
     "/usr/local/cuda*/targets/*-linux/lib",
