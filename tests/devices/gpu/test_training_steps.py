@@ -16,7 +16,7 @@ from training_networks import NETWORKS, OPTIMIZERS, Training, floats
 import msnb as ms
 from msnb import nn, ops
 from msnb.base import device_registry
-from msnb.devices.gpu.program import device_program as executor
+from msnb.devices.gpu.program import device_program
 from msnb.devices.gpu.program.device_program import DeviceProgram
 
 pytest.importorskip("llvmlite")

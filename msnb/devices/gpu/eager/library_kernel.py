@@ -15,7 +15,7 @@ import numpy as np
 from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.kernel_generator import generate
 from msnb.devices.gpu.program.library_call import LibraryCall
-from msnb.devices.gpu.program.library_calls import library_call
+from msnb.devices.gpu.program.node_lowering import library_call
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides, whole
 

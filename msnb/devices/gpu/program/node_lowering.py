@@ -20,8 +20,10 @@ from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.kernel_generator import generate
 from msnb.devices.gpu.kernels.providers import PROVIDERS
-from msnb.devices.gpu.program.library_calls import library_call
+from msnb.devices.gpu.program.image_calls import convolution
+from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
+from msnb.devices.gpu.program.product_calls import product
 from msnb.ir.analysis.structural_hash import structure_key
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node, Value, copy_node
@@ -29,6 +31,17 @@ from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.kernel_ir import Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 from msnb.ir.kernel.strided_views import whole
+from msnb.ops.linalg.matmul import matmul
+from msnb.ops.spatial.convolution_records import CONV2D, CONV2D_INPUT_GRAD, CONV2D_WEIGHT_GRAD
+
+_CONVOLUTIONS = frozenset((CONV2D, CONV2D_INPUT_GRAD, CONV2D_WEIGHT_GRAD))
+
+
+def library_call(node: Node, view_of: ViewOf) -> LibraryCall | None:
+    """The call that does a node's work, if a library is there and takes it."""
+    if node.op is matmul:
+        return product(node, view_of)
+    return convolution(node, view_of) if node.op in _CONVOLUTIONS else None
 
 
 def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NEWEST) -> LoweredNode | None:

@@ -157,7 +157,7 @@ cuda = types.SimpleNamespace(
     Device=Device,
     runtime=runtime,
     Stream=simulated_streams.Stream,
-    Event=simulated_streams.Event,
+    Event=simulated_streams.SimulatedEvent,
     Graph=simulated_streams.Graph,
     graph=types.SimpleNamespace(Graph=simulated_streams.Graph),
     get_current_stream=simulated_streams.get_current_stream,

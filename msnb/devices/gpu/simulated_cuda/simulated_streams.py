@@ -116,13 +116,13 @@ class Stream:
         waits("a stream is asked", self)
         return True
 
-    def record(self, event: Event | None = None) -> Event:
+    def record(self, event: SimulatedEvent | None = None) -> SimulatedEvent:
         """An event at this place."""
-        found = event or Event()
+        found = event or SimulatedEvent()
         found.record(self)
         return found
 
-    def wait_event(self, event: Event) -> None:
+    def wait_event(self, event: SimulatedEvent) -> None:
         """What follows comes after the event. One of a capture takes this stream into it."""
         if event.capture is None or event.capture not in _capturing:
             return
@@ -132,7 +132,7 @@ class Stream:
             event.capture.open.discard(event.stream)
 
 
-class Event:
+class SimulatedEvent:
     """A place in a stream's work."""
 
     def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
@@ -158,7 +158,7 @@ class Event:
         return True
 
 
-def get_elapsed_time(start: Event, end: Event) -> float:
+def get_elapsed_time(start: SimulatedEvent, end: SimulatedEvent) -> float:
     """Milliseconds between two events."""
     if not (start.timed and end.timed):
         raise CUDARuntimeError("cudaErrorInvalidResourceHandle", "an event was made with disable_timing=True.")
