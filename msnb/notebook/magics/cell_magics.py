@@ -12,9 +12,9 @@ from msnb.notebook.magics.cell_names import run_cell_body
 from msnb.notebook.magics.magic import Line
 from msnb.notebook.programs.call_line import value_of
 from msnb.notebook.programs.capture_target import captured, jitted
+from msnb.notebook.programs.eager_trace import record
 from msnb.notebook.show import program_views
 from msnb.notebook.show.run_views import RunView
-from msnb.notebook.views.eager_trace import record
 from msnb.notebook.views.view import GraphView, View
 
 

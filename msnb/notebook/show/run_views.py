@@ -14,12 +14,12 @@ from msnb.ir.graph import Graph
 from msnb.notebook.errors.error_pages import LESSONS, lesson_of
 from msnb.notebook.errors.error_view import ErrorPageView, ErrorView
 from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of
+from msnb.notebook.programs.eager_trace import record
 from msnb.notebook.programs.instrumented_run import program_of
-from msnb.notebook.programs.launch_timeline import TimelineView
 from msnb.notebook.programs.machine_peak import Machine, model_machine
-from msnb.notebook.views.eager_trace import record
 from msnb.notebook.views.environment import InfoView
 from msnb.notebook.views.kernels_view import KernelsView, kernels_of_graph
+from msnb.notebook.views.launch_timeline import TimelineView
 from msnb.notebook.views.roofline_view import RooflineView
 from msnb.notebook.views.tensor_view import TensorView
 from msnb.notebook.views.view import GraphView
