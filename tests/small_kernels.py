@@ -14,7 +14,6 @@ from msnb.devices.cpu.eager import elementwise, kernel_cache
 from msnb.devices.cpu.kernels import lapack, row_reduction, sparse_rows
 from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.program.build import kernel_selection
-from msnb.eager import composite_programs
 from msnb.ops.definition.record import REGISTRY
 
 LIMITS = [
@@ -22,7 +21,7 @@ LIMITS = [
     (elementwise, "WORTH"), (elementwise, "SHORT"),
     (kernel_cache, "WORTH_ADDING"), (kernel_cache, "_BLAS_SHARES"), (kernel_cache, "_BLAS_SHARES_VECTORS"),
     (kernel_cache, "LARGE"), (lapack, "WORTH"), (row_reduction, "WORTH"), (sparse_rows, "WORTH"),
-    (line_provider, "WORTH"), (kernel_selection, "WORTH"), (composite_programs, "WORTH"),
+    (line_provider, "WORTH"), (kernel_selection, "WORTH"), (cpu.CPUFeatures, "worth_fusing"),
 ]  # fmt: skip
 """From how many elements (bytes, flops) on each asks for native code."""
 

@@ -365,7 +365,6 @@ SENTENCES = {
     "nn.utils.rnn.pack_padded_sequence": "an argument here: nn.LSTM(...)(x, seq_length=lengths)",
     "ms.func.grad": "PyTorch's torch.func is here ms.grad, ms.vmap",
     "ms.Profiler(output_path='out')": "ms.show.profile(fn, x, times=True) measures every op and line",
-    "ms.Generator()": "ms.set_seed(n) seeds the one stream of draws",
     "nn.LayerNrom": "did you mean LayerNorm",
     "nn.zeros": "module 'msnb.nn' has no attribute 'zeros'; there is ms.zeros and ops.zeros",
     "t(2).backward()": "PyTorch's backward() is a function here: ms.grad(fn)(x)",

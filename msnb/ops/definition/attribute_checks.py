@@ -104,7 +104,7 @@ KINDS: dict[str, tuple[str, Check]] = {
     ),
     **dict.fromkeys(("length", "m", "n"), ("a size", _size)),
     **dict.fromkeys(
-        ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "inverse", "keepdims", "largest",
+        ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "inverse", "is_causal", "keepdims", "largest",
          "maximize", "own", "recompute", "reverse", "right"), ("True or False", _flag),
     ),
     **dict.fromkeys(("callee", "equation", "layer", "name", "operand", "sep"), ("a string", _text)),
@@ -113,6 +113,7 @@ KINDS: dict[str, tuple[str, Check]] = {
     "shape": ("sizes, one of them perhaps -1", _tuple(lambda value: _size(value) or value == -1)),
     "sizes": ("sizes", _SIZES),
     **dict.fromkeys(("element", "type"), ("a type", _type)),
+    "scale": ("a number", _real),
     "start": ("a number", _real),
     "stop": ("a number or a size", _either(_real, _size)),
     "axis": ("an int, ints or None", _either(_none, _int, _INTS)),

@@ -14,7 +14,7 @@ from msnb import ops
 from msnb.devices.inspection import NodeLowering
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.program.build import constant_evaluation
+from msnb.devices.codegen import constant_evaluation
 
 
 @pytest.fixture(autouse=True)
