@@ -104,8 +104,8 @@ KINDS: dict[str, tuple[str, Check]] = {
     ),
     **dict.fromkeys(("length", "m", "n"), ("a size", _size)),
     **dict.fromkeys(
-        ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "inverse", "is_causal", "keepdims", "largest",
-         "maximize", "own", "recompute", "reverse", "right"), ("True or False", _flag),
+        ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "inverse", "is_causal", "keepdims",
+         "largest", "maximize", "own", "recompute", "reverse", "right"), ("True or False", _flag),
     ),
     **dict.fromkeys(("callee", "equation", "layer", "name", "operand", "sep"), ("a string", _text)),
     **dict.fromkeys(("dilation", "kernel", "stride"), ("ints from 0", _tuple(_count))),

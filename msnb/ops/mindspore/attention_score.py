@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
@@ -95,6 +96,10 @@ def flash_attention_score(
         >>> ms.ops.flash_attention_score(x, x, x, 1, sparse_mode=2)[0, 0].tolist()
         [1.0, 0.0]
     """
+    if inner_precise:
+        events.notice(
+            "flash_attention_score: inner_precise changes nothing here: sums are float32.", key="inner_precise"
+        )
     refused = [drop_mask, padding_mask, prefix, actual_seq_qlen, actual_seq_kvlen]
     _refuse(dict(zip(_NOT_BUILT, refused)))
     if input_layout not in _LAYOUTS:
