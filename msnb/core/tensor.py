@@ -38,7 +38,7 @@ from msnb.core.storage.memory_exchange import (
 )
 from msnb.core.storage.shared_memory import SharedValue
 from msnb.core.tensor_summary import tensor_html
-from msnb.core.types import TensorType, tensor_type
+from msnb.core.types import TensorType, is_open, need_index, not_one, tensor_type, truth_of_many
 
 if TYPE_CHECKING:
     from msnb.core.tensor_methods import TensorMethods  # a stub alone, made by tools/stubs.py
@@ -100,7 +100,7 @@ class Tensor(TensorMethods):
     def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = ..., init: Any = None) -> None:
         want = None if dtype is None else as_dtype(dtype)
         if input_data is None:
-            if init is None and want is not None and _is_open(shape):
+            if init is None and want is not None and is_open(shape):
                 self.__class__ = AbstractTensor
                 self._type = tensor_type((-2,) if shape is None else tuple(-1 if n is None else n for n in shape), want)
                 return
@@ -446,28 +446,6 @@ class Tensor(TensorMethods):
             raise MissingName("a Tensor", name, "Tensor", lambda: dir(Tensor))
 
 
-def not_one(x: Tensor, what: str) -> ShapeError:
-    """The error for a number that was asked of many."""
-    return ShapeError(
-        f"{what} needs a tensor of one element, this one has shape {list(x.shape)}.",
-        hint="item(i) takes the i-th element, tolist() all of them; sum, mean, max ... make one of many.",
-    )
-
-
-def need_index(x: Tensor) -> None:
-    """Raise DTypeError unless ``x`` is one integer: what Python takes for an index, a size or a bound of range."""
-    if not (x._type.dtype.is_int and x._type.size == 1):
-        raise DTypeError(
-            f"only a tensor of one integer can be an index, this is {x._type!r}.",
-            hint="convert with x.astype(ms.int32), or take one element.",
-        )
-
-
-def truth_of_many(x: Tensor) -> ShapeError:
-    """The error for ``if x`` where x is not one value."""
-    return ShapeError(f"the truth of a tensor with shape {list(x.shape)} is not one value; use .any() or .all().")
-
-
 class AbstractTensor(Tensor):
     """A dtype and a shape with unknown sizes (-1), or unknown axes (-2), for ``Cell.set_inputs``; it has no values."""
 
@@ -491,11 +469,6 @@ class AbstractTensor(Tensor):
 
     def __repr__(self) -> str:
         return f"Tensor(shape={list(self._type.shape)}, dtype={self._type.dtype!r}, value= <no values>)"
-
-
-def _is_open(shape: Any) -> bool:
-    """Whether a shape says that axes, or their number, are not known."""
-    return shape is None or (isinstance(shape, (list, tuple)) and None in shape)
 
 
 def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:

@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import ShapeError
+from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 
@@ -187,3 +187,33 @@ def result_dtype(types: tuple[TensorType, ...]) -> DType:
     if strong is None:
         return (dtypes.bool_, dtypes.int64, dtypes.float32, dtypes.complex64)[max(weak, 0)]
     return strong if weak < 0 else dtypes.promote_weak(strong, weak)
+
+
+# ---- what Python asks of a tensor ----
+
+
+def not_one(x: Any, what: str) -> ShapeError:
+    """The error for a number that was asked of many."""
+    return ShapeError(
+        f"{what} needs a tensor of one element, this one has shape {list(x.shape)}.",
+        hint="item(i) takes the i-th element, tolist() all of them; sum, mean, max ... make one of many.",
+    )
+
+
+def need_index(x: Any) -> None:
+    """Raise DTypeError unless ``x`` is one integer: what Python takes for an index, a size or a bound of range."""
+    if not (x._type.dtype.is_int and x._type.size == 1):
+        raise DTypeError(
+            f"only a tensor of one integer can be an index, this is {x._type!r}.",
+            hint="convert with x.astype(ms.int32), or take one element.",
+        )
+
+
+def truth_of_many(x: Any) -> ShapeError:
+    """The error for ``if x`` where x is not one value."""
+    return ShapeError(f"the truth of a tensor with shape {list(x.shape)} is not one value; use .any() or .all().")
+
+
+def is_open(shape: Any) -> bool:
+    """Whether a shape says that axes, or their number, are not known."""
+    return shape is None or (isinstance(shape, (list, tuple)) and None in shape)

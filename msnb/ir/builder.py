@@ -27,8 +27,8 @@ from msnb.base.source_location import Origin
 from msnb.core import pytree
 from msnb.core.engine import Engine, PlainReads, slot
 from msnb.core.shard_annotation import Region, ShardRequest
-from msnb.core.tensor import Array, Tensor, need_index
-from msnb.core.types import WEAK, TensorType, Type
+from msnb.core.tensor import Array, Tensor
+from msnb.core.types import WEAK, TensorType, Type, need_index
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.definition.operand_checks import is_operand, no_operand
 from msnb.ops.definition.record import Op

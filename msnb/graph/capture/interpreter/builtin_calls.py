@@ -27,8 +27,8 @@ from msnb.base.source_location import here
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor, need_index, not_one
-from msnb.core.types import WEAK, result_dtype, tensor_type
+from msnb.core.tensor import Tensor
+from msnb.core.types import WEAK, need_index, not_one, result_dtype, tensor_type
 from msnb.graph.capture.interpreter import reads, side_effects, writes
 from msnb.graph.capture.interpreter import special_methods as operators
 from msnb.graph.capture.interpreter.array_mutations import Watch

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.core.engine import slot
-from msnb.core.tensor import Tensor, truth_of_many
+from msnb.core.tensor import Tensor
+from msnb.core.types import truth_of_many
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
