@@ -30,6 +30,18 @@ def unique(x: Any) -> tuple[Any, Any]:
     return values, places if t.dtype is dtypes.int64 else places.astype("int32")
 
 
+def unique_as_they_come(x: Any) -> tuple[Any, Any]:
+    """(different elements in the order in which they come, the place of every element among them)."""
+    t = as_tensor(x)
+    values, inverse, counts = ops.unique(t, return_inverse=True, return_counts=True)
+    backwards = ops.arange(t.size - 1, -1, -1)  # of several writes the last one stays: the first place
+    first = ops.zeros(counts.shape, dtype=backwards.dtype)
+    first = ops.tensor_scatter_update(first, inverse.reshape(-1)[::-1].reshape(-1, 1), backwards)
+    order = ops.argsort(first)
+    places = ops.gather(ops.argsort(order), inverse, axis=0)
+    return ops.gather(values, order, axis=0), places if t.dtype is dtypes.int64 else places.astype("int32")
+
+
 def median(x: Any, global_median: bool, axis: int, keep_dims: bool) -> tuple[Any, Any]:
     """(middle element, its place): along an axis, or of all elements of the tensor in a row."""
     t = as_tensor(x)
