@@ -11,6 +11,8 @@ Sources: "NVIDIA A100 Tensor Core GPU Architecture" (white paper, 2020) and the 
 Architecture" (white paper, 2022) for the GeForce RTX 4090; "NVIDIA Turing GPU Architecture" (white paper, 2018) and
 the data sheet of the T4. Limits of a multiprocessor: "Technical Specifications per Compute Capability" in the CUDA C++
 Programming Guide.
+
+The figures were entered without the data sheets at hand and have not been compared with them yet.
 """
 
 from __future__ import annotations
