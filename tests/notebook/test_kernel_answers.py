@@ -61,7 +61,7 @@ def test_members_are_offered(kernel: Any, typed: str, wanted: str, unwanted: str
     [
         ("ops.matmul", "(x, y, /)", "product"),
         ("ops.softmax", "axis: int = -1", "exp(x)"),
-        ("nn.Dense", "in_channels: int,", "W"),
+        ("nn.Dense", "in_channels: int,", "activation(x @ weight.T + bias)"),
         ("x.reshape", "shape", "shape"),
         ("ms.grad", "fn", "gradient"),
         ("ms.Model.fit", "epoch", "train"),

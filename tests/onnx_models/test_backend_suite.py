@@ -17,6 +17,7 @@ import pytest
 
 pytest.importorskip("onnx", reason="needs onnx (`pip install 'msnb[onnx]'`)")
 
+import onnx
 from onnx import TensorProto, numpy_helper
 from onnx.backend.base import Backend
 from onnx.backend.test.case.node import collect_testcases
@@ -111,11 +112,12 @@ def every(kinds: Sequence[str]) -> Iterator[Any]:
             yield from (case for case in suite if not case.id().endswith("_cuda"))
 
 
-def failures(kinds: Sequence[str], fewest: int) -> str:
+def failures(kinds: Sequence[str], fewest: int, without: str = "") -> str:
     result, count = unittest.TestResult(), 0
     for case in every(kinds):
         count += 1
-        case.run(result)
+        if case.id().rpartition(".")[2] != without:
+            case.run(result)
     assert count >= fewest and not result.skipped
     return "\n".join(f"{case.id()}: {said.strip().splitlines()[-1]}" for case, said in result.failures + result.errors)
 
@@ -126,7 +128,19 @@ def test_small_models() -> None:
 
 @pytest.mark.long
 def test_layers_and_networks() -> None:
-    assert not failures(("PyTorchConverted", "RealModel"), 82 + 9)
+    assert not failures(("PyTorchConverted", "RealModel"), 82 + 9, without="test_squeezenet_cpu")
+
+
+def test_squeezenet_before_its_softmax() -> None:
+    """All its weights are equal, and its logits 7e9: softmax makes all or nothing of one rounding."""
+    model = onnx.load(str(Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / "light_squeezenet.onnx"))
+    last = model.graph.node.pop()
+    assert last.op_type == "Softmax"
+    model.graph.output[0].name = last.input[0]
+    data = np.random.default_rng(0).standard_normal((1, 3, 224, 224)).astype(np.float32)
+    (logits,) = backend.prepare(model, compiled=True).run([data])
+    assert logits.shape == (1, 1000, 1, 1) and logits.min() > 1e9
+    np.testing.assert_allclose(logits, logits.mean(dtype=np.float64), rtol=1e-6)
 
 
 def test_one_node_and_what_is_refused() -> None:

@@ -291,8 +291,8 @@ def vmap_sizes(x: Any, y: Any) -> Any:
 @both_modes(
     ContextError,
     "set_context has no key 'device'; did you mean device_id? Legal: deterministic, device_id, device_target, "
-    "jit_level, max_call_depth, mode, pynative_synchronize, runtime_num_threads, save_graphs, save_graphs_path, "
-    "soc_version, verify_graphs.",
+    "jit_level, matmul_precision, max_call_depth, mode, pynative_synchronize, runtime_num_threads, save_graphs, "
+    "save_graphs_path, soc_version, verify_graphs.",
 )
 def context_key() -> Any:
     ms.set_context(device="CPU")  # <- here
@@ -306,7 +306,7 @@ def context_mode() -> Any:
     ms.set_context(mode="static")  # <- here
 
 
-@both_modes(ContextError, "set_context(device_target='TPU') is not legal; legal: Ascend, CPU, GPU.")
+@both_modes(ContextError, "set_context(device_target='TPU') is not legal; legal: Ascend, CPU, GPU, SimulatedGPU.")
 def context_device() -> Any:
     ms.set_context(device_target="TPU")  # <- here
 

@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -23,6 +24,7 @@ from msnb.core.engine import using
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType
 from msnb.eager.dispatch import eager
+from msnb.ir.builder import build
 from msnb.ir.frozen_graph import SavedGraph
 from msnb.ir.graph import Graph, Node, Value
 from msnb.onnx.export.block_rules import write_block
@@ -193,6 +195,9 @@ class _GraphWriter:
             return xs
         if all(x.value is not None for x in xs) and _is_small(node):
             return self._folded(node, xs)
+        if node.op.decomposition is not None:
+            parts = partial(node.op.decomposition, **node.attrs)
+            return self._inlined(build(node.op.name, [v.type for v in node.inputs], parts), xs)
         found = translate(node, self.writer, xs)
         if node.op.view == "transpose" and tuple(node.attrs["perm"]) == (1, 0):
             self.writer.transposed[found[0].name] = xs[0]

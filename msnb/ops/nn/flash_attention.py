@@ -138,6 +138,30 @@ def _grad_body(
     return tuple(x.reshape(shape) for x, shape in zip(found, shapes))
 
 
+# ---- in other ops ----------------------------------------------------------------------------------------------------
+
+
+def _in_ops(q: Any, k: Any, v: Any, *, scale: float, is_causal: bool) -> tuple[Any, Any]:
+    dtype, shape, heads = q.dtype, q.shape, k.shape[1]
+    q, k, v = (_heads_apart(x, heads) for x in (q, k, v))
+    scores = _seen(matmul(q, turned(k)) * scale, -math.inf, is_causal)
+    most = find("max")(scores, axis=-1, keepdims=True)
+    weights = find("exp")(scores - most)
+    sums = total(weights, axis=-1, keepdims=True)
+    return cast(reshape(matmul(weights, v) / sums, shape), dtype), reshape(most + find("log")(sums), shape[:3])
+
+
+def _grad_in_ops(
+    q: Any, k: Any, v: Any, dy: Any, lse: Any, delta: Any, *, scale: float, is_causal: bool
+) -> tuple[Any, ...]:
+    dtype, heads, shapes = q.dtype, k.shape[1], (q.shape, k.shape, v.shape)
+    q, k, v, dy, lse, delta = (_heads_apart(x, heads) for x in (q, k, v, dy, lse, delta))
+    weights = _weights(q, k, expand_dims(lse, -1), scale, is_causal)
+    ds = weights * (matmul(dy, turned(v)) - expand_dims(delta, -1)) * scale
+    dk, dv = (total(matmul(turned(x), y), axis=2) for x, y in ((ds, q), (weights, dy)))
+    return tuple(cast(reshape(x, shape), dtype) for x, shape in zip((matmul(ds, k), dk, dv), shapes))
+
+
 # ---- gradients -------------------------------------------------------------------------------------------------------
 
 
@@ -183,10 +207,12 @@ def _grad_of_grad(
 
 
 def _weights(q: Any, k: Any, lse: Any, scale: float, is_causal: bool) -> Any:
-    weights = find("exp")(matmul(q, turned(k)) * scale - lse)
-    if not is_causal:
-        return weights
-    return find("where")(tril(ones(weights.shape[-2:], dtypes.bool_)), weights, 0.0)
+    return _seen(find("exp")(matmul(q, turned(k)) * scale - lse), 0.0, is_causal)
+
+
+def _seen(x: Any, fill: float, is_causal: bool) -> Any:
+    """``x`` [..., l, s]; ``fill`` where a key is not seen."""
+    return find("where")(tril(ones(x.shape[-2:], dtypes.bool_)), x, fill) if is_causal else x
 
 
 # ---- what others ask -------------------------------------------------------------------------------------------------
@@ -246,6 +272,7 @@ FLASH_ATTENTION: Op = define(
     attrs=_ATTRS,
     infer=_infer,
     body=_body,
+    decomposition=_in_ops,
     grad=_grad,
     axes=_axes,
     batch=_batched("flash_attention"),
@@ -274,6 +301,7 @@ FLASH_ATTENTION_GRAD: Op = define(
     attrs=_ATTRS,
     infer=_grad_infer,
     body=_grad_body,
+    decomposition=_grad_in_ops,
     grad=_grad_of_grad,
     axes=_grad_axes,
     batch=_batched("flash_attention_grad"),
