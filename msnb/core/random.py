@@ -70,7 +70,7 @@ class Generator:
     """
 
     def __init__(self) -> None:
-        self.state = Parameter(_key(_DEFAULT_SEED), "random.generator", requires_grad=False)
+        self.state: Parameter = Parameter(_key(_DEFAULT_SEED), "random.generator", requires_grad=False)
         _generators.add(self)
 
     def manual_seed(self, seed: int) -> Generator:

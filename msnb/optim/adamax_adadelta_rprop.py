@@ -47,6 +47,10 @@ class AdaMax(Optimizer):
         0.5
     """
 
+    beta1: float
+    beta2: float
+    eps: float
+
     names_in_mindspore = MappingProxyType({"moment": "moment1", "largest": "moment2"})
 
     def __init__(
@@ -62,7 +66,7 @@ class AdaMax(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.beta1, self.beta2, self.eps = share("beta1", beta1), share("beta2", beta2), positive("eps", eps)
         if self._like_mindspore:
-            self.beta1_power = self.held("beta1_power", [1.0])
+            self.beta1_power: Any = self.held("beta1_power", [1.0])
         self.moment, self.largest = self.slots("moment"), self.slots("largest")
 
     def prepare(self, step: Any) -> Any:
@@ -150,6 +154,9 @@ class Rprop(Optimizer):
         >>> float(w)
         0.75
     """
+
+    etas: tuple[float, ...]
+    step_sizes: tuple[float, ...]
 
     names_in_mindspore = MappingProxyType({"before": "prev", "size": "step_size"})
 

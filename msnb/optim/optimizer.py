@@ -100,7 +100,7 @@ class Optimizer(GradientSteps):
                 group.learning_rate = self.held(f"learning_rate_group_{i}", group.learning_rate)
         if isinstance(self.learning_rate, float) and any(g.learning_rate is None for g in self.param_groups):
             self.learning_rate = self.held("learning_rate", self.learning_rate)
-        self.group_rates = ParameterTuple(g.learning_rate for g in own)
+        self.group_rates: ParameterTuple = ParameterTuple(g.learning_rate for g in own)
         put_last(self, ("global_step", "learning_rate", "group_rates", "parameters"))
 
     def __setattr__(self, name: str, value: Any) -> None:

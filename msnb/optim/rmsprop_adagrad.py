@@ -50,6 +50,11 @@ class RMSProp(Optimizer):
         0.8
     """
 
+    decay: float
+    epsilon: float
+    momentum: float
+    centered: bool
+
     mean_grad: ParameterTuple | tuple[()]
 
     def __init__(
@@ -70,8 +75,8 @@ class RMSProp(Optimizer):
         self.decay, self.epsilon = positive("decay", decay, zero=True), positive("epsilon", epsilon)
         self.momentum, self.centered = positive("momentum", momentum, zero=True), bool(centered)
         self.mean_grad = self.slots("mean_grad") if centered else ()
-        self.mean_square = self.slots("mean_square", 1.0 if self._like_mindspore else 0.0)
-        self.moment = self.slots("moment")
+        self.mean_square: ParameterTuple = self.slots("mean_square", 1.0 if self._like_mindspore else 0.0)
+        self.moment: ParameterTuple = self.slots("moment")
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""

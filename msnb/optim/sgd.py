@@ -60,12 +60,12 @@ class SGD(Optimizer):
         loss_scale: float = 1.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.momentum = self.held("momentum", positive("momentum", momentum, zero=True))
-        self.dampening = positive("dampening", dampening, zero=True)
+        self.momentum: Any = self.held("momentum", positive("momentum", momentum, zero=True))
+        self.dampening: float = positive("dampening", dampening, zero=True)
         if nesterov and (momentum == 0 or dampening != 0):
             raise ValueError("SGD(nesterov=True) needs a momentum above 0 and dampening=0.")
-        self.nesterov = bool(nesterov)
-        self.uses_momentum = momentum > 0
+        self.nesterov: bool = bool(nesterov)
+        self.uses_momentum: bool = momentum > 0
         self.accum = self.slots("accum") if self.uses_momentum or self._like_mindspore else ()
         self.stat = self.slots("stat", 1.0) if self._like_mindspore else ()  # 0 after a first step with momentum
 
@@ -118,9 +118,9 @@ class Momentum(Optimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.momentum = self.held("momentum", positive("momentum", momentum, zero=True))
-        self.use_nesterov = bool(use_nesterov)
-        self.moments = self.slots("moments")
+        self.momentum: Any = self.held("momentum", positive("momentum", momentum, zero=True))
+        self.use_nesterov: bool = bool(use_nesterov)
+        self.moments: ParameterTuple = self.slots("moments")
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""

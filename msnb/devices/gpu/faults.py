@@ -31,6 +31,10 @@ class FaultRecord:
         node: for the place in the user's text; sentences: from an index to an error.
     """
 
+    tag: int
+    node: Node | None
+    sentences: tuple[Sentence, ...]
+
     def __init__(self, tag: int, node: Node | None, sentences: Sequence[Sentence]) -> None:
         self.tag, self.node, self.sentences = tag, node, tuple(sentences)
 

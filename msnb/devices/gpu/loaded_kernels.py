@@ -31,9 +31,12 @@ class KernelCache:
         faults: where kernels tell of wrong indices.
     """
 
+    xp: Any
+    chip: str
+
     def __init__(self, xp: Any, chip: str, faults: FaultLog | None = None) -> None:
         self.xp, self.chip = xp, chip
-        self.faults = FaultLog(xp) if faults is None else faults
+        self.faults: FaultLog = FaultLog(xp) if faults is None else faults
         self._functions: dict[str, Function] = {}
         self.made: dict[str, GpuKernel] = {}
         self._lock = threading.RLock()

@@ -66,6 +66,9 @@ class Emitter(LoopBuilder):
         maths: the class of elementary functions where a target has its own; None for ``math_functions.Maths``.
     """
 
+    lanes: int
+    scalef: bool
+
     maths: ClassVar[Any] = None
 
     def __init__(self, lanes: int = 1, scalef: bool = False) -> None:

@@ -46,6 +46,11 @@ class MultiheadAttention(Cell):
         ((4, 2, 6), (2, 4, 4))
     """
 
+    dropout: float
+    batch_first: bool
+    kdim: int
+    vdim: int
+
     def __init__(
         self,
         embed_dim: int,
@@ -68,19 +73,19 @@ class MultiheadAttention(Cell):
             raise AttributeValueError(f"dropout must be from 0 to below 1, got {dropout}.")
         self.dropout, self.batch_first = float(dropout), bool(batch_first)
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
-        self.add_zero_attn = bool(add_zero_attn)
+        self.add_zero_attn: bool = bool(add_zero_attn)
         if like_mindspore() and self.kdim == self.vdim == embed_dim:
-            self.in_proj_weight = _projection("in_proj_weight", 3 * embed_dim, embed_dim, dtype)
+            self.in_proj_weight: Parameter = _projection("in_proj_weight", 3 * embed_dim, embed_dim, dtype)
         else:
-            self.q_proj_weight = _projection("q_proj_weight", embed_dim, embed_dim, dtype)
-            self.k_proj_weight = _projection("k_proj_weight", embed_dim, self.kdim, dtype)
-            self.v_proj_weight = _projection("v_proj_weight", embed_dim, self.vdim, dtype)
-        self.in_proj_bias = (
+            self.q_proj_weight: Parameter = _projection("q_proj_weight", embed_dim, embed_dim, dtype)
+            self.k_proj_weight: Parameter = _projection("k_proj_weight", embed_dim, self.kdim, dtype)
+            self.v_proj_weight: Parameter = _projection("v_proj_weight", embed_dim, self.vdim, dtype)
+        self.in_proj_bias: Parameter | None = (
             Parameter(initializer("zeros", 3 * embed_dim, dtype), name="in_proj_bias") if has_bias else None
         )
-        self.bias_k = _one_position("bias_k", embed_dim, dtype) if add_bias_kv else None
-        self.bias_v = _one_position("bias_v", embed_dim, dtype) if add_bias_kv else None
-        self.out_proj = Dense(embed_dim, embed_dim, bias_init="zeros", has_bias=has_bias, dtype=dtype)
+        self.bias_k: Parameter | None = _one_position("bias_k", embed_dim, dtype) if add_bias_kv else None
+        self.bias_v: Parameter | None = _one_position("bias_v", embed_dim, dtype) if add_bias_kv else None
+        self.out_proj: Dense = Dense(embed_dim, embed_dim, bias_init="zeros", has_bias=has_bias, dtype=dtype)
 
     def construct(
         self,

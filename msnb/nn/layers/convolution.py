@@ -28,6 +28,14 @@ __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
 class Convolution(Cell):
     """What the layers share, over any number of axes of positions: attributes, first values, how they look."""
 
+    in_channels: int
+    out_channels: int
+    group: int
+    stride: Any
+    dilation: Any
+    pad_mode: str
+    padding: IntOrInts
+
     _layer, _axes, _transposed = "Conv2d", 2, False
 
     def __init__(
@@ -51,13 +59,13 @@ class Convolution(Cell):
         kernel = self._sizes("kernel_size", kernel_size)
         shape = (first, second // group, *((kernel,) if isinstance(kernel, int) else kernel))
         self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
-        self.kernel_size = shape[2:]
+        self.kernel_size: tuple[int | Any, ...] = shape[2:]
         if self._axes == 1 and like_mindspore():  # an image of one row
             shape = (*shape[:2], 1, *shape[2:])
             weight_init = _of_one_row(weight_init)
         self.stride, self.dilation = self._sizes("stride", stride), self._sizes("dilation", dilation)
         self.pad_mode, self.padding = _legal_mode(pad_mode, padding), padding
-        self.has_bias = bool(has_bias)
+        self.has_bias: bool = bool(has_bias)
         self.weight = first_weight(weight_init, shape, dtype)
         self.bias = first_bias(bias_init, out_channels, fans(shape)[0], dtype) if has_bias else None
 

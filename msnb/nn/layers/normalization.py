@@ -177,7 +177,7 @@ class BatchNorm3d(_BatchNorm):
         if not like_mindspore():
             super()._add_parameters(gamma, beta, mean, variance, dtype)
             return
-        self.bn2d = BatchNorm2d(
+        self.bn2d: BatchNorm2d = BatchNorm2d(
             self.num_features, self.eps, self.momentum, self.affine, gamma, beta, mean, variance,
             self.use_batch_statistics, dtype=dtype,
         )  # fmt: skip

@@ -63,6 +63,9 @@ class Pooling(Cell):
 class MaxPooling(Pooling):
     """What the max poolings share."""
 
+    dilation: IntOrInts
+    return_indices: bool
+
     def __init__(
         self,
         kernel_size: IntOrInts = 1,

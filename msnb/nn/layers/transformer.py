@@ -123,8 +123,8 @@ class TransformerDecoderLayer(_Layer):
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype
         )
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
-        self.norm3 = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
-        self.dropout3 = Dropout(p=dropout)
+        self.norm3: LayerNorm = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
+        self.dropout3: Dropout = Dropout(p=dropout)
         if like_mindspore():
             put_last(self, ("dense1", "dense2", "norm1", "norm2", "norm3"))
 

@@ -37,7 +37,7 @@ class ELU(nn.ELU):
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(alpha)
-        self.inplace = bool(inplace)
+        self.inplace: bool = bool(inplace)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -49,7 +49,7 @@ class Hardtanh(nn.Hardtanh):
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(min_val, max_val)
-        self.inplace = bool(inplace)
+        self.inplace: bool = bool(inplace)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -61,7 +61,7 @@ class Threshold(nn.Threshold):
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(threshold, value)
-        self.inplace = bool(inplace)
+        self.inplace: bool = bool(inplace)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -88,7 +88,7 @@ class Dropout(nn.Dropout):
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__(p=p)
-        self.inplace = bool(inplace)
+        self.inplace: bool = bool(inplace)
 
     def construct(self, x: Any) -> Any:
         """The layer."""

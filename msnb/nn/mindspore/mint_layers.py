@@ -220,6 +220,8 @@ class MaxPool2d(Cell):
 class AvgPool2d(Cell):
     """Means of windows; the stride is the kernel's size by default."""
 
+    window: tuple[Any, Any, Any, bool, bool, int | None]
+
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: int | None = None,
@@ -273,6 +275,9 @@ class LayerNorm(Cell):
 
 class GroupNorm(Cell):
     """Normalisation of groups of channels; Parameters ``weight`` and ``bias``."""
+
+    num_groups: int
+    eps: float
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None
@@ -339,7 +344,7 @@ class Unfold(Cell):
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()
-        self.window = (kernel_size, dilation, padding, stride)
+        self.window: tuple[Any, Any, Any, Any] = (kernel_size, dilation, padding, stride)
 
     def construct(self, input: Any) -> Any:
         """The layer."""

@@ -272,7 +272,7 @@ class KLDivLoss(Cell):
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__()
-        self.log_target = bool(log_target)
+        self.log_target: bool = bool(log_target)
         if reduction not in ("mean", "sum", "none", "batchmean"):
             raise AttributeValueError(f"reduction must be 'mean', 'batchmean', 'sum' or 'none', got {reduction!r}.")
         self.reduction = reduction
@@ -366,6 +366,10 @@ class PoissonNLLLoss(LossBase):
         eps: added to x before its logarithm is taken.
         reduction: "mean", "sum" or "none".
     """
+
+    log_input: bool
+    full: bool
+    eps: float
 
     def __init__(
         self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"

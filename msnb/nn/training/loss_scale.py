@@ -148,19 +148,21 @@ class DynamicLossScaleUpdateCell(Cell):
         4.0
     """
 
+    cur_iter: Parameter
+
     def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int) -> None:
         super().__init__()
-        self.loss_scale_value = need_scale("loss_scale_value", loss_scale_value)
-        self.scale_factor = need_scale("scale_factor", scale_factor, 1.0)
-        self.scale_window = need_window("scale_window", scale_window)
+        self.loss_scale_value: float = need_scale("loss_scale_value", loss_scale_value)
+        self.scale_factor: float = need_scale("scale_factor", scale_factor, 1.0)
+        self.scale_window: int = need_window("scale_window", scale_window)
         self._counts_all = like_mindspore()
         if self._counts_all:
             self.cur_iter = Parameter(Tensor(1, dtypes.int32), name="current_iterator_step", requires_grad=False)
-            self.last_overflow_iter = Parameter(
+            self.last_overflow_iter: Parameter = Parameter(
                 Tensor(0, dtypes.int32), name="last_overflow_iterator_step", requires_grad=False
             )
         else:
-            self.good_steps = Parameter(Tensor(0, dtypes.int32), name="good_steps", requires_grad=False)
+            self.good_steps: Parameter = Parameter(Tensor(0, dtypes.int32), name="good_steps", requires_grad=False)
 
     def get_loss_scale(self) -> float:
         """The first scale."""
@@ -204,6 +206,9 @@ class TrainOneStepWithLossScaleCell(Cell):
         (False, 1024.0)
     """
 
+    network: Cell
+    optimizer: Any
+
     _is_step = True
 
     def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
@@ -211,9 +216,9 @@ class TrainOneStepWithLossScaleCell(Cell):
         need_cell("the network of TrainOneStepWithLossScaleCell", network)
         need_cell("the optimizer of TrainOneStepWithLossScaleCell", optimizer)
         self.network, self.optimizer = network, optimizer
-        self.loss_scaling_manager = scale_sense if isinstance(scale_sense, Cell) else None
+        self.loss_scaling_manager: Cell | None = scale_sense if isinstance(scale_sense, Cell) else None
         if like_mindspore():
-            self.weights = optimizer.parameters
+            self.weights: Any = optimizer.parameters
         first = self._first_scale(scale_sense)
         self.scale_sense: Parameter = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
         self.grad_fn: Callable[..., Any] = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)

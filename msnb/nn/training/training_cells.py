@@ -163,6 +163,9 @@ class TrainOneStepCell(Cell):
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TrainOneStepCell.html
     """
 
+    sens: float
+    return_grad: bool
+
     _is_step = True
 
     def __init__(

@@ -38,6 +38,8 @@ class TimelineView(View):
         predicted, measured: seconds of each step; empty where unknown or not asked for.
     """
 
+    predicted: list[float]
+
     kind = "timeline"
 
     def __init__(

@@ -39,6 +39,12 @@ class CheckpointConfig:
     Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.CheckpointConfig.html
     """
 
+    integrated_save: bool
+    async_save: bool
+    saved_network: Any
+    exception_save: bool
+    crc_check: bool
+
     def __init__(
         self,
         save_checkpoint_steps: int | None = 1,
@@ -64,9 +70,9 @@ class CheckpointConfig:
             raise ArgumentError("CheckpointConfig needs save_checkpoint_steps or save_checkpoint_seconds above 0.")
         self.integrated_save, self.async_save = integrated_save, async_save
         self.saved_network, self.exception_save = saved_network, exception_save
-        self.append_info = _checked_info(append_info)
+        self.append_info: list[Any] = _checked_info(append_info)
         minutes = keep_checkpoint_per_n_minutes or 0
-        self.keep_checkpoint_per_n_minutes = need_count("keep_checkpoint_per_n_minutes", minutes, 0)
+        self.keep_checkpoint_per_n_minutes: int = need_count("keep_checkpoint_per_n_minutes", minutes, 0)
         if format not in ("ckpt", "safetensors"):
             raise ArgumentError(f"CheckpointConfig: format is 'ckpt' or 'safetensors', not {format!r}.")
         if enc_key is not None:

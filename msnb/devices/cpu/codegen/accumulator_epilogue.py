@@ -23,6 +23,10 @@ class AccumulatorEpilogue:
         at: the counters of the dims that are shared out, where a thread has whole sums.
     """
 
+    plan: KernelSchedule
+    e: Emitter
+    at: dict[int, str]
+
     def __init__(self, plan: KernelSchedule, e: Emitter, at: dict[int, str]) -> None:
         self.plan, self.kernel, self.e, self.at = plan, plan.kernel, e, at
         self.known: dict[int, str] = {}

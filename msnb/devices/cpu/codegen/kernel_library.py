@@ -229,6 +229,8 @@ class KernelPart:
 class KernelRecipe(NativeKernel):
     """A fused node as calls of generated kernels: one for each kind of part, whatever their number."""
 
+    parts: list[KernelPart]
+
     def __init__(self, parts: list[KernelPart], reads: tuple[Value, ...] | None = None) -> None:
         self.parts, self.reads = parts, reads
         self.made: list[tuple[GeneratedKernel, list[KernelPart]]] = []

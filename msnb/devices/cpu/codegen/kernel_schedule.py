@@ -75,29 +75,33 @@ class KernelSchedule:
         scratch: bytes of memory per thread; total: how many rows (or elements) the threads share.
     """
 
+    local: list[Inst]
+    acc_insts: list[Inst]
+    scratch: int
+
     def __init__(self, kernel: Kernel, target: Target) -> None:
         self.kernel = kernel
-        self.buffers = [*kernel.reads, *kernel.writes]
+        self.buffers: list[Buffer] = [*kernel.reads, *kernel.writes]
         if any(is_scalar(i) for i in kernel.insts()):
             target = Target(1, False, False)
         self.target = target
-        self.outer = [d for d in range(len(kernel.sizes)) if d not in kernel.row]
-        self.inner = [d for d in range(len(kernel.sizes)) if d in kernel.row]
-        self.insts = kernel.insts()
+        self.outer: list[int] = [d for d in range(len(kernel.sizes)) if d not in kernel.row]
+        self.inner: list[int] = [d for d in range(len(kernel.sizes)) if d in kernel.row]
+        self.insts: list[Inst] = kernel.insts()
         self.scratch = 0
         self.mode = "rows" if self.outer else "single" if self._reads_reductions() else "range"
         self.local, self.acc_insts = self._reductions()
-        self.shared = self._shared()
-        self.turned = [d for d in self.outer if d not in self.shared]
-        self.accs = {id(r): self._memory(self.carried(r), self._kept(r)) for r in self.acc_insts}
-        self.wide = {id(r): self._wide(r) for r in self.acc_insts if self._is_long(r)}
-        self.final = self._finals()
+        self.shared: list[int] = self._shared()
+        self.turned: list[int] = [d for d in self.outer if d not in self.shared]
+        self.accs: dict[int, Scratch] = {id(r): self._memory(self.carried(r), self._kept(r)) for r in self.acc_insts}
+        self.wide: dict[int, Scratch] = {id(r): self._wide(r) for r in self.acc_insts if self._is_long(r)}
+        self.final: set[int] = self._finals()
         self._sort_stores()
-        self.caches = self._caches() if len(self.levels) > 1 else {}
-        self.pairs = self._inplace()
-        self.streams = {a for a, v in kernel.stores if self._streams(a, v)}
+        self.caches: dict[int, Scratch] = self._caches() if len(self.levels) > 1 else {}
+        self.pairs: tuple[tuple[int, int], ...] = self._inplace()
+        self.streams: set[Access] = {a for a, v in kernel.stores if self._streams(a, v)}
         rows = math.prod(kernel.sizes[d] for d in self.shared or self.outer)
-        self.total = {"rows": rows, "range": kernel.sizes[self.inner[0]], "single": 1}[self.mode]
+        self.total: int = {"rows": rows, "range": kernel.sizes[self.inner[0]], "single": 1}[self.mode]
 
     def _reductions(self) -> tuple[list[Inst], list[Inst]]:
         """Those that are finished row by row, and those that accumulate over rows."""
@@ -191,8 +195,8 @@ class KernelSchedule:
                 self.row_stores.append((access, value))
         for r in (*self.local, *(r for r in self.acc_insts if self.along(r.args[0]))):
             loops.setdefault(r.args[0].level, ([], []))[0].append(r)
-        self.row_accs = [r for r in self.acc_insts if not self.along(r.args[0])]
-        self.levels = [loops[k] for k in sorted(loops)]
+        self.row_accs: list[Inst] = [r for r in self.acc_insts if not self.along(r.args[0])]
+        self.levels: list[tuple[list[Inst], list[tuple[Access, Inst]]]] = [loops[k] for k in sorted(loops)]
 
     def reach(self, roots: list[Inst]) -> list[Inst]:
         """What a sweep must compute at every point, operands first."""

@@ -35,16 +35,18 @@ Names = dict[int, str]
 class Body:
     """The loops of one thread."""
 
+    plan: KernelSchedule
+
     def __init__(self, plan: KernelSchedule) -> None:
         self.plan, self.kernel = plan, plan.kernel
-        self.e = Emitter(scalef=plan.target.scalef)
+        self.e: Emitter = Emitter(scalef=plan.target.scalef)
         self.row: Names = {}
         self.at: dict[int, str] = {}
         self.bases: dict[object, str] = {}
         self.pointers: dict[int, str] = {}
         for key in (*plan.accs, *plan.caches):
             self.pointers[key] = f"%s{len(self.pointers)}"
-        self.wide = {key: f"%s{len(self.pointers) + i}" for i, key in enumerate(plan.wide)}
+        self.wide: dict[int, str] = {key: f"%s{len(self.pointers) + i}" for i, key in enumerate(plan.wide)}
 
     def lines(self) -> list[str]:
         """The instructions of the body."""
@@ -254,17 +256,21 @@ class Body:
 class RowPass:
     """One pass along the row."""
 
+    plan: KernelSchedule
+    reduces: list[Inst]
+    stores: list[tuple[Access, Inst]]
+
     def __init__(self, body: Body, level: int, done: set[int]) -> None:
         self.body, self.plan, self.e, self.done, self.level = body, body.plan, body.e, done, level
-        self.inner = body.plan.inner
+        self.inner: list[int] = body.plan.inner
         self.reduces, self.stores = body.plan.levels[level]
-        self.over_row = [r for r in self.reduces if r.attr.over >= body.kernel.row]
-        self.over_outer = [r for r in self.reduces if not r.attr.over >= body.kernel.row]
-        self.insts = self._needed()
+        self.over_row: list[Inst] = [r for r in self.reduces if r.attr.over >= body.kernel.row]
+        self.over_outer: list[Inst] = [r for r in self.reduces if not r.attr.over >= body.kernel.row]
+        self.insts: list[Inst] = self._needed()
         self.scalars: Names = {}
         self.mask = ""
-        self.blocks = body.kernel.sizes[self.inner[-1]] > BLOCK and bool(self.over_row)
-        self.two = self.blocks or len(self.inner) > 1
+        self.blocks: bool = body.kernel.sizes[self.inner[-1]] > BLOCK and bool(self.over_row)
+        self.two: bool = self.blocks or len(self.inner) > 1
 
     def _needed(self) -> list[Inst]:
         """What is computed in this sweep; operands that only a kept value needed are left out."""

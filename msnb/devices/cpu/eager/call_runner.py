@@ -44,7 +44,7 @@ class CallTable:
         rows = [w for (address, _), a in zip(resolved, words) for w in (address, a.ctypes.data)]
         head = [len(calls), slots.ctypes.data, env.ctypes.data]
         self._held = calls, words, slots, env, np.array([*head, *rows], np.int64)
-        self.state = self._held[-1].ctypes.data
+        self.state: int = self._held[-1].ctypes.data
 
 
 @functools.lru_cache(maxsize=MOST_OBJECTS)

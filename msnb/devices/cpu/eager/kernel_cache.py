@@ -128,6 +128,8 @@ class EagerKernel:
         usable: whether there is native code at all.
     """
 
+    node: Node
+
     def __init__(self, node: Node, fallback: Kernel) -> None:
         self.node, self._fallback = node, fallback
         types = [v.type for v in node.outputs if isinstance(v.type, TensorType)]
@@ -137,7 +139,7 @@ class EagerKernel:
         self._plain = elementwise.is_plain(node)
         self._layouts: dict[tuple[Any, ...], KernelEntry | None] = {}
         self._dense = tuple(_bytes(v, dense_strides(_shape(v))) for v in node.inputs)
-        self.usable = self._layout((thread_pool.count(), *self._dense)) is not None
+        self.usable: bool = self._layout((thread_pool.count(), *self._dense)) is not None
 
     def __call__(self, *arrays: Any) -> Any:
         if self._numbers:

@@ -35,6 +35,9 @@ SHARED_BYTES = 1 << 20
 class TableRecipe(NativeKernel):
     """A node that reads or adds by one index."""
 
+    name: str
+    constants: tuple[int, ...]
+
     declines = True
 
     def __init__(self, name: str, constants: tuple[int, ...]) -> None:

@@ -35,11 +35,14 @@ Find = Callable[[Node, ViewOf], NativeKernel | None]
 class HalfProductRecipe(NativeKernel):
     """A node in float32: ``inner`` runs its twin, whose operands are ``reads``, converted."""
 
+    inner: NativeKernel
+    out: TensorType
+
     joins = False
 
     def __init__(self, inner: NativeKernel, reads: Sequence[Value], out: TensorType) -> None:
         self.inner, self.reads, self.out = inner, tuple(reads), out
-        self.operands = [_tensor(v) for v in reads]
+        self.operands: list[TensorType] = [_tensor(v) for v in reads]
         self.temps = (*(4 * t.size for t in (*self.operands, out)), *inner.temps)
 
     @classmethod

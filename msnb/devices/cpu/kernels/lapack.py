@@ -55,15 +55,20 @@ class LapackRecipe(NativeKernel):
         sizes: rows, columns, columns of B.
     """
 
+    name: str
+    dtype: DType
+    batch: int
+    sizes: tuple[int, int, int]
+
     declines = True
 
     def __init__(self, name: str, dtype: DType, batch: int, sizes: tuple[int, int, int]) -> None:
         self.name, self.dtype, self.batch, self.sizes = name, dtype, batch, sizes
         wide = name in _SIGNED and batch * sizes[0] * sizes[1] < WORTH
-        self.computed = dtypes.float64 if wide else dtype
-        self.lengths = _lengths(name, self.computed, sizes)
-        self.bytes = -(-sum(self.lengths) // 64) * 64
-        self.threads = min(thread_pool.cores(), batch)
+        self.computed: DType = dtypes.float64 if wide else dtype
+        self.lengths: tuple[int, ...] = _lengths(name, self.computed, sizes)
+        self.bytes: int = -(-sum(self.lengths) // 64) * 64
+        self.threads: int = min(thread_pool.cores(), batch)
         self.temps = (_INT * batch, max(self.bytes, 64) * self.threads)
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:

@@ -63,6 +63,9 @@ class MatvecLoop(NamedTuple):
 class VectorRecipe(NativeKernel):
     """One walk; a bias is added by a group of its own."""
 
+    walk: MatvecLoop
+    dtype: DType
+
     joins = False
 
     def __init__(self, walk: MatvecLoop, dtype: DType) -> None:

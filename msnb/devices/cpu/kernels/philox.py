@@ -44,6 +44,11 @@ _PLACES = {dtypes.float16: 11, dtypes.bfloat16: 8}
 class DrawRecipe(NativeKernel):
     """One kind of draws in one dtype; ``range_``: low and size of the range of whole numbers."""
 
+    kind: str
+    dtype: DType
+    count: int
+    range: tuple[int, int]
+
     def __init__(self, kind: str, dtype: DType, count: int, range_: tuple[int, int]) -> None:
         self.kind, self.dtype, self.count, self.range = kind, dtype, count, range_
 
@@ -57,8 +62,8 @@ class PermutationRecipe(NativeKernel):
     """random_permutation: the order that sorts as many random numbers of 64 bits."""
 
     def __init__(self, n: int) -> None:
-        self.draw = DrawRecipe("bits", dtypes.uint64, n, (0, 1))
-        self.sort = SortRecipe(dtypes.uint64, Lines(1, n, 1), n, False)
+        self.draw: DrawRecipe = DrawRecipe("bits", dtypes.uint64, n, (0, 1))
+        self.sort: SortRecipe = SortRecipe(dtypes.uint64, Lines(1, n, 1), n, False)
         self.temps = (8 * n, 8 * n, *self.sort.temps)
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:

@@ -45,6 +45,11 @@ def functions(pools: Sequence[Pool]) -> list[Symbol]:
 class PoolRecipe(NativeKernel):
     """A pooling as one call of a kernel."""
 
+    pool: Pool
+    extents: tuple[int, ...]
+    units: int
+    limit: int
+
     def __init__(self, pool: Pool, extents: tuple[int, ...], units: int, limit: int) -> None:
         self.pool, self.extents, self.units, self.limit = pool, extents, units, limit
 
@@ -60,6 +65,8 @@ class PoolRecipe(NativeKernel):
 
 class HalfRecipe(NativeKernel):
     """A pooling of 16-bit images: copies in float32 around the kernel."""
+
+    pool: PoolRecipe
 
     def __init__(self, pool: PoolRecipe, node: Node) -> None:
         self.pool, self._count = pool, len(node.inputs)

@@ -77,6 +77,10 @@ def seen(shape: tuple[int, ...], axes: Sequence[int]) -> OperandWalk | None:
 class ReductionRecipe(NativeKernel):
     """One walk over the operand."""
 
+    name: str
+    dtype: DType
+    rows: OperandWalk
+
     def __init__(self, name: str, dtype: DType, rows: OperandWalk) -> None:
         self.name, self.dtype, self.rows = name, dtype, rows
 

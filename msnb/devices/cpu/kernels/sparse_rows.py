@@ -45,6 +45,11 @@ class SparseRowsRecipe(NativeKernel):
         sizes: rows, entries, columns, numbers in a row of the dense operand.
     """
 
+    name: str
+    dtype: DType
+    index: DType
+    sizes: tuple[int, int, int, int]
+
     declines = True
 
     def __init__(self, name: str, dtype: DType, index: DType, sizes: tuple[int, int, int, int]) -> None:

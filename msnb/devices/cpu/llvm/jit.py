@@ -148,7 +148,7 @@ class Library:
     """
 
     def __init__(self, text: str) -> None:
-        self.key = disk_cache.key_of(*toolchain(), text)
+        self.key: str = disk_cache.key_of(*toolchain(), text)
         with _lock:
             self._load(machine_code(text, self.key))
 
@@ -189,6 +189,9 @@ class Library:
 
 class Symbol(Relocation):
     """The address of a function of a library."""
+
+    library: Library
+    name: str
 
     def __init__(self, library: Library, name: str) -> None:
         self.library, self.name = library, name

@@ -120,10 +120,10 @@ class Api:
         dnnl.dnnl_memory_desc_get_size.restype = c_size_t
         dnnl.dnnl_memory_desc_get_size.argtypes = (_P,)
         dnnl.dnnl_memory_desc_equal.argtypes = (_P, _P)
-        self.engine = self.create("engine_create", 1, 0)
-        self.stream = self.create("stream_create", self.engine, 1)
+        self.engine: int = self.create("engine_create", 1, 0)
+        self.stream: int = self.create("stream_create", self.engine, 1)
         functions = (dnnl.dnnl_primitive_execute, dnnl.dnnl_memory_set_data_handle, gomp.omp_set_num_threads)
-        self.addresses = tuple(ctypes.cast(f, _P).value or 0 for f in functions)
+        self.addresses: tuple[int, ...] = tuple(ctypes.cast(f, _P).value or 0 for f in functions)
 
     def call(self, function: str, *args: Any) -> None:
         """Call ``dnnl_<function>``. Raises OneDNNError unless it succeeds."""
@@ -196,6 +196,8 @@ class Desc:
         strides: in elements; None lets the primitive choose.
     """
 
+    address: int
+
     def __init__(self, api: Api, dims: Dims, dtype: int, strides: Dims | None) -> None:
         self._api = api
         shape = dims_array(dims)
@@ -224,7 +226,7 @@ class Attributes:
 
     def __init__(self, api: Api, post: Sequence[tuple[Any, ...]] = ()) -> None:
         self._api = api
-        self.address = api.create("primitive_attr_create")
+        self.address: int = api.create("primitive_attr_create")
         api.call("primitive_attr_set_scratchpad_mode", self.address, _USER_SCRATCHPAD)
         api.call("primitive_attr_set_fpmath_mode", self.address, _STRICT)
         if post:

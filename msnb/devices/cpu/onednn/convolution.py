@@ -120,11 +120,14 @@ def gradient_blocks(node: Node, view_of: ViewOf) -> BlockedFormat | None:
 class WeightGradient:
     """The gradient of a convolution to its weight."""
 
+    x: Images
+    dy: Images
+
     def __init__(self, node: Node, view_of: ViewOf) -> None:
-        self.conv = Convolution(node, view_of)
+        self.conv: Convolution = Convolution(node, view_of)
         self.x, self.dy = (self.conv.images(v) for v in node.inputs)
         self.whole = as_it_is(node.out)
-        self.is_product = convolution_1x1.is_product(self.conv, self.whole, self.x, self.dy)
+        self.is_product: bool = convolution_1x1.is_product(self.conv, self.whole, self.x, self.dy)
 
     def primitive(self) -> Primitive:
         """What makes it where it is no product."""

@@ -36,8 +36,8 @@ class Images:
         dims = tuple(view.shape[i] for i in order)
         strides = tuple(view.strides[i] for i in order)
         self.place = place
-        self.last = same_strides(dims, strides, channels_last(dims))
-        self.layout = Layout(dims, channels_last(dims) if self.last else strides, dtype)
+        self.last: bool = same_strides(dims, strides, channels_last(dims))
+        self.layout: Layout = Layout(dims, channels_last(dims) if self.last else strides, dtype)
 
     @property
     def size(self) -> int:
@@ -60,10 +60,14 @@ def window_of(node: Node) -> KernelWindow:
 class Convolution:
     """What the three recipes share: operands, result, weights."""
 
+    node: Node
+    build: Builder
+    window: KernelWindow
+
     def __init__(self, node: Node, view_of: ViewOf) -> None:
         self.node, self.build = node, Builder(node, view_of)
         self.window, self.groups = window_of(node), node.attrs["groups"]
-        self.dtype = number_of(dtype_of(node.outputs[0]))
+        self.dtype: int = number_of(dtype_of(node.outputs[0]))
 
     def images(self, value: Value) -> Images:
         """An operand that is images."""

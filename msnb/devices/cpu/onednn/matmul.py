@@ -40,6 +40,10 @@ Ints = tuple[int, ...]
 class Matrix:
     """An operand: dims and strides, leading axes first, and where it is."""
 
+    dims: Ints
+    strides: Ints
+    place: DataRef
+
     def __init__(self, dims: Ints, strides: Ints, place: DataRef) -> None:
         self.dims, self.strides, self.place = dims, strides, place
 

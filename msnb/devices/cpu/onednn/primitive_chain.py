@@ -53,7 +53,7 @@ class Steps(NativeKernel):
         inplace: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.reads, self.temps, self.inplace = tuple(reads), tuple(temps), tuple(inplace)
-        self.steps = tuple(steps)
+        self.steps: tuple[tuple[Primitive, dict[int, DataRef]], ...] = tuple(steps)
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call per primitive."""
@@ -72,6 +72,8 @@ class Builder:
         node: the node.
         view_of: how values lie in memory.
     """
+
+    node: Node
 
     def __init__(self, node: Node, view_of: ViewOf) -> None:
         self.node, self._view_of = node, view_of

@@ -57,13 +57,16 @@ class Primitive:
         name: of the code, for profiles.
     """
 
+    api: Api
+    threads: int
+
     description: tuple[Any, ...] = ()
 
     def __init__(self, api: Api, pd: int, count: int, hold: Any = None) -> None:
         self.api, self._pd, self.threads, self._hold = api, pd, count, hold
-        self.address = api.create("primitive_create", pd)
-        self.scratch = self.size(c.SCRATCHPAD)
-        self.name = api.implementation(pd)
+        self.address: int = api.create("primitive_create", pd)
+        self.scratch: int = self.size(c.SCRATCHPAD)
+        self.name: str = api.implementation(pd)
 
     def desc(self, argument: int) -> int:
         """The memory descriptor of an argument (the primitive's own)."""

@@ -39,6 +39,9 @@ class _Version(ctypes.Structure):
 class Libraries:
     """The two loaded libraries: oneDNN and libgomp."""
 
+    dnnl: Any
+    gomp: Any
+
     def __init__(self, dnnl: Any, gomp: Any) -> None:
         self.dnnl, self.gomp = dnnl, gomp
 

@@ -117,6 +117,9 @@ class PrimitiveRun(Relocation):
         operands: where the data of each argument is.
     """
 
+    width: int
+    threads: int
+
     def __init__(self, primitive: Primitive, operands: dict[int, Operand]) -> None:
         self.api: Api = primitive.api
         self._primitive, self._operands = primitive, operands

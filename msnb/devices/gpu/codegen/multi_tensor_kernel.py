@@ -39,14 +39,17 @@ class ChainKernel:
         elements: of a block.
     """
 
+    kernel: Kernel
+    target: GpuTarget
+
     def __init__(self, kernel: Kernel, target: GpuTarget) -> None:
         check(kernel)
         self.kernel, self.target = kernel, target
-        self.symbol = f"{symbol_of(kernel, target)}_sets"
-        self.e = ThreadEmitter(self.symbol, target)
-        self.lanes = lanes_of(kernel)
-        self.elements = THREADS * TURNS * self.lanes
-        self.count = len(kernel.reads) + len(kernel.writes)
+        self.symbol: str = f"{symbol_of(kernel, target)}_sets"
+        self.e: ThreadEmitter = ThreadEmitter(self.symbol, target)
+        self.lanes: int = lanes_of(kernel)
+        self.elements: int = THREADS * TURNS * self.lanes
+        self.count: int = len(kernel.reads) + len(kernel.writes)
 
     def made(self) -> GpuKernel:
         """The function; its operands are the two tables."""
@@ -57,7 +60,7 @@ class ChainKernel:
         start = e.ins(f"load i64, ptr {self._word('%b1', at)}, align 8")
         row = self._word("%b0", e.i64("mul nsw", which, self.count + 1))
         pointers = [e.ins(f"load ptr, ptr {self._word(row, str(k))}, align 8") for k in range(self.count)]
-        self.extent = e.ins(f"load i64, ptr {self._word(row, str(self.count))}, align 8")
+        self.extent: str = e.ins(f"load i64, ptr {self._word(row, str(self.count))}, align 8")
         thread = e.i64("mul nsw", e.special("tid.x"), self.lanes)
         first = e.i64("add nsw", start, thread)
         e.loop(("0", str(TURNS), 1), [], partial(self._turn, first, pointers))

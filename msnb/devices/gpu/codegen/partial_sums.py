@@ -35,9 +35,16 @@ class PartialSums:
         bytes: of the workspace.
     """
 
+    kernel: Kernel
+    plan: RowSchedule
+    symbol: str
+    kind: str
+    target: GpuTarget
+    bytes: int
+
     def __init__(self, kernel: Kernel, plan: RowSchedule, symbol: str, kind: str, target: GpuTarget) -> None:
         self.kernel, self.plan, self.symbol, self.kind, self.target = kernel, plan, symbol, kind, target
-        self.needed = any(plan.shares(r) > 1 for r in plan.accumulators)
+        self.needed: bool = any(plan.shares(r) > 1 for r in plan.accumulators)
         self.offsets: dict[int, int] = {}
         self.bytes = 0
         if self.needed:

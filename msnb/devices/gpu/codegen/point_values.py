@@ -67,6 +67,13 @@ class PointValues:
         numbers, vectors: what is known: values of one number, and of all lanes.
     """
 
+    e: ThreadEmitter
+    kernel: Kernel
+    lanes: int
+    kind: str
+    by_value: Collection[int]
+    pointers: Sequence[str] | list[str]
+
     def __init__(
         self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str, pointers: Sequence[str] = (),
         by_value: Collection[int] = (),
@@ -77,7 +84,7 @@ class PointValues:
         self.at: dict[int, str] = {}
         self.numbers: dict[int, str] = {}
         self.vectors: dict[int, str] = {}
-        self.last = len(kernel.sizes) - 1
+        self.last: int = len(kernel.sizes) - 1
 
     # ---- places ----
 

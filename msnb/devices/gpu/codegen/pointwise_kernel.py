@@ -31,14 +31,21 @@ class PointwiseKernel:
             with something to do. The kernel has one dim.
     """
 
+    kernel: Kernel
+    e: ThreadEmitter
+    by_value: Collection[int]
+    counted: bool
+    lanes: int
+    kind: str
+
     def __init__(
         self, kernel: Kernel, symbol: str, target: GpuTarget, by_value: Collection[int] = (), counted: bool = False
     ) -> None:
         self.kernel, self.e, self.by_value, self.counted = kernel, ThreadEmitter(symbol, target), by_value, counted
         self.lanes, self.kind = lanes_of(kernel), index_kind(kernel)
-        self.values = PointValues(self.e, kernel, self.lanes, self.kind, by_value=by_value)
-        self.units = math.prod(kernel.sizes) // self.lanes
-        self.threads = THREADS if counted else min(THREADS, max(32, -(-self.units // 32) * 32))
+        self.values: PointValues = PointValues(self.e, kernel, self.lanes, self.kind, by_value=by_value)
+        self.units: int = math.prod(kernel.sizes) // self.lanes
+        self.threads: int = THREADS if counted else min(THREADS, max(32, -(-self.units // 32) * 32))
 
     def made(self) -> GpuKernel:
         """The function and how it is launched."""

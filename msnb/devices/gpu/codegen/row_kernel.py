@@ -40,13 +40,19 @@ class RowKernel:
         UnsupportedKernel: there is no layout for it.
     """
 
+    kernel: Kernel
+    plan: RowSchedule
+    e: ThreadEmitter
+    place: str
+    split: str
+
     def __init__(self, kernel: Kernel, symbol: str, target: GpuTarget) -> None:
         check(kernel)
         self.kernel, self.plan, self.e = kernel, RowSchedule(kernel), ThreadEmitter(symbol, target)
-        self.kind = index_kind(kernel)
-        self.values = PointValues(self.e, kernel, self.plan.lanes, self.kind)
-        self.team = TeamReduction(self.e, self.plan.team, self.plan.team * self.plan.teams)
-        self.parts = PartialSums(kernel, self.plan, symbol, self.kind, target)
+        self.kind: str = index_kind(kernel)
+        self.values: PointValues = PointValues(self.e, kernel, self.plan.lanes, self.kind)
+        self.team: TeamReduction = TeamReduction(self.e, self.plan.team, self.plan.team * self.plan.teams)
+        self.parts: PartialSums = PartialSums(kernel, self.plan, symbol, self.kind, target)
         self.clamped = False
         self.row_numbers: Names = {}
         self.chunks: dict[int, tuple[Names, Names]] = {}
@@ -82,9 +88,9 @@ class RowKernel:
         plan = self.plan
         tid = self._special("tid.x")
         self.tid = tid
-        self.tx = self.op("and", tid, plan.team - 1) if plan.teams > 1 else tid
-        self.ty = self.op("lshr", tid, plan.team.bit_length() - 1) if plan.teams > 1 else "0"
-        self.tile = self._special("ctaid.z") if plan.tiles > 1 else "0"
+        self.tx: str = self.op("and", tid, plan.team - 1) if plan.teams > 1 else tid
+        self.ty: str = self.op("lshr", tid, plan.team.bit_length() - 1) if plan.teams > 1 else "0"
+        self.tile: str = self._special("ctaid.z") if plan.tiles > 1 else "0"
         if plan.accumulators:
             self.place = self._special("ctaid.x") if plan.places > 1 else "0"
             self.split = self._special("ctaid.y") if plan.splits > 1 else "0"

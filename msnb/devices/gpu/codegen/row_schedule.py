@@ -48,15 +48,18 @@ class RowSchedule:
         row_stores, final_stores: what is stored once per row, and when all rows are through.
     """
 
+    kernel: Kernel
+    insts: list[Inst]
+
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.insts = kernel, kernel.insts()
         sizes = kernel.sizes
-        self.inner = [d for d in range(len(sizes)) if d in kernel.row]
-        self.outer = [d for d in range(len(sizes)) if d not in kernel.row]
+        self.inner: list[int] = [d for d in range(len(sizes)) if d in kernel.row]
+        self.outer: list[int] = [d for d in range(len(sizes)) if d not in kernel.row]
         if self.inner != list(range(len(self.outer), len(sizes))):
             raise UnsupportedKernel("a row whose dims do not lie together")
-        self.length = math.prod(sizes[d] for d in self.inner)
-        self.rows = math.prod(sizes[d] for d in self.outer)
+        self.length: int = math.prod(sizes[d] for d in self.inner)
+        self.rows: int = math.prod(sizes[d] for d in self.outer)
         self._sort_reductions()
         self._sort_dims()
         self._sort_stores()
@@ -77,8 +80,8 @@ class RowSchedule:
         whole = [r for r in reduces if r.attr.over == self.kernel.row]
         others = [r for r in reduces if r.attr.over != self.kernel.row]
         short = self.rows >= ENOUGH // 2 or self.length <= BLOCK * ELEMENTS
-        self.local = whole if others or self._read_inside(whole) or (self.outer and short) else []
-        self.accumulators = others if self.local else reduces
+        self.local: list[Inst] = whole if others or self._read_inside(whole) or (self.outer and short) else []
+        self.accumulators: list[Inst] = others if self.local else reduces
 
     def _read_inside(self, whole: list[Inst]) -> bool:
         """Whether a reduction of the row is read by another one, or where something changes along the row."""
@@ -95,8 +98,8 @@ class RowSchedule:
         if len(gone) > 1:
             raise UnsupportedKernel("sums that keep different rows")
         left = next(iter(gone), frozenset())
-        self.turned = [d for d in self.outer if d in left] if self.accumulators else list(self.outer)
-        self.kept = [d for d in self.outer if d not in self.turned]
+        self.turned: list[int] = [d for d in self.outer if d in left] if self.accumulators else list(self.outer)
+        self.kept: list[int] = [d for d in self.outer if d not in self.turned]
         for r in self.accumulators:
             inside = r.attr.over & self.kernel.row
             if inside and inside != self.kernel.row:
@@ -115,16 +118,16 @@ class RowSchedule:
         for inst in self.insts:
             if any(inst is r for r in self.accumulators) or any(id(a) in final for a in inst.args):
                 final.add(id(inst))
-        self.final_stores = [(a, v) for a, v in self.kernel.stores if id(v) in final]
+        self.final_stores: list[tuple[Access, Inst]] = [(a, v) for a, v in self.kernel.stores if id(v) in final]
         rest = [(a, v) for a, v in self.kernel.stores if id(v) not in final]
-        self.row_stores = [(a, v) for a, v in rest if not self.walks(a, v)]
+        self.row_stores: list[tuple[Access, Inst]] = [(a, v) for a, v in rest if not self.walks(a, v)]
         loops: dict[int, tuple[list[Inst], list[tuple[Access, Inst]]]] = {}
         for access, value in rest:
             if self.walks(access, value):
                 loops.setdefault(self._level(value), ([], []))[1].append((access, value))
         for r in (*self.local, *self.accumulators):
             loops.setdefault(self._level(r.args[0]), ([], []))[0].append(r)
-        self.levels = [loops[k] for k in sorted(loops)]
+        self.levels: list[tuple[list[Inst], list[tuple[Access, Inst]]]] = [loops[k] for k in sorted(loops)]
 
     def _level(self, value: Inst) -> int:
         """In which sweep a value can be computed: reductions that are accumulators do not count."""
@@ -133,15 +136,15 @@ class RowSchedule:
     # ---- how it is laid out ----
 
     def _shape(self) -> None:
-        self.lanes = lanes_of(self.kernel)
+        self.lanes: int = lanes_of(self.kernel)
         units = -(-self.length // self.lanes)
         want = max(1, ELEMENTS // self.lanes)
         if self.local:
             self._whole_rows(units, want)
         else:
             self._tiled_rows(units, want)
-        self.width = self.team * self.lanes
-        self.held = self.chunks * self.lanes <= HELD or self._needs_registers()
+        self.width: int = self.team * self.lanes
+        self.held: bool = self.chunks * self.lanes <= HELD or self._needs_registers()
         self._split()
 
     def _whole_rows(self, units: int, want: int) -> None:
@@ -172,15 +175,15 @@ class RowSchedule:
         return self.kept_row() and bool(self.local)
 
     def _split(self) -> None:
-        self.steps = math.prod(self.kernel.sizes[d] for d in self.turned)
-        self.places = math.prod(self.kernel.sizes[d] for d in self.kept)
+        self.steps: int = math.prod(self.kernel.sizes[d] for d in self.turned)
+        self.places: int = math.prod(self.kernel.sizes[d] for d in self.kept)
         rounds = -(-self.steps // self.teams)
         if not self.accumulators:
             self.splits = rounds
         else:
             wanted = max(1, ENOUGH // max(1, self.places * self.tiles))
             self.splits = max(1, min(wanted, -(-rounds // 4)))
-        self.rounds = -(-rounds // self.splits)
+        self.rounds: int = -(-rounds // self.splits)
         self.splits = -(-rounds // self.rounds)
         if self.tiles > 65535:
             raise UnsupportedKernel("a row of more tiles than a grid has")

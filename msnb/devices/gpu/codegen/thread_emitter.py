@@ -33,6 +33,9 @@ class ThreadEmitter(Emitter):
         target: the GPU it is for.
     """
 
+    symbol: str
+    target: GpuTarget
+
     maths = DeviceMaths
 
     def __init__(self, symbol: str, target: GpuTarget = NEWEST) -> None:
@@ -146,7 +149,7 @@ class ThreadEmitter(Emitter):
         parts, lanes = [self.part("float", x, k) for k in range(self.lanes)], self.lanes
         self.lanes = 1
         found = [huge_angle(self, function, part) for part in parts]
-        self.lanes = lanes
+        self.lanes: int = lanes
         return self.joined("float", found)
 
     # ---- the kernel ----

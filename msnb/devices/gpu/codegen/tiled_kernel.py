@@ -46,14 +46,24 @@ class TiledKernel:
         target: the GPU.
     """
 
+    far: list[Inst]
+    across: int
+    kernel: Kernel
+    e: ThreadEmitter
+    last: int
+    kind: str
+    lane: str
+    team: str
+    start: dict[int, str]
+
     def __init__(self, kernel: Kernel, symbol: str, target: GpuTarget) -> None:
         found = far_loads(kernel)
         assert found is not None
         self.far, self.across = found
         self.kernel, self.e = kernel, ThreadEmitter(symbol, target)
         self.last, self.kind = len(kernel.sizes) - 1, index_kind(kernel)
-        self.values = PointValues(self.e, kernel, 1, self.kind)
-        self.others = [d for d in range(self.last) if d != self.across]
+        self.values: PointValues = PointValues(self.e, kernel, 1, self.kind)
+        self.others: list[int] = [d for d in range(self.last) if d != self.across]
 
     def made(self) -> GpuKernel:
         """The function and how it is launched."""

@@ -116,6 +116,9 @@ class EagerKernel:
         call: runs it; None where there is no code.
     """
 
+    device: Any
+    node: Node
+
     def __init__(self, device: Any, node: Node, body: Kernel) -> None:
         self.device, self.node, self._body = device, node, body
         self._types = [v.type for v in node.inputs if isinstance(v.type, TensorType)]
@@ -125,7 +128,7 @@ class EagerKernel:
         plain: list[Order] = [None] * len(node.inputs)
         found = single_kernels(node, plain, device)
         self._dense: Kernel | None = None if found is None else dense_call(device, node, found, self._refused)
-        self.call = None if found is None else dense_call(device, node, found, self.odd, body)
+        self.call: Kernel | None = None if found is None else dense_call(device, node, found, self.odd, body)
 
     def _refused(self, *buffers: Any) -> Any:
         raise AssertionError("dense operands that are not dense")

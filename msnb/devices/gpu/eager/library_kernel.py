@@ -36,13 +36,16 @@ class LibraryKernel:
         usable: whether the library has code for dense operands.
     """
 
+    device: Any
+    node: Node
+
     def __init__(self, device: Any, node: Node, body: Kernel) -> None:
         self.device, self.node, self._body = device, node, body
         self._lock = threading.RLock()
         self._layouts: dict[tuple[Strides, ...], _Call | None] = {}
         self._dense = tuple(_dense(v) for v in node.inputs)
         weak = any(isinstance(v.type, TensorType) and v.type.weak for v in node.inputs)
-        self.usable = not weak and self._layout(self._dense) is not None
+        self.usable: bool = not weak and self._layout(self._dense) is not None
 
     def __call__(self, *arrays: Any) -> Any:
         """Run."""

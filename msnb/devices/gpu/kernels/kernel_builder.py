@@ -52,6 +52,11 @@ class ThreadCode(ThreadEmitter):
         workspace: there is one behind the buffers; fault: the function reports wrong indices.
     """
 
+    kind: str
+    threads: int
+    reads: int
+    writes: int
+
     def __init__(self, symbol: str, kind: str, threads: int, buffers: tuple[int, int], target: GpuTarget) -> None:
         super().__init__(symbol, target)
         self.kind, self.threads, (self.reads, self.writes) = kind, threads, buffers
@@ -91,7 +96,7 @@ class ThreadCode(ThreadEmitter):
         """Values of so many lanes inside."""
         before, self.lanes = self.lanes, lanes
         yield
-        self.lanes = before
+        self.lanes: int = before
 
     # ---- counters ----
 
@@ -233,6 +238,12 @@ class KernelBuilder:
         workspace: whether functions hand on what is no result.
         target: the GPU.
     """
+
+    name: str
+    target: GpuTarget
+    reads: list[Buffer]
+    writes: list[Buffer]
+    bytes: int
 
     def __init__(
         self,

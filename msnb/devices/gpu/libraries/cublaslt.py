@@ -102,6 +102,8 @@ class MatmulPlan:
         RuntimeError: CublasLtError: the library refuses the problem.
     """
 
+    problem: MatmulProblem
+
     def __init__(self, api: CublasLtApi, problem: MatmulProblem, product: Gemm, handle: int) -> None:
         self.problem, self._api, self._swapped = problem, api, product.swapped
         number = c_double if problem.dtype == "float64" else c_float
@@ -112,14 +114,14 @@ class MatmulPlan:
         operands = ((product.first, problem.dtype), (product.second, problem.dtype), (product.d, out_dtype))
         self._layouts = [_layout(api, matrix, dtype, problem.batch) for matrix, dtype in operands]
         self._lock = threading.Lock()
-        self.algorithms = _proposals(api, problem, handle, self._desc, self._layouts)
+        self.algorithms: list[MatmulHeuristic] = _proposals(api, problem, handle, self._desc, self._layouts)
         self.use(0)
 
     def use(self, k: int) -> None:
         """Run algorithm ``k`` from here on."""
         self.chosen = k
         self._algorithm = self.algorithms[k]
-        self.workspace = int(self._algorithm.workspace)
+        self.workspace: int = int(self._algorithm.workspace)
         self._args = self._bound()
 
     def _bound(self) -> tuple[Any, ...]:

@@ -95,8 +95,8 @@ class CublasLtApi:
         self._text = library.cublasLtGetStatusString
         self._text.restype, self._text.argtypes = c_char_p, (c_int,)
         library.cublasLtGetVersion.restype = c_size_t
-        self.version = int(library.cublasLtGetVersion())
-        self.matmul = self._functions["Matmul"]
+        self.version: int = int(library.cublasLtGetVersion())
+        self.matmul: Any = self._functions["Matmul"]
 
     def call(self, function: str, *args: Any) -> None:
         """Call ``cublasLt<function>``. Raises CublasLtError unless it succeeds."""
@@ -130,7 +130,7 @@ class CublasLtObject:
 
     def __init__(self, api: CublasLtApi, kind: str, *args: Any) -> None:
         self._api, self._kind = api, kind
-        self.address = api.create(f"{kind}Create", *args)
+        self.address: int = api.create(f"{kind}Create", *args)
 
     def set(self, attribute: int, value: Any) -> None:
         """Set an attribute to a ctypes number."""

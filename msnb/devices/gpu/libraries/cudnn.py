@@ -112,6 +112,9 @@ class ConvPlan:
         RuntimeError: CudnnError: the library refuses the problem.
     """
 
+    problem: ConvProblem
+    chosen: int
+
     def __init__(self, api: CudnnApi, problem: ConvProblem, handle: int) -> None:
         self.problem, self.measured, self._api = problem, False, api
         number = c_double if problem.dtype == "float64" else c_float
@@ -136,7 +139,7 @@ class ConvPlan:
         first, second, third = self._operands()
         args = (first, second, self._desc.address, third, found.algorithm, byref(size))
         self._api.call(f"GetConvolution{self._name}WorkspaceSize", self._handle, *args)
-        self.workspace = size.value
+        self.workspace: int = size.value
 
     def run(self, handle: int, x: int, weight: int, out: int, workspace: int, stream: int) -> None:
         """Launch it; returns before it is done. The head of this module says which tensor is written.

@@ -105,14 +105,14 @@ class CudnnApi:
     """
 
     def __init__(self, library: Any) -> None:
-        self.functions = {name: getattr(library, f"cudnn{name}") for name in _SIGNATURES}
+        self.functions: dict[str, Any] = {name: getattr(library, f"cudnn{name}") for name in _SIGNATURES}
         for name, kinds in _SIGNATURES.items():
             self.functions[name].argtypes = kinds
         self._text, self._more = library.cudnnGetErrorString, library.cudnnGetLastErrorString
         self._text.restype, self._text.argtypes = c_char_p, (c_int,)
         self._more.restype, self._more.argtypes = None, (c_char_p, c_size_t)
         library.cudnnGetVersion.restype = c_size_t
-        self.version = int(library.cudnnGetVersion())
+        self.version: int = int(library.cudnnGetVersion())
 
     def call(self, function: str, *args: Any) -> None:
         """Call ``cudnn<function>``. Raises CudnnError unless it succeeds."""
@@ -152,7 +152,7 @@ class CudnnDescriptor:
 
     def __init__(self, api: CudnnApi, kind: str, *args: int) -> None:
         self._api, self._kind = api, kind
-        self.address = api.create(f"Create{kind}Descriptor")
+        self.address: int = api.create(f"Create{kind}Descriptor")
         api.call(self._SETTERS[kind], self.address, *args)
 
     def __del__(self) -> None:

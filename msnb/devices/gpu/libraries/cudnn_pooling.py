@@ -79,6 +79,8 @@ class PoolPlan:
         RuntimeError: CudnnError: the library refuses the problem.
     """
 
+    problem: PoolProblem
+
     def __init__(self, api: CudnnApi, problem: PoolProblem) -> None:
         self.problem, self._api = problem, api
         number = c_double if problem.dtype == "float64" else c_float

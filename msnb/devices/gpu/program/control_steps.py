@@ -19,6 +19,9 @@ from msnb.ir.graph import Graph, Node
 class ControlFlow(ReferenceProgram):
     """The control nodes of a graph, with bodies as programs of the GPU."""
 
+    device: Any
+    graph: Graph
+
     def __init__(self, device: Any, graph: Graph) -> None:
         self.device, self.graph, self._module = device, graph, graph.module
         self._programs: dict[int, Any] = {}

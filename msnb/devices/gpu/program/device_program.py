@@ -48,6 +48,10 @@ class DeviceProgram:
         graph_launches: how many calls were one launch of a CUDA graph.
     """
 
+    device: Any
+    graph: Graph
+    graph_launches: int
+
     def __init__(self, device: Any, graph: Graph) -> None:
         self.device, self.graph = device, graph
         self.reason: str | None = None

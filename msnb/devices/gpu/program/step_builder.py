@@ -56,6 +56,12 @@ class ProgramBuild:
         NotLowerable: some value has no size that is known.
     """
 
+    device: Any
+    graph: Graph
+    control: Control
+    views: Views
+    given: ConstantEvaluator
+
     def __init__(self, device: Any, graph: Graph, control: Control) -> None:
         self.device, self.graph, self.control = device, graph, control
         self.views, self.given = Views(), ConstantEvaluator()
@@ -65,7 +71,7 @@ class ProgramBuild:
         self.places: dict[Value, Place | None] = {}
         self._held: dict[int, Place] = {}
         self._check()
-        self.params = [self._param(i, v) for i, v in enumerate(graph.params)]
+        self.params: list[DeviceBuffer | None] = [self._param(i, v) for i, v in enumerate(graph.params)]
         self._choose()
         self._emit()
         self._conclude()
@@ -333,7 +339,7 @@ class ProgramBuild:
         for result in self.results:
             if isinstance(result, DeviceBuffer):
                 self._touch(result, -1)
-        self.arena = plan_arena(self.buffers)
+        self.arena: int = plan_arena(self.buffers)
 
     def _touch(self, buffer: DeviceBuffer, k: int) -> None:
         if buffer.number < 0:

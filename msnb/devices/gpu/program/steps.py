@@ -33,7 +33,7 @@ class DeviceStep:
 
     def __init__(self, node: Node | None, reads: Sequence[Place], writes: Sequence[Place]) -> None:
         self.node = node
-        self.places = list(reads), list(writes)
+        self.places: tuple[list[Place], list[Place]] = list(reads), list(writes)
         self.temps: list[DeviceBuffer] = []
         self.inplace: list[tuple[DeviceBuffer, DeviceBuffer]] = []
 
@@ -68,6 +68,10 @@ class DeviceStep:
 
 class KernelStep(DeviceStep):
     """A generated kernel: one launch, or two where blocks share sums."""
+
+    kernel: GpuKernel
+    cache: KernelCache
+    launches: int
 
     def __init__(
         self, node: Node, kernel: GpuKernel, cache: KernelCache, reads: Sequence[Place], writes: Sequence[Place]
@@ -139,6 +143,9 @@ class HostNumber:
         value: the number; param: the argument that it is, where it is one.
     """
 
+    value: Any
+    param: int
+
     def __init__(self, value: Any = None, param: int = -1) -> None:
         self.value, self.param = value, param
 
@@ -158,6 +165,9 @@ class ArrayStep(DeviceStep):
         capturable: as of every step; launches: how many there are at least.
     """
 
+    capturable: bool
+    launches: int
+
     def __init__(
         self,
         node: Node,
@@ -171,8 +181,8 @@ class ArrayStep(DeviceStep):
             node, [o[0] for o in operands if isinstance(o, tuple)], [r[0] for r in results if r is not None]
         )
         self.kernel = kernel
-        self.operands = [o[1] if isinstance(o, tuple) else o for o in operands]
-        self.results = [None if r is None else r[1] for r in results]
+        self.operands: list[TensorType | HostNumber] = [o[1] if isinstance(o, tuple) else o for o in operands]
+        self.results: list[TensorType | None] = [None if r is None else r[1] for r in results]
         self.capturable, self.launches = capturable, launches
 
     @property

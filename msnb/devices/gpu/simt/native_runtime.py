@@ -91,6 +91,9 @@ class NativeRuntime:
         lock: whoever launches holds it.
     """
 
+    fault: NDArray[Any]
+    counts: NDArray[Any]
+
     def __init__(self) -> None:
         self.lock = threading.Lock()
         text = Path(__file__).with_suffix(".ll").read_text(encoding="utf-8")

@@ -73,7 +73,7 @@ class SimtModule:
         native_runtime()
         self._engine = loaded(self._host.text)
         self._arena = int(self._engine.get_global_value_address("simt.arena"))
-        self.statistics = {name: KernelStatistics() for name in self._host.kernels}
+        self.statistics: dict[str, KernelStatistics] = {name: KernelStatistics() for name in self._host.kernels}
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -110,11 +110,11 @@ class _Module(types.SimpleNamespace):
 class Device:
     """A GPU: there are two."""
 
-    current = 0
+    current: int = 0
     synchronized = 0
 
     def __init__(self, index: int | None = None) -> None:
-        self.id = Device.current if index is None else index
+        self.id: int = Device.current if index is None else index
 
     def __enter__(self) -> Device:
         self._before, Device.current = Device.current, self.id

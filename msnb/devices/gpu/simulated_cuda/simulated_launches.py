@@ -34,7 +34,7 @@ class KernelModule:
     def __init__(self, text: str) -> None:
         from msnb.devices.gpu.simt import SimtModule
 
-        self.simulator = SimtModule(text, checks=features.checks)
+        self.simulator: SimtModule = SimtModule(text, checks=features.checks)
 
     @property
     def statistics(self) -> dict[str, Any]:
@@ -50,6 +50,9 @@ class KernelModule:
 
 class Function:
     """A kernel that can be launched."""
+
+    module: KernelModule
+    name: str
 
     def __init__(self, module: KernelModule, name: str) -> None:
         self.module, self.name = module, name

@@ -98,7 +98,7 @@ class Memory:
         self.size = size
         self._raw = np.empty(size + ALIGNMENT, np.uint8)
         raw = self._raw.__array_interface__["data"][0]
-        self.ptr = raw + -raw % ALIGNMENT
+        self.ptr: Any = raw + -raw % ALIGNMENT
         first = self.ptr - raw
         self._raw[first : first + size] = 0xFF  # nobody has written it yet
         register(self.ptr, size, self)
@@ -106,6 +106,10 @@ class Memory:
 
 class PooledMemory:
     """An allocation lent by a pool, back there when nobody holds it."""
+
+    size: int
+    ptr: Any
+    pool: MemoryPool
 
     def __init__(self, memory: Memory, size: int, pool: MemoryPool) -> None:
         self._memory, self.size, self.ptr, self.pool = memory, size, memory.ptr, pool
@@ -266,9 +270,9 @@ class Place:
     """An array as CUDA knows it: an address with a shape. Holds no memory."""
 
     def __init__(self, array: np.ndarray) -> None:
-        self.address = array.__array_interface__["data"][0]
+        self.address: Any = array.__array_interface__["data"][0]
         self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
-        self.token = token_at(self.address) if array.size else -1
+        self.token: int = token_at(self.address) if array.size else -1
 
     def array(self) -> np.ndarray:
         """The array that lies there now."""

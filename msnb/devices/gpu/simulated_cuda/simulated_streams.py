@@ -23,6 +23,9 @@ _capturing: set[Capture] = set()
 class Capture:
     """What is recorded for a graph."""
 
+    origin: Stream
+    streams: set[Stream]
+
     def __init__(self, origin: Stream) -> None:
         self.origin, self.streams = origin, {origin}
         self.open: set[Stream] = set()  # joined streams with work that the origin does not wait for
@@ -63,7 +66,7 @@ class Stream:
     def __init__(
         self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: Any = None
     ) -> None:
-        self.ptr = 0 if null else next(Stream._numbers)
+        self.ptr: int = 0 if null else next(Stream._numbers)
         self.non_blocking = non_blocking
         self.capture: Capture | None = None
 
@@ -139,7 +142,7 @@ class SimulatedEvent:
         self.time = 0.0
         self.capture: Capture | None = None
         self.stream: Stream | None = None
-        self.timed = not disable_timing
+        self.timed: bool = not disable_timing
 
     def record(self, stream: Stream | None = None) -> None:
         """Here."""

@@ -26,6 +26,12 @@ NAMES = ("searchsorted",)
 class SearchRecipe(NativeKernel):
     """searchsorted of ``count`` values, ``row`` of which belong to one line of ``n`` boundaries."""
 
+    dtype: DType
+    n: int
+    row: int
+    count: int
+    right: bool
+
     def __init__(self, dtype: DType, n: int, row: int, count: int, right: bool) -> None:
         self.dtype, self.n, self.row, self.count, self.right = dtype, n, row, count, right
 

@@ -63,10 +63,16 @@ def carried(dtype: DType) -> DType:
 class CumulativeRecipe(NativeKernel):
     """cumsum and cumprod."""
 
+    name: str
+    kinds: tuple[DType, DType]
+    lines: Lines
+    exclusive: bool
+    reverse: bool
+
     def __init__(self, name: str, kinds: tuple[DType, DType], lines: Lines, attrs: dict[str, Any]) -> None:
         self.name, self.kinds, self.lines = name, kinds, lines
         self.exclusive, self.reverse = bool(attrs["exclusive"]), bool(attrs["reverse"])
-        self.chunks = self._chunks()
+        self.chunks: int = self._chunks()
         self.temps = (8 * lines.outer * self.chunks,) if self.chunks > 1 else ()
 
     def _chunks(self) -> int:
@@ -287,6 +293,10 @@ def _of_columns(*about: Any) -> LineEmitter:
 
 class CumulativeExtremumRecipe(NativeKernel):
     """cummax and cummin: values, and where they stand."""
+
+    name: str
+    dtype: DType
+    lines: Lines
 
     def __init__(self, name: str, dtype: DType, lines: Lines) -> None:
         self.name, self.dtype, self.lines = name, dtype, lines

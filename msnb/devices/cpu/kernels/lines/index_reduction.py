@@ -40,6 +40,10 @@ _NONE = str(2**31 - 1)
 class IndexReductionRecipe(NativeKernel):
     """One walk over the operand."""
 
+    name: str
+    dtype: DType
+    lines: Lines
+
     def __init__(self, name: str, dtype: DType, lines: Lines) -> None:
         self.name, self.dtype, self.lines = name, dtype, lines
 

@@ -88,6 +88,10 @@ def compared_as(dtype: DType) -> DType:
 class LineEmitter(Emitter):
     """The part of one thread: units %begin to %end. ``word`` and ``pointer`` read what the call was given."""
 
+    n: str
+    inner: str
+    blocks: str
+
     def __init__(self) -> None:
         super().__init__(scalef=host().target.scalef)
         self.n, self.inner, self.blocks = (self.word(i) for i in (2, 3, 4))
@@ -137,7 +141,7 @@ class LineEmitter(Emitter):
             body(i, self.ins(f"icmp slt {ints} {self.steps(i, 1)}, {self.splat('i64', count)}"))
 
         self.each(whole, count, rest, lanes)
-        self.lanes = 1
+        self.lanes: int = 1
 
 
 def lanes_of(dtype: DType) -> int:

@@ -37,6 +37,10 @@ NAMES = ("linear_recurrence",)
 class LinearRecurrenceRecipe(NativeKernel):
     """linear_recurrence of two tensors of one dtype."""
 
+    dtype: DType
+    lines: Lines
+    reverse: bool
+
     def __init__(self, dtype: DType, lines: Lines, reverse: bool) -> None:
         self.dtype, self.lines, self.reverse = dtype, lines, reverse
 

@@ -43,11 +43,16 @@ _PLACE = 4
 class SortRecipe(NativeKernel):
     """sort and top_k: values and places."""
 
+    dtype: DType
+    lines: Lines
+    keep: int
+    descending: bool
+
     def __init__(self, dtype: DType, lines: Lines, keep: int, descending: bool) -> None:
         self.dtype, self.lines, self.keep, self.descending = dtype, lines, keep, descending
-        self.few = keep <= FEW and lines.n >= 4 * keep and lines.inner == 1
+        self.few: bool = keep <= FEW and lines.n >= 4 * keep and lines.inner == 1
         threads = min(thread_pool.cores(), lines.number)
-        self.bytes = -(-(2 * (key_bytes(dtype) + _PLACE) * lines.n) // 64) * 64
+        self.bytes: int = -(-(2 * (key_bytes(dtype) + _PLACE) * lines.n) // 64) * 64
         self.temps = () if self.few else (self.bytes * threads,)
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:

@@ -23,10 +23,16 @@ NAMES = ("tril", "triu")
 class TriangleRecipe(NativeKernel):
     """tril and triu of matrices with ``rows`` and ``columns``."""
 
+    name: str
+    diagonal: int
+    itemsize: int
+    rows: int
+    columns: int
+
     def __init__(self, name: str, t: TensorType, diagonal: int) -> None:
         self.name, self.diagonal, self.itemsize = name, diagonal, t.dtype.itemsize
         *_, self.rows, self.columns = t.ints()
-        self.units = t.size // self.columns
+        self.units: int = t.size // self.columns
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call: a unit is a row."""

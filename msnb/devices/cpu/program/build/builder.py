@@ -26,18 +26,20 @@ class ProgramBuild:
         checks: per instruction that is checked (``checking``) its number.
     """
 
+    graph: Graph
+
     def __init__(self, graph: Graph, checking: bool = False) -> None:
         enter()
         low = Lowering(graph)
         self.graph, self.tape, self.choice = graph, low.tape, low.choice
         state = [(low.params[p], low.results[j]) for p, j in graph.state.items() if graph.params[p] not in low.results]
         pairs = [(p, r) for p, r in state if isinstance(p, MemoryBlock) and isinstance(r, MemoryBlock)]
-        self.plan = MemoryPlan(self.tape.instrs, low.commit, pairs)
+        self.plan: MemoryPlan = MemoryPlan(self.tape.instrs, low.commit, pairs)
         slots = Slots(self.plan)
         table = InstructionTable(self.tape, self.plan, slots, checking)
-        self.checks = table.checks
+        self.checks: dict[int, int] = table.checks
         steps = [Step(s.node, _numbers(s.reads, slots), _numbers(s.writes, slots)) for s in self.tape.steps]
-        self.image = Image(
+        self.image: Image = Image(
             table.rows, table.words, table.links, table.row_links, table.word_links,
             (slots.count, self.tape.counters, len(self.tape.pools)), self.plan.peak, bool(self.plan.swaps), slots.arena,
             len(low.params), steps=steps,

@@ -29,6 +29,8 @@ class Slots:
         behind: (slot, slot of the start, bytes) for places in params and results.
     """
 
+    count: int
+
     def __init__(self, plan: MemoryPlan) -> None:
         self.plan = plan
         self.count = 0
@@ -70,6 +72,10 @@ class InstructionTable:
         words: what kernels are given, 0 where a link stands; links, and where they stand in rows and words.
         starts: per instruction of the tape its first row; checks: (host id, instruction) of checks in between.
     """
+
+    tape: InstructionList
+    plan: MemoryPlan
+    slots: Slots
 
     def __init__(self, tape: InstructionList, plan: MemoryPlan, slots: Slots, checking: bool = False) -> None:
         self.tape, self.plan, self.slots = tape, plan, slots

@@ -67,7 +67,7 @@ class Lowering(ControlFlowLowering):
         self.consts: list[Const] = []
         self.bottoms: list[Type] = []
         self._held: dict[Any, BufferRef] = {}
-        self.params = [self._param(i, v) for i, v in enumerate(graph.params)]
+        self.params: list[MemoryBlock | None] = [self._param(i, v) for i, v in enumerate(graph.params)]
         self.results: list[MemoryBlock | Value | None] = []
         self.commit = -1
         self._tables: dict[Node, BufferRef] = {}

@@ -26,6 +26,10 @@ class NotLowerable(Exception):
 class InstructionLoop:
     """A stretch of instructions that repeats."""
 
+    parent: InstructionLoop | None
+    start: int
+    end: int
+
     def __init__(self, parent: InstructionLoop | None, start: int) -> None:
         self.parent, self.start, self.end = parent, start, start
 
@@ -39,6 +43,12 @@ class MemoryBlock:
         home: the loop in whose turn its value lives.
         valid: for a pointer set in a loop, the loop: what shares it must lie inside.
     """
+
+    size: int
+    kind: str
+    name: str
+    home: InstructionLoop | None
+    index: int
 
     __slots__ = ("home", "index", "kind", "name", "size", "valid")
 
@@ -65,11 +75,17 @@ class Label:
     __slots__ = ("at",)
 
     def __init__(self) -> None:
-        self.at = -1
+        self.at: int = -1
 
 
 class Instruction:
     """One instruction; ``numbers`` hold what is neither read nor written: ints and labels."""
+
+    op: int
+    loop: InstructionLoop | None
+    reads: tuple[BufferRef, ...]
+    writes: tuple[BufferRef, ...]
+    numbers: tuple[int | Label, ...]
 
     __slots__ = ("also", "host", "loop", "node", "numbers", "op", "reads", "recipe", "temps", "writes")
 
@@ -85,7 +101,7 @@ class Instruction:
         self.reads, self.writes, self.numbers = tuple(reads), tuple(writes), tuple(numbers)
         self.recipe: NativeKernel | None = None
         self.node: Node | None = None
-        self.host = -1
+        self.host: int = -1
         self.temps: tuple[BufferRef, ...] = ()
         self.also: tuple[BufferRef, ...] = ()
 
@@ -104,6 +120,8 @@ class Step(NamedTuple):
 
 class InstructionList:
     """Instructions in the making."""
+
+    counters: int
 
     def __init__(self) -> None:
         self.instrs: list[Instruction] = []

@@ -43,6 +43,10 @@ class Choice:
         linear: no stack is read twice, so a popped entry can be used again.
     """
 
+    views: Views
+    given: ConstantEvaluator
+    linear: bool
+
     def __init__(self, graph: Graph) -> None:
         self.views, self.given = Views(), ConstantEvaluator()
         self.recipes: dict[Node, NativeKernel] = {}

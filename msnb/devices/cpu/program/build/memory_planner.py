@@ -36,11 +36,15 @@ Segment = tuple[int, int]
 class Memory:
     """What several buffers share."""
 
+    kind: str
+    size: int
+    index: int
+
     def __init__(self, buffer: MemoryBlock, segments: list[Segment]) -> None:
-        self.buffers = [buffer]
+        self.buffers: list[MemoryBlock] = [buffer]
         self.kind, self.size, self.index = buffer.kind, buffer.size, buffer.index
         self.segments = segments
-        self.loop = buffer.valid
+        self.loop: InstructionLoop | None = buffer.valid
         self.offset = 0
         self.whole = False
 
@@ -107,6 +111,9 @@ class MemoryPlan:
         values: what lies in the arena; peak: its size in bytes.
     """
 
+    instrs: list[Instruction]
+    commit: int
+
     def __init__(self, instrs: list[Instruction], commit: int, state: Iterable[tuple[MemoryBlock, MemoryBlock]]) -> None:
         self.instrs, self.commit = instrs, commit
         self._of: dict[MemoryBlock, Memory] = {}
@@ -121,10 +128,10 @@ class MemoryPlan:
             self.lends = self._shared_by_copies(state, frozenset(late))
         self._lent = {id(self._of[r]): (p, r) for p, r in self.lends}
         self._share_operands()
-        self.swaps = {k for k, i in enumerate(instrs) if i.op == m.COPY and self._swaps(k, i)}
+        self.swaps: set[int] = {k for k, i in enumerate(instrs) if i.op == m.COPY and self._swaps(k, i)}
         arena = [x for x in self.memories() if x.kind == "arena"]
-        self.peak = place_all(arena)
-        self.values = [
+        self.peak: int = place_all(arena)
+        self.values: list[PlannedBuffer] = [
             PlannedBuffer(b.name, x.offset, x.size, x.first // 2, x.last // 2) for x in arena for b in x.buffers[:1]
         ]
 

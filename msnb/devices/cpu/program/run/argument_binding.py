@@ -24,6 +24,9 @@ class BoundArguments:
         args: the list; keep: what stands in for arguments in odd layouts.
     """
 
+    args: list[Any]
+    keep: list[Array]
+
     __slots__ = ("_alone", "args", "keep")
 
     def __init__(self, args: list[Any], keep: list[Array], alone: bool | None) -> None:
@@ -60,7 +63,7 @@ class Binding:
         self._fresh = np.array([f.slot for f in p.fresh] or [0], np.int64)
         self._where = (self._specs.ctypes.data, len(p.tensors) + len(self._floats), p.slots.ctypes.data)
         self._targets = (self._fresh.ctypes.data, len(p.fresh), p.slots.ctypes.data)
-        self.lenders = [f.lender for f in p.fresh if f.lender >= 0]
+        self.lenders: list[int] = [f.lender for f in p.fresh if f.lender >= 0]
         self._held = np.array([self._rows[i] for i in self.lenders], np.int64)
 
     def bind(self, args: list[Any]) -> BoundArguments | None:

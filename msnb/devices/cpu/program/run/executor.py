@@ -88,6 +88,8 @@ class NativeProgram:
         lent: whether the call at hand writes new state into the memory of the old.
     """
 
+    device: Any
+
     def __init__(
         self, device: Any, graph: Graph | Callable[[], Graph], checking: bool = False, image: Image | None = None
     ) -> None:

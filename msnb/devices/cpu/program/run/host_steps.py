@@ -36,6 +36,11 @@ def array_at(address: int, shape: tuple[int, ...], dtype: Any) -> Array:
 class SlotView:
     """A slot seen as an array."""
 
+    slot: int
+    shape: tuple[int, ...]
+    weak: bool
+    address: int
+
     __slots__ = ("address", "array", "dtype", "shape", "slot", "weak")
 
     def __init__(self, slot: int, t: TensorType) -> None:
@@ -55,12 +60,15 @@ class SlotView:
 class HostStep:
     """One node, run in Python; ``origin`` gives the node as the user's program has it, for an error's place."""
 
+    node: Node
+    many: bool
+
     def __init__(self, step: Step, runner: tuple[Callable[..., Any], bool], origin: Callable[[], Node]) -> None:
         self.node, self._origin = step.node, origin
         self.run, self.many = runner
-        self.reads = [_window(n, v.type) for n, v in zip(step.reads, step.node.inputs)]
-        self.writes = [_window(n, v.type) for n, v in zip(step.writes, step.node.outputs)]
-        self.keeps = step.node.op is control_flow.HOST_CALL
+        self.reads: list[SlotView | None] = [_window(n, v.type) for n, v in zip(step.reads, step.node.inputs)]
+        self.writes: list[SlotView | None] = [_window(n, v.type) for n, v in zip(step.writes, step.node.outputs)]
+        self.keeps: bool = step.node.op is control_flow.HOST_CALL
 
     def __call__(self, slots: Array) -> None:
         args = [None if w is None else self._value(w, slots) for w in self.reads]

@@ -48,31 +48,34 @@ class LoadedProgram:
         several: whether parts of it were made for several threads, and wait for them.
     """
 
+    answers: list[tuple[int, Any]]
+    cores: int
+
     def __init__(self, device: Any, image: Image, origin: Callable[[int], Node]) -> None:
         self.image = image
         slots, counters, pools = image.counts
         self.slots = np.zeros(max(slots, 1), np.int64)
         self.env = np.zeros(m.FREE + counters + pools, np.int64)
         self.env[m.PAUSE] = m.PAUSE_NS
-        self.stacks = slice(m.FREE + counters, None)
+        self.stacks: slice[int, Any, Any] = slice(m.FREE + counters, None)
         self._link(image)
         self.steps: list[HostStep] = host_steps(device, image.steps, origin)
         self.arena_slots = np.array([s for s, _ in image.arena], np.int64)
         self.arena_offsets = np.array([o for _, o in image.arena], np.int64)
-        self.fresh = [
+        self.fresh: list[Result] = [
             Result(f.slot, f.type.ints(), f.type.dtype.numpy, f.type.nbytes, f.lender, f.state) for f in image.fresh
         ]
         known: dict[int, Any] = {}
         self.answers = [(k, _fixed(device, w, known) if k == FIXED else w) for k, w in image.answers]
         self._outside(image)
-        self.binding = Binding(self)
+        self.binding: Binding = Binding(self)
         self.machine, self.cores = m.machine(), thread_pool.cores()
-        self.where = self.table.ctypes.data, self.slots.ctypes.data, self.env.ctypes.data
+        self.where: tuple[int, int, int] = self.table.ctypes.data, self.slots.ctypes.data, self.env.ctypes.data
 
     def _link(self, image: Image) -> None:
         """The table with addresses in it."""
         self.table, self._words, self._links = image.rows.copy(), image.words.copy(), image.links
-        self.several = any(link.threads > 1 for link in image.links)
+        self.several: bool = any(link.threads > 1 for link in image.links)
         found = [link.words() for link in image.links]
         for at, k in image.word_links:
             self._words[at : at + len(found[k])] = found[k]

@@ -35,11 +35,14 @@ class ForwardKernel:
         symbol: the name.
     """
 
+    case: AttentionCase
+    tiling: Tiling
+
     def __init__(self, case: AttentionCase, tiling: Tiling, symbol: str) -> None:
         self.case, self.tiling = case, tiling
-        self.e = TileEmitter(symbol, case.dtype)
-        self.own = TileShape(tiling.own, case.features)
-        self.other = TileShape(tiling.other, case.features)
+        self.e: TileEmitter = TileEmitter(symbol, case.dtype)
+        self.own: TileShape = TileShape(tiling.own, case.features)
+        self.other: TileShape = TileShape(tiling.other, case.features)
 
     def made(self) -> TileEmitter:
         """The emitter with the code in it."""
@@ -48,23 +51,23 @@ class ForwardKernel:
         tile = e.register("ctaid.x")
         if case.causal:
             tile = str(e.calc("sub", count - 1, tile))
-        self.first = e.calc("mul", tile, self.tiling.own)
-        self.row = e.register("ctaid.y")
+        self.first: Word = e.calc("mul", tile, self.tiling.own)
+        self.row: str = e.register("ctaid.y")
         batch, head = e.calc("udiv", self.row, case.q.heads), e.calc("urem", self.row, case.q.heads)
         shared = e.calc("udiv", head, case.group)
-        self.band = Band.of(e, self.tiling)
+        self.band: Band = Band.of(e, self.tiling)
         self._copies(batch, head, shared)
         self._run()
         return e
 
     def _copies(self, batch: Word, head: Word, shared: Word) -> None:
         e, case, threads = self.e, self.case, self.tiling.threads
-        self.q_copy = TileCopy(e, self.own, case.q, base_of(e, Q, case.q, batch, head), threads)
+        self.q_copy: TileCopy = TileCopy(e, self.own, case.q, base_of(e, Q, case.q, batch, head), threads)
         copies = [
             TileCopy(e, self.other, rows, base_of(e, buffer, rows, batch, shared), threads)
             for buffer, rows in ((K, case.k), (V, case.v))
         ]
-        self.stream = TileStream(e, self.other, copies, self.own.size)
+        self.stream: TileStream = TileStream(e, self.other, copies, self.own.size)
         e.shared_bytes = self.stream.end
 
     def _begin(self, tile: Word) -> None:
@@ -77,7 +80,7 @@ class ForwardKernel:
         self.q_copy.begin(e.in_shared(0), self.first)
         self._begin(0)
         self.passing = keys_for(e, case, self.tiling, self.first)
-        self.softmax = OnlineSoftmax(e, case.scale * LOG2E)
+        self.softmax: OnlineSoftmax = OnlineSoftmax(e, case.scale * LOG2E)
         rows = TileView(e, self.own, down=True)
         start = e.in_shared(e.calc("mul", self.band.warp_row, self.own.row_bytes))
         self.queries = rows.of(start)

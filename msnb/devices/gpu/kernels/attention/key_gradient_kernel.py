@@ -45,13 +45,18 @@ class NumberCopy:
         line: heads before this one.
     """
 
+    e: TileEmitter
+    count: int
+    many: int
+    threads: int
+
     def __init__(self, e: TileEmitter, count: int, tiling: Tiling, line: Word) -> None:
         self.e, self.count, self.many, self.threads = e, count, tiling.other, tiling.threads
-        self.tid = e.register("tid.x")
-        self.mine = e.calc("and", self.tid, self.many - 1)
+        self.tid: str = e.register("tid.x")
+        self.mine: Word = e.calc("and", self.tid, self.many - 1)
         source = e.ins(f"select i1 {e.less(self.tid, self.many)}, ptr addrspace(1) %a{LSE}, ptr addrspace(1) %a{DELTA}")
         at = e.calc("add", e.calc("mul", line, count), self.mine)
-        self.source = e.in_global(source, e.i64("mul", e.long(at), 4))
+        self.source: str = e.in_global(source, e.i64("mul", e.long(at), 4))
 
     def begin(self, place: str, head: Word, first: Word) -> None:
         """Begin to copy the numbers of a tile of queries of a head further on."""
@@ -77,23 +82,28 @@ class KeyGradientKernel:
         symbol: the name.
     """
 
+    case: AttentionCase
+    tiling: Tiling
+    keys: PartsOf
+    values: PartsOf
+
     def __init__(self, case: AttentionCase, tiling: Tiling, symbol: str) -> None:
         self.case, self.tiling = case, tiling
-        self.e = TileEmitter(symbol, case.dtype)
-        self.own = TileShape(tiling.own, case.features)
-        self.other = TileShape(tiling.other, case.features)
+        self.e: TileEmitter = TileEmitter(symbol, case.dtype)
+        self.own: TileShape = TileShape(tiling.own, case.features)
+        self.other: TileShape = TileShape(tiling.other, case.features)
 
     def made(self) -> TileEmitter:
         """The emitter with the code in it."""
         e, case = self.e, self.case
-        self.first = e.calc("mul", e.register("ctaid.x"), self.tiling.own)
-        self.row = e.register("ctaid.y")
-        self.band = Band.of(e, self.tiling)
+        self.first: Word = e.calc("mul", e.register("ctaid.x"), self.tiling.own)
+        self.row: str = e.register("ctaid.y")
+        self.band: Band = Band.of(e, self.tiling)
         batch, shared = e.calc("udiv", self.row, case.k.heads), e.calc("urem", self.row, case.k.heads)
         head = e.calc("mul", shared, case.group)
         copies = self._copies(batch, head, shared)
         line = e.calc("add", e.calc("mul", batch, case.q.heads), head)
-        self.numbers = NumberCopy(e, case.q.count, self.tiling, line)
+        self.numbers: NumberCopy = NumberCopy(e, case.q.count, self.tiling, line)
         self.turns = queries_for(e, case, self.tiling, self.first)
         self._run(copies)
         return e
@@ -106,7 +116,7 @@ class KeyGradientKernel:
             TileCopy(e, self.other, rows, base_of(e, buffer, rows, batch, head), threads)
             for buffer, rows in ((Q, case.q), (DY, case.dy))
         ]
-        self.stream = TileStream(e, self.other, copies, 2 * self.own.size, more=8 * self.tiling.other)
+        self.stream: TileStream = TileStream(e, self.other, copies, 2 * self.own.size, more=8 * self.tiling.other)
         e.shared_bytes = self.stream.end
         return [
             TileCopy(e, self.own, rows, base_of(e, buffer, rows, batch, shared), threads)

@@ -57,6 +57,9 @@ class OnlineSoftmax:
         scale: of the scores, times log2(e).
     """
 
+    e: TileEmitter
+    scale: str
+
     def __init__(self, e: TileEmitter, scale: float) -> None:
         self.e, self.scale = e, e.number(scale)
 

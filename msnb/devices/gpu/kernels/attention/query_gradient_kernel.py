@@ -43,11 +43,16 @@ class QueryGradientKernel:
         symbol: the name.
     """
 
+    case: AttentionCase
+    tiling: Tiling
+    q: Parts
+    dy: Parts
+
     def __init__(self, case: AttentionCase, tiling: Tiling, symbol: str) -> None:
         self.case, self.tiling = case, tiling
-        self.e = TileEmitter(symbol, case.dtype)
-        self.own = TileShape(tiling.own, case.features)
-        self.other = TileShape(tiling.other, case.features)
+        self.e: TileEmitter = TileEmitter(symbol, case.dtype)
+        self.own: TileShape = TileShape(tiling.own, case.features)
+        self.other: TileShape = TileShape(tiling.other, case.features)
 
     def made(self) -> TileEmitter:
         """The emitter with the code in it."""
@@ -55,9 +60,9 @@ class QueryGradientKernel:
         tile = e.register("ctaid.x")
         if case.causal:
             tile = str(e.calc("sub", tiles(case.q.count, self.tiling.own) - 1, tile))
-        self.first = e.calc("mul", tile, self.tiling.own)
-        self.row = e.register("ctaid.y")
-        self.band = Band.of(e, self.tiling)
+        self.first: Word = e.calc("mul", tile, self.tiling.own)
+        self.row: str = e.register("ctaid.y")
+        self.band: Band = Band.of(e, self.tiling)
         batch, head = e.calc("udiv", self.row, case.q.heads), e.calc("urem", self.row, case.q.heads)
         copies = self._copies(batch, head, e.calc("udiv", head, case.group))
         self.passing = keys_for(e, case, self.tiling, self.first)
@@ -73,7 +78,7 @@ class QueryGradientKernel:
             TileCopy(e, self.other, rows, base_of(e, buffer, rows, batch, shared), threads)
             for buffer, rows in ((K, case.k), (V, case.v))
         ]
-        self.stream = TileStream(e, self.other, copies, 0)
+        self.stream: TileStream = TileStream(e, self.other, copies, 0)
         e.shared_bytes = max(self.stream.end, 2 * self.own.size)
         return [
             TileCopy(e, self.own, rows, base_of(e, buffer, rows, batch, head), threads)
@@ -98,8 +103,8 @@ class QueryGradientKernel:
         for k, copy in enumerate(copies):
             copy.begin(e.in_shared(k * self.own.size), self.first)
         e.commit()
-        self.lse = self._numbers(LSE, LOG2E)
-        self.delta = self._numbers(DELTA, 1.0)
+        self.lse: list[str] = self._numbers(LSE, LOG2E)
+        self.delta: list[str] = self._numbers(DELTA, 1.0)
         e.wait(0)
         e.barrier()
         view, start = TileView(e, self.own, down=True), e.calc("mul", self.band.warp_row, self.own.row_bytes)

@@ -71,11 +71,15 @@ class TileCopy:
         threads: of the block.
     """
 
+    e: TileEmitter
+    shape: TileShape
+    rows: Rows
+
     def __init__(self, e: TileEmitter, shape: TileShape, rows: Rows, base: str, threads: int) -> None:
         self.e, self.shape, self.rows = e, shape, rows
         tid = e.register("tid.x")
-        self.first = e.calc("udiv", tid, shape.span)
-        self.apart = threads // shape.span
+        self.first: Word = e.calc("udiv", tid, shape.span)
+        self.apart: int = threads // shape.span
         column = e.calc("and", tid, shape.span - 1)
         place = e.calc("shl", e.calc("xor", column, flips(e, shape, self.first)), 4)
         self._to = e.calc("add", e.calc("mul", self.first, shape.row_bytes), place)
@@ -113,6 +117,9 @@ class TileView:
     otherwise (8 more features, then 8 more rows) a B that is not.
     """
 
+    e: TileEmitter
+    shape: TileShape
+
     def __init__(self, e: TileEmitter, shape: TileShape, down: bool) -> None:
         self.e, self.shape = e, shape
         lane = e.calc("and", e.register("tid.x"), 31)
@@ -121,7 +128,7 @@ class TileView:
         chunk = e.calc("lshr", sixteen if down else eight, 4 if down else 3)
         flipped = e.calc("shl", e.calc("xor", chunk, flips(e, shape, row)), 4)
         start = e.calc("mul", row, shape.row_bytes)
-        self.period = (shape.mask + 1) // 2
+        self.period: int = (shape.mask + 1) // 2
         self._places = [e.calc("add", start, e.calc("xor", flipped, 32 * k)) for k in range(self.period)]
 
     def of(self, tile: str) -> TilePlaces:
@@ -134,6 +141,10 @@ class TileView:
 
 class TilePlaces:
     """The rows of one tile that a lane names."""
+
+    e: TileEmitter
+    shape: TileShape
+    places: list[str]
 
     def __init__(self, e: TileEmitter, shape: TileShape, places: list[str]) -> None:
         self.e, self.shape, self.places = e, shape, places

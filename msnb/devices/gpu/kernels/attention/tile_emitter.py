@@ -40,7 +40,7 @@ class TileEmitter(ThreadEmitter):
 
     def __init__(self, symbol: str, dtype: DType) -> None:
         super().__init__(symbol)
-        self.brain = dtype is dtypes.bfloat16
+        self.brain: bool = dtype is dtypes.bfloat16
         self.half = "bfloat" if self.brain else "half"
 
     # ---- 32-bit arithmetic ----

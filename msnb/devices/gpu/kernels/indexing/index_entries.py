@@ -34,9 +34,9 @@ class IndexEntries:
 
     def __init__(self, whole: TensorType, indices: Sequence[TensorType], spec: tuple[Any, ...]) -> None:
         self.walk: PlaceWalk = place_walk(whole, indices, spec)
-        self.dtypes = [t.dtype for t in indices]
-        self.sizes = [t.size for t in self.walk.tensors]
-        self.rows = math.prod(self.sizes)
+        self.dtypes: list[DType] = [t.dtype for t in indices]
+        self.sizes: list[int] = [t.size for t in self.walk.tensors]
+        self.rows: int = math.prod(self.sizes)
         axes, axis = [], 0
         for entry in spec:
             axes += [axis] if entry == "t" else []

@@ -53,25 +53,27 @@ class IndexWrite:
         entries, columns: of the place; rows: the sorted entries.
     """
 
+    node: Node
+
     def __init__(self, node: Node, view_of: ViewOf, target: GpuTarget) -> None:
         types = operands(node)
         self.node, self.out = node, type_of(node.out)
         self.first = 1 if node.op.name == "index_taken" else 2
         whole, *indices = types[0], *types[self.first :]
         spec = node.attrs["spec"]
-        self.entries = IndexEntries(whole, indices, spec)
+        self.entries: IndexEntries = IndexEntries(whole, indices, spec)
         self.place = tensor_type(IndexPlan("index", whole, tuple(indices), spec).shape, whole.dtype)
         self.value = types[1]
-        self.aligned = min(alignment(v, view_of) for v in node.inputs[: self.first])
+        self.aligned: int = min(alignment(v, view_of) for v in node.inputs[: self.first])
         spread = self.first == 2 and self.value.shape != self.place.shape
         itemsize = max(t.dtype.itemsize for t in types[: self.first])
-        self.columns = PlaceColumns(self.entries.walk, 1 if spread else self.aligned, itemsize)
-        self.builder = KernelBuilder(node.op.name, types, [self.out], self.entries.faults, True, target)
-        self.kind = counter_kind(whole.size, self.place.size)
+        self.columns: PlaceColumns = PlaceColumns(self.entries.walk, 1 if spread else self.aligned, itemsize)
+        self.builder: KernelBuilder = KernelBuilder(node.op.name, types, [self.out], self.entries.faults, True, target)
+        self.kind: str = counter_kind(whole.size, self.place.size)
 
     def sort(self) -> RowSort:
         """The functions that sort the entries."""
-        self.rows = RowSort(self.builder, self.entries, self.first)
+        self.rows: RowSort = RowSort(self.builder, self.entries, self.first)
         return self.rows
 
     def units(self, work: Callable[[ThreadCode, str, str], None]) -> None:

@@ -22,18 +22,21 @@ class PlaceColumns:
         lanes: elements of a step; units: steps of an entry.
     """
 
+    lanes: int
+    sizes: tuple[int, ...]
+
     def __init__(self, walk: PlaceWalk, widest: int, itemsize: int) -> None:
         self.walk = walk
         last = walk.behind[-1] if walk.behind else (1, 1)
-        self.row = last[0] if last[1] == 1 else 1
+        self.row: int = last[0] if last[1] == 1 else 1
         self.behind = walk.behind[:-1] if last[1] == 1 else walk.behind
         strides = [s for _, s in (*walk.before, *self.behind)] + [t.step for t in walk.tensors if t.size > 1]
         self.lanes = max(1, widest // itemsize)
         while any(n % self.lanes for n in (self.row, walk.base, *strides)):
             self.lanes //= 2
         self.sizes = (*(n for n, _ in (*walk.before, *self.behind)), self.row // self.lanes)
-        self.units = math.prod(self.sizes)
-        self.inner = math.prod(n for n, _ in self.behind) * self.row
+        self.units: int = math.prod(self.sizes)
+        self.inner: int = math.prod(n for n, _ in self.behind) * self.row
 
     def entry(self, e: ThreadCode, q: str, columns: str) -> str:
         """The element of the dense place [before, entries, behind] at which a step begins."""

@@ -45,9 +45,18 @@ class RowSort:
         UnsupportedKernel: rows that do not fit into 30 bits.
     """
 
+    builder: KernelBuilder
+    entries: IndexEntries
+    first: int
+    tiles: int
+    table: int
+    totals: int
+    keys: int
+    order: int
+
     def __init__(self, builder: KernelBuilder, entries: IndexEntries, first: int) -> None:
         self.builder, self.entries, self.first = builder, entries, first
-        self.count = entries.walk.entries
+        self.count: int = entries.walk.entries
         if max(entries.rows, self.count) >= NARROW:
             raise UnsupportedKernel("an index of more than 2^30 rows or entries")
         self.keys, self.order = builder.room(4 * self.count), builder.room(4 * self.count)
@@ -56,7 +65,7 @@ class RowSort:
             self._by_counting()
         else:
             self._by_digits()
-        self.ends = builder.room(4 * self.count)
+        self.ends: int = builder.room(4 * self.count)
         builder.units(self.count, "i32", self._end)
 
     # ---- rows ----

@@ -42,16 +42,18 @@ def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None
 class ScatterAdd:
     """The functions of one node; ``aligned``: at how many bytes y begins."""
 
+    builder: KernelBuilder
+
     def __init__(self, node: Node, aligned: int, target: GpuTarget) -> None:
         y, *indices = operands(node)
         out = type_of(node.out)
-        self.entries = IndexEntries(out, indices, node.attrs["spec"])
+        self.entries: IndexEntries = IndexEntries(out, indices, node.attrs["spec"])
         self.dtype, self.sum = y.dtype, accumulator(y.dtype)
-        self.columns = PlaceColumns(self.entries.walk, min(WIDEST, aligned), y.dtype.itemsize)
+        self.columns: PlaceColumns = PlaceColumns(self.entries.walk, min(WIDEST, aligned), y.dtype.itemsize)
         builder = self.builder = KernelBuilder("scatter_add", [y, *indices], [out], self.entries.faults, True, target)
         zero_fill(builder, out)
-        self.sorted = RowSort(builder, self.entries, 1)
-        self.kind = counter_kind(y.size, out.size, self.sorted.count * self.columns.units)
+        self.sorted: RowSort = RowSort(builder, self.entries, 1)
+        self.kind: str = counter_kind(y.size, out.size, self.sorted.count * self.columns.units)
         self.levels: list[int] = []
         while PIECE ** (len(self.levels) + 1) <= self.sorted.count and len(self.levels) < LEVELS:
             self._level()

@@ -30,11 +30,16 @@ class BlockScan:
         neutral: what changes nothing.
     """
 
+    e: ThreadCode
+    dtype: DType
+    combine: Combine
+    neutral: str
+
     def __init__(self, e: ThreadCode, dtype: DType, combine: Combine, neutral: str) -> None:
         self.e, self.dtype, self.combine, self.neutral = e, dtype, combine, neutral
-        self.warps = e.threads // WARP
-        self.table = e.shared(SLOT * self.warps)
-        self.thread = e.special("tid.x")
+        self.warps: int = e.threads // WARP
+        self.table: str = e.shared(SLOT * self.warps)
+        self.thread: str = e.special("tid.x")
 
     def scan(self, value: str) -> tuple[str, str, str]:
         """The totals before each thread's value, up to and with it, and of the whole block. Call it by all threads."""

@@ -40,14 +40,14 @@ class ExtremumPlaces:
     def __init__(self, node: Node) -> None:
         (t,) = operands(node)
         self.kind = "max" if node.op.name == "argmax" else "min"
-        self.dtype = dtypes.uint8 if t.dtype is dtypes.bool_ else t.dtype
-        self.compared = accumulator(self.dtype)
+        self.dtype: DType = dtypes.uint8 if t.dtype is dtypes.bool_ else t.dtype
+        self.compared: DType = accumulator(self.dtype)
         self.lines = lines_of(t, node.attrs["axis"])
-        self.counters = counter_kind(t.size, self.lines.lines)
+        self.counters: str = counter_kind(t.size, self.lines.lines)
         self.place: DType = dtypes.int32 if self.counters == "i32" else dtypes.int64
-        self.last = str(2 ** (8 * self.place.itemsize - 1) - 1)
+        self.last: str = str(2 ** (8 * self.place.itemsize - 1) - 1)
         segments = self.lines.inner == 1 and self.lines.n > LONG
-        self.builder = KernelBuilder(node.op.name, [t], [type_of(node.out)], workspace=segments)
+        self.builder: KernelBuilder = KernelBuilder(node.op.name, [t], [type_of(node.out)], workspace=segments)
         if self.lines.inner > 1:
             self.builder.units(self.lines.lines, self.counters, self._column)
         elif segments:

@@ -53,15 +53,18 @@ def _given(e: ThreadCode, value: str, wide: DType, out: DType) -> str:
 class LineScan:
     """cumsum or cumprod of one node."""
 
+    dtype: DType
+    out: DType
+
     def __init__(self, node: Node, target: GpuTarget) -> None:
         (t,), out = operands(node), type_of(node.out)
         self.lines, self.dtype, self.out = lines_of(t, node.attrs["axis"]), t.dtype, out.dtype
         self.exclusive, self.reverse = node.attrs["exclusive"], node.attrs["reverse"]
-        self.wide = carried(t.dtype)
+        self.wide: DType = carried(t.dtype)
         self.word = ("f" if self.wide.is_float else "") + ("add" if node.op.name == "cumsum" else "mul")
-        self.neutral = literal(0 if node.op.name == "cumsum" else 1, self.wide)
-        self.kind = counter_kind(t.size)
-        self.builder = KernelBuilder(node.op.name, [t], [out], target=target)
+        self.neutral: str = literal(0 if node.op.name == "cumsum" else 1, self.wide)
+        self.kind: str = counter_kind(t.size)
+        self.builder: KernelBuilder = KernelBuilder(node.op.name, [t], [out], target=target)
         if self.lines.inner == 1:
             self._blocks()
         else:

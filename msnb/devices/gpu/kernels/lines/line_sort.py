@@ -37,13 +37,13 @@ class LineSort:
 
     def __init__(self, node: Node) -> None:
         (t,), (values, _) = operands(node), results(node)
-        self.dtype = dtypes.uint8 if t.dtype is dtypes.bool_ else t.dtype
-        self.lines = lines_of(t, node.attrs["axis"])
+        self.dtype: DType = dtypes.uint8 if t.dtype is dtypes.bool_ else t.dtype
+        self.lines: Lines = lines_of(t, node.attrs["axis"])
         self.kept: Lines = lines_of(values, node.attrs["axis"])
-        self.falling = bool(node.attrs.get("descending", node.attrs.get("largest", False)))
+        self.falling: bool = bool(node.attrs.get("descending", node.attrs.get("largest", False)))
         wide = self.dtype.itemsize == 8 or (self.dtype.itemsize == 4 and not self.dtype.signed)
         self.key: DType = dtypes.int64 if wide else dtypes.int32
-        self.builder = KernelBuilder(node.op.name, [t], results(node))
+        self.builder: KernelBuilder = KernelBuilder(node.op.name, [t], results(node))
         e = self.builder.function(counter_kind(t.size), -(-self.lines.n // 32) * 32)
         self._line(e)
         self.builder.launch(e, self.lines.lines)

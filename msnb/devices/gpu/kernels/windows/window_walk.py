@@ -57,11 +57,17 @@ class WindowWalk:
         kind: of counters.
     """
 
+    images: TensorType
+    windows: TensorType
+    size: list[int]
+    outs: list[int]
+    lanes: int
+
     def __init__(self, node: Node, images: TensorType, windows: TensorType, itemsize: int, aligned: int) -> None:
         form = node.attrs["data_format"]
         self.last = form == NHWC
         self.images, self.windows = images, windows
-        self.channels = int(channels_of(images.shape, form))  # type: ignore[arg-type]
+        self.channels: int = int(channels_of(images.shape, form))  # type: ignore[arg-type]
         self.size, self.outs = ([int(d) for d in places_of(t.shape, form)] for t in (images, windows))  # type: ignore[arg-type]
         self.kernel, self.stride = node.attrs["kernel"], node.attrs["stride"]
         pads = node.attrs["pads"]
@@ -69,7 +75,7 @@ class WindowWalk:
         self.lanes = max(1, min(WIDEST, aligned) // itemsize) if self.last else 1
         while self.channels % self.lanes:
             self.lanes //= 2
-        self.kind = counter_kind(images.size, windows.size)
+        self.kind: str = counter_kind(images.size, windows.size)
 
     @property
     def places(self) -> int:
