@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from msnb import ops
 from msnb.core.dtypes import as_dtype
@@ -27,6 +27,7 @@ __all__ = [
     "remainder", "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "trace",
     "true_divide", "trunc",
 ]  # fmt: skip
+Function: TypeAlias = Callable[..., Any]
 _DTYPE = inspect.Parameter("dtype", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Any")
 
 
@@ -62,39 +63,80 @@ def of_two(fn: Callable[..., Any]) -> Callable[..., Any]:
     return typed(2, fn)
 
 
-abs, absolute, arccos, arccosh, arcsin, arcsinh = map(
-    of_one, (ops.abs, ops.absolute, ops.arccos, ops.arccosh, ops.arcsin, ops.arcsinh)
-)
-arctan, arctanh, ceil, cos, cosh, deg2rad = map(
-    of_one, (ops.arctan, ops.arctanh, ops.ceil, ops.cos, ops.cosh, ops.deg2rad)
-)
-exp, exp2, expm1, floor, invert, isfinite = map(
-    of_one, (ops.exp, ops.exp2, ops.expm1, ops.floor, ops.invert, ops.isfinite)
-)
-isinf, isnan, log, log10, log1p, log2 = map(of_one, (ops.isinf, ops.isnan, ops.log, ops.log10, ops.log1p, ops.log2))
-logical_not, negative, positive, rad2deg, reciprocal, sign = map(
-    of_one, (ops.logical_not, ops.negative, ops.positive, ops.rad2deg, ops.reciprocal, ops.sign)
-)
-signbit, sin, sinh, sqrt, square, tan = map(of_one, (ops.signbit, ops.sin, ops.sinh, ops.sqrt, ops.square, ops.tan))
-tanh, trunc = map(of_one, (ops.tanh, ops.trunc))
-rint = of_one(ops.round)
-fabs, fix = abs, trunc
-add, arctan2, bitwise_and, bitwise_or, bitwise_xor, copysign = map(
-    of_two, (ops.add, ops.arctan2, ops.bitwise_and, ops.bitwise_or, ops.bitwise_xor, ops.copysign)
-)
-divide, equal, float_power, floor_divide, fmod, gcd = map(
-    of_two, (ops.divide, ops.equal, ops.float_power, ops.floor_divide, ops.fmod, ops.gcd)
-)
-greater, greater_equal, hypot, lcm, less, less_equal = map(
-    of_two, (ops.greater, ops.greater_equal, ops.hypot, ops.lcm, ops.less, ops.less_equal)
-)
-logaddexp, logaddexp2, logical_and, logical_or, logical_xor, matmul = map(
-    of_two, (ops.logaddexp, ops.logaddexp2, ops.logical_and, ops.logical_or, ops.logical_xor, ops.matmul)
-)
-maximum, minimum, mod, multiply, not_equal, power = map(
-    of_two, (ops.maximum, ops.minimum, ops.mod, ops.multiply, ops.not_equal, ops.power)
-)
-remainder, subtract, true_divide = map(of_two, (ops.remainder, ops.subtract, ops.true_divide))
+abs: Function = of_one(ops.abs)
+absolute: Function = of_one(ops.absolute)
+arccos: Function = of_one(ops.arccos)
+arccosh: Function = of_one(ops.arccosh)
+arcsin: Function = of_one(ops.arcsin)
+arcsinh: Function = of_one(ops.arcsinh)
+arctan: Function = of_one(ops.arctan)
+arctanh: Function = of_one(ops.arctanh)
+ceil: Function = of_one(ops.ceil)
+cos: Function = of_one(ops.cos)
+cosh: Function = of_one(ops.cosh)
+deg2rad: Function = of_one(ops.deg2rad)
+exp: Function = of_one(ops.exp)
+exp2: Function = of_one(ops.exp2)
+expm1: Function = of_one(ops.expm1)
+floor: Function = of_one(ops.floor)
+invert: Function = of_one(ops.invert)
+isfinite: Function = of_one(ops.isfinite)
+isinf: Function = of_one(ops.isinf)
+isnan: Function = of_one(ops.isnan)
+log: Function = of_one(ops.log)
+log10: Function = of_one(ops.log10)
+log1p: Function = of_one(ops.log1p)
+log2: Function = of_one(ops.log2)
+logical_not: Function = of_one(ops.logical_not)
+negative: Function = of_one(ops.negative)
+positive: Function = of_one(ops.positive)
+rad2deg: Function = of_one(ops.rad2deg)
+reciprocal: Function = of_one(ops.reciprocal)
+sign: Function = of_one(ops.sign)
+signbit: Function = of_one(ops.signbit)
+sin: Function = of_one(ops.sin)
+sinh: Function = of_one(ops.sinh)
+sqrt: Function = of_one(ops.sqrt)
+square: Function = of_one(ops.square)
+tan: Function = of_one(ops.tan)
+tanh: Function = of_one(ops.tanh)
+trunc: Function = of_one(ops.trunc)
+rint: Function = of_one(ops.round)
+fabs: Function = abs
+fix: Function = trunc
+add: Function = of_two(ops.add)
+arctan2: Function = of_two(ops.arctan2)
+bitwise_and: Function = of_two(ops.bitwise_and)
+bitwise_or: Function = of_two(ops.bitwise_or)
+bitwise_xor: Function = of_two(ops.bitwise_xor)
+copysign: Function = of_two(ops.copysign)
+divide: Function = of_two(ops.divide)
+equal: Function = of_two(ops.equal)
+float_power: Function = of_two(ops.float_power)
+floor_divide: Function = of_two(ops.floor_divide)
+fmod: Function = of_two(ops.fmod)
+gcd: Function = of_two(ops.gcd)
+greater: Function = of_two(ops.greater)
+greater_equal: Function = of_two(ops.greater_equal)
+hypot: Function = of_two(ops.hypot)
+lcm: Function = of_two(ops.lcm)
+less: Function = of_two(ops.less)
+less_equal: Function = of_two(ops.less_equal)
+logaddexp: Function = of_two(ops.logaddexp)
+logaddexp2: Function = of_two(ops.logaddexp2)
+logical_and: Function = of_two(ops.logical_and)
+logical_or: Function = of_two(ops.logical_or)
+logical_xor: Function = of_two(ops.logical_xor)
+matmul: Function = of_two(ops.matmul)
+maximum: Function = of_two(ops.maximum)
+minimum: Function = of_two(ops.minimum)
+mod: Function = of_two(ops.mod)
+multiply: Function = of_two(ops.multiply)
+not_equal: Function = of_two(ops.not_equal)
+power: Function = of_two(ops.power)
+remainder: Function = of_two(ops.remainder)
+subtract: Function = of_two(ops.subtract)
+true_divide: Function = of_two(ops.true_divide)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
