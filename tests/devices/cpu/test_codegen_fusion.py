@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import ops
-from msnb.graph.compile.passes.fusion import rematerialize
+from msnb.graph.compile.passes.fusion import grouping, rematerialize
 from msnb.graph.compile.passes.fusion.grouping import fuse
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node
@@ -35,10 +35,43 @@ def test_fused_programs_are_the_same_programs(every: bool, seed: int) -> None:
     program = Programs(seed)
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
         patch.setattr(rematerialize, "WORTH", 2)
+        patch.setattr(grouping, "WORTH", 2)
         patch.setattr(rematerialize, "SMALL", 2)
         want = REFERENCE.compile(program.graph)(buffers(program.args))
         got = REFERENCE.compile(fuse(program.graph, every))(buffers(program.args))
     for x, y in zip(got, want, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_a_large_value_is_read_once_for_several_reductions(rng: np.random.Generator) -> None:
+    """The gradients of a layer norm: the shift's sums what comes back, which the others read too, before or after."""
+
+    def gradients(x: Any, w: Any, b: Any, back: Any) -> Any:
+        return ms.grad(lambda x, w, b: (ops.layer_norm(x, (64,), w, b) * back).sum(), (0, 1, 2))(x, w, b)
+
+    arrays = [rng.standard_normal(s).astype(np.float32) for s in ((512, 64), (64,), (64,), (512, 64))]
+    graph = traced(gradients, *map(ms.Tensor, arrays))
+    fused = fuse(graph)
+    assert len(groups(fused)) == 1 and len(fused.outputs) == 3
+    for x, y in zip(REFERENCE.compile(fused)(arrays), REFERENCE.compile(graph)(arrays), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(
+    "program, kernels",
+    [
+        (lambda x, y: (x.sum(0), (x * y).max(1)), 1),
+        (lambda x, y: (x.sum(0), (y * 2).max(1)), 2),  # they read nothing in common
+        (lambda x, y: (ops.exp(ops.matmul(x.sum(0, keepdims=True), y.T)), x * y), 1),  # nothing waits for the other
+        (lambda x, y: ops.sin(x) * ops.matmul(x.sum(0, keepdims=True), y.T).mean(), 2),  # one waits for the other
+    ],
+)
+def test_who_reads_the_same_value_runs_together_if_it_can(program: Any, kernels: int, rng: np.random.Generator) -> None:
+    arrays = [rng.standard_normal((300, 200)).astype(np.float32) for _ in range(2)]
+    graph = traced(program, *map(ms.Tensor, arrays))
+    fused = fuse(graph)
+    assert len(groups(fused)) == kernels, str(fused)
+    for x, y in zip(REFERENCE.compile(fused)(arrays), REFERENCE.compile(graph)(arrays), strict=True):
         np.testing.assert_array_equal(x, y)
 
 

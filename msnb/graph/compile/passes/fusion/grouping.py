@@ -9,7 +9,8 @@ Law: a node joins the group that makes one of its operands if it has a place in 
 (``ir.kernel.iteration_space``) and the group stays a unit that can run at one moment. For that every unit has a key,
 its moment: a node that is not fused has (its number, 0); a group has the smallest key behind everything it reads. A
 group that another group has read is sealed, its key is final. A node may join an open group if the key stays below the
-first unfused reader of the group. Keys then order the program, no cycle can arise, and each edge is looked at once.
+first unfused reader of the group. Keys then order the program, no cycle can arise, and each edge is looked at once. In
+the end, a group that reduces a large value joins a group that reads this value too and can run at the same moment.
 
 Groups that do the same to different tensors, as the updates of all parameters, become one kernel too (``batches``).
 
@@ -68,6 +69,7 @@ class _Fusion:
         self.single: dict[Node, int] = {}
         for i, node in enumerate(graph.nodes):
             self._visit(i, node)
+        self._join_siblings()
         self.groups = list(self._groups.values())
         self._turn_out()
         self.outputs = self._outputs()
@@ -140,6 +142,41 @@ class _Fusion:
             self._groups.pop(id(group), None)
         self._groups[id(merged)] = merged
         self._enter(merged, i, node, key)
+        return True
+
+    def _join_siblings(self) -> None:
+        """A group that reduces a large value made elsewhere joins one that reads all it reads: it is read once."""
+        self.groups = list(self._groups.values())
+        reads = {id(g): {v for v in self._reads(g) if _elements(v) >= WORTH} for g in self.groups}
+        bounds: dict[int, Key] | None = None
+        for group in self.groups:
+            mine = reads[id(group)]
+            if not mine or not any(kind_of(n) == "reduce" and self._base(n.inputs[0]) in mine for _, n in group.nodes):
+                continue
+            for other in [g for g in self._groups.values() if g is not group and mine <= reads.get(id(g), set())]:
+                bounds = self._bounds() if bounds is None else bounds
+                bound = min(bounds.get(id(g), NEVER) for g in (group, other))
+                if self._unite(group, other, bound):
+                    bounds[id(other)] = bound  # those of others can only have become later
+                    reads[id(other)] |= mine
+                    break
+
+    def _unite(self, group: Group, other: Group, bound: Key) -> bool:
+        """``group`` in ``other``, if both can run at one moment and walk one space."""
+        key, members = max(group.key, other.key), sorted([*group.nodes, *other.nodes], key=lambda m: m[0])
+        if not key < bound or len(members) > MOST_NODES:
+            return False
+        space = Space()
+        for _, member in members:
+            self._prepare(space, member)
+            if not space.add(member):
+                return False
+        if len(space.sizes) > len(other.space.sizes) or not space.spanned():
+            return False
+        other.nodes, other.space, other.key = members, space, key
+        for _, member in group.nodes:
+            self.home[member.out] = other
+        del self._groups[id(group)]
         return True
 
     def _enter(self, group: Group, i: int, node: Node, key: Key) -> None:
@@ -373,6 +410,11 @@ def _is_scalar(node: Node) -> bool:
     if not isinstance(t, TensorType) or t.dtype.is_complex or not t.is_static or t.size != 1:
         return False
     return is_number(value.data) if t.weak else True
+
+
+def _elements(value: Value) -> int:
+    t = value.type
+    return t.size if isinstance(t, TensorType) and t.is_static else 0
 
 
 def _groups(graph: Graph) -> int:
