@@ -91,7 +91,8 @@ def parts(fast: bool) -> list[Part]:
     one_each = ["-n", workers, "--dist", "loadfile"]  # the cells of a notebook belong to one kernel
     nbval = ["-p", "tools.kernel_starts", "--nbval", "--nbval-current-env", "--nbval-kernel-startup-timeout", "600"]
     nbval += ["--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
-    compiled = ["--ignore=tests/browser", "--ignore=tests/test_tools.py", "tests"]
+    # every test runs in the part before; compiled, each commit draws eight cases of each
+    compiled = ["-p", "tools.case_sample", "--cases", "8", "--ignore=tests/browser", "--ignore=tests/test_tools.py"]
     return [
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
         Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
@@ -101,8 +102,9 @@ def parts(fast: bool) -> list[Part]:
         Part("structure (house)", [PYTHON, "tools/house.py"], lint=True),
         Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "--ignore=tests/browser", "tests"], env=ONE_THREAD),
         Part(
-            "tests, compiled (O1)", [*PYTEST, "-n", workers, "-m", "not slow", *compiled], env=NATIVE, skipped=skipped
-        ),
+            "tests, compiled (O1)", [*PYTEST, "-n", workers, "-m", "not slow", *compiled, "tests"],
+            env=NATIVE, skipped=skipped,
+        ),  # fmt: skip
         *(_without(package, workers, skipped) for package in ("llvmlite", "onednn-cpu-gomp")),
         *(_python(version, workers, skipped) for version in OTHERS),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
