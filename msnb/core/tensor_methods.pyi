@@ -480,7 +480,7 @@ class TensorMethods:
         """The values as float16."""
 
     def hardshrink(self, lambd: builtins.float = ...) -> Tensor:
-        """x where |x| > lambd, else 0."""
+        """0 where |x| <= lambd, else x; NaN stays."""
 
     def heaviside(self, values: Any) -> Tensor:
         """0 below 0, 1 above, ``values`` at 0."""
@@ -736,8 +736,8 @@ class TensorMethods:
         """Mean over axes; arguments as ``sum``. Ints give float32."""
 
     def median(self, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Any:
-        """The middle element, of an even number the lower of the two: of all, or along an axis together with its
-        index."""
+        """The middle element, of an even number the lower of the two: of all, or along an axis together with its index.
+        Where there is a NaN it is the result; ``nanmedian`` leaves them out."""
 
     def min(self, *place: Any, **words: Any) -> Any:
         """Smallest element; as ``max``, with ``initial`` from above. ``axis=`` and ``keepdims=`` ask for the values
@@ -1054,13 +1054,13 @@ class TensorMethods:
         """Sign and logarithm of the absolute value of the determinant of every matrix."""
 
     def soft_shrink(self, lambd: builtins.float = ...) -> Tensor:
-        """x moved towards 0 by lambd, and 0 within."""
+        """x moved towards 0 by lambd, and 0 within; NaN stays."""
 
     def softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
         """exp(x) / sum(exp(x)) along ``axis``."""
 
     def softshrink(self, lambd: builtins.float = ...) -> Tensor:
-        """x moved towards 0 by lambd, and 0 within."""
+        """x moved towards 0 by lambd, and 0 within; NaN stays."""
 
     def sort(
         self, axis: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...

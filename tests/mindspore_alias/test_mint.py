@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Any
 
 import numpy as np
@@ -175,3 +176,68 @@ def test_linear_algebra_and_special_functions(mode: int) -> None:
     assert run(mint.special.exp2, Tensor([3.0])).tolist() == [8.0]
     y = Tensor([-1.0, 2.0])
     assert mint.nn.functional.relu_(y) is y and y.tolist() == [0.0, 2.0]
+
+
+# ---- PyTorch's defaults where MindSpore has them too -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape, dim", [((4,), 0), ((3, 4), 1), ((2, 3, 4), 0), ((2, 3, 4, 5), 1)])
+def test_softmax_without_a_dim(mode: int, shape: tuple[int, ...], dim: int, rng: np.random.Generator) -> None:
+    x = ms.Tensor(rng.standard_normal(shape).astype(np.float32))
+    functional, layers = ms.mint.nn.functional, ms.mint.nn
+    for name, layer, sign in (("softmax", "Softmax", 1), ("softmin", "Softmin", -1), ("log_softmax", "LogSoftmax", 1)):
+        want = ms.ops.softmax(x * sign, dim)
+        want = ms.ops.log(want) if name == "log_softmax" else want
+        for found in (getattr(functional, name)(x), getattr(layers, layer)()(x), getattr(functional, name)(x, dim)):
+            np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), rtol=2e-5, atol=2e-6)
+
+
+def test_extremes_of_two_tensors_and_along_an_axis(mode: int) -> None:
+    a, b = ms.Tensor([[1.0, 5.0], [4.0, 2.0]]), ms.Tensor([[3.0, 3.0], [3.0, 3.0]])
+    mint = ms.mint
+    assert mint.max(a, b).tolist() == [[3.0, 5.0], [4.0, 3.0]] == mint.max(a, other=b).tolist()
+    assert mint.min(a, b).tolist() == [[1.0, 3.0], [3.0, 2.0]]
+    assert mint.max(a).item() == 5.0 and mint.min(a).item() == 1.0
+    values, places = mint.max(a, 1, keepdim=True)
+    assert values.tolist() == [[5.0], [4.0]] and places.tolist() == [[1], [0]]
+
+
+def test_losses_grids_and_orders(mode: int) -> None:
+    x = ms.Tensor([1.0, 2.0])
+    assert ms.mint.nn.functional.smooth_l1_loss(x, x + 2).shape == ()
+    assert [g.tolist() for g in ms.mint.meshgrid(x)] == [[1.0, 2.0]]
+    assert ms.mint.permute(ms.ops.ones((2, 3)), dims=(1, 0)).shape == (3, 2)
+    assert ms.mint.nansum(ms.Tensor([1.0, float("nan")]), dtype=ms.float64).dtype == ms.float64
+
+
+@pytest.mark.parametrize(
+    "name, shape, more",
+    [
+        ("avg_pool1d", (3, 8), (2,)),
+        ("avg_pool2d", (3, 8, 6), (2,)),
+        ("avg_pool3d", (3, 8, 6, 4), (2,)),
+        ("max_pool2d", (3, 8, 6), (2,)),
+        ("adaptive_avg_pool1d", (3, 8), (2,)),
+        ("adaptive_avg_pool2d", (3, 8, 6), (2,)),
+        ("adaptive_max_pool1d", (3, 8), (2,)),
+        ("unfold", (3, 8, 6), (2,)),
+        ("fold", (12, 15), ((4, 6), (2, 2))),
+        ("conv1d", (3, 8), (ms.ops.ones((5, 3, 2)),)),
+        ("conv2d", (3, 8, 6), (ms.ops.ones((5, 3, 2, 2)),)),
+        ("conv3d", (3, 8, 6, 4), (ms.ops.ones((5, 3, 2, 2, 2)),)),
+    ],
+)
+def test_one_image_without_its_batch(
+    mode: int, name: str, shape: tuple[int, ...], more: tuple[Any, ...], rng: np.random.Generator
+) -> None:
+    fn = getattr(ms.mint.nn.functional, name)
+    x = rng.standard_normal(shape).astype(np.float32)
+    want = fn(ms.Tensor(x[None]), *more).asnumpy()
+    np.testing.assert_array_equal(fn(ms.Tensor(x), *more).asnumpy(), want[0])
+    np.testing.assert_array_equal(fn(input=ms.Tensor(x), **dict(zip(list(_words(fn))[1:], more))).asnumpy(), want[0])
+    with pytest.raises((ValueError, TypeError)):
+        fn(ms.Tensor(np.float32(1.0)), *more)
+
+
+def _words(fn: Any) -> Any:
+    return inspect.signature(fn).parameters

@@ -29,9 +29,9 @@ from msnb.ops.mindspore import mint_functional as F
 _SAME = (
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "ConstantPad1d",
     "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "GLU", "Identity", "KLDivLoss", "L1Loss",
-    "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss",
+    "LogSigmoid", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss",
     "PixelShuffle", "ReLU", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
-    "Sigmoid", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
+    "Sigmoid", "SoftMarginLoss", "Softplus", "Softsign", "Tanh", "Tanhshrink",
     "Upsample", "ZeroPad2d", "TripletMarginLoss", "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d", "ConstantPad3d", "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
 )  # fmt: skip
@@ -45,8 +45,8 @@ _OWN = (
     "AvgPool2d", "BCEWithLogitsLoss",
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "ELU", "Embedding",
     "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LayerNorm", "LeakyReLU",
-    "Linear", "MaxPool2d", "PReLU", "ReLU6", "SELU", "SiLU", "SmoothL1Loss", "Softmax", "Softshrink", "Threshold",
-    "Unfold", "functional",
+    "Linear", "LogSoftmax", "MaxPool2d", "PReLU", "ReLU6", "SELU", "SiLU", "SmoothL1Loss", "Softmax", "Softmin",
+    "Softshrink", "Threshold", "Unfold", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -109,15 +109,31 @@ class Flatten(Cell):
 
 
 class Softmax(Cell):
-    """Softmax along ``dim``, the last axis by default."""
+    """Softmax along ``dim``; None: the first axis of 0, 1 or 3 axes, else the second."""
 
-    def __init__(self, dim: int = -1) -> None:
+    def __init__(self, dim: int | None = None) -> None:
         super().__init__()
-        self.dim = dim
+        self.dim: int | None = dim
 
     def construct(self, input: Any) -> Any:
         """The layer."""
-        return ops.softmax(input, self.dim)
+        return F.softmax(input, self.dim)
+
+
+class LogSoftmax(Softmax):
+    """log(softmax(x)) along ``dim``; None: as for ``Softmax``."""
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return F.log_softmax(input, self.dim)
+
+
+class Softmin(Softmax):
+    """softmax(-x) along ``dim``; None: as for ``Softmax``."""
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return F.softmin(input, self.dim)
 
 
 class GELU(Cell):

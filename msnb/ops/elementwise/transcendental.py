@@ -106,8 +106,9 @@ def logaddexp(x: Any, y: Any) -> Tensor:
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logaddexp.html
     """
-    high = find("maximum")(x, y)
-    return high + log1p(exp(-find("abs")(x - y)))
+    high, same = find("maximum")(x, y), find("equal")(x, y)  # equal infinities have no difference
+    gap = find("where")(same, 0, x) - find("where")(same, 0, y)
+    return high + log1p(exp(-find("abs")(gap)))
 
 
 def softplus_body(xp: Any, x: Any) -> Any:

@@ -200,5 +200,7 @@ def sgn(x: Any) -> Tensor:
 
 def logaddexp2(x: Any, other: Any) -> Tensor:
     """log2(2^x + 2^other), without overflow."""
-    scale = math.log(2)
-    return transcendental.logaddexp(as_tensor(x) * scale, as_tensor(other) * scale) / scale
+    x, other = as_tensor(x), as_tensor(other)
+    same = equal(x, other)  # equal infinities have no difference
+    gap = where(same, 0, x) - where(same, 0, other)
+    return arithmetic.maximum(x, other) + transcendental.log1p(transcendental.exp2(-arithmetic.abs(gap))) / math.log(2)

@@ -331,7 +331,8 @@ def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise AttributeValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}.")
-    found = [reshape(t, (-1,)) for t in tensors("meshgrid", xs[0] if len(xs) == 1 else xs)]
+    listed = len(xs) == 1 and not isinstance(xs[0], Tensor)
+    found = [reshape(t, (-1,)) for t in tensors("meshgrid", xs[0] if listed else xs)]
     n = len(found)
     place = list(range(n))  # the axis of each input; "xy" has the second one as rows
     if indexing == "xy" and n > 1:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.core import dtypes
 from msnb.core.dtypes import as_dtype, guard
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
@@ -263,13 +264,14 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
     limits: Any = ml_dtypes.finfo(x.dtype.numpy)  # type: ignore[no-untyped-call]
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
-    finite = where(isinf(x), where(x > 0, high, low), x)
-    out: Tensor = where(isnan(x), nan, finite)
+    infinite = isinf(x)  # one number at a time: a choice between two numbers would be float32
+    out: Tensor = where(find("logical_and")(infinite, x > 0), high, where(infinite, low, where(isnan(x), nan, x)))
     return out
 
 
 def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """|x - y| <= atol + rtol |y|; equal infinities are close."""
+    x, y = (cast(v, dtypes.uint8) if isinstance(v, Tensor) and v.dtype is dtypes.bool_ else v for v in (x, y))
     near = arithmetic.abs(x - y) <= arithmetic.abs(y) * rtol + atol
     near = find("logical_and")(near, find("isfinite")(y))
     near = find("logical_or")(near, equal(x, y))
@@ -318,6 +320,8 @@ def frac(x: Any) -> Tensor:
 
 def xlogy(x: Any, y: Any) -> Tensor:
     """x log(y), and 0 where x is 0."""
+    if isinstance(y, (int, float)) and isinstance(x, Tensor) and x.dtype.is_float:
+        y = cast(y, x.dtype)
     zero = equal(x, 0)
     out: Tensor = where(zero, 0.0, x * transcendental.log(where(zero, 1.0, y)))
     return out

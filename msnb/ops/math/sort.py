@@ -10,6 +10,7 @@ NaN counts as the largest number: last in increasing order, first in decreasing 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype
-from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.cast import cast
+from msnb.ops.elementwise.comparison import isnan, where
 from msnb.ops.indexing.gather import FULL, along, take_along_axis
 from msnb.ops.math.selection import TOP_K
 from msnb.ops.shape.index_records import INDEX, UNINDEX
@@ -170,6 +172,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndI
 @worded
 def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """The middle element, of an even number the lower of the two: of all, or along an axis together with its index.
+    Where there is a NaN it is the result; ``nanmedian`` leaves them out.
 
     Returns:
         With an axis (values, indices), as in MindSpore and PyTorch; without one the middle of all elements.
@@ -184,10 +187,21 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """
     t = as_tensor(x)
     if axis is None:
-        found = kthvalue(t.reshape(-1), (t.size + 1) // 2).values
+        found = _or_nan(t.reshape(-1), 0, kthvalue(t.reshape(-1), (t.size + 1) // 2)).values
         return found.reshape((1,) * t.ndim) if keepdims else found
     size = t._type.ints()[normal_axis("median", axis, t.ndim)]
-    return kthvalue(t, (size + 1) // 2, axis, keepdims)
+    return _or_nan(t, axis, kthvalue(t, (size + 1) // 2, axis, keepdims), keepdims)
+
+
+def _or_nan(t: Any, axis: int, found: ValuesAndIndices, keepdims: bool = False) -> ValuesAndIndices:
+    """NaN and its place where the axis has one: no element is the middle then."""
+    if not t.dtype.is_float:
+        return found
+    wrong = isnan(t)
+    place, some = (find(name)(cast(wrong, dtypes.uint8), axis=axis, keepdims=keepdims) for name in ("argmax", "max"))
+    some = cast(some, dtypes.bool_)
+    values, indices = found
+    return ValuesAndIndices(where(some, math.nan, values), where(some, cast(place, indices.dtype), indices))
 
 
 # ---- positions ------------------------------------------------------------------------------------------------------

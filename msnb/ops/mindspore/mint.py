@@ -24,9 +24,9 @@ _SAME = (
     "gt", "hardshrink", "histc", "hypot", "imag", "index_add", "index_select", "inverse", "isclose", "isfinite",
     "isinf", "isnan", "le", "lerp", "less", "less_equal", "linspace", "log", "log10", "log1p", "log2", "logaddexp",
     "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "masked_fill",
-    "masked_select", "matmul", "max", "maximum", "mean", "median", "min", "minimum", "mm", "mul", "multinomial",
-    "multiply", "mv", "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nonzero", "not_equal", "numel",
-    "ones", "ones_like", "outer", "permute", "positive", "pow", "prod", "quantile", "randperm", "real",
+    "masked_select", "matmul", "maximum", "mean", "median", "minimum", "mm", "mul", "multinomial",
+    "multiply", "mv", "nan_to_num", "narrow", "ne", "neg", "negative", "nonzero", "not_equal", "numel",
+    "ones", "ones_like", "outer", "positive", "pow", "prod", "quantile", "randperm", "real",
     "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "rsqrt", "scatter", "scatter_add", "sigmoid",
     "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt", "square", "stack", "sum", "t", "tan", "tanh",
     "tile", "topk", "trace", "tril", "triu", "trunc", "unbind", "unsqueeze", "view_as", "where", "xlogy", "zeros",
@@ -37,9 +37,9 @@ for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
     "add", "bernoulli", "cat", "clone", "concat", "count_nonzero", "div", "divide", "equal", "fix", "flatten",
-    "gather", "isneginf", "isposinf", "meshgrid", "norm", "normal", "rand", "rand_like", "randint", "randint_like",
-    "randn", "randn_like", "round", "searchsorted", "select", "squeeze", "std", "std_mean", "sub", "subtract",
-    "swapaxes", "transpose", "unique", "var", "var_mean",
+    "gather", "isneginf", "isposinf", "max", "meshgrid", "min", "nansum", "norm", "normal", "permute", "rand",
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "round", "searchsorted", "select", "squeeze",
+    "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "unique", "var", "var_mean",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -57,7 +57,7 @@ def round(input: Any, *, decimals: int = 0) -> Any:
     """The nearest number with so many decimals, halves to the even one; negative ones round to tens, hundreds."""
     if not decimals:
         return ops.round(input)
-    scale = 10.0 ** abs(decimals)
+    scale = 10.0 ** (decimals if decimals > 0 else -decimals)  # ``abs`` is an operator here
     return ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
 
 
@@ -134,6 +134,34 @@ def isposinf(input: Any) -> Any:
 def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
     """Grids of coordinates, rows first."""
     return ops.meshgrid(*tensors, indexing=indexing)
+
+
+def _extreme(reduce: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+    if hasattr(dim, "shape"):
+        dim, other = None, dim
+    if other is not None:
+        return between(input, other)
+    return reduce(input) if dim is None else reduce(input, dim, keepdim, return_indices=True)
+
+
+def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The largest element; along an axis (values, indices); of two tensors the larger ones, as ``maximum``."""
+    return _extreme(ops.max, ops.maximum, input, dim, keepdim, other)
+
+
+def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The smallest element; along an axis (values, indices); of two tensors the smaller ones, as ``minimum``."""
+    return _extreme(ops.min, ops.minimum, input, dim, keepdim, other)
+
+
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum over axes, NaN counting as 0, in a dtype if one is asked for."""
+    return ops.nansum(input if dtype is None else input.astype(dtype), dim, keepdim)
+
+
+def permute(input: Any, dims: Any) -> Any:
+    """The axes in another order."""
+    return ops.permute(input, tuple(dims))
 
 
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.base.missing_names import public_names
 
+Function: TypeAlias = Callable[..., Any]
 _SAME = (
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "batch_norm", "binary_cross_entropy",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding", "fold", "gelu", "glu",
+    "batch_norm", "binary_cross_entropy",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding", "gelu", "glu",
     "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm", "interpolate", "kl_div",
-    "l1_loss", "layer_norm", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
-    "nll_loss", "normalize", "pad", "pixel_shuffle", "prelu", "selu", "sigmoid", "smooth_l1_loss",
-    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-    "triplet_margin_loss", "unfold", "adaptive_max_pool1d", "adaptive_max_pool2d", "max_unpool2d",
+    "l1_loss", "layer_norm", "linear", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
+    "nll_loss", "normalize", "pad", "pixel_shuffle", "prelu", "selu", "sigmoid",
+    "soft_margin_loss", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+    "triplet_margin_loss", "max_unpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d",
-    "conv_transpose2d", "dropout", "dropout2d", "elu", "hardtanh", "leaky_relu", "max_pool2d", "one_hot", "relu",
-    "relu6", "relu_", "silu", "threshold",
+    "conv_transpose2d", "dropout", "dropout2d", "elu", "hardtanh", "leaky_relu", "log_softmax", "max_pool2d", "one_hot",
+    "relu", "relu6", "relu_", "silu", "smooth_l1_loss", "softmax", "softmin", "threshold",
 )  # fmt: skip
-__all__ = [*_SAME, *_OWN]
+_ONE_AXIS_LESS = {
+    "adaptive_avg_pool1d": 3, "adaptive_avg_pool2d": 4, "adaptive_avg_pool3d": 5, "adaptive_max_pool1d": 3,
+    "adaptive_max_pool2d": 4, "fold": 3, "unfold": 4,
+}  # fmt: skip
+__all__ = [*_SAME, *_OWN, *_ONE_AXIS_LESS]
 
 
 def __dir__() -> list[str]:
@@ -43,10 +50,33 @@ def padding_of(padding: Any) -> dict[str, Any]:
     return {"pad_mode": "pad", "padding": own} if any(numbers) else {"pad_mode": "valid"}
 
 
+def unbatched(axes: int) -> Callable[[Function], Function]:
+    """The function also takes a first argument without its batch, one axis less than ``axes``; so are its results."""
+
+    def taking(fn: Function) -> Function:
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if "input" in kwargs:
+                args = (kwargs.pop("input"), *args)
+            if not args or getattr(args[0], "ndim", axes) != axes - 1:
+                return fn(*args, **kwargs)
+            found: Any = fn(ops.expand_dims(args[0], 0), *args[1:], **kwargs)
+            return tuple(ops.squeeze(y, 0) for y in found) if isinstance(found, tuple) else ops.squeeze(found, 0)
+
+        return call
+
+    return taking
+
+
+for _name, _axes in _ONE_AXIS_LESS.items():
+    globals()[_name] = unbatched(_axes)(getattr(ops, _name))
+
+
 def _convolution(fn: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
     return fn(x, weight, bias, stride=stride, dilation=dilation, groups=groups, **padding_of(padding))
 
 
+@unbatched(3)
 def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
@@ -54,6 +84,7 @@ def conv1d(
     return _convolution(ops.conv1d, input, weight, bias, stride, padding, dilation, groups)
 
 
+@unbatched(4)
 def conv2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
@@ -61,6 +92,7 @@ def conv2d(
     return _convolution(ops.conv2d, input, weight, bias, stride, padding, dilation, groups)
 
 
+@unbatched(5)
 def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
@@ -68,6 +100,7 @@ def conv3d(
     return _convolution(ops.conv3d, input, weight, bias, stride, padding, dilation, groups)
 
 
+@unbatched(4)
 def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1,
@@ -92,6 +125,7 @@ def _average(
     return found * (math.prod(sizes) / divisor_override)
 
 
+@unbatched(3)
 def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
@@ -100,6 +134,7 @@ def avg_pool1d(
     return _average(ops.avg_pool1d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
+@unbatched(4)
 def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
@@ -109,6 +144,7 @@ def avg_pool2d(
     return _average(ops.avg_pool2d, input, kernel_size, stride, *rest)
 
 
+@unbatched(5)
 def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
@@ -130,6 +166,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
     return ops.leaky_relu(input, negative_slope)
 
 
+@unbatched(4)
 def max_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
@@ -137,6 +174,33 @@ def max_pool2d(
     """Largest elements of windows of images, with their places if asked for."""
     more = {"dilation": dilation, "return_indices": return_indices, "ceil_mode": ceil_mode}
     return ops.max_pool2d(input, kernel_size, stride, **more, **padding_of(padding))
+
+
+def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Any:
+    """A square near 0, a line beyond ``beta``; the mean by default, in PyTorch's order."""
+    return ops.smooth_l1_loss(input, target, beta, reduction)
+
+
+def _implied_dim(input: Any, dim: int | None) -> int:
+    """Without a ``dim`` PyTorch takes the first axis of 0, 1 or 3 axes, else the second."""
+    if dim is not None:
+        return dim
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
+    """exp(x) / sum(exp(x)) along ``dim``; None: the first axis of 0, 1 or 3 axes, else the second."""
+    return ops.softmax(input, _implied_dim(input, dim), dtype=dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
+    """log(softmax(x)) along ``dim``; None: as for ``softmax``."""
+    return ops.log_softmax(input, _implied_dim(input, dim), dtype=dtype)
+
+
+def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
+    """softmax(-x) along ``dim``; None: as for ``softmax``."""
+    return ops.softmin(input, _implied_dim(input, dim), dtype=dtype)
 
 
 def relu_(input: Any) -> Any:

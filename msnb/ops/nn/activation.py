@@ -173,15 +173,15 @@ def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
 
 @named
 def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
-    """x where |x| > lambd, else 0."""
-    out: Tensor = where(arithmetic.abs(x) > lambd, x, 0)
+    """0 where |x| <= lambd, else x; NaN stays."""
+    out: Tensor = where(arithmetic.abs(x) <= lambd, 0, x)
     return out
 
 
 @named
 def softshrink(x: Any, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd, and 0 within."""
-    out: Tensor = where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0))
+    """x moved towards 0 by lambd, and 0 within; NaN stays."""
+    out: Tensor = where(arithmetic.abs(x) <= lambd, 0, where(x < 0, x + lambd, x - lambd))
     return out
 
 
@@ -233,8 +233,8 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def threshold(x: Any, thr: float, value: float) -> Tensor:
-    """x where above ``thr``, else ``value``."""
-    out: Tensor = where(x > thr, x, value)
+    """``value`` where x is at most ``thr``, else x; NaN stays."""
+    out: Tensor = where(x <= thr, value, x)
     return out
 
 

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core.tensor import Tensor
-from msnb.core.types import Size
+from msnb.core.types import WEAK, Size, result_dtype
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.mutation_journal import root_of
 from msnb.graph.capture.values.sources import Source
 from msnb.ops.definition import symbolic_sizes
+from msnb.ops.definition.record import find
 
 NUMBERS = (int, float, complex)
 
@@ -48,6 +49,11 @@ class LazyScalar:
     def __class__(self) -> type:
         """What ``isinstance`` sees."""
         return type(self._value)
+
+    def __msnb_tensor__(self) -> Any:
+        """The number as an input of the program, of the dtype that a Tensor of it has."""
+        t = WEAK[type(self._value)]
+        return find("cast")(self._session.scalar(self), dtype=result_dtype((t,)))
 
     def __hash__(self) -> int:
         return hash(concrete(self))
