@@ -661,7 +661,7 @@ class TensorMethods:
         """log2(2^x + 2^other), without overflow."""
 
     def logcumsumexp(self, axis: builtins.int) -> Tensor:
-        """log of the running sum of exp(x) along an axis, the largest element of the axis taken out first."""
+        """log(exp(x[0]) + ... + exp(x[i])) along an axis."""
 
     def logdet(self) -> Tensor:
         """The logarithm of the determinant; NaN where that is negative."""

@@ -32,6 +32,7 @@ from msnb.ops.linalg.matrix_functions import *
 from msnb.ops.linalg.solvers import *
 from msnb.ops.linalg.triangular import *
 from msnb.ops.math.clip_norm_interpolate import *
+from msnb.ops.math.log_sums import *
 from msnb.ops.math.number_functions import *
 from msnb.ops.math.sort import *
 from msnb.ops.math.statistics import *

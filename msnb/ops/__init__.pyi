@@ -184,7 +184,6 @@ from msnb.ops.math.clip_norm_interpolate import heaviside as heaviside
 from msnb.ops.math.clip_norm_interpolate import is_tensor as is_tensor
 from msnb.ops.math.clip_norm_interpolate import isclose as isclose
 from msnb.ops.math.clip_norm_interpolate import lerp as lerp
-from msnb.ops.math.clip_norm_interpolate import logcumsumexp as logcumsumexp
 from msnb.ops.math.clip_norm_interpolate import logit as logit
 from msnb.ops.math.clip_norm_interpolate import nan_to_num as nan_to_num
 from msnb.ops.math.clip_norm_interpolate import nanmean as nanmean
@@ -198,6 +197,7 @@ from msnb.ops.math.clip_norm_interpolate import square_sum as square_sum
 from msnb.ops.math.clip_norm_interpolate import vector_norm as vector_norm
 from msnb.ops.math.clip_norm_interpolate import xdivy as xdivy
 from msnb.ops.math.clip_norm_interpolate import xlogy as xlogy
+from msnb.ops.math.log_sums import logcumsumexp as logcumsumexp
 from msnb.ops.math.number_functions import aminmax as aminmax
 from msnb.ops.math.number_functions import is_nonzero as is_nonzero
 from msnb.ops.math.number_functions import isneginf as isneginf

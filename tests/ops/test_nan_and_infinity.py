@@ -76,3 +76,36 @@ def test_nan_to_num_by_its_numbers(mode: int) -> None:
 def test_bools_are_close_where_they_are_equal(mode: int) -> None:
     found = run(ops.isclose, ms.Tensor([True, False]), ms.Tensor([True, True]))
     np.testing.assert_array_equal(found, [True, False])
+
+
+# ---- running sums ----------------------------------------------------------------------------------------------------
+
+
+def test_small_numbers_before_large_ones_are_not_lost(mode: int, rng: np.random.Generator) -> None:
+    x = np.concatenate([rng.standard_normal(9), [1000.0], rng.standard_normal(3)]) * 3
+    want = np.logaddexp.accumulate(x)
+    found = run(lambda x: ops.logcumsumexp(x, 0), ms.Tensor(x))
+    np.testing.assert_allclose(found, want, rtol=1e-12)
+    both = run(lambda x: ops.logcumsumexp(x, -1), ms.Tensor(np.stack([x, x[::-1]])))
+    np.testing.assert_allclose(both[0], want, rtol=1e-12)
+
+
+def test_what_comes_later_changes_nothing_before(mode: int) -> None:
+    found = run(lambda x: ops.logcumsumexp(x, 0), ms.Tensor([0.0, -INF, 1.0, INF, NAN, 2.0]))
+    np.testing.assert_allclose(found, [0.0, 0.0, np.logaddexp(0, 1), INF, NAN, NAN], rtol=1e-6)
+    assert run(lambda x: ops.logcumsumexp(x, 0), ms.ops.zeros((0, 4))).shape == (0, 4)
+
+
+def test_gradient_of_running_sums(mode: int, rng: np.random.Generator) -> None:
+    x = ms.Tensor(rng.standard_normal(7))
+    weights = ms.Tensor(rng.standard_normal(7))
+    found = ms.grad(lambda x: (ops.logcumsumexp(x, 0) * weights).sum())(x).asnumpy()
+    want = ms.grad(lambda x: (ops.log(ops.cumsum(ops.exp(x), 0)) * weights).sum())(x).asnumpy()
+    np.testing.assert_allclose(found, want, rtol=1e-10)
+    far = ms.grad(lambda x: ops.logcumsumexp(x, 0).sum())(ms.Tensor([0.0, 1000.0, -INF]))
+    np.testing.assert_allclose(far.asnumpy(), [1.0, 2.0, 0.0])
+
+
+def test_the_whole_of_no_integral(mode: int) -> None:
+    a, x = ms.Tensor([0.0]), ms.Tensor([2.0])
+    assert run(ops.igamma, a, x) == 1 and run(ops.igammac, a, x) == 0

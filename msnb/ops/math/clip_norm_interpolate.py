@@ -26,7 +26,7 @@ from msnb.ops.shape.creation import ones_like
 __all__ = [
     "add_n", "addcdiv", "addcmul", "addn", "allclose", "average", "clamp", "clip", "clip_by_global_norm",
     "clip_by_norm", "clip_by_value", "copysign", "deg2rad", "float_power", "frac", "global_norm", "heaviside",
-    "is_tensor", "isclose", "lerp", "logcumsumexp", "logit", "nan_to_num", "nanmean", "nansum", "norm", "normalize",
+    "is_tensor", "isclose", "lerp", "logit", "nan_to_num", "nanmean", "nansum", "norm", "normalize",
     "ptp", "rad2deg", "sinc", "square_sum", "vector_norm", "xdivy", "xlogy",
 ]  # fmt: skip
 
@@ -385,14 +385,6 @@ def _beside_axis(x: Any, axis: Any, weights: Any) -> Any:
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Largest less smallest element over axes."""
     out: Tensor = amax(x, axis, keepdims) - amin(x, axis, keepdims)
-    return out
-
-
-@worded
-def logcumsumexp(x: Any, axis: int) -> Tensor:
-    """log of the running sum of exp(x) along an axis, the largest element of the axis taken out first."""
-    top = find("stop_gradient")(amax(x, axis, True))
-    out: Tensor = transcendental.log(find("cumsum")(transcendental.exp(x - top), axis=axis)) + top
     return out
 
 

@@ -272,7 +272,7 @@ def _upper_fraction(xp: Any, a: Any, x: Any) -> Any:
 def _both_parts(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
     """The lower and the upper integral, as shares of gamma(a)."""
     a, x = xp.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
-    legal = (a > 0) & (x >= 0) & xp.isfinite(a)
+    legal, nothing = (a > 0) & (x >= 0) & xp.isfinite(a), (a == 0) & (x > 0)  # without a, all lies at 0
     end = xp.isposinf(x)
     a, x = xp.where(legal, a, 1.0), xp.where(legal & ~end, x, 1.0)
     below = x < a + 1
@@ -280,7 +280,8 @@ def _both_parts(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
     upper = _upper_fraction(xp, a, xp.where(below, a + 2, x))
     lower, upper = xp.where(below, lower, 1 - upper), xp.where(below, 1 - lower, upper)
     lower, upper = xp.where(end, 1.0, lower), xp.where(end, 0.0, upper)
-    return xp.where(legal, lower, np.nan), xp.where(legal, upper, np.nan)
+    lower, upper = xp.where(nothing, 1.0, lower), xp.where(nothing, 0.0, upper)
+    return xp.where(legal | nothing, lower, np.nan), xp.where(legal | nothing, upper, np.nan)
 
 
 def _density(a: Any, x: Any) -> Any:

@@ -17,7 +17,7 @@ from msnb.ops.indexing.scatter import combine, scatter_reduce
 from msnb.ops.linalg import factorization, matrix_functions, solvers
 from msnb.ops.linalg.matrix_functions import inverse
 from msnb.ops.linalg.triangular import diag
-from msnb.ops.math import clip_norm_interpolate, number_functions, statistics
+from msnb.ops.math import clip_norm_interpolate, log_sums, number_functions, statistics
 from msnb.ops.math.sort import searchsorted, topk
 from msnb.ops.math.statistics import std_mean, unsorted_segment_sum
 from msnb.ops.nn.activation import gelu, hardshrink, softshrink
@@ -36,7 +36,7 @@ _SAME: tuple[Any, ...] = (
     cast.angle, cast.is_complex,
     clip_norm_interpolate.deg2rad, clip_norm_interpolate.rad2deg, clip_norm_interpolate.frac,
     clip_norm_interpolate.heaviside, clip_norm_interpolate.copysign,
-    clip_norm_interpolate.float_power, clip_norm_interpolate.logcumsumexp, clip_norm_interpolate.nanmean,
+    clip_norm_interpolate.float_power, log_sums.logcumsumexp, clip_norm_interpolate.nanmean,
     clip_norm_interpolate.nansum, clip_norm_interpolate.ptp,
     clip_norm_interpolate.sinc, clip_norm_interpolate.xdivy, clip_norm_interpolate.xlogy,
     factorization.lstsq, factorization.pinv, factorization.qr, factorization.svd,
