@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,11 +131,26 @@ def is_ours(section: Section, value: Any) -> bool:
     return own and (home == "msnb" or home.startswith("msnb."))
 
 
+FAMILIES = {  # the packages of msnb.ops, in words
+    "elementwise": "Element by element", "indexing": "Indexing, gather and scatter", "linalg": "Linear algebra",
+    "math": "Numbers, order and statistics", "nn": "Activations, losses and norms", "random": "Random numbers",
+    "reduction": "Reductions", "shape": "Shapes and new tensors", "sparse": "Sparse tensors",
+    "spatial": "Images and volumes", "special": "Special functions", "mindspore": "MindSpore's operators",
+    "collective": "Between ranks", "tensor": "Tensors", "api": "Transforms of functions",
+}  # fmt: skip
+
+
+def family_title(family: str) -> str:
+    return FAMILIES.get(family) or family.replace("_", " ").capitalize()
+
+
 def _family(value: Any) -> str:
-    if isinstance(value, Op):
-        return value.family
-    module = str(getattr(value, "__module__", "") or "")
-    return module.rsplit(".", 1)[-1]
+    """Of an operator its package, of anything else its module."""
+    home = value.body.__module__ if isinstance(value, Op) else str(getattr(value, "__module__", "") or "")
+    parts = home.split(".")
+    if parts[1:2] == ["ops"]:
+        return "elementwise" if parts[2] == "definition" else parts[2]
+    return "api" if parts[1:2] == ["api"] else parts[-1]
 
 
 def _free_path(section: Section, name: str, taken: set[str]) -> str:
@@ -196,16 +211,26 @@ def constants(section: Section) -> Iterator[tuple[str, str]]:
             yield name, text if len(text) < 80 and "0x" not in text else type(value).__name__
 
 
-def public_methods(value: Any) -> list[tuple[str, Any]]:
-    """Methods that a class or its bases within msnb define; of a layer, not the many that every Cell has."""
-    shared = [] if value is ms.nn.Cell else [ms.nn.Cell, ms.nn.Optimizer]
-    skipped = {name for base in shared if value is not base for name in vars(base)} - {"construct"}
+def public_bases(value: type, found: Mapping[str, Entry]) -> list[Entry]:
+    """The nearest bases that have a page of their own."""
+    pages = {id(e.value): e for e in found.values()}
+    out: list[Entry] = []
+    for base in value.__mro__[1:]:
+        if id(base) in pages and not any(issubclass(e.value, base) for e in out):
+            out.append(pages[id(base)])
+    return out
+
+
+def public_methods(value: type, bases: list[Entry]) -> list[tuple[str, Any]]:
+    """Methods that a class, or a base without a page, defines; those of the others are told on their pages."""
+    told = {part for entry in bases for part in entry.value.__mro__}
     found: dict[str, Any] = {}
     for base in reversed(value.__mro__):
-        if str(base.__module__).startswith("msnb"):
+        if str(base.__module__).startswith("msnb") and base not in told:
             found |= {n: v for n, v in vars(base).items() if not n.startswith("_")}
+    again = {n for part in told for n in vars(part)} - {"construct"}  # done otherwise here, but said there
     plain = (types.FunctionType, staticmethod, classmethod, property)
-    return sorted((n, v) for n, v in found.items() if isinstance(v, plain) and n not in skipped and _told(v))
+    return sorted((n, v) for n, v in found.items() if isinstance(v, plain) and n not in again and _told(v))
 
 
 def _told(value: Any) -> bool:

@@ -16,6 +16,8 @@ from tools.docs_site.guides import chapters, title
 ASSETS = Path(__file__).resolve().parent / "assets"
 _FEATURES = ["navigation.tabs", "navigation.top", "navigation.prune", "navigation.indexes", "content.code.copy",
              "search.highlight", "search.suggest", "toc.follow"]  # fmt: skip
+# words end at dots too, so that "Conv2d" is a word of "nn.Conv2d"; numbers such as 0.5 stay whole
+_SEPARATOR = r"""[\s\-,:!=\[\]()"'`/]+|\.(?!\d)|&[lg]t;"""
 _DARK = {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "primary": "indigo", "accent": "indigo",
          "toggle": {"icon": "material/weather-night", "name": "Switch to light mode"}}  # fmt: skip
 _LIGHT = {"media": "(prefers-color-scheme: light)", "scheme": "default", "primary": "indigo", "accent": "indigo",
@@ -32,7 +34,7 @@ def mkdocs_config(sources: Path, site: Path, pages: Mapping[str, str]) -> dict[s
         "use_directory_urls": False,
         "theme": {"name": "material", "language": "en", "font": False, "features": _FEATURES,
                   "palette": [_LIGHT, _DARK], "icon": {"logo": "material/notebook-outline"}},
-        "plugins": [{"search": {"lang": "en"}}, "offline"],
+        "plugins": [{"search": {"lang": "en", "separator": _SEPARATOR}}, "offline"],
         # the offline plugin asks for a script of another server unless one of this name is there
         "extra": {"generator": False, "polyfills": ["assets/iframe-worker.js"]},
         "extra_css": ["assets/extra.css"],

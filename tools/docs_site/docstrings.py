@@ -17,7 +17,7 @@ HEADS = ("Args", "Attributes", "Returns", "Yields", "Raises", "Inputs", "Outputs
          "Source", "Sources")  # fmt: skip
 _HEAD = re.compile(rf"^({'|'.join(HEADS)}):(?:\s+(.*))?$")
 _CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
-_SPECIAL = re.compile(r"([\\*_\[\]<>|#{}~^=])")
+_SPECIAL = re.compile(r"[\\*_\[\]<>|#{}~^]")
 _ITEM = re.compile(r"^((?:[\w*.\"' ]|, |, \.\.\.|\([\w, .*=]*\)|\[[\w, ]*\])+?): (.+)$", re.DOTALL)
 _URL = re.compile(r"(https?://[^\s)`]+[^\s)`.,;])")
 
@@ -34,7 +34,11 @@ def _span(part: str) -> str:
 
 def _plain(text: str) -> str:
     parts = _URL.split(text)
-    return "".join(f"<{part}>" if place % 2 else _SPECIAL.sub(r"\\\1", part) for place, part in enumerate(parts))
+    return "".join(f"<{part}>" if place % 2 else _SPECIAL.sub(_entity, part) for place, part in enumerate(parts))
+
+
+def _entity(found: re.Match[str]) -> str:
+    return f"&#{ord(found[0])};"
 
 
 def fenced(code: str, language: str = "text") -> str:
@@ -143,10 +147,13 @@ def default(value: Any) -> str:
 def markdown(text: str, value: Any = None, level: int = 2, skip: tuple[str, ...] = ()) -> str:
     """A whole docstring; its sections have headings of ``level``."""
     told = told_by_signature(value) if value is not None else {}
-    titles = {"Args": "Arguments", "Example": "Examples", "Sources": "Source"}
+    titles = {"Args": "Arguments", "Example": "Examples"}
     out = []
     for head, body in sections_of(text):
         if head in skip:
+            continue
+        if head in ("Source", "Sources"):
+            out.append(f"Source: {prose(body)}\n{{ .also-line }}")
             continue
         if head:
             out.append(f"{'#' * level} {titles.get(head, head)}")

@@ -10,11 +10,13 @@ from typing import Any
 
 from msnb.ops.definition.record import REGISTRY, Op
 from tools.docs_site import docstrings, gradients, name_tables, record_facts
-from tools.docs_site.catalogue import Entry, public_methods
+from tools.docs_site.catalogue import Entry, family_title, public_bases, public_methods
 from tools.docs_site.example_calls import found_call
 from tools.docs_site.page_links import linked_names, relative
 
 LINE = 88
+_WEIGHTS = {"nn": 2, "ms": 2, "ops": 1.5, "train": 1.5, "dataset": 1.5, "show": 1.5}
+_TENSOR_LIST = "../Tensor/index.md"
 # gradients of what is called like an operator: the sections whose names are functions of tensors, or layers
 DRAWN = ("ops", "nn", "mint", "mint.nn", "mint.nn.functional", "mint.linalg", "mint.special")
 
@@ -42,7 +44,7 @@ def page_of(entry: Entry, names: Mapping[str, Entry]) -> Page:
         _also(entry),
         docs,
         *_sections(entry, record, page),
-        _methods(value) if inspect.isclass(value) else "",
+        _methods(entry, names) if inspect.isclass(value) else "",
     ]
     page.text = linked_names("\n\n".join(part for part in parts if part) + "\n", page.path, names)
     return page
@@ -67,15 +69,15 @@ def _sections(entry: Entry, record: Op | None, page: Page) -> list[str]:
 
 
 def _front_matter(entry: Entry) -> str:
-    """The title and the first sentence; a layer or operator is found before pages that mention it."""
+    """The title, the first sentence and the rank in a search: ``Conv2d`` is meant more often than ``Conv2dBnAct``, which
+    begins in the same way, and a layer more often than the function behind it."""
     about = docstrings.summary(inspect.getdoc(entry.value)).replace("`", "").replace('"', "'").replace("\\", "")
-    boost = 2 if entry.section.name in ("ops", "nn", "ms", "train", "dataset") else 1
+    boost = round(_WEIGHTS.get(entry.section.name, 1) * 20 / max(len(entry.name), 4), 2)
     return f'---\ntitle: "{entry.title}"\ndescription: "{about}"\nsearch:\n  boost: {boost}\n---'
 
 
 def _path_line(entry: Entry) -> str:
-    family = entry.family.replace("_", " ")
-    return f'[API](../index.md) / [{entry.section.name}](index.md) / {family}\n{{ .path-line }}'
+    return f"[API](../index.md) / [{entry.section.name}](index.md) / {family_title(entry.family)}\n{{ .path-line }}"
 
 
 def _also(entry: Entry) -> str:
@@ -134,9 +136,15 @@ def _parameter(p: inspect.Parameter) -> str:
     return f"{mark}{p.name}{kind}" + ("" if p.default is p.empty else f"{equals}{docstrings.default(p.default)}")
 
 
-def _methods(value: Any) -> str:
-    out = []
-    for name, method in public_methods(value):
+def _methods(entry: Entry, names: Mapping[str, Entry]) -> str:
+    """What the class adds to its bases; where the methods of those are told."""
+    if entry.title == "ms.Tensor":
+        return f"## Methods and properties\n\nThey have [a list of their own]({_TENSOR_LIST})."
+    out, bases = [], public_bases(entry.value, names)
+    if bases:
+        links = [f"[`{b.title}`]({relative(f'{entry.path}.md', f'{b.path}.md')})" for b in bases]
+        out.append(f"It has also the methods of {', '.join(links)}.")
+    for name, method in public_methods(entry.value, bases):
         function = getattr(method, "__func__", method)
         call = name if isinstance(method, property) else signature_text(
             name, function, not isinstance(method, staticmethod))  # fmt: skip

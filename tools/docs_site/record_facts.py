@@ -44,9 +44,11 @@ def types_and_shapes(op: Op) -> str:
         facts.insert(0, f"reduces its operand ({op.reduction})")
     if facts:
         out.append(f"It {_joined(facts)}." if facts[0].split()[0] in _VERBS else f"Known of it: {_joined(facts)}.")
-    rows = list(_rows(op))
-    if rows:
-        out.append("\n".join(["| operands | attributes | result |", "|---|---|---|", *dict.fromkeys(rows)]))
+    rows = list(dict.fromkeys(_rows(op)))
+    if any(attrs for _, attrs, _ in rows):
+        out.append("\n".join(["| operands | attributes | result |", "|---|---|---|", *map(_row, rows)]))
+    elif rows:
+        out.append("\n".join(["| operands | result |", "|---|---|", *(_row((a, b)) for a, _, b in rows)]))
     return "\n\n".join(out)
 
 
@@ -75,7 +77,11 @@ def _marks(axes: str) -> str:
     return f" ({'; '.join(told)})" if told else ""
 
 
-def _rows(op: Op) -> Iterator[str]:
+def _row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _rows(op: Op) -> Iterator[tuple[str, str, str]]:
     for example in op.examples[:MOST_EXAMPLES]:
         types = None if any(x is None for x in example.inputs) else _types(list(example.inputs))
         if types is None:
@@ -84,7 +90,7 @@ def _rows(op: Op) -> Iterator[str]:
             results = op.result_types(types, op.bind_attrs(example.attrs))
         except Exception:  # an example that infer refuses without its values: the other rows remain
             continue
-        yield f"| {_codes(types)} | {_attrs(example)} | {_codes(results)} |"
+        yield _codes(types), _attrs(example), _codes(results)
 
 
 def _codes(types: Any) -> str:

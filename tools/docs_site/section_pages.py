@@ -6,7 +6,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Mapping
 
-from tools.docs_site.catalogue import SECTIONS, Entry, Section, constants
+from tools.docs_site.catalogue import SECTIONS, Entry, Section, constants, family_title
 from tools.docs_site.docstrings import escaped, summary
 from tools.docs_site.entry_page import Page
 from tools.docs_site.page_links import relative
@@ -23,7 +23,7 @@ def section_page(section: Section, names: Mapping[str, Entry]) -> Page:
         groups[entry.family if len(own) > FEW else ""].append(_row(name, entry, page.path))
     parts = [f"# {section.name}\n\n{section.about} {_imported(section)}"]
     for family in sorted(groups):
-        head = f"## {escaped(family.replace('_', ' ').capitalize())}\n\n" if family else ""
+        head = f"## {escaped(family_title(family))}\n\n" if family else ""
         parts.append(head + "\n".join(["| name | what it does |", "|---|---|", *groups[family]]))
     values = [f"| `{name}` | `{value}` |" for name, value in constants(section)]
     if values:
