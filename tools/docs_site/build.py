@@ -1,7 +1,6 @@
 """Build the documentation site, without a network, and check every link of it.
 
-    python -m tools.docs_site.build             build/site
-    python -m tools.docs_site.build --sources   only the Markdown, build/site-sources (no MkDocs needed)
+    python -m tools.docs_site.build    writes build/site-sources (Markdown, pictures) and build/site
 
 The pages of the API are made by several processes, as each runs its examples and differentiates; MkDocs then makes HTML
 and the index of the search.
@@ -31,8 +30,8 @@ from tools.docs_site.name_tables import MINDSPORE_PAGE, PYTORCH_PAGE, mindspore_
 from tools.docs_site.notebook_pages import notebook_page
 from tools.docs_site.section_pages import api_page, section_page
 
-SOURCES, SITE = ROOT / "build" / "site-sources", ROOT / "build" / "site"
-CONFIG = ROOT / "build" / "mkdocs.yml"
+SITE = ROOT / "build" / "site"
+SAMPLE = ("ops.matmul", "ops.add", "ops.conv2d", "ops.softmax", "nn.Conv2d", "nn.Cell", "ms.Tensor", "ms.grad")
 
 
 def write(page: Page, folder: Path) -> None:
@@ -80,16 +79,20 @@ def other_pages(found: list[Entry]) -> Iterator[Page]:
         yield notebook_page(source, pages, names) if source.endswith(".ipynb") else guide(source, pages, names)
 
 
-def write_sources(folder: Path) -> int:
+def sample(found: list[Entry], every: int) -> list[Entry]:
+    """A small site for tests: each so-and-so-many-th entry, those that tests name, and the bases they refer to."""
+    return [e for k, e in enumerate(found) if k % every == 0 or e.title in SAMPLE]
+
+
+def write_sources(folder: Path, found: list[Entry]) -> int:
     """All Markdown and pictures; how many pages."""
     shutil.rmtree(folder, ignore_errors=True)
-    found = entries()
     write_api(found, folder)
     others = list(other_pages(found))
     for page in others:
         write(page, folder)
+    (folder / "assets").mkdir(exist_ok=True)
     for asset in ASSETS.iterdir():
-        (folder / "assets").mkdir(exist_ok=True)
         shutil.copy(asset, folder / "assets" / asset.name)
     return len(found) + len(others)
 
@@ -99,10 +102,11 @@ def build_html(sources: Path, site: Path) -> list[str]:
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
 
-    CONFIG.write_text(json.dumps(mkdocs_config(sources, site, guide_pages()), indent=1), encoding="utf-8")
+    file = sources.with_suffix(".yml")  # JSON is YAML
+    file.write_text(json.dumps(mkdocs_config(sources, site, guide_pages()), indent=1), encoding="utf-8")
     heard = _Heard()
     logging.getLogger("mkdocs").addHandler(heard)
-    config = load_config(str(CONFIG))
+    config = load_config(str(file))
     config.plugins.on_startup(command="build", dirty=False)
     build(config)
     config.plugins.on_shutdown()
@@ -131,17 +135,16 @@ def _told(problems: Iterable[str]) -> int:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--sources", action="store_true", help="only write the Markdown")
+    parser.add_argument("--out", type=Path, default=SITE, help="the folder of the site")
+    parser.add_argument("--every", type=int, default=1, help="only each so-and-so-many-th page of the API, for tests")
     asked = parser.parse_args(argv)
     started = time.perf_counter()
-    pages = write_sources(SOURCES)
+    sources = asked.out.with_name(f"{asked.out.name}-sources")
+    pages = write_sources(sources, sample(entries(), asked.every))
     print(f"{pages} pages written in {time.perf_counter() - started:.0f} s", flush=True)
-    if asked.sources:
-        return 0
-    warnings = build_html(SOURCES, SITE)
-    status = _told([*warnings, *dead_links(SITE)])
+    status = _told([*build_html(sources, asked.out), *dead_links(asked.out)])
     took = time.perf_counter() - started
-    print(f"built in {took:.0f} s: open {(SITE / 'index.html').relative_to(ROOT)} in a browser")
+    print(f"built in {took:.0f} s: open {asked.out / 'index.html'} in a browser")
     return status
 
 

@@ -145,7 +145,9 @@ def default(value: Any) -> str:
 
 
 def markdown(text: str, value: Any = None, level: int = 2, skip: tuple[str, ...] = ()) -> str:
-    """A whole docstring; its sections have headings of ``level``."""
+    """A whole docstring. Its sections are no headings for the table of contents, as each would be a page of its own to
+    the search: "Conv2d padding" asks for the page that has the one word in its title, the other in its arguments.
+    """
     told = told_by_signature(value) if value is not None else {}
     titles = {"Args": "Arguments", "Example": "Examples"}
     out = []
@@ -156,7 +158,7 @@ def markdown(text: str, value: Any = None, level: int = 2, skip: tuple[str, ...]
             out.append(f"Source: {prose(body)}\n{{ .also-line }}")
             continue
         if head:
-            out.append(f"{'#' * level} {titles.get(head, head)}")
+            out.append(f'{titles.get(head, head)}\n{{ .part role="heading" aria-level="{level}" }}')
         out.append(items(body, told) if head in ("Args", "Attributes", "Raises", "Inputs") else prose(body))
     return "\n\n".join(out)
 

@@ -77,7 +77,7 @@ def _front_matter(entry: Entry) -> str:
 
 
 def _path_line(entry: Entry) -> str:
-    return f"[API](../index.md) / [{entry.section.name}](index.md) / {family_title(entry.family)}\n{{ .path-line }}"
+    return f"[API](../index.md) / [{entry.section.name}](index.md) / {family_title(entry.family)}\n{{ .path-line data-search-exclude }}"
 
 
 def _also(entry: Entry) -> str:

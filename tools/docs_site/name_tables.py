@@ -25,6 +25,7 @@ MINDSPORE_PAGE, PYTORCH_PAGE = "names/mindspore.md", "names/pytorch.md"
 _ADDRESS = re.compile(r"mindspore\.((?:[a-zA-Z_]\w*\.)*[a-zA-Z_]\w*)\.html")
 _WORDS = re.compile(r"mindspore\.cn[^\n]*?``([\w.]+)``")
 _ATEN = re.compile(r"^(?:ms\.)?((?:ops|nn|mint)(?:\.\w+)*)\(")
+_PART = "is not part of msnb yet"
 _ROOMS = {"msnb": "torch", "msnb.nn": "torch.nn", "msnb.ops": "torch", "Tensor": "torch.Tensor",
           "Cell": "torch.nn.Module", "msnb.dataset": "torch.utils.data", "msnb.optim": "torch.optim"}  # fmt: skip
 
@@ -102,7 +103,7 @@ def mindspore_table(found: list[Entry]) -> str:
         *(f"| `mindspore.ops.{c}` | {_entry_link(f'ops.{f}', names) if f else ''} |" for c, f in operator_classes().items()),
         "\n## Not part of msnb\n",
         "| name | what there is instead |\n|---|---|",
-        *(f"| `{place}` | {_cell(said)} |" for place, said in _said(torch=False)),
+        *(f"| {places} | {_cell(said)} |" for places, said in _said(torch=False)),
     ]) + "\n"  # fmt: skip
 
 
@@ -116,7 +117,7 @@ def pytorch_table(found: list[Entry]) -> str:
         "[`ms.from_torch`](../guides/pytorch.md).\n",
         "## Words that differ\n",
         "| PyTorch | here |\n|---|---|",
-        *(f"| `{place}` | {_cell(said)} |" for place, said in _said(torch=True)),
+        *(f"| {places} | {_cell(said)} |" for places, said in _said(torch=True)),
         "\n## Modules\n",
         "What the converter makes of a module of `torch.nn`.\n",
         "| PyTorch | msnb |\n|---|---|",
@@ -152,16 +153,20 @@ def _entry_link(name: str, names: Mapping[str, Entry]) -> str:
 
 
 def _said(torch: bool) -> Iterator[tuple[str, str]]:
-    """(place, sentence) of the names that msnb explains: PyTorch's, or MindSpore's that are not here."""
+    """(names as code, sentence) of what msnb explains: PyTorch's names, or MindSpore's that are not here."""
+    found: dict[str, list[str]] = {}
     for owner, rows in SAID.items():
         for name, said in rows.items():
-            if said.startswith("PyTorch") is not torch:
-                continue
-            if torch and owner in _ROOMS:
-                yield f"{_ROOMS[owner]}.{name}", said
-            elif not torch and owner.startswith("msnb"):
-                spelled = f"{owner.replace('msnb', 'mindspore', 1)}.{name}"
-                if "is not part of msnb" in said:
-                    yield spelled, said.replace("is not part of msnb yet; ", "").replace("is not part of msnb yet.", "")
+            place = _place(owner, name, said, torch)
+            if place and place not in found.setdefault(said, []):
+                found[said].append(place)
+    for said, places in found.items():
+        if places:
+            yield ", ".join(f"`{place}`" for place in places), said.removeprefix(_PART).lstrip("; .")
 
 
+def _place(owner: str, name: str, said: str, torch: bool) -> str:
+    """How the other framework spells it; nothing where the sentence is about something else."""
+    if torch:
+        return f"{_ROOMS[owner]}.{name}" if said.startswith("PyTorch") and owner in _ROOMS else ""
+    return f"{owner.replace('msnb', 'mindspore', 1)}.{name}" if said.startswith(_PART) and owner[:4] == "msnb" else ""
