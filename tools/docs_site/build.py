@@ -144,7 +144,7 @@ def main(argv: list[str]) -> int:
     print(f"{pages} pages written in {time.perf_counter() - started:.0f} s", flush=True)
     status = _told([*build_html(sources, asked.out), *dead_links(asked.out)])
     took = time.perf_counter() - started
-    print(f"built in {took:.0f} s: open {asked.out / 'index.html'} in a browser")
+    print(f"built in {took:.0f} s: open {os.path.relpath(asked.out / 'index.html')} in a browser")
     return status
 
 

@@ -1,8 +1,8 @@
 """A docstring as Markdown.
 
-Docstrings of msnb are plain text with sections (``Args:``, ``Returns:``, ``Raises:``, ``Examples:`` ...), code in one or
-two backquotes and indented programs. Their stars, underscores and brackets mean themselves, so text is escaped; programs
-and examples become fenced blocks, items (``name: meaning``) a list.
+Docstrings of msnb are plain text with sections (``Args:``, ``Returns:``, ``Raises:``, ``Examples:`` ...), code in one
+or two backquotes and indented programs. Their stars, underscores and brackets mean themselves, so text is escaped;
+programs and examples become fenced blocks, items (``name: meaning``) a list.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-HEADS = ("Args", "Attributes", "Returns", "Yields", "Raises", "Inputs", "Outputs", "Note", "Notes", "Example", "Examples",
-         "Source", "Sources")  # fmt: skip
+HEADS = ("Args", "Attributes", "Returns", "Yields", "Raises", "Inputs", "Outputs", "Note", "Notes", "Example",
+         "Examples", "Source", "Sources")  # fmt: skip
 _HEAD = re.compile(rf"^({'|'.join(HEADS)}):(?:\s+(.*))?$")
 _CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
 _SPECIAL = re.compile(r"[\\*_\[\]<>|#{}~^]")
@@ -82,7 +82,7 @@ def prose(text: str) -> str:
 
 def _mixed(lines: list[str]) -> list[str]:
     """A paragraph that code may follow without an empty line."""
-    head = [line for line in lines]
+    head = list(lines)
     tail: list[str] = []
     while len(head) > 1 and head[-1].startswith("    "):
         tail.insert(0, head.pop())
@@ -100,7 +100,9 @@ def items(text: str, told: Mapping[str, str]) -> str:
             out[-1] += f"\n{line.strip()}"
         elif line.strip():
             out.append(line.strip())
-    return "\n".join(_item(item.strip(), told) for item in out)
+    names = "|".join([r"\w+Error", *map(re.escape, told)])
+    again = re.compile(rf"(?<=[.;])\s+(?=(?:{names}): )")  # "FileNotFoundError: no file. ValueError: ..." on one line
+    return "\n".join(_item(part.strip(), told) for item in out for part in again.split(item))
 
 
 def _item(text: str, told: Mapping[str, str]) -> str:

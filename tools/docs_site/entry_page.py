@@ -38,8 +38,8 @@ def page_of(entry: Entry, names: Mapping[str, Entry]) -> Page:
     docs = docstrings.markdown(inspect.getdoc(value) or "", value, skip=skipped)
     parts = [
         _front_matter(entry),
-        _path_line(entry),
         f"# {docstrings.escaped(entry.title)}",
+        _path_line(entry),
         _call(entry),
         _also(entry),
         docs,
@@ -69,15 +69,16 @@ def _sections(entry: Entry, record: Op | None, page: Page) -> list[str]:
 
 
 def _front_matter(entry: Entry) -> str:
-    """The title, the first sentence and the rank in a search: ``Conv2d`` is meant more often than ``Conv2dBnAct``, which
-    begins in the same way, and a layer more often than the function behind it."""
+    """The title, the first sentence and the rank in a search: ``Conv2d`` is meant more often than ``Conv2dBnAct``,
+    which begins in the same way, and a layer more often than the function behind it."""
     about = docstrings.summary(inspect.getdoc(entry.value)).replace("`", "").replace('"', "'").replace("\\", "")
     boost = round(_WEIGHTS.get(entry.section.name, 1) * 20 / max(len(entry.name), 4), 2)
     return f'---\ntitle: "{entry.title}"\ndescription: "{about}"\nsearch:\n  boost: {boost}\n---'
 
 
 def _path_line(entry: Entry) -> str:
-    return f"[API](../index.md) / [{entry.section.name}](index.md) / {family_title(entry.family)}\n{{ .path-line data-search-exclude }}"
+    path = f"[API](../index.md) / [{entry.section.name}](index.md) / {family_title(entry.family)}"
+    return f"{path}\n{{ .path-line data-search-exclude }}"
 
 
 def _also(entry: Entry) -> str:
@@ -92,7 +93,9 @@ def _call(entry: Entry) -> str:
     if isinstance(entry.value, property):
         return docstrings.fenced(f"x.{entry.name}", "python")
     place = "x" if entry.section.name == "Tensor" else _dotted(entry)
-    return docstrings.fenced(signature_text(f"{place}.{entry.name}", entry.value, entry.section.name == "Tensor"), "python")
+    return docstrings.fenced(
+        signature_text(f"{place}.{entry.name}", entry.value, entry.section.name == "Tensor"), "python"
+    )
 
 
 def _dotted(entry: Entry) -> str:
@@ -108,7 +111,9 @@ def signature_text(name: str, value: Any, method: bool = False) -> str:
     given = list(signature.parameters.values())
     shown = _parameters(given[1:] if method else given)
     result = signature.return_annotation
-    told = "" if result is inspect.Signature.empty or result in (None, "None") else f" -> {docstrings.annotation(result)}"
+    told = (
+        "" if result is inspect.Signature.empty or result in (None, "None") else f" -> {docstrings.annotation(result)}"
+    )
     line = f"{name}({', '.join(shown)}){told}"
     if len(line) <= LINE:
         return line
@@ -130,7 +135,7 @@ def _parameters(given: list[inspect.Parameter]) -> list[str]:
 
 
 def _parameter(p: inspect.Parameter) -> str:
-    mark = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+    mark = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
     kind = "" if p.annotation is p.empty else f": {docstrings.annotation(p.annotation)}"
     equals = " = " if kind else "="
     return f"{mark}{p.name}{kind}" + ("" if p.default is p.empty else f"{equals}{docstrings.default(p.default)}")
@@ -148,7 +153,9 @@ def _methods(entry: Entry, names: Mapping[str, Entry]) -> str:
         function = getattr(method, "__func__", method)
         call = name if isinstance(method, property) else signature_text(
             name, function, not isinstance(method, staticmethod))  # fmt: skip
-        docs = docstrings.markdown(inspect.getdoc(function) or "", None if isinstance(method, property) else function, 4)
+        docs = docstrings.markdown(
+            inspect.getdoc(function) or "", None if isinstance(method, property) else function, 4
+        )
         out.append(f"### {docstrings.escaped(name)}\n\n{docstrings.fenced(call, 'python')}\n\n{docs}")
     return "## Methods and properties\n\n" + "\n\n".join(out) if out else ""
 

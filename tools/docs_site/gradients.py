@@ -19,6 +19,7 @@ from msnb.ops.definition.record import Example, Op
 from tools.docs_site.example_calls import ExampleCall
 
 MOST_NODES = 28  # a larger graph is told as text
+MOST_WEIGHTS = 4
 MOST_TEXT = 80  # lines
 MOST_ELEMENTS = 100_000
 FLOATS = (ms.float32, ms.float16, ms.bfloat16)
@@ -91,6 +92,13 @@ def _choices(tensors: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def _weights(call: ExampleCall) -> list[Any] | None:
+    """The Parameters of a layer, where they are few enough to be followed in a picture."""
+    layer = call.names.get("fn")
+    found = list(layer.trainable_params()) if isinstance(layer, ms.nn.Cell) else []
+    return found if 0 < len(found) <= MOST_WEIGHTS else None
+
+
 def _drawn(name: str, call: ExampleCall, tensors: dict[str, Any], by: list[str]) -> Gradient | None:
     place, label = f"<gradient {next(_SERIAL)}>", name.rpartition(".")[2]
     names = {**call.names, "ms": ms}
@@ -104,7 +112,8 @@ def _drawn(name: str, call: ExampleCall, tensors: dict[str, Any], by: list[str])
     register_source(place, program)
     exec(compile(program, place, "exec"), names)
     positions = tuple(list(tensors).index(n) for n in by)
-    gradient = ms.grad(names[label], positions if len(positions) > 1 else positions[0])
+    weights = _weights(call)
+    gradient = ms.grad(names[label], positions if len(positions) > 1 else positions[0], weights=weights)
     shown = named(captured(gradient, [*tensors.values(), ms.ops.ones_like(result)], {}), names[label])
     view = graph(shown, title=f"gradient of {name}", optimised=True)
     lines = [line.partition("#")[0].rstrip() for line in view.text.splitlines()]
@@ -112,4 +121,6 @@ def _drawn(name: str, call: ExampleCall, tensors: dict[str, Any], by: list[str])
     svg = view.svg if 0 < len(kept) <= MOST_NODES else ""
     if len(lines) > MOST_TEXT:
         lines = [*lines[:MOST_TEXT], f"  ... and {len(lines) - MOST_TEXT} lines more"]
-    return Gradient("\n".join(lines), svg, tuple(dict.fromkeys(n.op.name for n in kept)), tuple(by))
+    return Gradient(
+        "\n".join(lines), svg, tuple(dict.fromkeys(n.op.name for n in kept)), (*by, *(w.name for w in weights or ()))
+    )

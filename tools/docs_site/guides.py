@@ -1,5 +1,5 @@
-"""The Markdown of the repository as pages: README, guides, error pages. Links are those of the repository; here they lead
-to pages where there is one, and become plain text where they lead to source files."""
+"""The Markdown of the repository as pages: README, guides, error pages. Links are those of the repository; here they
+lead to pages where there is one, and become plain text where they lead to source files."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ def _is_dead(
     parts = urlsplit(address)
     if parts.scheme or parts.netloc:
         return loaded and parts.scheme != "data"
-    target = page if not parts.path else posixpath.normpath(posixpath.join(posixpath.dirname(page), unquote(parts.path)))
+    target = (
+        page if not parts.path else posixpath.normpath(posixpath.join(posixpath.dirname(page), unquote(parts.path)))
+    )
     if target not in files and f"{target}/index.html" not in files and target != ".":
         return page != "404.html"  # its links begin at the top of the server
     if not parts.fragment or target not in texts or parts.fragment.startswith("__"):

@@ -1,15 +1,16 @@
 """MindSpore's and PyTorch's names of things, and the two tables of them.
 
-They stand in the project already: docstrings name MindSpore's page, the operator classes have their table, ``mint`` has
-PyTorch's names, the converter of PyTorch's programs has a table of modules and one of operators, and what msnb says of a
-name that it does not have (``SAID``) is the way from there to here.
+They stand in the project already: docstrings name MindSpore's page, the operator classes have their table, ``mint``
+has PyTorch's names, the converter of PyTorch's programs has a table of modules and one of operators, and what msnb says
+of a name that it does not have (``SAID``) is the way from there to here.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msnb as ms
 from msnb.as_mindspore.differences import DIFFERENCES
@@ -23,7 +24,7 @@ from tools.docs_site.page_links import relative
 
 MINDSPORE_PAGE, PYTORCH_PAGE = "names/mindspore.md", "names/pytorch.md"
 _ADDRESS = re.compile(r"mindspore\.((?:[a-zA-Z_]\w*\.)*[a-zA-Z_]\w*)\.html")
-_WORDS = re.compile(r"mindspore\.cn[^\n]*?``([\w.]+)``")
+_WORDS = re.compile(r"mindspore\.cn[^\n]*?``([\w.]+)``|Source:[^\n]*`mindspore\.([\w.]+)`")
 _ATEN = re.compile(r"^(?:ms\.)?((?:ops|nn|mint)(?:\.\w+)*)\(")
 _PART = "is not part of msnb yet"
 _ROOMS = {"msnb": "torch", "msnb.nn": "torch.nn", "msnb.ops": "torch", "Tensor": "torch.Tensor",
@@ -32,8 +33,9 @@ _ROOMS = {"msnb": "torch", "msnb.nn": "torch.nn", "msnb.ops": "torch", "Tensor":
 
 def mindspore_name(entry: Entry) -> str:
     """MindSpore's name where the docstring names its page, else nothing."""
-    found = _ADDRESS.search(inspect.getdoc(entry.value) or "") or _WORDS.search(inspect.getdoc(entry.value) or "")
-    return f"mindspore.{found[1]}" if found else ""
+    docs = inspect.getdoc(entry.value) or ""
+    found = _ADDRESS.search(docs) or _WORDS.search(docs)
+    return f"mindspore.{next(filter(None, found.groups()))}" if found else ""
 
 
 def operator_classes() -> dict[str, str]:
@@ -83,64 +85,71 @@ def in_other_frameworks(entry: Entry, page: str) -> str:
 
 def mindspore_table(found: list[Entry]) -> str:
     """The page of MindSpore's names."""
-    rows = [(name, e) for e in found if (name := mindspore_name(e))]
     names = {name: e for e in found for name in e.names}
-    return "\n".join([
-        "# MindSpore's names\n",
-        "Programs written for MindSpore run as they are: `python -m msnb.as_mindspore program.py`. msnb has MindSpore's "
-        "packages and names, so `mindspore.X` is `msnb.X` unless a line below says otherwise.\n",
-        "## Other answers to the same call\n",
-        "| name | MindSpore | msnb | under the alias | why |\n|---|---|---|---|---|",
-        *(f"| {_entry_link(d.name, names)} | {_cell(d.mindspore)} | {_cell(d.msnb)} | {d.holds} | {_cell(d.why)} |"
-          for d in DIFFERENCES),
-        "\n## Functions and classes\n",
-        "Those whose documentation names MindSpore's page.\n",
-        "| MindSpore | msnb |\n|---|---|",
-        *(f"| `{name}` | {_link(entry)} |" for name, entry in sorted(rows, key=lambda row: row[0])),
-        "\n## Operator classes\n",
-        "`mindspore.ops.X(attributes)(tensors)` is `ms.ops.X` here too; the function beside it does the same work.\n",
-        "| class | function |\n|---|---|",
-        *(f"| `mindspore.ops.{c}` | {_entry_link(f'ops.{f}', names) if f else ''} |" for c, f in operator_classes().items()),
-        "\n## Not part of msnb\n",
-        "| name | what there is instead |\n|---|---|",
-        *(f"| {places} | {_cell(said)} |" for places, said in _said(torch=False)),
-    ]) + "\n"  # fmt: skip
+    rows = sorted((mindspore_name(e), _link(e)) for e in found if mindspore_name(e))
+    classes = operator_classes().items()
+    parts = [
+        "# MindSpore's names",
+        "Programs written for MindSpore run as they are: `python -m msnb.as_mindspore program.py`. msnb has its "
+        "packages and names, so `mindspore.X` is `msnb.X` unless a line below says otherwise.",
+        "## Other answers to the same call",
+        _table("name | MindSpore | msnb | under the alias | why", (
+            (_entry_link(d.name, names), escaped(d.mindspore), escaped(d.msnb), d.holds, escaped(d.why))
+            for d in DIFFERENCES
+        )),
+        "## Functions and classes",
+        "Those whose documentation names MindSpore's page.",
+        _table("MindSpore | msnb", ((f"`{name}`", link) for name, link in rows)),
+        "## Operator classes",
+        "`mindspore.ops.X(attributes)(tensors)` is `ms.ops.X` here too; the function beside it does the same work.",
+        _table("class | function", (
+            (f"`mindspore.ops.{name}`", _entry_link(f"ops.{function}", names) if function else "")
+            for name, function in classes
+        )),
+        "## Not part of msnb",
+        _table("name | what there is instead", (
+            (places, escaped(said) or "nothing yet") for places, said in _said(torch=False)
+        )),
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
 
 
 def pytorch_table(found: list[Entry]) -> str:
     """The page of PyTorch's names."""
     names = {name: e for e in found for name in e.names}
-    mint = [(f"torch{name.removeprefix('mint')}", name, names[name]) for name in sorted(names) if name.startswith("mint.")]
-    return "\n".join([
-        "# PyTorch's names\n",
+    mint = [name for name in sorted(names) if name.startswith("mint.")]
+    aten = [(name, text) for name, text in sorted(OPERATORS.items()) if isinstance(text, str) and _ATEN.match(text)]
+    parts = [
+        "# PyTorch's names",
         "A short course is [From PyTorch in ten minutes](../guides/from_pytorch.md); whole models come over with "
-        "[`ms.from_torch`](../guides/pytorch.md).\n",
-        "## Words that differ\n",
-        "| PyTorch | here |\n|---|---|",
-        *(f"| {places} | {_cell(said)} |" for places, said in _said(torch=True)),
-        "\n## Modules\n",
-        "What the converter makes of a module of `torch.nn`.\n",
-        "| PyTorch | msnb |\n|---|---|",
-        *(f"| `torch.nn.{name}` | {_of_template(rule.constructor, names)} |" for name, rule in sorted(LAYERS.items())),
-        "\n## The same name, the same arguments\n",
-        "`ms.mint` has PyTorch's names with PyTorch's arguments and defaults.\n",
-        "| PyTorch | msnb | page |\n|---|---|---|",
-        *(f"| `{torch}` | `ms.{name}` | {_link(entry)} |" for torch, name, entry in mint),
-        "\n## Operators of ATen\n",
-        "What `torch.export` writes, and the call that the converter makes of it.\n",
-        "| ATen | msnb |\n|---|---|",
-        *(f"| `aten.{name}` | {_of_template(text, names)} |" for name, text in sorted(OPERATORS.items())
-          if isinstance(text, str) and _ATEN.match(text)),
-    ]) + "\n"  # fmt: skip
+        "[`ms.from_torch`](../guides/pytorch.md).",
+        "## Words that differ",
+        _table("PyTorch | here", ((places, escaped(said)) for places, said in _said(torch=True))),
+        "## Modules",
+        "What the converter makes of a module of `torch.nn`.",
+        _table("PyTorch | msnb", (
+            (f"`torch.nn.{name}`", _of_template(rule.constructor, names)) for name, rule in sorted(LAYERS.items())
+        )),
+        "## The same name, the same arguments",
+        "`ms.mint` has PyTorch's names with PyTorch's arguments and defaults.",
+        _table("PyTorch | msnb | page", (
+            (f"`torch{name.removeprefix('mint')}`", f"`ms.{name}`", _link(names[name])) for name in mint
+        )),
+        "## Operators of ATen",
+        "What `torch.export` writes, and the call that the converter makes of it.",
+        _table("ATen | msnb", ((f"`aten.{name}`", _of_template(text, names)) for name, text in aten)),
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(head: str, rows: Iterable[tuple[str, ...]]) -> str:
+    columns = "|".join("---" for _ in head.split("|"))
+    return "\n".join([f"| {head} |", f"|{columns}|", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def _of_template(text: str, names: Mapping[str, Entry]) -> str:
     found = _ATEN.match(text)
     return _entry_link(found[1], names) if found else f"`{text}`"
-
-
-def _cell(text: str) -> str:
-    return escaped(text)
 
 
 def _link(entry: Entry) -> str:
@@ -162,11 +171,12 @@ def _said(torch: bool) -> Iterator[tuple[str, str]]:
                 found[said].append(place)
     for said, places in found.items():
         if places:
-            yield ", ".join(f"`{place}`" for place in places), said.removeprefix(_PART).lstrip("; .")
+            yield ", ".join(f"`{place}`" for place in places), said.removeprefix(_PART).lstrip(":;. ")
 
 
 def _place(owner: str, name: str, said: str, torch: bool) -> str:
     """How the other framework spells it; nothing where the sentence is about something else."""
     if torch:
         return f"{_ROOMS[owner]}.{name}" if said.startswith("PyTorch") and owner in _ROOMS else ""
-    return f"{owner.replace('msnb', 'mindspore', 1)}.{name}" if said.startswith(_PART) and owner[:4] == "msnb" else ""
+    absent = said.startswith(_PART) and owner.startswith("msnb") and name not in dir(importlib.import_module(owner))
+    return f"{owner.replace('msnb', 'mindspore', 1)}.{name}" if absent else ""

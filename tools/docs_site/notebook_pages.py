@@ -87,7 +87,9 @@ def _picture(data: str, ending: str, text: str, page: Page) -> str:
     page.pictures[path] = kept
     label = _ALT.search(data[:2000])
     alt = html.escape(html.unescape(label[1])) if label else f"Output of the cell above: {html.escape(text[:80])}"
-    shown = f"![{alt.replace(chr(10), ' ').replace(']', ')').replace('[', '(')}]({relative(page.path, path)}){{ .picture }}"
+    shown = (
+        f"![{alt.replace(chr(10), ' ').replace(']', ')').replace('[', '(')}]({relative(page.path, path)}){{ .picture }}"
+    )
     if not text.strip() or text.startswith("<"):
         return shown
     return (f'{shown}\n\n<details markdown="1" data-search-exclude><summary>The same as text</summary>\n\n'

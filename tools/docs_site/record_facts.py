@@ -17,15 +17,15 @@ from tools.docs_site.docstrings import default, escaped, fenced
 
 MOST_EXAMPLES = 5
 _TRAITS = {
-    "elementwise": "works element by element",
-    "commutative": "the order of its operands does not matter",
-    "floating": "integers and bools are computed as float32",
-    "random": "draws random numbers",
-    "effect": "has an effect, so it is never left out or moved",
-    "view": "copies nothing",
-    "dynamic": "sizes of the result depend on the data",
-    "contraction": "work for a matrix unit",
-    "modular": "integers may wrap around before it: the result is the same",
+    "elementwise": "It works element by element.",
+    "commutative": "The order of its operands does not matter.",
+    "floating": "Integers and bools are computed as float32.",
+    "random": "It draws random numbers.",
+    "effect": "It has an effect, so it is never left out or moved.",
+    "view": "It copies nothing.",
+    "dynamic": "Sizes of the result depend on the data.",
+    "contraction": "It is work for a matrix unit, where a device has one.",
+    "modular": "Integers may wrap around before it: the result is the same.",
 }
 _KINDS = {"^": "the largest is taken over it", "!": "whole, it cannot be split", "@": "indexed by another operand",
           "~": "seen by windows"}  # fmt: skip
@@ -39,24 +39,16 @@ def types_and_shapes(op: Op) -> str:
         out.append(f"Shapes: {escaped(_shapes(axes))}{_marks(axes)}")
     if op.promotes and len(op.inputs) > 1:
         out.append("Operands of different dtypes are converted to the dtype that holds both.")
-    facts = [text for trait, text in _TRAITS.items() if trait in op.traits]
-    if op.reduction:
-        facts.insert(0, f"reduces its operand ({op.reduction})")
+    facts = [f"It reduces its operand ({op.reduction})."] if op.reduction else []
+    facts += [text for trait, text in _TRAITS.items() if trait in op.traits]
     if facts:
-        out.append(f"It {_joined(facts)}." if facts[0].split()[0] in _VERBS else f"Known of it: {_joined(facts)}.")
+        out.append(" ".join(facts))
     rows = list(dict.fromkeys(_rows(op)))
     if any(attrs for _, attrs, _ in rows):
         out.append("\n".join(["| operands | attributes | result |", "|---|---|---|", *map(_row, rows)]))
     elif rows:
         out.append("\n".join(["| operands | result |", "|---|---|", *(_row((a, b)) for a, _, b in rows)]))
     return "\n\n".join(out)
-
-
-_VERBS = ("works", "reduces", "draws", "has", "copies")
-
-
-def _joined(facts: list[str]) -> str:
-    return "; ".join(facts)
 
 
 def _first_axes(op: Op) -> str:
@@ -109,7 +101,7 @@ def mistakes(op: Op) -> str:
         if sentence:
             found[sentence] = _call(op, wrong)
     parts = [f"{fenced(call, 'python')}\n\n{fenced(said)}" for said, call in found.items()]
-    return "\n\n".join(parts)
+    return '<div class="mistakes" markdown="1">\n\n' + "\n\n".join(parts) + "\n\n</div>" if parts else ""
 
 
 def _provoked(op: Op, wrong: InvalidExample) -> str:
