@@ -56,6 +56,8 @@ def with_site_links(text: str, source: str, pages: Mapping[str, str]) -> str:
 def guide(source: str, pages: Mapping[str, str], names: Mapping[str, Entry]) -> Page:
     text = (ROOT / source).read_text(encoding="utf-8")
     page = Page(pages[source], linked_names(with_site_links(text, source, pages), pages[source], names))
+    if source.startswith("docs/zh/"):
+        page.text = f'<div lang="zh" markdown="1">\n\n{page.text}\n\n</div>\n'
     if source == "README.md":
         page.text = linked_notebooks(page.text, pages)
     for picture in (ROOT / "docs" / "images").glob("*.svg"):
