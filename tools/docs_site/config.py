@@ -14,7 +14,7 @@ from tools.docs_site.catalogue import SECTIONS
 from tools.docs_site.guides import chapters, title
 
 ASSETS = Path(__file__).resolve().parent / "assets"
-_FEATURES = ["navigation.tabs", "navigation.top", "navigation.prune", "navigation.indexes", "content.code.copy",
+_FEATURES = ["navigation.tabs", "navigation.top", "navigation.prune", "content.code.copy",
              "search.highlight", "search.suggest", "toc.follow"]  # fmt: skip
 # words end at dots too, so that "Conv2d" is a word of "nn.Conv2d"; numbers such as 0.5 stay whole
 _SEPARATOR = r"""[\s\-,:!=\[\]()"'`/]+|\.(?!\d)|&[lg]t;"""

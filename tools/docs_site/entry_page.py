@@ -10,7 +10,7 @@ from typing import Any
 
 from msnb.ops.definition.record import REGISTRY, Op
 from tools.docs_site import docstrings, gradients, name_tables, record_facts
-from tools.docs_site.catalogue import Entry, family_title, public_bases, public_methods
+from tools.docs_site.catalogue import TENSOR, Entry, family_title, public_bases, public_methods
 from tools.docs_site.example_calls import found_call
 from tools.docs_site.page_links import linked_names, relative
 
@@ -41,7 +41,7 @@ def page_of(entry: Entry, names: Mapping[str, Entry]) -> Page:
         f"# {docstrings.escaped(entry.title)}",
         _path_line(entry),
         _call(entry),
-        _also(entry),
+        _also(entry, names),
         docs,
         *_sections(entry, record, page),
         _methods(entry, names) if inspect.isclass(value) else "",
@@ -81,8 +81,12 @@ def _path_line(entry: Entry) -> str:
     return f"{path}\n{{ .path-line data-search-exclude }}"
 
 
-def _also(entry: Entry) -> str:
+def _also(entry: Entry, names: Mapping[str, Entry]) -> str:
+    """The other names; of a method of Tensor, the operator of its name."""
     others = [f"`{name}`" for name in entry.names[1:]]
+    twin = names.get(f"ops.{entry.name}") if entry.section.name == TENSOR else None
+    if twin is not None:
+        others.append(f"the operator [`{twin.title}`]({relative(f'{entry.path}.md', f'{twin.path}.md')})")
     return f"Also: {', '.join(others)}\n{{ .also-line }}" if others else ""
 
 
@@ -92,9 +96,9 @@ def _also(entry: Entry) -> str:
 def _call(entry: Entry) -> str:
     if isinstance(entry.value, property):
         return docstrings.fenced(f"x.{entry.name}", "python")
-    place = "x" if entry.section.name == "Tensor" else _dotted(entry)
+    place = "x" if entry.section.name == TENSOR else _dotted(entry)
     return docstrings.fenced(
-        signature_text(f"{place}.{entry.name}", entry.value, entry.section.name == "Tensor"), "python"
+        signature_text(f"{place}.{entry.name}", entry.value, entry.section.name == TENSOR), "python"
     )
 
 

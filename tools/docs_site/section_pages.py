@@ -22,7 +22,7 @@ def section_page(section: Section, names: Mapping[str, Entry]) -> Page:
     for name, entry in sorted(own, key=lambda pair: (pair[0].lower(), pair[0])):
         groups[entry.family if len(own) > FEW else ""].append(_row(name, entry, page.path))
     parts = [f"# {section.name}\n\n{section.about} {_imported(section)}"]
-    for family in sorted(groups):
+    for family in sorted(groups, key=family_title):
         head = f"## {escaped(family_title(family))}\n\n" if family else ""
         parts.append(head + "\n".join(["| name | what it does |", "|---|---|", *groups[family]]))
     values = [f"| `{name}` | `{value}` |" for name, value in constants(section)]
@@ -45,7 +45,7 @@ def _row(name: str, entry: Entry, page: str) -> str:
 
 def api_page(names: Mapping[str, Entry]) -> Page:
     """The sections, by chapter."""
-    parts = ["# API\n\nEverything that a program may call; the search box finds names, arguments and error messages."]
+    parts = ["# API\n\nEverything that a program may call; the search box finds names and arguments."]
     for group in dict.fromkeys(s.group for s in SECTIONS):
         rows = [
             f"| [`{s.name}`]({s.name}/index.md) | {s.about} | {sum(n.rpartition('.')[0] == s.name for n in names)} |"
