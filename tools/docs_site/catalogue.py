@@ -70,7 +70,7 @@ class Entry:
 
 
 SECTIONS = (
-    Section("ops", "msnb.ops", "Tensors and operators", "Operators: each works in both modes, with its gradient or the reason why it has none."),
+    Section("ops", "msnb.ops", "Tensors and operators", "Operators, for both modes."),
     Section("nn", "msnb.nn", "Networks", "Cells, layers, losses and optimizers."),
     Section("nn.initializer", "msnb.nn.initializer", "Networks", "How Parameters begin."),
     Section("nn.probability.distribution", "msnb.nn.probability.distribution", "Networks", "Distributions as Cells."),
