@@ -2,6 +2,7 @@
 #
 #   make quickstart   LeNet-5 on real digits in both modes, in the terminal
 #   make lab          JupyterLab on a copy of notebooks/ in lab/, opened at its start page
+#   make docs         the documentation as a site with search: build/site/index.html, no network needed to read it
 #   make test         everything CI runs            (FAST=1: a few cases of each test that is not slow; no notebooks)
 #   make lint         style, types, layers, sizes
 #   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
@@ -19,13 +20,14 @@ PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
+DOCS   := build/docs-venv
 LABARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart lab test lint fuzz bench bench-peers test-torch test-gpu bench-gpu soak install clean
+.PHONY: help quickstart lab docs test lint fuzz bench bench-peers test-torch test-gpu bench-gpu soak install clean
 
 help:
-	@sed -n '3,13s/^# *//p' Makefile
+	@sed -n '3,14s/^# *//p' Makefile
 
 install: $(STAMP)
 
@@ -37,6 +39,12 @@ quickstart: $(STAMP)
 
 lab: $(STAMP)
 	@$(PY) tools/lab.py $(LABARGS)
+
+docs: $(DOCS)/.installed
+	@$(DOCS)/bin/python -m tools.docs_site.build
+
+$(DOCS)/.installed: pyproject.toml tools/make_venv.py
+	@$(PYTHON) tools/make_venv.py $(DOCS) docs
 
 test: $(STAMP)
 	@$(PY) tools/check.py $(if $(filter-out 0,$(FAST)),--fast)
