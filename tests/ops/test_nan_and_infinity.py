@@ -109,3 +109,12 @@ def test_gradient_of_running_sums(mode: int, rng: np.random.Generator) -> None:
 def test_the_whole_of_no_integral(mode: int) -> None:
     a, x = ms.Tensor([0.0]), ms.Tensor([2.0])
     assert run(ops.igamma, a, x) == 1 and run(ops.igammac, a, x) == 0
+
+
+def test_a_window_sees_its_own_elements_alone(mode: int) -> None:
+    row = ms.Tensor(np.array([1, 2, 3, 4, NAN, 6], np.float32)).reshape(1, 1, 6)
+    np.testing.assert_array_equal(run(lambda x: ops.adaptive_avg_pool1d(x, 4), row), [[[1.5, 2.5, NAN, NAN]]])
+    image = ops.concat([row, ops.ones_like(row)]).reshape(1, 1, 2, 6)
+    found = run(lambda x: ops.adaptive_avg_pool2d(x, (2, 4)), image)
+    np.testing.assert_array_equal(found[0, 0, 1], [1, 1, 1, 1])
+    assert np.isnan(found[0, 0, 0]).tolist() == [False, False, True, True]

@@ -8,6 +8,7 @@ axis, A[i, j] = 1/len(window i) for j in window i; where o divides s the windows
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from msnb.core.tensor import Array, Tensor
 from msnb.core.types import Dim
 from msnb.ops.definition.data_format import NCHW, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.definition.window_geometry import IntOrInts, Pair, need_images, pair, resolve_pads
-from msnb.ops.linalg.matmul import matmul
+from msnb.ops.elementwise.comparison import where
+from msnb.ops.indexing.rearrange import swapaxes
 from msnb.ops.shape.views import expand_dims, squeeze
 from msnb.ops.spatial.max_pooling import asks_more, largest_of_windows
 from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D
@@ -239,11 +242,38 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
     """
     x = as_tensor(x)
     size, out = _targets("adaptive_avg_pool2d", x, output_size)
-    if size[0] % out[0] == 0 and size[1] % out[1] == 0:
-        return avg_pool2d(x, (size[0] // out[0], size[1] // out[1]))
-    want = x.dtype.numpy
-    rows = matmul(as_tensor(averaging_matrix(size[0], out[0]).astype(want)), x)
-    return matmul(rows, as_tensor(averaging_matrix(size[1], out[1]).T.astype(want)))
+    before, after = [index(n) for n in size], [index(n) for n in out]
+    windows = [_even_windows(*sizes) for sizes in zip(before, after)]
+    kernel, stride = zip(*(found or (1, 1) for found in windows))
+    x = avg_pool2d(x, kernel, stride)
+    if windows[0] is None:
+        x = swapaxes(_uneven_means(swapaxes(x, -1, -2), after[0]), -1, -2)
+    return _uneven_means(x, after[1]) if windows[1] is None else x
+
+
+def _covering(size: int, out: int) -> tuple[Array, Array]:
+    """Where each of ``out`` windows that cover ``size`` elements begins and ends."""
+    return np.arange(out) * size // out, -(-(np.arange(out) + 1) * size // out)
+
+
+def _even_windows(size: int, out: int) -> tuple[int, int] | None:
+    """Size and stride of the windows where all have the same."""
+    first, stop = _covering(size, out)
+    if len({*(stop - first).tolist()}) > 1 or len({*np.diff(first).tolist()}) > 1:
+        return None
+    return int(stop[0]), int(first[1]) if out > 1 else 1
+
+
+def _uneven_means(x: Tensor, out: int) -> Tensor:
+    """Means of ``out`` windows that cover the last axis. Elements are chosen, not multiplied by 0: a NaN or an infinity
+    is seen by its own windows alone."""
+    first, stop = _covering(x._type.ints()[-1], out)
+    counts = stop - first
+    step = np.arange(counts.max())[:, None]
+    taken = x[..., np.minimum(first + step, stop - 1)]
+    inside = where(as_tensor(step < counts), taken, 0)
+    total: Tensor = find("sum")(inside, axis=-2) / as_tensor(counts.astype(x.dtype.numpy))
+    return total
 
 
 def adaptive_avg_pool1d(x: Any, output_size: int) -> Tensor:
