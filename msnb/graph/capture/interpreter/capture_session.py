@@ -123,6 +123,8 @@ class Session:
         self.raised: Exception | None = None  # the program raises it already
         self.stated: list[Exception] = []  # what its raise statements raised
         self.depth: int = 0
+        self.running: dict[Any, list[Any]] = {}  # calls by their code
+        self.recursions: dict[Any, Any] = {}  # functions under capture as graphs that call themselves
         self.frames: int = sys.getrecursionlimit()
         self.autocast: Any = None
         self.settled: set[int] = set()
