@@ -16,6 +16,7 @@ from importlib.abc import Loader, MetaPathFinder
 from types import FunctionType, ModuleType
 from typing import Any
 
+from msnb.api.graph_breaks import break_at_branches
 from msnb.as_mindspore import local_files
 from msnb.as_mindspore.assignments import stored
 from msnb.as_mindspore.differences import ANSWERS
@@ -168,6 +169,7 @@ def install() -> None:
         sys.meta_path.insert(0, _finder)
     install_rule(stored)
     name_by_last_place(True)
+    break_at_branches(True)
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
 
 
@@ -175,6 +177,7 @@ def uninstall() -> None:
     """``mindspore`` is again what is installed under this name. Objects that a program has stay what they are."""
     install_rule(None)
     name_by_last_place(False)
+    break_at_branches(False)
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)

@@ -125,7 +125,7 @@ def _found_by_path(session: Session, fn: types.FunctionType) -> bool:
 
 def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session = engine.session
-    frames = session.running.setdefault(fn.__code__, [])
+    frames = session.calls.running.setdefault(fn.__code__, [])
     if frames:
         found = recursion.called(engine, fn, args, kwargs, frames, _run)
         if found is not recursion.NOT_RECURSIVE:
@@ -134,18 +134,18 @@ def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def _run(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    frames = session.running.setdefault(fn.__code__, [])
+    frames = session.calls.running.setdefault(fn.__code__, [])
     frames.append(recursion.Frame(fn, args, kwargs, slot.engine))
-    session.depth += 1
-    if session.depth % 32 == 0:
-        if session.depth > _deepest():
+    session.calls.depth += 1
+    if session.calls.depth % 32 == 0:
+        if session.calls.depth > _deepest():
             raise _too_deep(fn)
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), session.frames + _FRAMES * session.depth))
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), session.calls.limit + _FRAMES * session.calls.depth))
     attempts = len(session.attempts)
     try:
         return fn(*args, **kwargs)
     finally:
-        session.depth -= 1
+        session.calls.depth -= 1
         frames.pop()
         del session.attempts[attempts:]
 

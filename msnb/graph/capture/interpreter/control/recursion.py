@@ -129,7 +129,7 @@ def called(
     if engine is frames[-1].engine or not engine.session.undecided:
         return NOT_RECURSIVE
     given = _Arguments(engine, fn, args, kwargs)
-    known = engine.session.recursions.get(given.key)
+    known = engine.session.calls.recursions.get(given.key)
     if known is not None:
         return known.call(engine, given.tensors)
     near = [f for f in frames[-_NEAR:] if f.engine is not engine]
@@ -169,7 +169,7 @@ class Recursion:
 
     def result(self) -> Any:
         """Capture the graph, and call it."""
-        recursions = self.outer.session.recursions
+        recursions = self.outer.session.calls.recursions
         recursions[self.given.key] = self
         try:
             self._settle()
@@ -182,17 +182,22 @@ class Recursion:
         try:
             self._turns()
         except (_Cut, CaptureError, UnboundLocalError) as error:  # unbound: the value to return, where all branches end
-            cut = error if isinstance(error, _Cut) else error.__cause__
-            if isinstance(cut, _Cut) and cut.of is not self or isinstance(error, CaptureError) and cut is None:
-                raise
-            if self.known is not None or not self.in_expression and isinstance(error, CaptureError):
+            if not self._ended_by(error):
                 raise
             if not self.in_expression:
                 raise self._refusal(
-                    f"{self.name} calls itself in every branch, so that it never ends.",
+                    f"{self.name} calls itself in every branch that returns: a loop without end.",
                     "let one branch return without a call of itself.",
                 ) from None
             self._guess()
+
+    def _ended_by(self, error: Exception) -> bool:
+        """Did a call of itself, whose result was not known, end the first turn?"""
+        cut = error.__cause__ if isinstance(error, CaptureError) else error
+        if isinstance(error, CaptureError) and not self.in_expression:
+            return False
+        mine = isinstance(cut, _Cut) and cut.of is self or isinstance(cut, UnboundLocalError)
+        return mine and self.known is None
 
     def _turns(self) -> None:
         for _ in range(_TURNS):
