@@ -4,6 +4,8 @@ x.asnumpy(), np.exp(x), pickle.dumps(x)      while a program is captured there i
 GraphBreaks                                  such a call runs operation by operation; jitted functions and Cells
                                              that it calls are compiled on their own
 jit(fullgraph=True), jit_syntax_level=0      refuse instead
+
+A list that grows in a branch, a string chosen by a tensor: refused, and under MindSpore's names a break as well.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from msnb.base import events
-from msnb.base.errors import ConcretizationError
+from msnb.base.errors import ConcretizationError, MsnbError
 from msnb.base.settings import get_context
 from msnb.core import step_undo
 from msnb.core.engine import slot
@@ -24,10 +26,25 @@ from msnb.parallel.context import wanted
 R = TypeVar("R")
 
 
+class _Also:
+    """Whether branches and loops that leave values of other kinds than they found break a graph too."""
+
+    branches = False
+
+
+_also = _Also()
+
+
+def break_at_branches(on: bool) -> None:
+    """Whether a function whose branches or loops leave other containers or shapes runs as Python, as MindSpore runs it.
+    msnb refuses it with a sentence that says how to write it as one program."""
+    _also.branches = on
+
+
 class GraphBreak(Exception):
     """A call that has no program, for ``error``: it runs as Python."""
 
-    def __init__(self, error: ConcretizationError) -> None:
+    def __init__(self, error: MsnbError) -> None:
         super().__init__(error.sentence)
         self.error = error
 
@@ -43,7 +60,7 @@ class GraphBreaks:
     def __init__(self, name: str, whole: bool) -> None:
         self.name: str = name
         self.whole: bool = whole
-        self.found: dict[Any, ConcretizationError] = {}
+        self.found: dict[Any, MsnbError] = {}
 
     def compiled(self, make: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], failed: Any) -> R:
         """``make(args, kwargs, failed)``, which compiles.
@@ -58,7 +75,9 @@ class GraphBreaks:
         if key not in self.found:
             try:
                 return make(args, kwargs, failed)
-            except ConcretizationError as error:
+            except MsnbError as error:
+                if not error.breaks or not (_also.branches or isinstance(error, ConcretizationError)):
+                    raise
                 error.__traceback__ = error.__context__ = error.__cause__ = None
                 self.found[key] = error
                 events.notice(f"{self.name} {_broken(error)}", key=f"graph break of {self.name} {error.where}")
@@ -76,7 +95,7 @@ class GraphBreaks:
         return "\n".join(sorted({f"  graph break: it {_broken(error)}" for error in self.found.values()}))
 
 
-def _broken(error: ConcretizationError) -> str:
+def _broken(error: MsnbError) -> str:
     place = "" if error.where is None else f" ({error.where})"
     return (
         f"runs as Python, not as one program{place}: {error.sentence} Each such call costs what PyNative mode costs; "

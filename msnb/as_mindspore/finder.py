@@ -16,6 +16,7 @@ from importlib.abc import Loader, MetaPathFinder
 from types import FunctionType, ModuleType
 from typing import Any
 
+from msnb.api.graph_breaks import break_at_branches
 from msnb.as_mindspore import local_files
 from msnb.as_mindspore.assignments import stored
 from msnb.as_mindspore.differences import ANSWERS
@@ -69,6 +70,10 @@ class ModuleView(ModuleType):
             for further in map(importlib.import_module, FURTHER.get(self.__name__, ())):
                 if hasattr(further, name):
                     return getattr(further, name)
+            if name.endswith("_ext") and PATHS[self.__name__] == "msnb.ops":
+                like = getattr(importlib.import_module(PATHS["mindspore.mint"]), name[:-4], None)
+                if like is not None:
+                    return like  # what MindSpore's own files call mint's function
             stands = placeholder(self.__name__, name, error)
             if stands is not None:
                 return stands
@@ -168,6 +173,7 @@ def install() -> None:
         sys.meta_path.insert(0, _finder)
     install_rule(stored)
     name_by_last_place(True)
+    break_at_branches(True)
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
 
 
@@ -175,6 +181,7 @@ def uninstall() -> None:
     """``mindspore`` is again what is installed under this name. Objects that a program has stay what they are."""
     install_rule(None)
     name_by_last_place(False)
+    break_at_branches(False)
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)

@@ -168,12 +168,14 @@ class _Extension:
 
 
 class _RealValues:
-    """The transform of one graph: ``env`` maps values to new ones, ``real`` holds integers that became reals."""
+    """The transform of one graph: ``env`` maps values to new ones, ``real`` holds integers that became reals,
+    ``floats`` what was computed of them in floats: made an integer again, as a first gradient is, it stays real."""
 
     def __init__(self, extension: _Extension, b: GraphBuilder, graph: Graph) -> None:
         self.extension, self.b, self.source = extension, b, graph
         self.env: dict[Value, Value] = {}
         self.real: set[Value] = set()
+        self.floats: set[Value] = set()
 
     def follow(self, which: Flags) -> None:
         """Append all nodes."""
@@ -182,7 +184,7 @@ class _RealValues:
             if is_real:
                 self.real.add(p)
         for node in self.source.nodes:
-            if not any(v in self.real for v in node.inputs):
+            if not self._changes(node):
                 copy_node(node, self.b.graph, self.env)
                 continue
             with stamped(self.b, node):
@@ -191,6 +193,14 @@ class _RealValues:
                     self.env[old] = self.b.lift(new if is_real else _settled(new, old.type))
                     if is_real:
                         self.real.add(old)
+
+    def _changes(self, node: Node) -> bool:
+        """Has the node an operand that became real, or does it make an integer of a float computed of one?"""
+        real = any(v in self.real for v in node.inputs)
+        if real or any(v in self.floats for v in node.inputs):
+            self.floats.update(filter(_is_float, node.outputs))
+            return real or any(_names_integers(node, a) for a in node.attrs.values())
+        return False
 
     def which(self, values: Sequence[Value]) -> Flags:
         """Which of the values are real now."""

@@ -31,7 +31,12 @@ class MsnbError(Exception):
         sentence: what is wrong, in one sentence.
         operands: one line per operand, such as ``"x: f32[2,3]"``.
         hint: the way out.
+
+    Attributes:
+        breaks: whether a program that cannot be captured for it may run as Python, where that is wanted.
     """
+
+    breaks: bool = False
 
     def __init__(self, sentence: str, *, operands: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(sentence)
@@ -120,6 +125,8 @@ class UnsupportedSyntaxError(CaptureError, SyntaxError):
 
 class ConcretizationError(CaptureError, TypeError):
     """A program asked for the value of a tensor that is not known while it is captured."""
+
+    breaks: bool = True
 
 
 class UndefinedNameError(CaptureError, NameError):

@@ -6,7 +6,9 @@ it was (early release). Control nodes run their bodies' own programs. It runs on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +23,8 @@ from msnb.devices.result_memory import careful, overflowed, refused, told
 from msnb.ir import control_flow
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.elementwise.constant import constant
+
+_FRAMES = 40  # of Python, for one turn of a recursion with its branches
 
 Step = tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]
 
@@ -173,8 +177,16 @@ class ReferenceProgram:
     def _call(self, node: Node) -> Callable[..., Any]:
         name = node.attrs["callee"]
 
+        running = 0
+
         def run(*args: Any) -> list[Any]:
-            return self._program(self._module.graphs[name])(args)
+            nonlocal running
+            running += 1
+            try:
+                with _more_frames() if running > 1 else nullcontext():
+                    return self._program(self._module.graphs[name])(args)
+            finally:
+                running -= 1
 
         return run
 
@@ -188,6 +200,17 @@ class ReferenceProgram:
             return [] if not node.outputs else [r._data for r in results]
 
         return run
+
+
+@contextmanager
+def _more_frames() -> Iterator[None]:
+    """A call inside of itself: Python's limit of frames, which is for endless recursion, moves along."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + _FRAMES)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _has_place(error: Exception) -> bool:

@@ -100,3 +100,12 @@ def test_without_the_wish_an_integer_is_refused(mode: int) -> None:
 def test_a_wider_integer_is_the_same_number(mode: int) -> None:
     _, found = make_value_and_grad(lambda x: x.astype(ms.int64) * x, None, 0, False, False, "real")(Tensor(7, ms.int32))
     assert (int(found), found.dtype) == (14, ms.int32)
+
+
+def test_the_gradient_of_a_gradient(mode: int) -> None:
+    def first(fn: Any) -> Any:
+        return lambda x: make_value_and_grad(fn, None, 0, False, False, "real")(x)[1]
+
+    for fn, second in ((lambda x: x * x * x, 30), (lambda x: x.astype(ms.float32) * x, 2), (lambda x: x + 1, 0)):
+        assert int(first(first(fn))(Tensor(5, ms.int32))) == second
+    assert int(first(first(first(lambda x: x * x * x)))(Tensor(5, ms.int32))) == 6

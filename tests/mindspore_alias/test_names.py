@@ -44,3 +44,14 @@ def test_spellings(mode: int) -> None:
     assert ops.TensorSub()(x, x).tolist() == [[0.0, 0.0]] * 2
     with pytest.raises(ValueError, match="each number from 0 to 2 once"):
         ops.InvertPermutation()((0, 0, 2))
+
+
+def test_private_names_of_mints_functions() -> None:
+    from mindspore import mint
+    from mindspore.ops.auto_generate.gen_ops_def import add_ext
+    from mindspore.ops.function.array_func import max_ext
+
+    assert max_ext is mint.max
+    assert float(add_ext(Tensor(1.0), Tensor(2.0), alpha=2)) == 5
+    with pytest.raises(ImportError, match="nothing_ext"):
+        from mindspore.ops.function.array_func import nothing_ext  # noqa: F401

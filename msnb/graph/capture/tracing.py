@@ -241,17 +241,19 @@ def _traced(
         slot.engine = before
         del stack.items[depth:]
         session.journal.unwind(0)
-        sys.setrecursionlimit(session.frames)
+        sys.setrecursionlimit(session.calls.limit)
 
 
 def _need_result(name: str, result: Any) -> None:
     """Generators and coroutines would run after the capture."""
     if isinstance(result, (GeneratorType, CoroutineType, AsyncGeneratorType)):
         kind = "an async function" if isinstance(result, CoroutineType) else "a generator"
-        raise UnsupportedSyntaxError(
+        error = UnsupportedSyntaxError(
             f"{name} is {kind}: a compiled function gives its whole result when it returns.",
             hint="return a list, a tuple or a stacked tensor, and let an uncompiled function yield or await.",
         )
+        error.breaks = True
+        raise error
 
 
 def _arguments(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:

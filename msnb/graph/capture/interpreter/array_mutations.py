@@ -83,7 +83,7 @@ def refuse(where: str) -> CaptureError:
         "is a constant of the program.",
         hint="make it a Tensor (ms.Tensor(x), ops.zeros), whose value a graph can choose.",
     )
-    error.where = here(2).where
+    error.where, error.breaks = here(2).where, True
     return error
 
 

@@ -29,6 +29,7 @@ from msnb.graph.capture.frontend import converter
 from msnb.graph.capture.interpreter import builtin_calls, reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.interpreter.control import recursion
 from msnb.graph.capture.interpreter.reads import OPAQUE_FILES, is_framework, is_opaque
 from msnb.graph.capture.values import sources
 from msnb.ops.definition.record import Op
@@ -124,16 +125,28 @@ def _found_by_path(session: Session, fn: types.FunctionType) -> bool:
 
 def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session = engine.session
-    session.depth += 1
-    if session.depth % 32 == 0:
-        if session.depth > _deepest():
+    frames = session.calls.running.setdefault(fn.__code__, [])
+    if frames:
+        found = recursion.called(engine, fn, args, kwargs, frames, _run)
+        if found is not recursion.NOT_RECURSIVE:
+            return found
+    return _run(session, fn, args, kwargs)
+
+
+def _run(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    frames = session.calls.running.setdefault(fn.__code__, [])
+    frames.append(recursion.Frame(fn, args, kwargs, slot.engine))
+    session.calls.depth += 1
+    if session.calls.depth % 32 == 0:
+        if session.calls.depth > _deepest():
             raise _too_deep(fn)
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), session.frames + _FRAMES * session.depth))
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), session.calls.limit + _FRAMES * session.calls.depth))
     attempts = len(session.attempts)
     try:
         return fn(*args, **kwargs)
     finally:
-        session.depth -= 1
+        session.calls.depth -= 1
+        frames.pop()
         del session.attempts[attempts:]
 
 
@@ -143,9 +156,9 @@ def _deepest() -> int:
 
 def _too_deep(fn: Any) -> Exception:
     error = CaptureError(
-        f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not "
-        f"depend on a tensor.",
-        hint="decide with a Python value, or write the recursion as a while loop; calls may be nested "
+        f"{fn.__name__} calls itself without end while it is captured.",
+        hint="let a branch return without a call of itself; where a tensor decides, give each call tensors of the same "
+        "shapes and dtypes and the same Python values, or write the recursion as a while loop; calls may be nested "
         f"{_deepest()} deep (ms.set_context(max_call_depth=...), up to {_DEEPEST}).",
     )
     error.where = here(3).where

@@ -91,6 +91,7 @@ class Interpreter:
         notice_once: ``notice_once(engine, what)``: something happened at capture and will not happen again.
         text_of: ``text_of(fn, *args)``: the text that a pure function gives, deferred where only the run knows all.
         trace: ``trace(engine, fn, inputs, types, lane)``: a function as a closed graph of its own.
+        selected: ``selected(functions, index)``: the function that a tensor names.
         intrinsics: the names that converted code calls.
     """
 
@@ -99,7 +100,24 @@ class Interpreter:
     notice_once: Callable[[Any, str], None]
     text_of: Callable[..., Any]
     trace: Callable[..., ClosedFunction]
+    selected: Callable[..., Any]
     intrinsics: Any
+
+
+class CallStack:
+    """The calls of converted functions that run.
+
+    Attributes:
+        depth: how many; ``limit``: Python's own limit of frames before the capture.
+        running: them, by their code.
+        recursions: functions that are captured as graphs that call themselves.
+    """
+
+    def __init__(self) -> None:
+        self.depth: int = 0
+        self.limit: int = sys.getrecursionlimit()
+        self.running: dict[Any, list[Any]] = {}
+        self.recursions: dict[Any, Any] = {}
 
 
 class Session:
@@ -122,8 +140,7 @@ class Session:
         self.attempts: list[Any] = list[Any]()
         self.raised: Exception | None = None  # the program raises it already
         self.stated: list[Exception] = []  # what its raise statements raised
-        self.depth: int = 0
-        self.frames: int = sys.getrecursionlimit()
+        self.calls: CallStack = CallStack()
         self.autocast: Any = None
         self.settled: set[int] = set()
         self.stands_for: dict[Value, Value] = {}  # params of functions that were traced: the values that they are given

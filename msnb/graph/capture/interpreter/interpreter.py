@@ -11,8 +11,15 @@ from __future__ import annotations
 
 from msnb.graph.capture.interpreter import intrinsics, side_effects, special_methods
 from msnb.graph.capture.interpreter.capture_session import Interpreter
+from msnb.graph.capture.interpreter.control.function_selection import selected
 from msnb.graph.capture.interpreter.control.nested_trace import trace
 
 INTERPRETER = Interpreter(
-    intrinsics.call, special_methods.iterated, side_effects.notice_once, side_effects.text_of, trace, intrinsics
+    intrinsics.call,
+    special_methods.iterated,
+    side_effects.notice_once,
+    side_effects.text_of,
+    trace,
+    selected,
+    intrinsics,
 )

@@ -202,14 +202,14 @@ def _plan(merge: Any, place: MutationTarget, left: Any, right: Any) -> Any:
             "decides which runs, so both must leave the same items.",
             hint="append in both branches, or put a value computed with ops.where after the branch.",
         )
-        error.where = here(2).where
+        error.where, error.breaks = here(2).where, True
         raise error
     if (left is MISSING) != (right is MISSING) and not any(merge.dead) and _is_outside(place):
         error = CaptureError(
             f"{place.label} exists after one branch and not after the other; a tensor decides which runs.",
             hint="give it a value before the branch, or in both branches.",
         )
-        error.where = here(2).where
+        error.where, error.breaks = here(2).where, True
         raise error
     left, right = (
         UndefinedVariable(place.label, "only one branch sets it") if v is MISSING else v for v in (left, right)

@@ -25,9 +25,11 @@ from msnb.base.source_location import here
 from msnb.core.tensor import Tensor, type_of_buffer
 from msnb.core.types import WEAK, TensorType
 from msnb.graph.capture.frontend.jump_lowering import RETURN
+from msnb.graph.capture.values.function_choice import join_functions
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy, is_number, plain, same_values
 from msnb.graph.capture.values.python_numbers import number_type
 from msnb.ir.builder import SymbolicTensor
+from msnb.ops.definition.record import Op
 
 Rebuild = Callable[[list[Any]], Any]
 
@@ -106,7 +108,7 @@ def _parts(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None, An
     if kind is dict:
         names = list(value)
         return list(value.values()), lambda parts: dict(zip(names, parts)), (kind, tuple(map(repr, names)))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if dataclasses.is_dataclass(value) and not isinstance(value, (type, Op)):
         names = [f.name for f in dataclasses.fields(value)]
         return [getattr(value, n, None) for n in names], _dataclass_maker(kind, names), (kind, tuple(names))
     return [], None, None
@@ -178,6 +180,9 @@ class Merge:
     Args:
         then, other: the builders of the branches.
         dead: which of the branches ends by raising (its values do not matter).
+
+    Attributes:
+        choose: ``choose(a, b)``: the function, of two, whose branch runs.
     """
 
     def __init__(
@@ -193,6 +198,7 @@ class Merge:
         self.changes = changes
         self.born = born
         self.aliases: list[tuple[int, int, Any]] = []
+        self.choose: Callable[[Any, Any], Any] | None = None
 
     def plan(self, label: str, a: Any, b: Any, lines: tuple[int, ...] = ()) -> Rebuild:
         """How to get the variable's value from the If node's results."""
@@ -270,11 +276,14 @@ class Merge:
             return lambda results: a
         if isinstance(a, UndefinedVariable) or isinstance(b, UndefinedVariable):
             return self._missing(label, a, b, lines)
+        functions = join_functions(self, (a, b), flatten)
+        if functions is not None:
+            return functions
         if not (_is_value(a) and _is_value(b)):
             raise self._differ(label, describe(a), describe(b), lines)
         pythonic = self.builders[0].session.pythonic
         objects, (a, b) = (a, b), (self._end(0, a), self._end(1, b))
-        outer = [(i, x) for i, x in enumerate(objects) if not self._is_own(i, x)]
+        outer = [(i, x) for i, x in enumerate(objects) if not self.is_own(i, x)]
         if same(a, b) and not any(isinstance(x, Tensor) for _, x in outer):
             return lambda results: a
         number = pythonic.is_number(a) and pythonic.is_number(b)
@@ -285,7 +294,15 @@ class Merge:
             builder.graph.outputs.append(value)
         return lambda results: pythonic.mark(results[at]) if number else results[at]
 
-    def _is_own(self, side: int, x: Any) -> bool:
+    def carry(self, side: int, value: Any) -> int:
+        """A tensor of one branch as a result; the other branch gives zero. Returns its place among the results."""
+        at, type_ = len(self.builders[0].graph.outputs), value._type
+        for i, builder in enumerate(self.builders):
+            builder.graph.outputs.append(builder.lift(value) if i == side else builder.lift_as(0, type_))
+        return at
+
+    def is_own(self, side: int, x: Any) -> bool:
+        """Is it a tensor of that branch's graph?"""
         return isinstance(x, SymbolicTensor) and x._builder.graph is self.builders[side].graph
 
     def _lifted(self, label: str, a: Any, b: Any, lines: tuple[int, ...], number: bool) -> tuple[Any, Any]:
@@ -311,6 +328,7 @@ class Merge:
             hint="give both branches the same shape and dtype (reshape, astype), or decide with a Python value.",
         )
         error.where = here(2).where
+        error.breaks = kind is not DTypeError
         return error
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from msnb.base.errors import UnsupportedSyntaxError
 from msnb.base.source_location import here
+from msnb.core.dtypes import int32
 from msnb.core.engine import slot
 from msnb.graph.capture.interpreter import program_errors, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
@@ -145,6 +146,7 @@ def join(
     merge = Merge(
         then.builder, other.builder, (then.dead, other.dead), [b.changes for b in bodies], [b.born for b in bodies]
     )
+    merge.choose = lambda a, b: outer.session.interpreter.selected((b, a), find("cast")(as_bool(pred), dtype=int32))
     plans = [merge.plan(*v) for v in values]
     places = writes.merge_changes(merge, then.changes, other.changes)
     args = align(then.builder, other.builder)

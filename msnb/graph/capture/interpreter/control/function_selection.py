@@ -18,6 +18,7 @@ from msnb.core.engine import slot
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.branch import SKIP, Body, Ternary
 from msnb.graph.capture.interpreter.program_errors import keep_inside
+from msnb.graph.capture.values.function_choice import FunctionChoice
 
 
 class Decision(Ternary):
@@ -33,17 +34,8 @@ class Decision(Ternary):
         self.body: Body = Body(self.outer, "then")
 
 
-class Selection:
-    """One of several functions or Cells, which a tensor names; a call of it is a call of that one.
-
-    Args:
-        options: the functions.
-        index: an integer tensor of one element.
-    """
-
-    def __init__(self, options: Sequence[Any], index: Any) -> None:
-        self.options: Sequence[Any] = options
-        self.index: Any = index
+class Selection(FunctionChoice):
+    """One of several functions or Cells, which a tensor names; a call of it is a call of that one."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         engine = slot.engine

@@ -208,7 +208,7 @@ class LoopVariable:
             "loop runs, so it must keep its size.",
             hint="write into a tensor of fixed size (x[i] = value), or loop over a Python range.",
         )
-        error.where = here(2).where
+        error.where, error.breaks = here(2).where, True
         return error
 
     def _error(self, kind: type[MsnbError], after: Any, before: Any = None) -> Exception:
@@ -222,7 +222,7 @@ class LoopVariable:
             operands=[f"before: {first}", f"after{place}: {describe(after)}"],
             hint=f"start {name} with the shape and dtype that the loop gives it, or loop over a Python range.",
         )
-        error.where = here(2).where
+        error.where, error.breaks = here(2).where, kind is not DTypeError
         return error
 
 
