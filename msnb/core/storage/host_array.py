@@ -12,6 +12,7 @@ from msnb.core.dtypes import DType
 from msnb.core.storage.aligned_memory import copied
 
 Array = NDArray[Any]
+_NUMBERS = (int, float, complex)
 
 
 def host_array(data: Any, dtype: DType | None) -> Array:
@@ -27,7 +28,7 @@ def host_array(data: Any, dtype: DType | None) -> Array:
 
 def _from_python(data: Any, dtype: DType | None) -> Array:
     """Python numbers and nested lists: floats are float32 and ints int64 unless asked otherwise."""
-    if isinstance(data, (list, tuple)):
+    if isinstance(data, (list, tuple)) or data.__class__ in _NUMBERS:
         data = _plain_lists(data)
     elif hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
         data = np.from_dlpack(data)
@@ -71,4 +72,4 @@ def _plain_lists(data: Any) -> Any:
     if isinstance(data, (list, tuple)):
         return [_plain_lists(item) for item in data]
     kind = data.__class__
-    return kind(data) if kind in (int, float, complex) and type(data) is not kind else data
+    return kind(data) if kind in _NUMBERS and type(data) is not kind else data

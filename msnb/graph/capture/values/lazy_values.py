@@ -55,6 +55,19 @@ class LazyScalar:
         t = WEAK[type(self._value)]
         return find("cast")(self._session.scalar(self), dtype=result_dtype((t,)))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """What NumPy computes with is the number itself, which a guard fixes."""
+        return np.asarray(concrete(self), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*(concrete(x) if is_lazy(x) else x for x in inputs), **kwargs)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __hash__(self) -> int:
         return hash(concrete(self))
 
