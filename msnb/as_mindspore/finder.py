@@ -12,6 +12,7 @@ import importlib
 import importlib.machinery
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from types import FunctionType, ModuleType
 from typing import Any
@@ -92,7 +93,13 @@ def _in_words(value: Any) -> Any:
     """Functions of tensors take MindSpore's keywords: ``ops.softmax(input=x)``."""
     home = getattr(value, "__module__", None) or ""
     plain = isinstance(value, FunctionType) and not hasattr(value, "__wrapped__")
-    return worded(value) if plain and home.startswith(("msnb.ops.", "msnb.numpy.", "msnb.as_mindspore.")) else value
+    return _worded(value) if plain and home.startswith(("msnb.ops.", "msnb.numpy.", "msnb.as_mindspore.")) else value
+
+
+@cache
+def _worded(fn: Any) -> Any:
+    """One object for a function, under whatever paths it is found."""
+    return worded(fn)
 
 
 def _answer(place: str) -> Any:
