@@ -222,19 +222,19 @@ NAMES: dict[str, str] = {
         adaptive_avg_pool2d_ext add_flags add_layer_norm add_rms_norm adjoint all_gather_into_tensor
         all_gather_into_tensor_uneven all_gather_matmul all_gather_object all_to_all_single all_to_all_v_c
         approximate_equal arg_dtype_cast arg_handler array_reduce array_to_scalar augassign_add augassign_div
-        augassign_floordiv augassign_mod augassign_mul augassign_sub baddbmm_ext barrier batch_dot batch_isend_irecv
-        bernoulli_ bernoulli_ext bidense bool_and bool_eq bool_not bool_or broadcast_gradient_args
+        augassign_floordiv augassign_mod augassign_mul augassign_sub barrier batch_dot batch_isend_irecv
+        bernoulli_ bidense bool_and bool_eq bool_not bool_or broadcast_gradient_args
         broadcast_object_list choice_with_mask clamp_ coalesce col2im cond coo2csr coo_tensor_get_dense_shape
         coo_tensor_get_indices coo_tensor_get_values cpp_create_prim_instance_helper csr2coo
         csr_tensor_get_dense_shape csr_tensor_get_indices csr_tensor_get_indptr csr_tensor_get_values
         ctc_greedy_decoder custom_info_register deepcopy deformable_conv2d destroy_process_group diagflat
-        dict_setitem diff_ext distribute dyn_shape eig eigvals einsum_ext embed env_get environ_add environ_create
-        environ_get environ_set eps erfinv_ expand exponential_ fills float_power_ext floordiv
+        dict_setitem distribute dyn_shape eig eigvals embed env_get environ_add environ_create
+        environ_get environ_set eps erfinv_ expand exponential_ fills floordiv
         floormod fractional_max_pool2d fractional_max_pool3d fused_infer_attention_score gather_into_tensor
         gather_object geswitch get_backend get_global_rank get_group_rank get_process_group_ranks get_rank
         get_vm_impl_fn get_world_size hastype hyper_add in_dict incre_flash_attention init_process_group
         inplace_sigmoid irecv is_ is_available is_dynamic_sequence_element_unknown is_initialized is_not
-        is_tensor_bool_cond isconstant isend isnan_ext iter_converter lightning_indexer list_equal list_setitem
+        is_tensor_bool_cond isconstant isend iter_converter lightning_indexer list_equal list_setitem
         log_matrix_determinant make_coo_tensor make_csr_tensor make_dict make_map_parameter make_row_tensor
         make_row_tensor_inner make_slice make_sparse_tensor matmul_reduce_scatter matrix_determinant matrix_exp
         merge moe_distribute_combine moe_distribute_dispatch moe_init_routing_v2 moe_token_permute
