@@ -127,6 +127,8 @@ def is_ours(section: Section, value: Any) -> bool:
     if not callable(value) or isinstance(value, types.ModuleType):
         return False
     home = str(getattr(value, "__module__", "") or "")
+    if isinstance(value, type) and home == "msnb.ops":
+        return False  # an operator's class, made when it was first asked for: the operator has the page
     own = section.module != "msnb.nn.initializer" or home == section.module  # it has neither __all__ nor __dir__
     return own and (home == "msnb" or home.startswith("msnb."))
 
