@@ -59,6 +59,9 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # users run graphs as native programs; the tests take the reference bodies unless told otherwise
 NATIVE = {"MSNB_JIT_LEVEL": "O1", **ONE_THREAD}
 
+# tests of what computes nothing on the CPU, or has a compiler of its own
+ANY_LEVEL = ("api", "browser", "dataset", "devices/gpu", "ir", "kills", "mutation", "site")
+
 
 def program(name: str) -> str:
     """A console script of the environment we run in, whatever the caller's PATH says."""
@@ -91,8 +94,9 @@ def parts(fast: bool) -> list[Part]:
     one_each = ["-n", workers, "--dist", "loadfile"]  # the cells of a notebook belong to one kernel
     nbval = ["-p", "tools.kernel_starts", "--nbval", "--nbval-current-env", "--nbval-kernel-startup-timeout", "600"]
     nbval += ["--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
-    # every test runs in the part before; compiled, each commit draws eight cases of each
-    compiled = ["-p", "tools.case_sample", "--cases", "8", "--ignore=tests/browser", "--ignore=tests/test_tools.py"]
+    # every test runs in the part before; compiled, each commit draws eight cases of each where the level matters
+    compiled = ["-p", "tools.case_sample", "--cases", "8", "--ignore=tests/test_tools.py"]
+    compiled += [f"--ignore=tests/{name}" for name in ANY_LEVEL]
     return [
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
         Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
