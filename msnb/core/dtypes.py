@@ -61,6 +61,11 @@ class DType:
         """True where gradients exist: floats and complex numbers."""
         return self.category >= FLOAT
 
+    @property
+    def real(self) -> DType:
+        """The float dtype of the parts of a complex one; every other dtype is its own."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
     def holds(self, number: int) -> bool:
         """True where ``number`` lies in the range of this integer dtype."""
         end = 1 << 8 * self.itemsize - self.signed

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msnb.core import dtypes
 from msnb.core.types import result_dtype
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import find
@@ -134,7 +133,7 @@ positive: Op = unary(
 
 def _abs_infer(x: Any) -> Any:
     dtype = result_dtype((x,))
-    real = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}.get(dtype, dtype)
+    real = dtype.real
     return x.with_dtype(real)
 
 

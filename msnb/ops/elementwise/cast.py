@@ -20,7 +20,6 @@ __all__ = ["angle", "cast", "complex", "conj", "imag", "is_complex", "is_floatin
 
 FAMILY = "casting"  # of the records in this module: pictures and the JSON of graphs name it
 
-_REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 
 
 def _cast_infer(x: TensorType, *, dtype: Any) -> TensorType:
@@ -90,7 +89,7 @@ def cast(x: Any, dtype: Any) -> Tensor:
 
 def _real_infer(x: TensorType) -> TensorType:
     dtype = result_dtype((x,))
-    return x.with_dtype(_REAL_OF.get(dtype, dtype))
+    return x.with_dtype(dtype.real)
 
 
 def _part(name: str, body: Any, scalar: str, doc: str, grad: Any) -> Op:
@@ -106,7 +105,7 @@ conj: Op = unary("conj", lambda xp, x: xp.conj(x), "conj(x)", "The complex conju
 
 def _angle_infer(x: TensorType) -> TensorType:
     dtype = result_dtype((x,))
-    return x.with_dtype(_REAL_OF.get(dtype, dtype if dtype.is_float else dtypes.float32))
+    return x.with_dtype(dtype.real if dtype.differentiable else dtypes.float32)
 
 
 def _angle_grad(dout: Any, x: Any) -> Any:

@@ -24,6 +24,7 @@ from msnb.ops.definition.operand_checks import as_tensor, tensors
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.linalg.einsum_lowering import Contraction, LabeledValue, sizes_of
 from msnb.ops.linalg.matmul import wide
 from msnb.ops.shape.creation import arange
@@ -140,7 +141,7 @@ def _operand_grad(dout: Any, xs: Any, terms: Sequence[str], result: str, i: int)
     others = [(t, x) for j, (t, x) in enumerate(zip(terms, xs)) if j != i]
     reached = "".join(c for c in own if c in result or any(c in t for t, _ in others))
     letters = ",".join([result, *(t for t, _ in others)])
-    found = EINSUM(dout, *(x for _, x in others), equation=f"{letters}->{reached}")
+    found = EINSUM(dout, *(adjoint(x) for _, x in others), equation=f"{letters}->{reached}")
     return _onto_diagonal(_repeated(found, reached, own, terms[i], xs[i]), own, terms[i], xs[i])
 
 

@@ -3,7 +3,7 @@
     x [... m k]   y [... k n]   ->   [... m n]        leading axes broadcast
     x [k]         is a row [1 k],   y [k] a column [k 1]; the axis of size 1 leaves the result again
 
-    gradients     dx = dout @ y^T       dy = x^T @ dout       (with the axes of size 1 put back)
+    gradients     dx = dout @ y'       dy = x' @ dout       (' conjugates, too; the axes of size 1 are put back)
 
 16-bit floats are multiplied in float32 and rounded once at the end, as matrix units do.
 """
@@ -24,6 +24,7 @@ from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, normal_axis, operand_lines
+from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, TRANSPOSE, reshape
 
 __all__ = [
@@ -71,13 +72,18 @@ def turned(x: Any) -> Any:
     return TRANSPOSE(x, perm=(*range(n - 2), n - 1, n - 2))
 
 
+def conjugate_transpose(x: Any) -> Any:
+    """The last two axes exchanged, complex numbers conjugated: A' of the formulas."""
+    return adjoint(turned(x))
+
+
 def _matmul_grad(dout: Any, x: Any, y: Any) -> tuple[Any, Any]:
     rows, cols = x.ndim == 1, y.ndim == 1
     left = EXPAND_DIMS(x, axis=0) if rows else x
     right = EXPAND_DIMS(y, axis=1) if cols else y
     d = EXPAND_DIMS(dout, axis=-1) if cols else dout
     d = EXPAND_DIMS(d, axis=-2) if rows else d
-    dx, dy = matmul(d, turned(right)), matmul(turned(left), d)
+    dx, dy = matmul(d, conjugate_transpose(right)), matmul(conjugate_transpose(left), d)
     return (SQUEEZE(dx, axis=-2) if rows else dx), (SQUEEZE(dy, axis=-1) if cols else dy)
 
 

@@ -8,7 +8,7 @@
     eigh      A = V diag(w) V'  dA = V (diag(dw) + F o (V' dV)) V',  F[i,j] = 1/(w[j] - w[i]) off the diagonal
 
 Source: M. Giles, Collected matrix derivative results for forward and reverse mode AD, 2008.
-Real matrices only have gradients here (the rules transpose without conjugating).
+Complex matrices have the same rules, ' conjugates; of slogdet the sign turns, of eigh the phases of V are nobody's.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from msnb.ops.definition.operand_checks import all_spread, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, common_shape, normal_axis, operand_lines
+from msnb.ops.elementwise.cast import is_complex, real
 from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise.factory import times_adjoint
 from msnb.ops.indexing.rearrange import roll
 from msnb.ops.linalg.failures import refusing
-from msnb.ops.linalg.matmul import matmul, turned
+from msnb.ops.linalg.matmul import conjugate_transpose, matmul
 from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.shape.creation import eye
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to, reshape
@@ -83,8 +85,12 @@ def _scalars(x: TensorType) -> TensorType:
     return tensor_type(x.shape[:-2], x.dtype)
 
 
+def _real_scalars(x: TensorType) -> TensorType:
+    return tensor_type(x.shape[:-2], x.dtype.real)
+
+
 def _inverse_grad(dout: Any, out: Any) -> Any:
-    y = turned(out)
+    y = conjugate_transpose(out)
     return -matmul(matmul(y, dout), y)
 
 
@@ -102,14 +108,23 @@ def _on_matrices(d: Any) -> Any:
 DET: Op = define(
     "det", "x",
     onnx="Det(x)", infer=_square("det", _scalars), body=lambda xp, x: xp.linalg.det(x),
-    grad=lambda dout, x, out: _on_matrices(dout * out) * turned(INVERSE(x)),
+    grad=lambda dout, x, out: _on_matrices(times_adjoint(dout, out)) * conjugate_transpose(INVERSE(x)),
     axes="... m! n! -> ...", work=_cubic, doc="The determinant of every matrix (regular ones have a gradient).",
     examples=_EXAMPLES, wrong=_WRONG,
 )  # fmt: skip
 
+def _slogdet_grad(douts: Any, x: Any, outs: Any) -> Any:
+    """The sign of a complex determinant turns with it: dA = (dl + i Im(s' ds)) A'^-1."""
+    along = douts[1]
+    if is_complex(x):
+        turn = times_adjoint(douts[0], outs[0])
+        along = along + turn - real(turn)
+    return _on_matrices(along) * conjugate_transpose(INVERSE(x))
+
+
 SLOGDET: Op = define(
-    "slogdet", "x", infer=_square("slogdet", _scalars, _scalars), body=lambda xp, x: tuple(xp.linalg.slogdet(x)),
-    grad=lambda douts, x: _on_matrices(douts[1]) * turned(INVERSE(x)),
+    "slogdet", "x", infer=_square("slogdet", _scalars, _real_scalars), body=lambda xp, x: tuple(xp.linalg.slogdet(x)),
+    grad=_slogdet_grad,
     axes="... m! n! -> ..., ...", work=_cubic, doc="Sign and logarithm of the determinant of every matrix.",
     examples=_EXAMPLES, wrong=_WRONG,
 )  # fmt: skip
@@ -121,15 +136,15 @@ def _half_lower(x: Any) -> Any:
 
 
 def _cholesky_grad(dout: Any, out: Any) -> Any:
-    inner = _half_lower(matmul(turned(out), tril(dout)))
+    inner = _half_lower(matmul(conjugate_transpose(out), tril(dout)))
     back = INVERSE(out)
-    found = matmul(matmul(turned(back), inner), back)
-    return tril((found + turned(found)) * 0.5) + tril((found + turned(found)) * 0.5, -1)
+    found = matmul(matmul(conjugate_transpose(back), inner), back)
+    return tril((found + conjugate_transpose(found)) * 0.5) + tril((found + conjugate_transpose(found)) * 0.5, -1)
 
 
 def _cholesky_body(xp: Any, x: Any) -> Any:
     """Only the lower triangle is read, so the gradient belongs to it alone."""
-    return xp.linalg.cholesky(xp.tril(x) + xp.swapaxes(xp.tril(x, -1), -1, -2))
+    return xp.linalg.cholesky(xp.tril(x) + xp.conj(xp.swapaxes(xp.tril(x, -1), -1, -2)))
 
 
 CHOLESKY: Op = define(
@@ -154,8 +169,8 @@ def _solve_type(a: TensorType, b: TensorType) -> TensorType:
 
 
 def _solve_grad(dout: Any, a: Any, out: Any) -> Any:
-    db = SOLVE(turned(a), dout)
-    return -matmul(db, turned(out)), db
+    db = SOLVE(conjugate_transpose(a), dout)
+    return -matmul(db, conjugate_transpose(out)), db
 
 
 def _solve_lanes(inputs: Any) -> Any:
@@ -194,16 +209,16 @@ def solve(a: Any, b: Any) -> Tensor:
 
 def _eigh_type(x: TensorType) -> tuple[TensorType, TensorType]:
     _need_square("eigh", x)
-    return tensor_type(x.shape[:-1], x.dtype), x
+    return tensor_type(x.shape[:-1], x.dtype.real), x
 
 
 def _eigh_grad(douts: Any, outs: Any) -> Any:
     w, v = outs
     gaps = EXPAND_DIMS(w, axis=-2) - EXPAND_DIMS(w, axis=-1)
     away = where(gaps == 0, 0, 1 / where(gaps == 0, 1, gaps))
-    inner = diag_embed(douts[0]) + away * matmul(turned(v), douts[1])
-    found = matmul(matmul(v, inner), turned(v))
-    both = (found + turned(found)) * 0.5
+    inner = diag_embed(douts[0]) + away * matmul(conjugate_transpose(v), douts[1])
+    found = matmul(matmul(v, inner), conjugate_transpose(v))
+    both = (found + conjugate_transpose(found)) * 0.5
     return tril(both) + tril(both, -1)
 
 
@@ -244,7 +259,7 @@ def logdet(x: Any) -> Tensor:
 def cholesky(x: Any, upper: bool = False) -> Tensor:
     """The lower triangular L with L L' = x (or its transpose, ``upper``)."""
     found = CHOLESKY(as_tensor(x))
-    return turned(found) if upper else found
+    return conjugate_transpose(found) if upper else found
 
 
 def eigh(x: Any) -> tuple[Any, Any]:

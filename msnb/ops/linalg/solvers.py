@@ -22,7 +22,7 @@ from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather_elements
-from msnb.ops.linalg.matmul import matmul, outer, turned
+from msnb.ops.linalg.matmul import conjugate_transpose, matmul, outer, turned
 from msnb.ops.linalg.matrix_functions import inverse, solve
 from msnb.ops.linalg.triangular import diag_embed, diagonal, tril, triu
 from msnb.ops.shape.concat_split import concat, stack
@@ -78,7 +78,7 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
     if trans in (1, "T"):
         t = t.mT
     elif trans in (2, "C"):
-        t = turned(t)
+        t = conjugate_transpose(t)
     right, alone = _columns(t, b)
     found = solve(t, right)
     return found.squeeze(-1) if alone else found
@@ -97,7 +97,8 @@ def cholesky_inverse(input_x: Any, upper: bool = False) -> Any:
     """
     factor = _square("cholesky_inverse", input_x)
     factor = triu(factor) if upper else tril(factor)
-    return inverse(matmul(turned(factor), factor) if upper else matmul(factor, turned(factor)))
+    other = conjugate_transpose(factor)
+    return inverse(matmul(other, factor) if upper else matmul(factor, other))
 
 
 def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Any:
@@ -123,7 +124,7 @@ def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Any:
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
     """The x with ``matrix`` x = ``rhs``, or its conjugate transpose x = ``rhs`` with ``adjoint``."""
     t = _square("matrix_solve", matrix)
-    return solve(turned(t) if adjoint else t, as_tensor(rhs))
+    return solve(conjugate_transpose(t) if adjoint else t, as_tensor(rhs))
 
 
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -167,9 +168,11 @@ def _lu_grad(douts: Any, outs: Any) -> Any:
     """dA = P L'^-1 (tril(L' dL, -1) + triu(dU U')) U'^-1"""
     dout, (factors, pivots) = douts[0], outs
     low, high = _unit_lower(factors), triu(factors)
-    inner = tril(matmul(turned(low), tril(dout, -1)), -1) + triu(matmul(triu(dout), turned(high)))
+    inner = tril(matmul(conjugate_transpose(low), tril(dout, -1)), -1)
+    inner = inner + triu(matmul(triu(dout), conjugate_transpose(high)))
     left = solve_triangular(low, inner, 2, True, True)
-    return matmul(_permutation(pivots, factors.dtype), turned(solve_triangular(high, turned(left))))
+    right = conjugate_transpose(solve_triangular(high, conjugate_transpose(left)))
+    return matmul(_permutation(pivots, factors.dtype), right)
 
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75], [-0.75, 2.5, 0.25]])

@@ -22,6 +22,7 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import need_kind, normal_axis, operand_lines
+from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.shape.creation import arange
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum"]
@@ -99,6 +100,7 @@ def _cumprod_grad(dout: Any, x: Any, types: Any, axis: int, exclusive: bool, rev
     dL/dx_k = P_k * s_k,  s_k = dout_k + x_(k+1) s_(k+1)  (inclusive), a linear recurrence run backwards.
     The recurrence is an op of its own, ``linear_recurrence``, whose gradient is the same recurrence forwards.
     """
+    x = adjoint(x)
     before = CUMPROD(x, axis=axis, exclusive=True, reverse=reverse)
     if exclusive:
         s = LINEAR_RECURRENCE(x, dout, axis=axis, reverse=not reverse)
@@ -121,9 +123,9 @@ def _recurrence(xp: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
 
 def _recurrence_grad(dout: Any, a: Any, out: Any, axis: int, reverse: bool) -> tuple[Any, Any]:
     """With the roles turned round: t_k = dout_k + a_(k+1) t_(k+1) is d/db_k, and t_k s_(k-1) is d/da_k."""
-    ahead = LINEAR_RECURRENCE_SHIFT(a, axis=axis, reverse=not reverse)
+    ahead = LINEAR_RECURRENCE_SHIFT(adjoint(a), axis=axis, reverse=not reverse)
     t = LINEAR_RECURRENCE(ahead, dout, axis=axis, reverse=not reverse)
-    return t * LINEAR_RECURRENCE_SHIFT(out, axis=axis, reverse=reverse), t
+    return t * LINEAR_RECURRENCE_SHIFT(adjoint(out), axis=axis, reverse=reverse), t
 
 
 def _shift(xp: Any, x: Any, *, axis: int, reverse: bool) -> Any:

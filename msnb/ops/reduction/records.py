@@ -56,7 +56,7 @@ def _averaged(dtype: DType) -> DType:
 
 
 def _real(dtype: DType) -> DType:
-    return {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}.get(dtype, _averaged(dtype))
+    return dtype.real if dtype.is_complex else _averaged(dtype)
 
 
 def _wide(x: Any) -> Any:

@@ -220,10 +220,10 @@ def _kind(node: Node) -> str:
 
 
 def _fits(kind: str, whole: TensorType, data: Sequence[TensorType]) -> bool:
-    """True for dense operands of one dtype; one number that is written is converted."""
+    """True for dense operands of one real dtype; one number that is written is converted."""
     if kind == "write" and data[1].size == 1 and whole.dtype in _CONVERTED and data[1].dtype in _CONVERTED:
         data = data[:1]
-    if any(t.weak or t.dtype is not whole.dtype for t in data):
+    if whole.dtype.is_complex or any(t.weak or t.dtype is not whole.dtype for t in data):
         return False
     return kind != "add" or whole.dtype in _ADDED
 
