@@ -39,8 +39,11 @@ def tensors(made: Any) -> list[ms.Tensor]:
     return [t for t in parts if isinstance(t, ms.Tensor) and t.dtype.differentiable]
 
 
-def with_imaginary_parts(x: Any, rng: np.random.Generator) -> Any:
-    return x + 0.3j * rng.standard_normal(x.shape) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x
+def complex_numbers(x: Any, elementwise: bool, rng: np.random.Generator) -> Any:
+    """Matrices keep what makes them regular; numbers that stand alone are turned by any angle."""
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc":
+        return x
+    return x * np.exp(2j * np.pi * rng.random(x.shape)) if elementwise else x + 0.3j * rng.standard_normal(x.shape)
 
 
 class Program:
@@ -48,7 +51,7 @@ class Program:
 
     def __init__(self, op: Op, example: Example, rng: np.random.Generator) -> None:
         self.op, self.attrs = op, example.attrs
-        self.inputs = [with_imaginary_parts(x, rng) for x in example.inputs]
+        self.inputs = [complex_numbers(x, "elementwise" in op.traits, rng) for x in example.inputs]
         self.at = [i for i, x in enumerate(self.inputs) if isinstance(x, np.ndarray) and x.dtype.kind == "c"]
 
     def __call__(self, *given: ms.Tensor) -> Any:

@@ -60,7 +60,7 @@ KINKS = (
     Kink("threshold(1, 0)", "1", lambda x: ops.threshold(x, 1.0, 0.0), ([1.0],), ([0.0],), SAME, SAME,
          "x is not above"),
     Kink("softsign", "0", ops.softsign, ([0.0],), ([1.0],), SAME, SAME, "no kink"),
-    Kink("clamp(0, 1)", "0, 1", lambda x: ops.clamp(x, 0, 1), ([0.0, 1.0],), ([1.0, 1.0],), SAME, SAME,
+    Kink("clamp(0, 1)", "0, 1", lambda x: ops.clamp(x, 0, 1), ([0.0, 1.0],), ([1.0, 1.0],), "same; 0, 0 in 2.14", SAME,
          "on a bound x is not held: PPO's clipped ratio learns there"),
     Kink("clamp(0, 1)", "NaN", lambda x: ops.clamp(x, 0, 1), ([NAN],), ([0.0],), SAME, SAME, "neither free nor held"),
     Kink("clamp(x, low, high)", "x = low, x = high", ops.clamp, ([0.0, 1.0], [0.0, 0.0], [1.0, 1.0]),
@@ -100,6 +100,13 @@ KINKS = (
     Kink("median(axis)", "ties", lambda x: ops.median(x, 0)[0], ([1.0, 1.0, 1.0],), ([0.0, 1.0, 0.0],), SAME, SAME,
          "one element is the median"),
     Kink("sqrt", "0", ops.sqrt, ([0.0],), ([float("inf")],), SAME, SAME, "the slope is infinite"),
+    Kink("atan2", "0, 0", ops.atan2, ([0.0], [0.0]), ([0.0], [0.0]), SAME, "NaN; NaN", "the origin has no angle"),
+    Kink("xlogy", "x = 0, y = 2", ops.xlogy, ([0.0], [2.0]), ([0.6931472], [0.0]), SAME, SAME, "log y: no kink"),
+    Kink("xlogy", "x = y = 0", ops.xlogy, ([0.0], [0.0]), ([0.0], [0.0]), "0; NaN", "0; NaN", "the value is 0, too"),
+    Kink("vector_norm(0.5)", "0", lambda x: ops.vector_norm(x, 0.5), ([0.0, 1.0],), ([0.0, 1.0],), SAME,
+         "not measured", "the middle of -inf and inf"),
+    Kink("vector_norm(3)", "0", lambda x: ops.vector_norm(x, 3), ([0.0, 0.0],), ([0.0, 0.0],), SAME, "not measured",
+         "the middle of both sides"),
     Kink("prod", "0, 0, 2", ops.prod, ([0.0, 0.0, 2.0],), ([0.0, 0.0, 0.0],), SAME, SAME, "exact: no division"),
     Kink("cumprod (summed)", "0, 0, 2", lambda x: ops.cumprod(x, 0), ([0.0, 0.0, 2.0],), ([1.0, 0.0, 0.0],), SAME,
          "NaN, NaN, 0", "exact: no division"),
@@ -174,3 +181,15 @@ def test_the_page_holds_this_table() -> None:
         PAGE.write_text(f"{head}{BEGIN}\n{table()}\n{END}{tail}", encoding="utf-8")
     else:
         assert written.strip() == table(), "MSNB_KINKS=write python -m pytest tests/ops/test_kinks.py"
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+@pytest.mark.parametrize("order", [-1, 0, 0.5, 1, 1.5, 2, 3])
+def test_norms_have_no_slope_at_zero(mode: int, order: float) -> None:
+    ms.set_context(mode=mode)
+    x = ms.Tensor(np.array([[0.0, 1.0, 0.0], [0.0, 2.0, -3.0]]))
+    found = ms.grad(lambda t: ops.vector_norm(t, order, 0).sum())(x).asnumpy()
+    assert np.isfinite(found).all()
+    assert (found[x.asnumpy() == 0] == 0).all()
+    if order > 0:
+        assert found[1, 2] == pytest.approx(-1)

@@ -75,6 +75,8 @@ def _power_grad(dout: Any, x: Any, y: Any, out: Any, types: Any) -> tuple[Any, A
     if types[1].weak or not types[1].dtype.differentiable:
         return dx, None
     safe = where(find("equal")(x, 0), 1, x)
+    if out.dtype.is_complex:  # the logarithm of a negative number is complex, too
+        safe = find("cast")(safe, dtype=out.dtype)
     return dx, times_adjoint(dout, where(find("equal")(x, 0), 0, out * find("log")(safe)))
 
 

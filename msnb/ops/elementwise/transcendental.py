@@ -11,7 +11,7 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Op, find
 from msnb.ops.elementwise.error_function import erf_body, erfc_body, erfinv_body
-from msnb.ops.elementwise.factory import binary, times_adjoint, unary
+from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
 
 __all__ = [
     "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan",
@@ -40,7 +40,7 @@ exp2: Op = _named("exp2", "exp2", "2 to the power of x.", lambda dout, out: time
 expm1: Op = _named("expm1", "expm1", "exp(x) - 1, exact near 0.", lambda dout, out: times_adjoint(dout, out + 1))
 log: Op = _named("log", "log", "Natural logarithm.", lambda dout, x: times_adjoint(dout, 1 / x), x=_POS)
 log1p = _named("log1p", "log1p", "log(1 + x), exact near 0.", lambda dout, x: times_adjoint(dout, 1 / (x + 1)), x=_POS)
-log2: Op = _named("log2", "log2", "Logarithm to base 2.", lambda dout, x: dout / (x * LN2), x=_POS, kinds="bif")
+log2: Op = _named("log2", "log2", "Logarithm to base 2.", lambda dout, x: dout / (adjoint(x) * LN2), x=_POS)
 log10 = _named("log10", "log10", "Logarithm to base 10.", lambda dout, x: times_adjoint(dout, 1 / (x * LN10)), x=_POS)
 sqrt: Op = _named("sqrt", "sqrt", "Square root.", lambda dout, out: times_adjoint(dout, 0.5 / out), x=_POS)
 rsqrt: Op = unary(
@@ -58,18 +58,30 @@ sinh: Op = _named("sinh", "sinh", "Hyperbolic sine.", lambda dout, x: times_adjo
 cosh: Op = _named("cosh", "cosh", "Hyperbolic cosine.", lambda dout, x: times_adjoint(dout, sinh(x)))
 tanh: Op = _named("tanh", "tanh", "Hyperbolic tangent.", lambda dout, out: times_adjoint(dout, 1 - out * out))
 asinh: Op = _named("asinh", "arcsinh", "Inverse hyperbolic sine.", lambda dout, x: _over_root(dout, x * x + 1))
-acosh = _named("acosh", "arccosh", "Inverse hyperbolic cosine.", lambda dout, x: _over_root(dout, x * x - 1), x=_BIG)
+acosh = _named("acosh", "arccosh", "Inverse hyperbolic cosine.", lambda dout, x: _acosh_grad(dout, x), x=_BIG)
 atanh: Op = _named(
     "atanh", "arctanh", "Inverse hyperbolic tangent.", lambda dout, x: times_adjoint(dout, 1 / (1 - x * x)), x=_UNIT
 )
 atan2: Op = binary(
     "atan2", lambda xp, x, y: xp.arctan2(x, y), "atan2(x, y)", "Angle of the point (y, x) in radians, from -pi to pi.",
-    lambda dout, x, y: (dout * y / (x * x + y * y), -dout * x / (x * x + y * y)), kinds="bif", floating=True,
+    lambda dout, x, y: _atan2_grad(dout, x, y), kinds="bif", floating=True,
 )  # fmt: skip
+
+
+def _atan2_grad(dout: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """(y, -x) / (x^2 + y^2), and 0 at the origin, which has no angle."""
+    square = x * x + y * y
+    scale = dout / find("where")(find("equal")(square, 0), 1, square)
+    return scale * y, -scale * x
 
 
 def _over_root(dout: Any, square: Any) -> Any:
     return times_adjoint(dout, rsqrt(square))
+
+
+def _acosh_grad(dout: Any, x: Any) -> Any:
+    """1 / sqrt(x^2 - 1); left of the imaginary axis only the product of both roots has the sign of acosh's branch."""
+    return times_adjoint(dout, rsqrt(x - 1) * rsqrt(x + 1)) if x.dtype.is_complex else _over_root(dout, x * x - 1)
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:

@@ -142,11 +142,12 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
         extreme: Tensor = (amax if ord > 0 else amin)(size, axis, keepdims)
         return extreme
     if ord == 0:
-        return sum_of(cast(size != 0, x.dtype), axis, keepdims)
+        return sum_of(cast(size != 0, size.dtype), axis, keepdims)
     if ord == 1:
         return sum_of(size, axis, keepdims)
-    out: Tensor = arithmetic.power(sum_of(arithmetic.power(size, ord), axis, keepdims), 1.0 / ord)
-    return out
+    if ord < 1:
+        size = where(equal(size, 0), 0.0, size)  # whose gradient is 0, as PyTorch's, where the power's is infinite
+    return _root(sum_of(arithmetic.power(size, ord), axis, keepdims), ord)
 
 
 _OF_A_MATRIX = (
@@ -221,6 +222,13 @@ def normalize(x: Any, p: float = 2.0, axis: Any = 1, eps: float = 1e-12) -> Tens
     x = as_tensor(x)
     out: Tensor = x / clip(vector_norm(x, p, axis, True), guard(eps, x.dtype))
     return out
+
+
+def _root(x: Tensor, order: float) -> Tensor:
+    """x^(1/order); a positive order's has derivative 0 at 0, where the norm has a corner."""
+    zero = equal(x, 0) if order > 0 else None
+    out = arithmetic.power(x if zero is None else where(zero, 1.0, x), 1.0 / order)
+    return out if zero is None else where(zero, x * 0.0, out)
 
 
 def _safe_sqrt(x: Tensor) -> Tensor:
@@ -319,11 +327,12 @@ def frac(x: Any) -> Tensor:
 
 
 def xlogy(x: Any, y: Any) -> Tensor:
-    """x log(y), and 0 where x is 0."""
+    """x log(y); 0 where x is 0, with the slope log(y) there, unless y is NaN."""
     if isinstance(y, (int, float)) and isinstance(x, Tensor) and x.dtype.is_float:
         y = cast(y, x.dtype)
-    zero = equal(x, 0)
-    out: Tensor = where(zero, 0.0, x * transcendental.log(where(zero, 1.0, y)))
+    unbounded = find("logical_or")(y <= 0, equal(y, float("inf")))
+    held = find("logical_and")(equal(x, 0), unbounded)
+    out: Tensor = where(held, 0.0, x * transcendental.log(where(held, 1.0, y)))
     return out
 
 
@@ -417,15 +426,16 @@ def copysign(x: Any, other: Any) -> Tensor:
 
 
 def float_power(x: Any, exponent: Any) -> Tensor:
-    """Power in float64."""
-    out: Tensor = arithmetic.power(cast(as_tensor(x), "float64"), exponent)
-    return out
+    """Power in float64, of complex numbers in complex128."""
+    base, power = as_tensor(x), as_tensor(exponent)
+    wide = dtypes.complex128 if base.dtype.is_complex or power.dtype.is_complex else dtypes.float64
+    return arithmetic.power(cast(base, wide), cast(power, wide))
 
 
 def xdivy(x: Any, y: Any) -> Tensor:
-    """x / y, and 0 where x is 0."""
-    zero = equal(x, 0)
-    out: Tensor = where(zero, 0.0, x / where(zero, 1.0, y))
+    """x / y; 0 where both are 0."""
+    held = find("logical_and")(equal(x, 0), equal(y, 0))
+    out: Tensor = where(held, 0.0, x / where(held, 1.0, y))
     return out
 
 
