@@ -540,7 +540,11 @@ def _vars(engine: Capture, owner: Any) -> Any:
 
 
 def _copy(engine: Capture, value: Any) -> Any:
-    """copy.copy of an outside object: a new object of the program with what was read from the old one."""
+    """copy.copy: a new object of the program with what was read from the old one, of a tensor its value by now."""
+    if isinstance(value, Tensor):
+        return engine.wrap(engine.lift(value))
+    if isinstance(value, (TrackedArray, np.ndarray)):
+        return value.copy()
     if isinstance(value, (list, dict, tuple, set, frozenset, deque)):
         return engine.session.born(copy.copy(reads.entered(engine.session, value)))
     if not _is_plain_object(value):
@@ -561,8 +565,10 @@ def _is_plain_object(value: Any) -> bool:
 
 
 def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
-    if is_lazy(value) or isinstance(value, (Tensor, TrackedArray)):
-        return value if not isinstance(value, Tensor) else engine.wrap(engine.lift(value))
+    if is_lazy(value):
+        return value
+    if isinstance(value, (Tensor, TrackedArray, np.ndarray)):
+        return _copy(engine, value)
     if isinstance(value, dict):
         found = reads.mapping(engine.session, value)
         return engine.session.born({k: _deepcopy(engine, v) for k, v in found.items()})

@@ -6,7 +6,6 @@ with the tensors' values. State is written only after the program has finished, 
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections import deque
 from collections.abc import Callable
@@ -17,7 +16,6 @@ import numpy as np
 from msnb.base import events
 from msnb.base.source_location import Origin, here
 from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
@@ -135,7 +133,10 @@ def snapshot(value: Any) -> Any:
         return value.copy()
     if isinstance(value, TrackedArray) and value._source is not None and value._session.is_written(value):
         return value.plain().copy()
-    return copy.copy(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+    engine = slot.engine
+    if isinstance(value, Tensor) and isinstance(engine, Capture):
+        return engine.wrap(engine.lift(value))  # what the program has written is in its session, not in the object
+    return value
 
 
 def _formatted(value: Any, conversion: Any, spec: str) -> str:
