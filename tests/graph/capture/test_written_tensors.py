@@ -16,8 +16,8 @@ TABLE = np.array([1.0, 2.0, 3.0])
 WAYS: dict[str, Callable[[Any], Any]] = {
     "print": lambda t: print(t),
     "f-string": lambda t: print(f"{t}"),
-    "percent": lambda t: print("%s" % t),
-    "format": lambda t: print("{}".format(t)),
+    "percent": lambda t: print("%s" % t),  # noqa: UP031
+    "format": lambda t: print("{}".format(t)),  # noqa: UP032
     "str": lambda t: print(str(t) + "|"),
     "in a list": lambda t: print([t], {"a": t}),
 }
