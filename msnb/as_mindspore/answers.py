@@ -13,7 +13,7 @@ from msnb.as_mindspore.array_answers import int32
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
-from msnb.ops.mindspore.primitive_results import unique_as_they_come as unique_pair
+from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 
 

@@ -24,7 +24,7 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices
-from msnb.ops.mindspore.primitive_results import unique_as_they_come as unique_pair
+from msnb.ops.mindspore.primitive_results import unique as unique_pair
 
 
 def int32(x: Any) -> Any:

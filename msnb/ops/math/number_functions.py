@@ -75,7 +75,7 @@ def _counted(x: TensorType) -> TensorType:
 
 
 def truncate_div(x: Any, y: Any) -> Any:
-    """x / y, rounded towards 0 for integers.
+    """x / y, rounded towards 0.
 
     Examples:
         >>> import msnb as ms
@@ -84,7 +84,7 @@ def truncate_div(x: Any, y: Any) -> Any:
     """
     a, b = as_tensor(x), as_tensor(y)
     if not (a.dtype.is_int and b.dtype.is_int):
-        return a / b
+        return arithmetic.trunc(a / b)
     down, rest = a // b, a % b
     return where((rest != 0) & ((a < 0) != (b < 0)), down + 1, down)
 

@@ -12,6 +12,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
+from msnb.ops.mindspore.primitive_results import places_of_firsts
 
 NEEDED: Any = inspect.Parameter.empty
 
@@ -174,15 +175,10 @@ def _greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: bool) -> 
 
 
 def _padded_unique(x: Any, pad_num: Any) -> tuple[Any, Any]:
-    """(different elements in order, filled up to the size of x; the place of each element among them)."""
-    ordered, origin = ops.sort(x)
-    first = ops.concat((ops.ones((1,), dtypes.int64), ops.ne(ordered[1:], ordered[:-1]).astype(dtypes.int64)), 0)
-    places = ops.cumsum(first, 0) - 1
-    empty = ops.zeros_like(x) + pad_num
-    values = ops.tensor_scatter_update(empty, places.reshape((-1, 1)), ordered)
-    back = ops.zeros_like(places)
-    found = ops.tensor_scatter_update(back, origin.astype(dtypes.int64).reshape((-1, 1)), places)
-    return values, found.astype(dtypes.int64 if x.dtype is dtypes.int64 else dtypes.int32)
+    """(different elements as they come, filled up to the size of x; the place of each element among them)."""
+    _, places = places_of_firsts(x)
+    values = ops.tensor_scatter_update(ops.zeros_like(x) + pad_num, places.reshape((-1, 1)), x)
+    return values, places.astype(dtypes.int64 if x.dtype is dtypes.int64 else dtypes.int32)
 
 
 def _indices(name: str) -> Callable[..., Any]:

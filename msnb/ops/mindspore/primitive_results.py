@@ -23,23 +23,35 @@ from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.random.draws import drawn_uniform
 
 
+def places_of_firsts(x: Any) -> tuple[Any, Any]:
+    """Of the elements in a row: (is it the first of its value, the place of its value among the firsts).
+
+    Equal elements lie side by side where they are sorted, the first of them in front: the sort is stable. NaN is one
+    value. Both results have the size of x, so nothing waits for the data.
+    """
+    t = as_tensor(x).reshape((-1,))
+    if t.size == 0:
+        return ops.zeros((0,), dtypes.bool_), ops.zeros((0,), dtypes.int64)
+    steps = ops.arange(t.size)
+    ordered, origin = ops.sort(t)
+    one, other = ordered[1:], ordered[:-1]
+    new = ops.ne(one, other)
+    if t.dtype.differentiable:
+        new = ops.logical_and(new, ops.logical_or(ops.equal(one, one), ops.equal(other, other)))
+    begin = ops.concat((ops.zeros((1,), steps.dtype), ops.where(new, steps[1:], 0)), 0)
+    first = ops.gather(origin, ops.cummax(begin, 0)[0], 0).astype(steps.dtype)
+    back = ops.tensor_scatter_update(ops.zeros_like(steps), origin.reshape((-1, 1)), first)
+    is_first = ops.equal(back, steps)
+    return is_first, ops.gather(ops.cumsum(is_first.astype(dtypes.int64), 0) - 1, back, 0)
+
+
 def unique(x: Any) -> tuple[Any, Any]:
-    """(different elements in increasing order, the place of every element among them)."""
-    t = as_tensor(x)
-    values, places = ops.unique(t, return_inverse=True)
-    return values, places if t.dtype is dtypes.int64 else places.astype("int32")
-
-
-def unique_as_they_come(x: Any) -> tuple[Any, Any]:
     """(different elements in the order in which they come, the place of every element among them)."""
     t = as_tensor(x)
-    values, inverse, counts = ops.unique(t, return_inverse=True, return_counts=True)
-    backwards = ops.arange(t.size - 1, -1, -1)  # of several writes the last one stays: the first place
-    first = ops.zeros(counts.shape, dtype=backwards.dtype)
-    first = ops.tensor_scatter_update(first, inverse.reshape(-1)[::-1].reshape(-1, 1), backwards)
-    order = ops.argsort(first)
-    places = ops.gather(ops.argsort(order), inverse, axis=0)
-    return ops.gather(values, order, axis=0), places if t.dtype is dtypes.int64 else places.astype("int32")
+    is_first, places = places_of_firsts(t)
+    places = places.reshape(t.shape)
+    values = ops.masked_select(t.reshape((-1,)), is_first)
+    return values, places if t.dtype is dtypes.int64 else places.astype("int32")
 
 
 def median(x: Any, global_median: bool, axis: int, keep_dims: bool) -> tuple[Any, Any]:
