@@ -8,6 +8,7 @@
 #   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
 #   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)
 #   make test-torch   models and operators of PyTorch converted and compared with it (an environment under build/peers)
+#   make test-mindspore  every shared name called in MindSpore and in the alias: where they differ  (NAMES="ops.Diag")
 #   make test-gpu     operators, libraries and training steps on the GPU of this machine, against the CPU
 #   make bench-gpu    a GPU's measured ratios, beside PyTorch and JAX  (ONLY="mlp,lenet" PEERS="torch" OUT=docs/gpu.md)
 #   make bench-peers  the frameworks to compare with, each in an environment of its own under build/peers
@@ -24,10 +25,10 @@ DOCS   := build/docs-venv
 LABARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart lab docs test lint fuzz bench bench-peers test-torch test-gpu bench-gpu soak install clean
+.PHONY: help quickstart lab docs test lint fuzz bench bench-peers test-torch test-mindspore test-gpu bench-gpu soak install clean
 
 help:
-	@sed -n '3,14s/^# *//p' Makefile
+	@sed -n '3,15s/^# *//p' Makefile
 
 install: $(STAMP)
 
@@ -72,6 +73,9 @@ bench-peers: $(STAMP)
 
 test-torch: $(STAMP)
 	@$(PY) tools/test_torch.py
+
+test-mindspore: $(STAMP)
+	@$(PY) tools/test_mindspore.py $(NAMES)
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -11,7 +11,8 @@ MindSpore differentiates by integers where they are quantities: by the same prog
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msnb.autodiff.reverse_control_flow import is_recursive
@@ -262,12 +263,14 @@ def _ordinary(values: _RealValues, node: Node) -> Real:
 
 
 def _accepted(values: _RealValues, node: Node, attrs: dict[str, Any]) -> Flags | None:
-    """Which operands the op takes as reals: all integers of one dtype, or only those that are; None where neither."""
+    """Which operands the op takes as reals: all integers of one dtype, only those that are real, or as many as it can,
+    of which indices are none; None where it takes no real one."""
     if node.op.traits & {"control", "host", "custom", "effect", "random"}:
         return None
     dtypes = {v.type.dtype for v in node.inputs if v in values.real and isinstance(v.type, TensorType)}
     alike = tuple(isinstance(v.type, TensorType) and v.type.dtype in dtypes for v in node.inputs)
-    for which in dict.fromkeys((alike, values.which(node.inputs))):
+    real = values.which(node.inputs)
+    for which in itertools.islice(dict.fromkeys((alike, real, *_fewer(alike, real))), _TRIES):
         types = tuple(_real(v.type) if r else v.type for v, r in zip(node.inputs, which))
         try:
             node.op.result_types(types, attrs)
@@ -275,6 +278,18 @@ def _accepted(values: _RealValues, node: Node, attrs: dict[str, Any]) -> Flags |
             continue
         return which
     return None
+
+
+_TRIES = 64
+
+
+def _fewer(alike: Flags, real: Flags) -> Iterator[Flags]:
+    """The choices of fewer operands than ``alike``, the largest first; each has a real one."""
+    places = [i for i, a in enumerate(alike) if a]
+    for n in range(len(places) - 1, 0, -1):
+        for kept in itertools.combinations(places, n):
+            if any(real[i] for i in kept):
+                yield tuple(i in kept for i in range(len(alike)))
 
 
 def _names_integers(node: Node, attribute: Any) -> bool:

@@ -277,6 +277,37 @@ def test_gradients_by_integers(mode: int) -> None:
         msnb.grad(lambda a: a * a)(x)
 
 
+def test_gradients_by_integers_beside_an_index(mode: int) -> None:
+    """The index is asked for, too, and has the values' dtype: it alone must stay an integer."""
+    import mindspore
+
+    ops = mindspore.ops
+    x, rows = Tensor(np.arange(12).reshape(3, 4).astype(np.int32)), Tensor([0, 2], msnb.int32)
+    y = Tensor(np.ones((2, 4), np.int32))
+    by_all = ops.GradOperation(get_all=True)(lambda a, i, b: ops.index_add(a, i, b, 0) * 3)(x, rows, y)
+    assert [g.asnumpy().max() for g in by_all] == [3, 0, 3]
+    by_all = ops.GradOperation(get_all=True)(lambda a, i: ops.gather(a * a, i, 0))(x, rows)
+    assert by_all[0].tolist() == [[0, 2, 4, 6], [0, 0, 0, 0], [16, 18, 20, 22]]
+    matrix = Tensor([[0, 0], [1, 1], [2, 2]], msnb.int32), Tensor([2, 3, 4], msnb.int32)
+    product = mindspore.nn.SparseTensorDenseMatmul()
+    found = ops.GradOperation(get_all=True)(lambda i, v, d: product(i, v, (3, 3), d))(*matrix, x[:, :3])
+    assert found[1].tolist() == [3, 15, 27]
+    assert found[2].tolist() == [[2, 2, 2], [3, 3, 3], [4, 4, 4]]
+
+
+def test_gradients_of_python_integers(mode: int) -> None:
+    import mindspore
+
+    x = Tensor([1.0, 2.0])
+    assert mindspore.grad(mindspore.ops.size)(x).tolist() == [0, 0]
+    assert mindspore.ops.GradOperation()(lambda t: t.shape[0])(x).tolist() == [0, 0]
+    for wrong in (lambda t: None, lambda t: 2.5, lambda t: "text"):
+        with pytest.raises(msnb.base.errors.GradientError, match="there is no tensor to differentiate"):
+            mindspore.grad(wrong)(x)
+    with pytest.raises(msnb.base.errors.GradientError):
+        msnb.grad(lambda t: 3)(x)
+
+
 def test_gradients_by_one_position(mode: int) -> None:
     import mindspore
 

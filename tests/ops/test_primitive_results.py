@@ -213,3 +213,40 @@ def test_a_seed_of_its_own_leaves_the_one_stream_alone(mode: Any) -> None:
 def test_what_is_no_seed(seed: Any) -> None:
     with pytest.raises(ValueError, match="a seed is an int"):
         ops.StandardNormal(seed=seed)
+
+
+def test_results_as_the_wheel_of_mindspore_gives_them(mode: Any) -> None:
+    """Each of these had another value or dtype than MindSpore 2.10 on a CPU (``make test-mindspore``)."""
+    ties = t([[1.0, 5.0, 5.0], [7.0, 2.0, 7.0]])
+    place, value = run(mode, lambda x: ops.ArgMaxWithValue(1)(x), ties)
+    assert (place.tolist(), value.tolist()) == ([1, 0], [5, 7])
+    assert ms.grad(lambda x: ops.ArgMaxWithValue(1)(x)[1].sum())(ties).tolist() == [[0, 1, 0], [1, 0, 0]]
+    whole = t(np.array([[1, 2], [3, 4]], np.int32))
+    for name in ("CumSum", "CumProd"):
+        assert run(mode, lambda x, name=name: getattr(ops, name)()(x, axis=0), whole).dtype is ms.int32
+    placed = run(mode, lambda x: ops.Diag()(x), t(X))
+    assert placed.shape == (2, 3, 2, 3)
+    assert placed[1, 2, 1, 2].item() == 6
+    assert placed.sum().item() == X.sum()
+    assert run(mode, lambda x: ops.Flatten()(x), t([1.0, 2.0])).shape == (2, 1)
+    assert run(mode, lambda x: ops.Inv()(x), t(np.array([1, 2, -1], np.int32))).tolist() == [1, 0, -1]
+    assert run(mode, lambda x: ops.EqualCount()(x, x), whole).dtype is ms.int32
+    assert run(mode, lambda x: ops.BCEWithLogitsLoss()(x, x), t(X)).shape == ()
+    _, places = run(mode, lambda x: ops.MaxPoolWithArgmax(2, 2)(x), t(IMAGES))
+    assert places.shape == (4, 3, 1, 1)
+    assert (places.asnumpy().reshape(4, 3) == IMAGES.reshape(4, 3, 4).argmax(-1) + np.array([0, 4, 8])).all()
+    cut = run(mode, lambda x, y: ops.TruncateDiv()(x, y), t([1.0, 4.0, -7.0]), t([3.0, 3.0, 5.0]))
+    assert cut.tolist() == [0, 1, -1]
+    values, places = run(mode, lambda x: ops.Unique()(x), t([8, -3, 0, 0, 10, 1, -3]))
+    assert (values.tolist(), places.tolist()) == ([8, -3, 0, 10, 1], [0, 1, 2, 2, 3, 4, 1])
+
+
+@pytest.mark.parametrize("bad", [7, -9])
+@pytest.mark.parametrize("how", ["mul", "div", "max", "min", "add", "update"])
+def test_places_outside_are_told(how: str, bad: int, mode: Any) -> None:
+    name = {"update": "tensor_scatter_update"}.get(how, f"tensor_scatter_{how}")
+    places, updates = t(np.array([[0], [bad]], np.int32)), t(np.ones((2, 3), np.float32))
+    with pytest.raises(ms.base.errors.IndexOutOfRange, match="outside axis 0 of size 2"):
+        run(mode, lambda x, i, u: getattr(ops, name)(x, i, u), t(X), places, updates)
+    with pytest.raises(ValueError, match="bincount counts integers from 0 on"):
+        ops.bincount(t([1, -1]))

@@ -177,13 +177,15 @@ def _as_tensors(arg: Any, position: int, integers: bool) -> Any:
     return pytree.unflatten(shape, out)
 
 
-def _losses(result: Any, has_aux: bool) -> list[Tensor]:
-    """The tensors whose sum is differentiated: all of the result, or its first part with has_aux."""
+def _losses(result: Any, has_aux: bool, integers: Integers) -> list[Tensor]:
+    """The tensors whose sum is differentiated: all of the result, or its first part with has_aux. Where
+    MindSpore's answer is asked for, a Python integer, a step at most, is a loss whose gradient is zero."""
     if has_aux and not (isinstance(result, (tuple, list)) and result):
         raise GradientError("has_aux=True needs a function that returns (loss, other values...).")
     part = result[0] if has_aux else result
-    losses = [leaf for leaf in pytree.flatten(part)[0] if isinstance(leaf, Tensor)]
-    if not losses:
+    leaves = pytree.flatten(part)[0]
+    losses = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    if not losses and not (integers == "real" and leaves and all(isinstance(leaf, int) for leaf in leaves)):
         said = f"the function returned {type(part).__name__}: there is no tensor to differentiate."
         raise GradientError(said, hint="it must return the tensor whose gradient is meant: is a `return` missing?")
     return losses
@@ -269,7 +271,7 @@ def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, s
         complete, weights = with_constants(weights)
     with Recording(request.inputs, weights) as tape:
         value = request.call(fn, tape.inputs, kwargs)
-        losses = _differentiable(_losses(value, has_aux))
+        losses = _differentiable(_losses(value, has_aux, request.integers))
         tape.finish(losses)
     given = [ones_like(loss) for loss in losses] if sens is None else _sensitivities(losses, sens)
     gradients = tape.backward(given)
@@ -291,7 +293,7 @@ def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, 
         complete, weights = with_constants(request.weights)
         places = places_of(weights, traced.outer, len(request.inputs))
     value = traced.rebuild([b.wrap(v) for v in traced.graph.outputs])
-    losses = _losses(value, has_aux)
+    losses = _losses(value, has_aux, request.integers)
     n = len(request.inputs)
     args = [*(b.wrap(b.lift(x)) for x in request.inputs), *traced.outer]
     by = {*range(n), *(p for p in places if p is not None)}

@@ -30,7 +30,7 @@ from msnb.ops.elementwise.cast import limit
 from msnb.ops.indexing.gather import along, at_axis, coordinates
 from msnb.ops.shape.creation import full, ones_like, zeros_like
 from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX, update_axes, write_batch
-from msnb.ops.shape.index_spec import IndexPlan, fits, key_of
+from msnb.ops.shape.index_spec import IndexPlan, explain, fits, key_of
 from msnb.ops.shape.views import broadcast_to
 
 __all__ = [
@@ -59,7 +59,10 @@ def _reduce_type(x: TensorType, value: TensorType, *indices: TensorType, spec: A
 
 def _reduce_body(xp: Any, x: Any, value: Any, *indices: Any, spec: Any, reduce: str) -> Any:
     out = x.copy()
-    getattr(xp, _REDUCTIONS[reduce]).at(out, key_of(spec, indices), value.astype(x.dtype, copy=False))
+    try:
+        getattr(xp, _REDUCTIONS[reduce]).at(out, key_of(spec, indices), value.astype(x.dtype, copy=False))
+    except IndexError as error:
+        raise explain(x, spec, indices, error) from None
     return out
 
 

@@ -311,12 +311,18 @@ def _count_type(x: TensorType, *, minlength: int) -> TensorType:
     return tensor_type((fresh("n", None),), dtypes.int64)
 
 
+def _counts(xp: Any, x: Any, *, minlength: int) -> Any:
+    if x.size and x.min() < 0:
+        raise AttributeValueError(f"bincount counts integers from 0 on, and there is {int(x.min())}.")
+    return xp.bincount(x, minlength=minlength)
+
+
 BINCOUNT: Op = define(
     "bincount",
     "x",
     attrs={"minlength": 0},
     infer=_count_type,
-    body=lambda xp, x, *, minlength: xp.bincount(x, minlength=minlength),
+    body=_counts,
     no_grad="it counts",
     axes="n! -> m!",
     traits=("pure", "dynamic"),

@@ -89,7 +89,9 @@ def _pair(x: Any) -> tuple[int, int]:
 def _max_pool_with_argmax(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Any:
     if data_format != "NCHW":
         raise AttributeValueError(f"MaxPoolWithArgmax takes data_format='NCHW', not {data_format!r}.")
-    return _extreme_places(x, _pair(kernel_size), _pair(strides), (0, 0), pad_mode.lower() == "same")
+    values, places = _extreme_places(x, _pair(kernel_size), _pair(strides), (0, 0), pad_mode.lower() == "same")
+    channels = ops.arange(x.shape[1], dtype=places.dtype).reshape((-1, 1, 1))  # places in the whole image, unlike V2's
+    return values, places + channels * (x.shape[2] * x.shape[3])
 
 
 def _max_pool_with_argmax_v2(
@@ -108,7 +110,7 @@ def _divided_or_zero(x: Any, y: Any) -> Any:
     return ops.where(zero, 0, x / ops.where(zero, 1, y))
 
 
-def _weighted_logits(logits: Any, label: Any, weight: Any, pos_weight: Any, *, reduction: str) -> Any:
+def _weighted_logits(logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, *, reduction: str) -> Any:
     return ops.binary_cross_entropy_with_logits(logits, label, weight, pos_weight, reduction)
 
 
@@ -211,7 +213,7 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "DivNoNan": (_divided_or_zero, {}),
     "DropoutGrad": (lambda dout, mask, keep_prob: dout * mask / keep_prob, {"keep_prob": 0.5}),
     "EmbeddingLookup": (_embedding_lookup, {}),
-    "EqualCount": (lambda x, y: ops.equal(x, y).astype(x.dtype).sum().reshape((1,)), {}),
+    "EqualCount": (lambda x, y: ops.equal(x, y).sum().astype(x.dtype).reshape((1,)), {}),
     "FFTWithSize": (_fft_with_size, {"signal_ndim": NEEDED, "inverse": NEEDED, "real": NEEDED, "norm": "backward",
                                      "onesided": True, "signal_sizes": ()}),
     "FillDiagonal": (_filled_diagonal, {"fill_value": NEEDED, "wrap": False}),

@@ -71,10 +71,10 @@ class Primitive:
         legal = [*self.defaults, *sorted(self.named_only)]
         return f"ops.{self.name} {what}; its attributes: {', '.join(legal) or 'none'}."
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         if self.sharding is not None:
-            return slot.engine.sharded(self.sharding, type(self).fn, inputs, self._given())
-        return type(self).fn(*inputs, **self._given())
+            return slot.engine.sharded(self.sharding, type(self).fn, inputs, {**self._given(), **named})
+        return type(self).fn(*inputs, **self._given(), **named)
 
     def _given(self) -> dict[str, Any]:
         """What the function gets by name."""
@@ -159,7 +159,6 @@ _DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS)
 _BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
 _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("alpha",): ("CeLU", "Elu"), ("axis",): ("CountNonZero", "Cummax", "GLU", "InplaceIndexAdd"),
-    ("exclusive", "reverse"): ("CumSum", "CumProd"),
     ("reduction",): ("BinaryCrossEntropy", "SoftMarginLoss"), ("beta", "reduction"): ("SmoothL1Loss",),
     ("p",): ("Cdist", "Pdist"), ("upper",): ("Cholesky", "CholeskyInverse", "CholeskySolve"),
     ("dim",): ("Cross",), ("batch_dims",): ("Gather",),
@@ -250,11 +249,31 @@ def _reduce(name: str) -> Callable[..., Any]:
     return reduce
 
 
-def _arg_with_value(name: str, position: str) -> Callable[..., Any]:
+def _arg_with_value(name: str) -> Callable[..., Any]:
     def both(x: Any, axis: int, keep_dims: bool) -> Any:
-        return getattr(ops, position)(x, axis, keep_dims), getattr(ops, name)(x, axis, keep_dims)
+        if x.ndim == 0 and axis in (0, -1):
+            return ops.zeros((), dtypes.int32), x
+        value, place = getattr(ops, name)(x, axis, keep_dims)  # among equals, the gradient goes to the place
+        return place, value
 
     return both
+
+
+def _running(name: str) -> Callable[..., Any]:
+    def run(x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+        along = axis.item() if isinstance(axis, Tensor) else axis
+        return getattr(ops, name)(x, along, x.dtype, exclusive=exclusive, reverse=reverse)
+
+    return run
+
+
+def _on_the_diagonal(x: Any) -> Any:
+    """[a, b] as [a, b, a, b]: x[i, j] at [i, j, i, j], 0 elsewhere."""
+    return ops.diag(x.reshape((-1,))).reshape((*x.shape, *x.shape))
+
+
+def _in_rows(x: Any) -> Any:
+    return ops.flatten(x) if x.ndim > 1 else x.reshape((-1, 1))
 
 
 def _arg(name: str) -> Callable[..., Any]:
@@ -381,11 +400,16 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ReduceStd": (_std, {"axis": (), "unbiased": True, "keep_dims": False}),
     "Argmax": (_arg("argmax"), {"axis": -1, "output_type": "int32"}),
     "Argmin": (_arg("argmin"), {"axis": -1, "output_type": "int32"}),
-    "ArgMaxWithValue": (_arg_with_value("amax", "argmax"), {"axis": 0, "keep_dims": False}),
-    "ArgMinWithValue": (_arg_with_value("amin", "argmin"), {"axis": 0, "keep_dims": False}),
+    "ArgMaxWithValue": (_arg_with_value("max"), {"axis": 0, "keep_dims": False}),
+    "ArgMinWithValue": (_arg_with_value("min"), {"axis": 0, "keep_dims": False}),
+    "CumSum": (_running("cumsum"), {"exclusive": False, "reverse": False}),
+    "CumProd": (_running("cumprod"), {"exclusive": False, "reverse": False}),
+    "Diag": (_on_the_diagonal, {}),
+    "Flatten": (_in_rows, {}),
+    "Inv": (lambda x: ops.reciprocal(x).astype(x.dtype), {}),  # of integers an integer, unlike Reciprocal
     "Softmax": (lambda x, axis: ops.softmax(x, axis), {"axis": -1}),
     "LogSoftmax": (lambda x, axis: ops.log_softmax(x, axis), {"axis": -1}),
-    "GeLU": (lambda x: ops.gelu(x, approximate="tanh"), {}),
+    **dict.fromkeys(("GeLU", "Gelu"), (lambda x: ops.gelu(x, approximate="tanh"), {})),
     "HSwish": (lambda x: ops.hardswish(x), {}),
     "HSigmoid": (lambda x: ops.hardsigmoid(x), {}),
     "L2Normalize": (lambda x, axis, epsilon: ops.l2_normalize(x, axis, epsilon), {"axis": 0, "epsilon": 1e-4}),
