@@ -418,7 +418,7 @@ class TensorMethods:
         """The values as float32."""
 
     def float_power(self, exponent: Any) -> Tensor:
-        """Power in float64."""
+        """Power in float64, of complex numbers in complex128."""
 
     def floor(self) -> Tensor:
         """The next integer below."""
@@ -1283,10 +1283,10 @@ class TensorMethods:
         """The tensor's own elements where ``condition`` holds, else those of ``y``."""
 
     def xdivy(self, y: Any) -> Tensor:
-        """x / y, and 0 where x is 0."""
+        """x / y; 0 where both are 0."""
 
     def xlogy(self, y: Any) -> Tensor:
-        """x log(y), and 0 where x is 0."""
+        """x log(y); 0 where x is 0, with the slope log(y) there, unless y is NaN."""
 
     def zero_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``zero(...)``; returns the tensor."""

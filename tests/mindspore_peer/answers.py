@@ -31,9 +31,9 @@ RANDOM = tuple(
 """Parts of the names of draws: two frameworks have two streams."""
 OUTSIDE = tuple(
     "print Print all_ reduce_scatter broadcast_ barrier send recv scatter_object jit Send Receive All Collective "
-    "Broadcast Custom Reduce grad vmap get_ set_ Neigh derivative jvp vjp jac hook Assert stop depend Depend Pull Push Map "
-    "Tensor Summary Histogram ScalarS ImageS Load NPU Inner Gather_ MultitypeFunc Morph silent move_to Partial partial "
-    "recompute Ops op_ GradOperation".split()
+    "Broadcast Custom Reduce grad vmap get_ set_ Neigh derivative jvp vjp jac hook Assert stop depend Depend Pull Push "
+    "Map Tensor Summary Histogram ScalarS ImageS Load NPU Inner Gather_ MultitypeFunc Morph silent move_to Partial "
+    "partial recompute Ops op_ GradOperation".split()
 )
 """Beginnings of names that are no functions of tensors: transforms, communication, tools."""
 LIMIT = 20
