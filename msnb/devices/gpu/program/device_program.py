@@ -21,8 +21,9 @@ from msnb.devices.gpu.program.control_steps import control_function
 from msnb.devices.gpu.program.cuda_graphs import FEW_LAUNCHES, CudaGraphs
 from msnb.devices.gpu.program.direct_call import Direct, direct_call
 from msnb.devices.gpu.program.program_memory import ProgramMemory
-from msnb.devices.gpu.program.step_builder import NotLowerable, ProgramBuild
+from msnb.devices.gpu.program.step_builder import ProgramBuild
 from msnb.devices.gpu.program.steps import ArrayStep
+from msnb.devices.gpu.program.value_places import NotLowerable
 from msnb.devices.inspection import PlannedBuffer
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.graph import Graph
