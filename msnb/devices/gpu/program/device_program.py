@@ -60,7 +60,7 @@ class DeviceProgram:
             return
         self.memory = ProgramMemory(device, graph, self.built)
         self.graphs = CudaGraphs(self.memory, graph.name)
-        self._direct = direct_call(device, graph, self.built, self.memory.consts, FEW_LAUNCHES)
+        self._direct = direct_call(self.memory, FEW_LAUNCHES)
 
     # ---- a call ----
 

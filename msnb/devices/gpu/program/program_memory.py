@@ -17,7 +17,7 @@ import numpy as np
 from msnb.core.types import TensorType
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Environment
 from msnb.devices.gpu.program.step_builder import ProgramBuild
-from msnb.ir.graph import Graph, Value
+from msnb.ir.graph import Graph, type_of
 
 ALIGN = 16
 
@@ -38,10 +38,10 @@ class ProgramMemory:
         self.device, self.built = device, built
         self.consts: list[Any] = [device.from_host(data) for _, data in built.consts]
         self.tensors: list[tuple[int, DeviceBuffer, TensorType]] = [
-            (b.index, b, tensor_type(graph.params[b.index])) for b in built.params if b is not None
+            (b.index, b, type_of(graph.params[b.index])) for b in built.params if b is not None
         ]
         self.fresh: list[tuple[DeviceBuffer, TensorType]] = [
-            (r, tensor_type(graph.outputs[r.index]))
+            (r, type_of(graph.outputs[r.index]))
             for r in dict.fromkeys(r for r in built.results if isinstance(r, DeviceBuffer))
         ]
         self.arena: Any = None
@@ -120,13 +120,6 @@ class _Slice:
     def reshape(self, _: int) -> Any:
         """The bytes."""
         return self._arena[self._offset : self._offset + max(self._size, 1)]
-
-
-def tensor_type(value: Value) -> TensorType:
-    """The type of a value that lies in a buffer."""
-    t = value.type
-    assert isinstance(t, TensorType)
-    return t
 
 
 def _owned() -> int:
