@@ -127,7 +127,7 @@ def _bytes(captured: CapturedProgram, run: Any) -> int:
     """A node with its values, types and guards takes about 4 KB; tables and constants take what they say."""
     nodes = [node for _, node in captured.noted.walk()]
     image = getattr(getattr(run, "executable", None), "image", None)
-    tables = 0 if image is None else 2 * (image.rows.nbytes + image.words.nbytes)
+    tables = 0 if image is None else 2 * image.table.nbytes
     datas = [getattr(node.attrs.get("value"), "data", None) for node in nodes]
     return (1 << 14) + 4096 * len(nodes) + tables + sum(getattr(data, "nbytes", 0) for data in datas)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from msnb.base.source_location import Origin
 from msnb.core.shard_annotation import ShardHint
-from msnb.core.types import Type
+from msnb.core.types import TensorType, Type
 from msnb.ops.definition.record import Op
 
 
@@ -45,6 +45,12 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<{self.name or (self.node.op.name if self.node else 'param')}: {self.type}>"
+
+
+def type_of(value: Value) -> TensorType:
+    """The type of a value that is a tensor."""
+    assert isinstance(value.type, TensorType)
+    return value.type
 
 
 class Node:

@@ -35,7 +35,7 @@ def engine(request, monkeypatch):
     hangs = "[hang]" in request.node.name or "[deaf]" in request.node.name
     with Engine("mpi", n=4, timeout=TIMEOUT if hangs else SLACK, worker="faulty_worker") as made:
         yield made
-    assert not made.links
+    assert not made.links.sockets
 
 
 def alive(pid):

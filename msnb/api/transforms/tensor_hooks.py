@@ -50,14 +50,14 @@ def hooks_for(x: Any) -> tuple[Fn, ...]:
     """The hooks for the gradient by ``x``, in whatever mode; a capture notes that it relied on them."""
     session = getattr(slot.engine, "session", None)
     if isinstance(x, Parameter):
-        if session is not None and not session.is_fresh(x):
-            session.root.rely_on(session.anchor(x), "kept_hooks", x.kept_hooks)
+        if session is not None and not session.objects.is_fresh(x):
+            session.inputs.root.rely_on(session.anchor(x), "kept_hooks", x.kept_hooks)
         return x.kept_hooks
-    owner = None if session is None else session.owner_of(x)
+    owner = None if session is None else session.inputs.owner_of(x)
     if session is None or owner is None:
         return hooks_on(x) if _kept and isinstance(x, Tensor) else ()
     hooks = hooks_on(owner[0])
-    session.root.rely_on(owner[1], "kept_hooks", hooks)
+    session.inputs.root.rely_on(owner[1], "kept_hooks", hooks)
     return hooks + hooks_on(x)
 
 

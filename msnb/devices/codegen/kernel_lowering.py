@@ -14,9 +14,8 @@ import numpy as np
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
 from msnb.devices.codegen.loop_tiling import tile, turn
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Graph, Node, Value, type_of
 from msnb.ir.kernel.iteration_space import Axes, Space, kind_of, reduced_axes
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel, Reduction
 from msnb.ir.kernel.scalar_expressions import HALVES, UnsupportedKernel, build, cast, number, truth
@@ -84,7 +83,7 @@ class _Lowering:
     def _store(self, buffer: int, value: Value, axes: Axes) -> Access:
         strides = [0] * max(len(self.order), 1)
         step = 1
-        for d, size in reversed(list(zip(axes, _type(value).ints()))):
+        for d, size in reversed(list(zip(axes, type_of(value).ints()))):
             if d is not None:
                 strides[self.place[d]] = step
             step *= size
@@ -99,8 +98,8 @@ class _Lowering:
         axes = self.space.axes[node.out]
         if kind == "reduce":
             return self._reduction(node)
-        operands = [self._operand(v, axes, len(_type(node.out).shape)) for v in node.inputs]
-        result = _type(node.out).dtype
+        operands = [self._operand(v, axes, len(type_of(node.out).shape)) for v in node.inputs]
+        result = type_of(node.out).dtype
         want = _meeting(node)
         named = dict(zip(node.op.inputs, operands))
         return build(node.op, named, want, result, node.attrs)
@@ -121,19 +120,19 @@ class _Lowering:
         access = Access(self.params[view.base], tuple(strides), view.offset)
         if access not in self.loads:
             dims = frozenset(i for i, s in enumerate(strides) if s)
-            self.loads[access] = Inst("load", (), _type(view.base).dtype, access, dims)
+            self.loads[access] = Inst("load", (), type_of(view.base).dtype, access, dims)
         return self.loads[access]
 
     def _reduction(self, node: Node) -> Inst:
         value, name = node.inputs[0], node.op.reduction
-        shape = _type(value).ints()
+        shape = type_of(value).ints()
         gone = reduced_axes(node)
         axes = self.space.operand[node]
         x = self._operand(value, axes, len(shape))
         over = frozenset(self.place[d] for d in (axes[a] for a in gone) if d is not None)
         n = math.prod(shape[a] for a in gone)
         wide = _wide(name, x.dtype)
-        result = _type(node.out).dtype
+        result = type_of(node.out).dtype
 
         def reduce(kind: str, y: Inst) -> Inst:
             return Inst("reduce", (y,), y.dtype, Reduction(kind, over)) if over else y
@@ -161,17 +160,12 @@ def _variance(x: Inst, n: int, ddof: int, reduce: Callable[[str, Inst], Inst]) -
     return Inst("div", (reduce("sum", square), number(n - ddof, x.dtype)), x.dtype)
 
 
-def _type(value: Value) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type
-
-
 def _buffer(value: Value) -> Buffer:
-    return Buffer(_type(value).dtype, _type(value).size)
+    return Buffer(type_of(value).dtype, type_of(value).size)
 
 
 def _constant(node: Node) -> Inst:
-    const, t = node.attrs["value"], _type(node.out)
+    const, t = node.attrs["value"], type_of(node.out)
     data = const.data if t.weak else np.asarray(const.data).reshape(()).astype(
         np.float32 if t.dtype is dtypes.bfloat16 else t.dtype.numpy).item()  # fmt: skip
     return Inst("const", (), t.dtype, data)
@@ -179,11 +173,11 @@ def _constant(node: Node) -> Inst:
 
 def _meeting(node: Node) -> DType:
     """The dtype in which the operands of an elementwise node meet."""
-    types = [_type(v) for v in node.inputs]
+    types = [type_of(v) for v in node.inputs]
     if node.op.name == "where":
-        return _type(node.out).dtype
+        return type_of(node.out).dtype
     if not types:
-        return _type(node.out).dtype
+        return type_of(node.out).dtype
     if not node.op.promotes:
         return types[0].dtype
     met = operand_dtype(node.op, *types)
@@ -199,7 +193,7 @@ def _fits(value: Value, met: DType) -> bool:
     Raises:
         OverflowError: it is one that 64 bits do not hold.
     """
-    if not _type(value).weak or not met.is_int:
+    if not type_of(value).weak or not met.is_int:
         return True
     node = value.node
     if node is None or node.op is not constant:

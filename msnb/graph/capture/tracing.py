@@ -289,25 +289,25 @@ def _conclude(session: Session, root: Capture, result: Any) -> CapturedProgram:
     inputs = _prune(session, root.graph)
     _guard_distinct(session, written)
     recipe.close()
-    guards, known = session.guards, session.known_objects()
+    guards, known = session.guards.items, session.known_objects()
     return CapturedProgram(
         root.graph, guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
-        dict(session.used_at_capture), lambda inputs: compile_guards(guards, inputs, held, known),
+        dict(session.guards.notes), lambda inputs: compile_guards(guards, inputs, held, known),
     )  # fmt: skip
 
 
 def _write(session: Session, recipe: Reconstruction, entry: Mutation) -> tuple[Mutation, int, tuple[int, ...]]:
-    source = session.source_of(entry.owner) or paths.ref(entry.owner)
+    source = session.objects.source_of(entry.owner) or paths.ref(entry.owner)
     return entry, recipe.hold(source), tuple(recipe.add(a) for a in entry.args)
 
 
 def _states(session: Session, recipe: Reconstruction) -> list[tuple[int, int, Any]]:
     """Per written Tensor object: its output, its place among the held objects, and its first value."""
     out = []
-    for state in session.states.values():
+    for state in session.states.outside.values():
         if state.assigned:
             out.append((recipe.out(state.current), recipe.hold(state.source), state.first))
-    for stand, _, source, first in session.stand_ins():
+    for stand, _, source, first in session.inputs.stand_ins():
         if stand._value is not first:
             out.append((recipe.out(stand), recipe.hold(source), first))
     return out
@@ -323,7 +323,7 @@ def _prune(session: Session, graph: Graph) -> list[tuple[Source, str]]:
     uses = graph.uses()
     keep = [i for i, p in enumerate(graph.params) if p in uses or i in graph.state]
     moved = {old: new for new, old in enumerate(keep)}
-    table = {value: (source, pattern) for source, pattern, value in session.inputs}
+    table = {value: (source, pattern) for source, pattern, value in session.inputs.items}
     graph.params = [graph.params[i] for i in keep]
     graph.state = {moved[p]: o for p, o in graph.state.items()}
     for i, p in enumerate(graph.params):
@@ -336,7 +336,8 @@ def _guard_distinct(session: Session, written: list[tuple[int, int, Any]]) -> No
     they were now."""
     if not written:
         return
-    found = [state.source for state in session.states.values()] + [source for _, _, source, _ in session.stand_ins()]
+    found = [state.source for state in session.states.outside.values()]
+    found += [source for _, _, source, _ in session.inputs.stand_ins()]
     sources = list({source.ident: source for source in found}.values())  # a field of a merged object is met both ways
     if len(sources) > 1 and any(s.pattern != "{c0}" for s in sources):
         session.guard("distinct", tuple(sources), ())

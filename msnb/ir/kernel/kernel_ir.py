@@ -106,6 +106,19 @@ class Kernel:
     writes: list[Buffer]
     stores: list[tuple[Access, Inst]] = field(default_factory=list)
 
+    @property
+    def buffers(self) -> list[Buffer]:
+        """Reads, then writes."""
+        return [*self.reads, *self.writes]
+
+    def along(self, inst: Inst) -> bool:
+        """True where a value changes along the row."""
+        return bool(inst.dims & self.row)
+
+    def walks(self, access: Access, value: Inst) -> bool:
+        """True for what is stored along the row."""
+        return self.along(value) or any(access.strides[d] for d in self.row)
+
     def insts(self) -> list[Inst]:
         """Every instruction, operands before readers."""
         seen: dict[int, Inst] = {}

@@ -21,7 +21,8 @@ from msnb.core.types import Type
 from msnb.ir import custom_gradient
 from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph, Module, Node, Value
-from msnb.ir.text.lexer import ParseError, Reader
+from msnb.ir.text.lexer import ParseError, TokenReader
+from msnb.ir.text.literal_reader import LiteralReader
 from msnb.ir.text.literals import write_type
 from msnb.ir.text.printer import LABELS, callees
 from msnb.ops.definition.record import REGISTRY, REQUIRED, Op
@@ -57,7 +58,8 @@ def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
 
 class _Parser:
     def __init__(self, text: str, constants: Mapping[str, Any]) -> None:
-        self.read = Reader(text, constants)
+        self.read = TokenReader(text)
+        self.literals = LiteralReader(self.read, constants)
 
     # ---- graphs --------------------------------------------------------------------------------------------------
 
@@ -120,7 +122,7 @@ class _Parser:
             if written in names:
                 raise self.read.error(f"two params are called {written}")
             self.read.expect(":")
-            names[written] = graph.add_param(self.read.type(), name)
+            names[written] = graph.add_param(self.literals.type(), name)
             if self.read.accept("state"):
                 marked[written] = len(graph.params) - 1
             self.read.accept(",")
@@ -144,7 +146,7 @@ class _Parser:
                 graph.state[param] = len(found)
                 found.append(graph.params[param].type)
             else:
-                found.append(self.read.type())
+                found.append(self.literals.type())
             self.read.accept(",")
         return found
 
@@ -177,7 +179,7 @@ class _Parser:
             names[name] = value
 
     def _constant(self, graph: Graph) -> Node:
-        const = self.read.const()
+        const = self.literals.const()
         node = graph.add(constant, (), {"value": const}, (const.type,))
         self._note(node)
         return node
@@ -193,7 +195,7 @@ class _Parser:
                 self.read.expect("=")
                 if key in given:
                     raise self.read.error(f"the attribute {key!r} is given twice")
-                given[key] = self.read.attr()
+                given[key] = self.literals.attr()
             else:
                 inputs.append(self._operand(graph, names))
             self.read.accept(",")
@@ -225,9 +227,9 @@ class _Parser:
     def _types(self) -> list[Type]:
         out: list[Type] = []
         if self.read.accept(":"):
-            out.append(self.read.type())
+            out.append(self.literals.type())
             while self.read.accept(","):
-                out.append(self.read.type())
+                out.append(self.literals.type())
         return out
 
     def _bodies(self, op: Op, module: Module) -> list[Graph]:
@@ -247,9 +249,9 @@ class _Parser:
         token = self.read.peek()
         if token.text in names:
             return names[self.read.next().text]
-        if token.kind in ("value", "quoted") or (token.kind == "word" and not self.read.starts_literal()):
+        if token.kind in ("value", "quoted") or (token.kind == "word" and not self.literals.starts_literal()):
             raise self.read.error(f"{token.text} is not defined in this graph")
-        const = self.read.const()
+        const = self.literals.const()
         return graph.add(constant, (), {"value": const}, (const.type,)).out
 
     # ---- comments ------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from msnb.parallel.planner.rematerialization import Layer, cheapest, freed
 from msnb.parallel.plans.plan_interface import NotDecided, PlanBase
 from msnb.parallel.plans.strategy_files import read_strategies, write_strategies
 from msnb.parallel.program.spmd_program import SEND, Collective, RankGroup, SpmdProgram, static_type
-from msnb.parallel.program.training_graph import TrainingGraph
+from msnb.parallel.program.training_graph import TrainingGraph, Transfers
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.pipeline_schedule import PipelineTimeline, ScheduleStage, check, flights, simulated
 from msnb.parallel.sharding.strategies import Strategy
@@ -179,7 +179,8 @@ class PipelinePlan(PlanBase, Runnable):
     def _taken(self, plan: RunnablePlan) -> float:
         """Bytes of values that a rank gets from earlier pieces for one micro-batch."""
         joint, laid = plan.problem.joint, plan.program.params
-        read = {v for n in joint.forward.nodes for v in n.inputs if v in joint.incoming and v.node is not None}
+        received = joint.transfers.incoming
+        read = {v for n in joint.forward.nodes for v in n.inputs if v in received and v.node is not None}
         return sum(laid[v].local_bytes(plan.mesh, t.nbytes) for v in read if v in laid and (t := static_type(v)))
 
     @cached_property
@@ -422,8 +423,9 @@ def _for_planning(batched: MicrobatchedProgram, nodes: list[Node], leaving: list
     weights = {w for w in batched.joint.weights if w in read and w not in incoming}
     out = TrainingGraph(view(batched.graph, nodes, params, leaving), weights)
     out.held, out.free, out.names = batched.joint.held & set(params), batched.free & made, batched.names(nodes)
-    out.incoming = incoming | {v for v in params if not v.is_param and v not in batched.free}
-    out.urgent, out.parts, out.rematerialized = set(leaving) - summed, batched.micro, batched.joint.rematerialized
+    received = incoming | {v for v in params if not v.is_param and v not in batched.free}
+    out.transfers = Transfers(received, urgent=set(leaving) - summed)
+    out.parts, out.rematerialized = batched.micro, batched.joint.rematerialized
     return out
 
 

@@ -194,7 +194,7 @@ def late_values(joint: TrainingGraph) -> set[Value]:
     for node in reversed(joint.graph.nodes):
         for v in node.outputs if node not in joint.inside else ():
             quiet = all(passes(n) and all(o in late for o in n.outputs) for n in readers.get(v, ()))
-            if quiet and v not in joint.urgent:
+            if quiet and v not in joint.transfers.urgent:
                 late.add(v)
     return late
 

@@ -68,7 +68,7 @@ class Partitioner:
         self.time: TimeModel = TimeModel(self.mesh, training=False)
         self.program = SpmdProgram((RankGroup(0, self.mesh),), self.joint.graph, trains=problem.prices.rule.training)
         resident = problem.flow.weights | set(self.joint.companions)
-        resident |= self.joint.incoming | set(self.joint.fed)
+        resident |= self.joint.transfers.incoming | set(self.joint.fed)
         self.program.anywhere = {p for p in self.joint.graph.params if p not in resident}
         self.program.anywhere |= problem.copied
         self.layouts: dict[Value, list[TensorLayout]] = {v: [layout] for v, layout in layouts.items()}
@@ -137,7 +137,7 @@ class Partitioner:
         program.params = {p: self.layouts[p][0] for p in resident}
         outputs = {i: self._closed(v) for i, v in enumerate(joint.graph.outputs)}
         self.leaving = {v: self._closed(v)[1] for v in joint.graph.params if v in self.layouts}
-        self.leaving.update((v, self._closed(v)[1]) for v in joint.outgoing)
+        self.leaving.update((v, self._closed(v)[1]) for v in joint.transfers.outgoing)
         for at, new in joint.graph.state.items():
             p, value = joint.graph.params[at], joint.graph.outputs[new]
             layout = program.params.get(p) or whole(getattr(value.type, "ndim", 0))
@@ -224,7 +224,7 @@ class Partitioner:
             return self.choose.first(call)
         here = [None if v in self.program.anywhere else tuple(self.layouts.get(v, ())) for v in node.inputs]
         strategy = self.choose.backward(node, call, tuple(here))
-        if node.outputs[0] in self.joint.summed:
+        if node.outputs[0] in self.joint.transfers.summed:
             if strategy.partial:
                 return left_open(strategy, self._is_wide(node, call, strategy))
             first = [self.layouts[v][0] if self.layouts.get(v) else None for v in node.inputs]

@@ -37,7 +37,7 @@ from msnb.parallel.program.spmd_program import (
     Step,
     static_type,
 )
-from msnb.parallel.program.training_graph import TrainingGraph
+from msnb.parallel.program.training_graph import TrainingGraph, Transfers
 from msnb.parallel.sharding.layout import TensorLayout, whole
 from msnb.parallel.sharding.pipeline_schedule import Task
 from msnb.parallel.sharding.strategies import Strategy
@@ -116,9 +116,10 @@ class StageProgram:
         weights = {w for w in b.joint.weights if w in read and place.team_of(w) == self.number}
         gradients = [g for w, g in self._gradients() if w in weights]
         out = TrainingGraph(own, weights, gradients)
-        out.held, out.incoming, out.outgoing = b.joint.held & set(params), set(self.incoming), outgoing & made
-        out.free, out.names = b.free & made, b.names([n for n in self.nodes if n in b.joint.inside])
-        out.summed, out.urgent = place.summed & made, (outgoing & made) - place.summed
+        out.held, out.free = b.joint.held & set(params), b.free & made
+        out.names = b.names([n for n in self.nodes if n in b.joint.inside])
+        sent = outgoing & made
+        out.transfers = Transfers(set(self.incoming), sent, sent - place.summed, place.summed & made)
         return out
 
     def _scheduled(self) -> list[Node]:

@@ -117,7 +117,7 @@ class CostGraphBuilder:
         self.graph: Graph = joint.forward
         self.mesh: Mesh = model.mesh
         self.wide: str = wide
-        self.flow: ValueFlow = ValueFlow.of(self.graph, joint.weights, joint.incoming)
+        self.flow: ValueFlow = ValueFlow.of(self.graph, joint.weights, joint.transfers.incoming)
         parts = sharding or OptimizerSharding(), wide, PriceCache() if priced is None else priced
         self.prices: StrategyPrices = StrategyPrices(joint, self.flow, model, rule, most, *parts)
         self.names: dict[Node, str] = {**names_of(self.graph.nodes), **joint.names}

@@ -13,7 +13,7 @@ from typing import Any
 
 from msnb.base.errors import AttributeValueError
 from msnb.core.types import TensorType
-from msnb.ir.graph import Value
+from msnb.ir.graph import Value, type_of
 from msnb.parallel.context import set_value
 from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.sharding.device_mesh import Mesh
@@ -31,23 +31,18 @@ def fed(joint: TrainingGraph, mesh: Mesh) -> dict[Value, TensorLayout]:
         return {}
     inputs = [p for p in joint.graph.params if p not in joint.held and isinstance(p.type, TensorType) and p.type.ndim]
     if said == "data_parallel":
-        said = tuple((mesh.size,) + (1,) * (_type(p).ndim - 1) for p in inputs)
+        said = tuple((mesh.size,) + (1,) * (type_of(p).ndim - 1) for p in inputs)
     if len(said) != len(inputs):
-        shapes = [list(_type(p).shape) for p in inputs]
+        shapes = [list(type_of(p).shape) for p in inputs]
         raise AttributeValueError(
             f"dataset_strategy has {len(said)} entries, the program's inputs have shapes {shapes}."
         )
     return {p: _layout(p, split, mesh) for p, split in zip(inputs, said)}
 
 
-def _type(p: Value) -> TensorType:
-    assert isinstance(p.type, TensorType)
-    return p.type
-
-
 def _layout(p: Value, split: Any, mesh: Mesh) -> TensorLayout:
     """Split counts take the mesh axes from the outermost on."""
-    t = _type(p)
+    t = type_of(p)
     if hasattr(split, "tensor_map"):
         split.need_mesh(mesh.size)
         split = split.axes(mesh) or split.splits()

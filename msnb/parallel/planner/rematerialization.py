@@ -125,7 +125,7 @@ def layers_of(problem: CostGraphBuilder, chosen: Mapping[Node, Strategy]) -> lis
 def kept_values(problem: CostGraphBuilder, chosen: Mapping[Node, Strategy]) -> Iterator[tuple[Value, Node, float]]:
     """The values that are kept for the gradient, received ones among them, with the node whose gradient reads them and
     the bytes of a device's part; several views of one value once."""
-    flow, received, seen = problem.flow, problem.joint.incoming, set[Value]()
+    flow, received, seen = problem.flow, problem.joint.transfers.incoming, set[Value]()
     for node, s in chosen.items():
         came = [(v, layout) for v, layout in zip(node.inputs, s.inputs) if v in received and not v.is_param]
         for v, layout in (*came, *zip(node.outputs, s.outputs)):

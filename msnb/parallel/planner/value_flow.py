@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from msnb.core.types import TensorType
@@ -31,7 +32,7 @@ class ValueFlow:
     nodes: set[Node] = field(default_factory=set)
 
     @staticmethod
-    def of(graph: Graph, weights: set[Value], incoming: set[Value] = frozenset()) -> ValueFlow:  # type: ignore[assignment]
+    def of(graph: Graph, weights: set[Value], incoming: Set[Value] = frozenset()) -> ValueFlow:
         """Walk the graph once; ``incoming`` are values whose gradient other programs want."""
         wanted = {v for v in incoming if isinstance(v.type, TensorType) and _float(v.type)}
         flow = ValueFlow(weights, weights | wanted, set(weights), nodes=set(graph.nodes))

@@ -13,6 +13,7 @@ weight's shape.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +27,22 @@ from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.parallel.sharding.layout import TensorLayout
 
 
+@dataclass(frozen=True)
+class Transfers:
+    """What a stage of a pipeline exchanges with other ranks while it runs.
+
+    Attributes:
+        incoming: params that other ranks send; outgoing: values that are sent to others.
+        urgent: gradients that others wait for although nothing here reads them.
+        summed: gradients of weights that are sums over parts of a batch, on their way, and what is added up.
+    """
+
+    incoming: AbstractSet[Value] = frozenset()
+    outgoing: AbstractSet[Value] = frozenset()
+    urgent: AbstractSet[Value] = frozenset()
+    summed: AbstractSet[Value] = frozenset()
+
+
 @dataclass
 class TrainingGraph:
     """A program, its forward part told from the rest.
@@ -35,15 +52,13 @@ class TrainingGraph:
         weights: the trained params.
         updates: nodes of the optimizer; companions: its state -> the weight.
         gradients: the gradients of the weights in the order of the params, where the step was made from a loss.
-        urgent: gradients that others wait for although nothing here reads them.
         held: params that somebody keeps (weights, running means, optimizer state, Tensors that are attributes); the
             others are data: arguments of the call.
         rematerialized: layers that the program says are computed twice.
         fed: layouts in which data comes, where that is said (else it comes as it is wanted).
-        incoming: params that other ranks send while it runs; outgoing: values that are sent to others.
+        transfers: what it exchanges with other programs while it runs.
         names: of forward nodes, where they are called otherwise than by their place in this program.
         free: values that all who need them make for themselves, whole.
-        summed: gradients of weights that are sums over parts of a batch, on their way, and what is added up.
         parts: the program is what is done for one of so many parts of a batch; what is done once for all of them (sums
             of weights' gradients over devices, updates) costs it so much less.
     """
@@ -53,13 +68,10 @@ class TrainingGraph:
     gradients: list[Value] = field(default_factory=list)
     held: set[Value] = field(default_factory=set)
     fed: dict[Value, TensorLayout] = field(default_factory=dict)
-    urgent: set[Value] = field(default_factory=set)
     rematerialized: frozenset[str] = frozenset()
-    incoming: set[Value] = field(default_factory=set)
-    outgoing: set[Value] = field(default_factory=set)
+    transfers: Transfers = Transfers()
     names: dict[Node, str] = field(default_factory=dict)
     free: set[Value] = field(default_factory=set)
-    summed: set[Value] = field(default_factory=set)
     parts: int = 1
 
     def __post_init__(self) -> None:

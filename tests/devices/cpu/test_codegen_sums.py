@@ -118,5 +118,5 @@ def test_an_operand_that_knows_nothing_of_some_places(rng: Rng) -> None:
 
 def test_an_accumulator_is_as_long_as_a_row(rng: Rng) -> None:
     (plan,) = plans(lambda x: (x * x).sum(1), ms.Tensor(normal(rng, 2000, 5, 100)))
-    assert plan.scratch <= 4 * 128 and not plan.gathers
+    assert plan.scratch.bytes <= 4 * 128 and not plan.gathers
     assert plan.total == 2000

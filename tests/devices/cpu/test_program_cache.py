@@ -274,7 +274,7 @@ def test_a_word_that_looks_like_an_address_keeps_a_program_off_the_disk(folder: 
     program = compiled(softmaxed(), ms.Tensor(X))
     content = disk_content(program)
     image = program.executable.image
-    image.words = np.append(image.words, np.array([X.ctypes.data], np.int64))
+    image.table.words = np.append(image.table.words, np.array([X.ctypes.data], np.int64))
     with pytest.raises(program_cache.Unstorable, match="address"):
         program_cache.encoded(image, content)
 

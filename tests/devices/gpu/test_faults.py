@@ -51,7 +51,7 @@ def test_a_program_without_array_operations(gpu: GPU) -> None:
     for _ in range(3):  # the third time as one CUDA graph
         for got, want in zip(made(up(args)), REFERENCE.compile(graph)(args)):
             np.testing.assert_array_equal(gpu.to_host(got), want)
-    assert made.graph_launches
+    assert made.graphs.launches
 
 
 def test_a_wrong_index_is_told_once(gpu: GPU) -> None:

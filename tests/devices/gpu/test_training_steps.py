@@ -16,7 +16,7 @@ from training_networks import NETWORKS, OPTIMIZERS, Training, floats
 import msnb as ms
 from msnb import nn, ops
 from msnb.base import device_registry
-from msnb.devices.gpu.program import device_program
+from msnb.devices.gpu.program import cuda_graphs
 from msnb.devices.gpu.program.device_program import DeviceProgram
 
 pytest.importorskip("llvmlite")
@@ -28,7 +28,7 @@ CASES = [*((n, "adam") for n in NETWORKS), *(("mlp", o) for o in OPTIMIZERS if o
 
 def programs() -> list[DeviceProgram]:
     """Those that live and have run."""
-    return [o for o in gc.get_objects() if type(o) is DeviceProgram and o.built is not None and o._runs]
+    return [o for o in gc.get_objects() if type(o) is DeviceProgram and o.built is not None and o.runs]
 
 
 def counts(gpu: Any) -> dict[str, int]:
@@ -59,14 +59,14 @@ def test_a_step_is_one_graph_and_the_numbers_are_the_hosts(gpu: Any, name: str, 
     before = programs()
     losses, weights, told = trained(name, optimizer, gpu)
     (step,) = [p for p in programs() if p.graph.state and not any(p is b for b in before)]
-    assert step.capturable and step.graph_launches == STEPS - 1
+    assert step.graphs.capturable and step.graphs.launches == STEPS - 1
     for found in told[1:]:
         assert found.get("graph_launches") == 1 and not found.get("synchronisations")
         assert not found.get("downloads")
     assert set(told[-1]) == {"graph_launches", "kernels_run"}, "the last step does more than launch"
     planned = device_registry.current().arena_of(step)
     assert step.peak == max((-(-(b.offset + max(b.bytes, 1)) // 256) * 256 for b in planned), default=0)
-    assert step.peak == (0 if step._arena is None else step._arena.nbytes)
+    assert step.peak == (0 if step.memory.arena is None else step.memory.arena.nbytes)
     ms.set_context(device_target="CPU")
     wanted, expected, _ = trained(name, optimizer)
     np.testing.assert_allclose(losses, wanted, rtol=2e-6)
@@ -161,7 +161,7 @@ def test_numbers_of_python_do_not_record_again(gpu: Any) -> None:
 
 def test_batches_at_other_addresses(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small batches are copied into place; large ones are when they move again and again."""
-    monkeypatch.setattr(device_program, "STAGED", 1 << 10)
+    monkeypatch.setattr(cuda_graphs, "STAGED", 1 << 10)
     for rows in (8, 300):
         w = ms.Parameter(ms.Tensor(np.zeros((4, 3), np.float32)), name="w")
 

@@ -33,7 +33,7 @@ class AccumulatorEpilogue:
 
     def stores(self) -> None:
         """The loops."""
-        for access, value in self.plan.final_stores:
+        for access, value in self.plan.sweeps.final_stores:
             self._nest(access, value, [d for d, s in enumerate(access.strides) if s and d not in self.at], self.at)
 
     def _nest(self, access: Access, value: Inst, dims: list[int], at: dict[int, str]) -> None:
@@ -42,7 +42,7 @@ class AccumulatorEpilogue:
             return
         d, size = dims[0], self.kernel.sizes[dims[0]]
         lanes = self.plan.target.lanes
-        alike = all(self.plan.accs[id(i)].strides[d] == 1 for i in self.plan.insts if id(i) in self.plan.accs)
+        alike = all(memory.strides[d] == 1 for memory in self.plan.scratch.accs.values())
         if len(dims) > 1 or access.strides[d] != 1 or not alike:
             lanes = 1
 
@@ -75,20 +75,20 @@ class AccumulatorEpilogue:
         if inst.op == "const":
             return self.e.literal(inst.attr, inst.dtype)
         if id(inst) not in self.known:
-            made = id(inst) in self.plan.accs
+            made = id(inst) in self.plan.scratch.accs
             found = self._sum(inst, at) if made else emit(self.e, inst, [self._value(a, at) for a in inst.args])
             self.known[id(inst)] = found
         return self.known[id(inst)]
 
     def _sum(self, inst: Inst, at: dict[int, str]) -> str:
-        memory, lanes = self.plan.wide.get(id(inst), self.plan.accs[id(inst)]), self.e.lanes
+        memory, lanes = self.plan.scratch.wide.get(id(inst), self.plan.scratch.accs[id(inst)]), self.e.lanes
         if self.plan.shared:
             return self._mine(inst, memory, at)
         index = self._index(memory.strides, at)
         first = self.e.const(identity(inst.attr.kind, memory.dtype), type_name(memory.dtype))
 
         def one(t: str, now: list[str]) -> list[str]:
-            skip = self.e.ins(f"mul nsw i64 {t}, {self.plan.scratch}")
+            skip = self.e.ins(f"mul nsw i64 {t}, {self.plan.scratch.bytes}")
             found = self._load(memory, index, self.e.ins(f"add nsw i64 {skip}, {memory.offset}"))
             return [combine(self.e, inst.attr.kind, memory.dtype, now[0], found)]
 

@@ -33,10 +33,10 @@ def render(kernel: Kernel, symbol: str, attributes: str, target: Target) -> tupl
 def _pointers(plan: KernelSchedule, scratch: bool) -> list[str]:
     """Names for the buffers, and for the parts of the scratch memory."""
     lines = []
-    for i in range(len(plan.buffers)):
+    for i in range(len(plan.kernel.buffers)):
         lines += [f"  %t{i} = getelementptr ptr, ptr %table, i64 {i}", f"  %b{i} = load ptr, ptr %t{i}"]
     if scratch:
-        memories = [*plan.accs.values(), *plan.caches.values(), *plan.wide.values()]
+        memories = [*plan.scratch.accs.values(), *plan.scratch.caches.values(), *plan.scratch.wide.values()]
         lines += [f"  %s{i} = getelementptr i8, ptr %scratch, i64 {m.offset}" for i, m in enumerate(memories)]
     return lines
 

@@ -65,19 +65,20 @@ class GeneratedKernel:
 
     def scratch(self, threads: int) -> int:
         """Bytes of scratch memory for that many threads."""
-        return self.plan.scratch * threads
+        return self.plan.scratch.bytes * threads
 
     def call(self, operands: Sequence[int], scratch: Sequence[int]) -> KernelCall:
         """A call over rows: slots of reads and writes, and of the scratch memory."""
         p = self.plan
         cut = p.mode == "range" and len(p.inner) == 1
-        own = scratch[:1] if p.scratch else ()
-        counts = (len(operands), len(self.kernel.reads), p.scratch, p.total, p.most_threads(), int(cut), self._large())
+        mine = p.scratch.bytes
+        own = scratch[:1] if mine else ()
+        counts = (len(operands), len(self.kernel.reads), mine, p.total, p.most_threads(), int(cut), self._large())
         return KernelCall(Symbol(launch_frame.library(), "msnb_rows"), (self.body, self.last, *counts, *operands, *own))
 
     def chain(self, sets: Sequence[tuple[Sequence[int], int]]) -> KernelCall:
         """A call over many sets of operands, each with its extent."""
-        n, each = len(self.plan.buffers), max(1, SHARED_WORK // (2 * self.plan.weight()))
+        n, each = len(self.plan.kernel.buffers), max(1, SHARED_WORK // (2 * self.plan.weight()))
         counts = (len(sets), n, len(self.kernel.reads), each, self._large())
         words = (w for slots, extent in sets for w in (*slots, extent))
         return KernelCall(Symbol(launch_frame.library(), "msnb_chains"), (self.body, *counts, *words))
@@ -85,7 +86,7 @@ class GeneratedKernel:
     def rows(self, operands: Sequence[int], sizes: Sequence[int], steps: Sequence[tuple[int, int]]) -> KernelCall:
         """A chain over rows: the two counters' ends and the extent, and by how many elements each operand moves on."""
         each = max(1, SHARED_WORK // (2 * self.plan.weight()))
-        kinds = [b.dtype.itemsize for b in self.plan.buffers]
+        kinds = [b.dtype.itemsize for b in self.plan.kernel.buffers]
         places = (w for slot, size, pair in zip(operands, kinds, steps) for w in (slot, pair[0] * size, pair[1] * size))
         return KernelCall(
             Symbol(launch_frame.library(), "msnb_repeated"), (self.body, len(operands), each, *sizes, *places)
@@ -201,7 +202,7 @@ def _newly_lowered(body: Graph) -> Kernel | None:
 
 def same(kernel: Kernel) -> str:
     """Equal for kernels with equal code."""
-    return str(kernel) + "".join(f" {b.dtype.short}[{b.size}]" for b in (*kernel.reads, *kernel.writes))
+    return str(kernel) + "".join(f" {b.dtype.short}[{b.size}]" for b in kernel.buffers)
 
 
 def _refused(reason: UnsupportedKernel) -> None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.codegen.size_generic import ANY
 from msnb.devices.cpu.llvm.target import Target
 from msnb.devices.llvm.emitter import memory_name
@@ -66,38 +67,27 @@ class KernelSchedule:
         outer, inner: dims, outermost first.
         mode: "rows", "range" or "single".
         shared, turned: outer dims that all accumulators keep (none, or too few places: empty), and the other ones.
-        local: reductions finished row by row; accs: accumulators and their memory; wide: where those that take in
-            many rows are moved to, every so often, so that long sums keep their digits.
-        levels: per sweep along the row, the reductions and stores that belong to it.
-        row_stores, final_stores: what is stored once per row, and at the very end.
-        caches: instructions whose values a sweep keeps for later ones.
+        local, acc_insts: reductions finished row by row, and accumulators.
+        sweeps: what is computed in which walk along the row; scratch: memory of a thread.
         pairs: (read, write) that may share memory; streams: stores that go past the caches.
-        scratch: bytes of memory per thread; total: how many rows (or elements) the threads share.
+        total: how many rows (or elements) the threads share.
     """
-
-    local: list[Inst]
-    acc_insts: list[Inst]
-    scratch: int
 
     def __init__(self, kernel: Kernel, target: Target) -> None:
         self.kernel = kernel
-        self.buffers: list[Buffer] = [*kernel.reads, *kernel.writes]
         if any(is_scalar(i) for i in kernel.insts()):
             target = Target(1, False, False)
         self.target = target
         self.outer: list[int] = [d for d in range(len(kernel.sizes)) if d not in kernel.row]
         self.inner: list[int] = [d for d in range(len(kernel.sizes)) if d in kernel.row]
         self.insts: list[Inst] = kernel.insts()
-        self.scratch = 0
         self.mode = "rows" if self.outer else "single" if self._reads_reductions() else "range"
         self.local, self.acc_insts = self._reductions()
         self.shared: list[int] = self._shared()
         self.turned: list[int] = [d for d in self.outer if d not in self.shared]
-        self.accs: dict[int, Scratch] = {id(r): self._memory(self.carried(r), self._kept(r)) for r in self.acc_insts}
-        self.wide: dict[int, Scratch] = {id(r): self._wide(r) for r in self.acc_insts if self._is_long(r)}
-        self.final: set[int] = self._finals()
-        self._sort_stores()
-        self.caches: dict[int, Scratch] = self._caches() if len(self.levels) > 1 else {}
+        added = [r for r in self.acc_insts if kernel.along(r.args[0])]
+        self.sweeps: RowSweeps = RowSweeps(kernel, self.local, self.acc_insts, added, staged=True)
+        self.scratch: ThreadScratch = ThreadScratch(self)
         self.pairs: tuple[tuple[int, int], ...] = self._inplace()
         self.streams: set[Access] = {a for a, v in kernel.stores if self._streams(a, v)}
         rows = math.prod(kernel.sizes[d] for d in self.shared or self.outer)
@@ -112,11 +102,7 @@ class KernelSchedule:
     @property
     def gathers(self) -> bool:
         """True where the accumulators of all threads are added up in the end."""
-        return bool(self.final_stores) and not self.shared
-
-    def along(self, inst: Inst) -> bool:
-        """True when a value changes along the row."""
-        return bool(inst.dims & self.kernel.row)
+        return bool(self.sweeps.final_stores) and not self.shared
 
     def most_threads(self) -> int:
         """How many threads this much work is worth."""
@@ -131,10 +117,7 @@ class KernelSchedule:
 
     def _reads_reductions(self) -> bool:
         inner = any(a.level for i in self.insts if i.op == "reduce" for a in i.args)
-        return inner or any(v.level and (self._walks(a, v) or _meets_operands(v)) for a, v in self.kernel.stores)
-
-    def _walks(self, access: Access, value: Inst) -> bool:
-        return self.along(value) or any(access.strides[d] for d in self.kernel.row)
+        return inner or any(v.level and (self.kernel.walks(a, v) or _meets_operands(v)) for a, v in self.kernel.stores)
 
     def _shared(self) -> list[int]:
         gone = {frozenset(r.attr.over - self.kernel.row) for r in self.acc_insts}
@@ -144,100 +127,17 @@ class KernelSchedule:
         whole = all(r.args[0].dims.issuperset(kept) for r in self.acc_insts)
         return kept if whole and math.prod(self.kernel.sizes[d] for d in kept) >= SHARED_LEAST else []
 
-    def _kept(self, inst: Inst) -> list[int]:
-        """The dims along which an accumulator lies."""
-        return [d for d in range(len(self.kernel.sizes)) if d in inst.dims and d not in self.shared]
-
-    def _is_long(self, inst: Inst) -> bool:
-        """True for sums of many rows in float32: from time to time they are moved into sums in float64."""
-        rows = math.prod(self.kernel.sizes[d] for d in self.turned)
-        short = self.accs[id(inst)].dtype is dtypes.float32 and inst.attr.kind == "sum"
-        return short and self.mode == "rows" and rows > FLUSHED
-
-    def _wide(self, inst: Inst) -> Scratch:
-        return self._memory(dtypes.float64, self._kept(inst))
-
     def carried(self, inst: Inst) -> DType:
         """The dtype in which a reduction is carried on: float64 for long sums in float32."""
         long = inst.dtype is dtypes.float32 and inst.attr.kind in ("sum", "prod") and inst.attr.over >= self.kernel.row
         return dtypes.float64 if long else inst.dtype
 
-    def _memory(self, dtype: DType, dims: list[int]) -> Scratch:
-        """Room for a value along ``dims``; the last of them is rounded up to whole vectors."""
-        strides, count = [0] * len(self.kernel.sizes), 1
-        for d in reversed(dims):
-            strides[d] = count
-            size = self.kernel.sizes[d]
-            count *= -(-size // _PADDED) * _PADDED if d == dims[-1] else size
-        count = -(-count // _PADDED) * _PADDED
-        found = Scratch(dtype, count, self.scratch, tuple(strides))
-        size = count * (1 if memory_name(dtype) == "i8" else dtype.itemsize)
-        self.scratch += -(-size // _LINE) * _LINE
-        return found
-
-    def _finals(self) -> set[int]:
-        found: set[int] = set()
-        for inst in self.insts:
-            if id(inst) in self.accs or any(id(a) in found for a in inst.args):
-                found.add(id(inst))
-        return found
-
-    def _sort_stores(self) -> None:
-        self.row_stores: list[tuple[Access, Inst]] = []
-        self.final_stores: list[tuple[Access, Inst]] = []
-        loops: dict[int, tuple[list[Inst], list[tuple[Access, Inst]]]] = {}
-        for access, value in self.kernel.stores:
-            if id(value) in self.final:
-                self.final_stores.append((access, value))
-            elif self._walks(access, value):
-                loops.setdefault(value.level, ([], []))[1].append((access, value))
-            else:
-                self.row_stores.append((access, value))
-        for r in (*self.local, *(r for r in self.acc_insts if self.along(r.args[0]))):
-            loops.setdefault(r.args[0].level, ([], []))[0].append(r)
-        self.row_accs: list[Inst] = [r for r in self.acc_insts if not self.along(r.args[0])]
-        self.levels: list[tuple[list[Inst], list[tuple[Access, Inst]]]] = [loops[k] for k in sorted(loops)]
-
-    def reach(self, roots: list[Inst]) -> list[Inst]:
-        """What a sweep must compute at every point, operands first."""
-        seen: dict[int, Inst] = {}
-        stack = [(r, False) for r in reversed(roots)]
-        while stack:
-            inst, ready = stack.pop()
-            if id(inst) in seen or not self.along(inst):
-                continue
-            if ready:
-                seen[id(inst)] = inst
-            else:
-                stack.append((inst, True))
-                stack.extend((a, False) for a in reversed(inst.args))
-        return list(seen.values())
-
-    def roots(self, level: int) -> list[Inst]:
-        """The values that a sweep needs."""
-        reduces, stores = self.levels[level]
-        return [r.args[0] for r in reduces] + [v for _, v in stores]
-
-    def _caches(self) -> dict[int, Scratch]:
-        times: dict[int, int] = {}
-        insts: dict[int, Inst] = {}
-        for level in range(len(self.levels)):
-            for inst in self.reach(self.roots(level)):
-                insts[id(inst)] = inst
-                times[id(inst)] = times.get(id(inst), 0) + 1
-        count = math.prod(self.kernel.sizes[d] for d in self.inner)
-        return {
-            k: self._memory(i.dtype, self.inner)
-            for k, i in insts.items()
-            if i.op in HEAVY and self.inner[-1] in i.dims and times[k] > 1 and count * i.dtype.itemsize <= LARGEST_CACHE
-        }
-
     # ---- vectors ----------------------------------------------------------------------------------------------------
 
     def lanes(self, level: int) -> int:
         """Lanes of the main part: light sweeps work on several registers at once, which hides what one waits for."""
-        work = sum(10 if i.op in HEAVY else 1 for i in self.reach(self.roots(level)))
-        times = 4 if work <= 8 and self.levels[level][0] else 2 if work <= 24 else 1
+        work = sum(10 if i.op in HEAVY else 1 for i in self.sweeps.reach(level))
+        times = 4 if work <= 8 and self.sweeps.levels[level][0] else 2 if work <= 24 else 1
         return self.target.lanes * (1 if self.target.lanes == 1 else times)
 
     def segments(self, level: int, size: int | None) -> list[Segment]:
@@ -265,21 +165,22 @@ class KernelSchedule:
     def _streams(self, access: Access, value: Inst) -> bool:
         """True for a large result whose vectors are aligned if its memory is; it would only push out of the caches what
         is needed there. (Measured: a chain of five passes is 1.3 to 1.6 times as fast from 4 MB on.)"""
-        buffer = self.buffers[access.buffer]
+        buffer = self.kernel.buffers[access.buffer]
         steps = [s * buffer.dtype.itemsize for d, s in enumerate(access.strides) if d != self.inner[-1]]
         aligned = not access.offset and not any(s % _LINE for s in steps) and access.strides[self.inner[-1]] == 1
         large = buffer.size * buffer.dtype.itemsize >= STREAMED and access.buffer < 63
-        return self.target.scalef and aligned and large and id(value) not in self.final and self.along(value)
+        inside = id(value) not in self.sweeps.final and self.kernel.along(value)
+        return self.target.scalef and aligned and large and inside
 
     def _inplace(self) -> tuple[tuple[int, int], ...]:
         """Pairs (read, write) that may share memory: one access, the same for both, and no load after the store."""
-        kernel, found = self.kernel, list[tuple[int, int]]()
+        kernel, buffers, found = self.kernel, self.kernel.buffers, list[tuple[int, int]]()
         for access, value in kernel.stores:
-            if id(value) in self.final or not self._once(access, value):
+            if id(value) in self.sweeps.final or not self._once(access, value):
                 continue
             b = access.buffer
             for r, buffer in enumerate(kernel.reads):
-                if buffer.size != self.buffers[b].size or not self._alike(buffer, self.buffers[b]):
+                if buffer.size != buffers[b].size or not self._alike(buffer, buffers[b]):
                     continue
                 loads = [i for i in self.insts if i.op == "load" and i.attr.buffer == r]
                 same = all((i.attr.strides, i.attr.offset) == (access.strides, access.offset) for i in loads)
@@ -289,7 +190,7 @@ class KernelSchedule:
 
     def _once(self, access: Access, value: Inst) -> bool:
         """True where every turn of the loops has an element of its own, so that none reads what another has stored."""
-        walked = self._walks(access, value) or self.mode == "range"
+        walked = self.kernel.walks(access, value) or self.mode == "range"
         dims = [*self.outer, *(self.inner if walked else [])]
         return all(access.strides[d] or self.kernel.sizes[d] == 1 for d in dims)
 
@@ -297,15 +198,71 @@ class KernelSchedule:
         return a.dtype.itemsize == b.dtype.itemsize
 
     def _last_read(self, load: Inst) -> int:
-        if not self.along(load):
-            return len(self.levels)
-        sweeps = [k for k in range(len(self.levels)) if any(i is load for i in self.reach(self.roots(k)))]
+        if not self.kernel.along(load):
+            return len(self.sweeps.levels)
+        sweeps = [k for k in range(len(self.sweeps.levels)) if any(i is load for i in self.sweeps.reach(k))]
         return max(sweeps, default=-1)
 
     def _stored_at(self, access: Access, value: Inst) -> int:
-        if not self._walks(access, value):
-            return len(self.levels)
-        return next(k for k, (_, stores) in enumerate(self.levels) if any(a is access for a, _ in stores))
+        if not self.kernel.walks(access, value):
+            return len(self.sweeps.levels)
+        return next(k for k, (_, stores) in enumerate(self.sweeps.levels) if any(a is access for a, _ in stores))
+
+
+class ThreadScratch:
+    """Memory that every thread has for itself.
+
+    Attributes:
+        bytes: of it; accs: accumulators.
+        wide: where accumulators that take in many rows are moved to, every so often: long sums keep their digits.
+        caches: instructions whose values a sweep keeps for later ones.
+    """
+
+    def __init__(self, plan: KernelSchedule) -> None:
+        self.plan, self.bytes = plan, 0
+        accs = plan.acc_insts
+        self.accs: dict[int, Scratch] = {id(r): self._memory(plan.carried(r), self._kept(r)) for r in accs}
+        self.wide: dict[int, Scratch] = {
+            id(r): self._memory(dtypes.float64, self._kept(r)) for r in accs if self._is_long(r)
+        }
+        self.caches: dict[int, Scratch] = self._caches() if len(plan.sweeps.levels) > 1 else {}
+
+    def _kept(self, inst: Inst) -> list[int]:
+        """The dims along which an accumulator lies."""
+        return [d for d in range(len(self.plan.kernel.sizes)) if d in inst.dims and d not in self.plan.shared]
+
+    def _is_long(self, inst: Inst) -> bool:
+        """True for sums of many rows in float32: from time to time they are moved into sums in float64."""
+        rows = math.prod(self.plan.kernel.sizes[d] for d in self.plan.turned)
+        short = self.accs[id(inst)].dtype is dtypes.float32 and inst.attr.kind == "sum"
+        return short and self.plan.mode == "rows" and rows > FLUSHED
+
+    def _memory(self, dtype: DType, dims: list[int]) -> Scratch:
+        """Room for a value along ``dims``; the last of them is rounded up to whole vectors."""
+        sizes, count = self.plan.kernel.sizes, 1
+        strides = [0] * len(sizes)
+        for d in reversed(dims):
+            strides[d] = count
+            count *= -(-sizes[d] // _PADDED) * _PADDED if d == dims[-1] else sizes[d]
+        count = -(-count // _PADDED) * _PADDED
+        found = Scratch(dtype, count, self.bytes, tuple(strides))
+        size = count * (1 if memory_name(dtype) == "i8" else dtype.itemsize)
+        self.bytes += -(-size // _LINE) * _LINE
+        return found
+
+    def _caches(self) -> dict[int, Scratch]:
+        plan, times = self.plan, dict[int, int]()
+        insts: dict[int, Inst] = {}
+        for level in range(len(plan.sweeps.levels)):
+            for inst in plan.sweeps.reach(level):
+                insts[id(inst)] = inst
+                times[id(inst)] = times.get(id(inst), 0) + 1
+        count = math.prod(plan.kernel.sizes[d] for d in plan.inner)
+        return {
+            k: self._memory(i.dtype, plan.inner)
+            for k, i in insts.items()
+            if i.op in HEAVY and plan.inner[-1] in i.dims and times[k] > 1 and count * i.dtype.itemsize <= LARGEST_CACHE
+        }
 
 
 def _meets_operands(value: Inst) -> bool:

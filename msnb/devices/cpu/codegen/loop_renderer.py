@@ -44,9 +44,9 @@ class Body:
         self.at: dict[int, str] = {}
         self.bases: dict[object, str] = {}
         self.pointers: dict[int, str] = {}
-        for key in (*plan.accs, *plan.caches):
+        for key in (*plan.scratch.accs, *plan.scratch.caches):
             self.pointers[key] = f"%s{len(self.pointers)}"
-        self.wide: dict[int, str] = {key: f"%s{len(self.pointers) + i}" for i, key in enumerate(plan.wide)}
+        self.wide: dict[int, str] = {key: f"%s{len(self.pointers) + i}" for i, key in enumerate(plan.scratch.wide)}
 
     def lines(self) -> list[str]:
         """The instructions of the body."""
@@ -79,7 +79,7 @@ class Body:
 
     def place(self, access: Access, dims: list[int]) -> str:
         """A pointer to an element of a buffer."""
-        kind = memory_name(self.plan.buffers[access.buffer].dtype)
+        kind = memory_name(self.plan.kernel.buffers[access.buffer].dtype)
         base = self.base(access, kind, f"%b{access.buffer}", access.strides, access.offset)
         return self._moved(kind, base, access.strides, dims)
 
@@ -126,15 +126,15 @@ class Body:
         for inst in self.plan.insts:
             if inst.op == "load":
                 self.place(inst.attr, [])
-        for key, memory in (*self.plan.accs.items(), *self.plan.caches.items()):
+        for key, memory in (*self.plan.scratch.accs.items(), *self.plan.scratch.caches.items()):
             self.kept(key, memory, [])
         done: set[int] = set()
-        for level in range(len(self.plan.levels)):
+        for level in range(len(self.plan.sweeps.levels)):
             RowPass(self, level, done).run()
-        for r in self.plan.row_accs:
+        for r in (r for r in self.plan.acc_insts if not self.plan.kernel.along(r.args[0])):
             self._add_to(r, self.value(r.args[0]))
-        names = [self.value(value) for _, value in self.plan.row_stores]
-        for (access, value), name in zip(self.plan.row_stores, names):
+        names = [self.value(value) for _, value in self.plan.sweeps.row_stores]
+        for (access, value), name in zip(self.plan.sweeps.row_stores, names):
             store = partial(self._store, access, name, value)
             if self.plan.mode == "range":
                 self.e.when(self.e.ins("icmp eq i64 %begin, 0"), store)
@@ -190,9 +190,9 @@ class Body:
     def _begin_accumulators(self) -> None:
         for r in self.plan.acc_insts:
             if id(r) in self.wide:
-                self._clear(r, self.plan.wide[id(r)], self.wide[id(r)])
+                self._clear(r, self.plan.scratch.wide[id(r)], self.wide[id(r)])
             else:
-                self._clear(r, self.plan.accs[id(r)], self.pointers[id(r)])
+                self._clear(r, self.plan.scratch.accs[id(r)], self.pointers[id(r)])
 
     def _clear(self, r: Inst, memory: Scratch, base: str) -> None:
         lanes, kind = self.plan.target.lanes, memory_name(memory.dtype)
@@ -210,7 +210,7 @@ class Body:
         """Rows whose sums are still short enough for float32."""
         long = [r for r in self.plan.acc_insts if id(r) in self.wide]
         for r in long:
-            self._clear(r, self.plan.accs[id(r)], self.pointers[id(r)])
+            self._clear(r, self.plan.scratch.accs[id(r)], self.pointers[id(r)])
         end = self.e.smaller(self.e.i64("add nsw", start, FLUSHED), stop)
         self.e.loop((start, end, 1), [], self._row)
         for r in long:
@@ -230,12 +230,12 @@ class Body:
             self.e.store(dtypes.float64, total, target)
             return []
 
-        self.e.loop(("0", str(self.plan.accs[id(r)].count), self.e.lanes), [], add)
+        self.e.loop(("0", str(self.plan.scratch.accs[id(r)].count), self.e.lanes), [], add)
         self.e.lanes = 1
 
     def _add_to(self, r: Inst, value: str) -> None:
         """Combine a scalar (in the dtype of the accumulator) into an accumulator."""
-        memory = self.plan.accs[id(r)]
+        memory = self.plan.scratch.accs[id(r)]
         self.guard_sum(r, [], partial(self.add, r, value, memory, []))
 
     def guard_sum(self, r: Inst, dims: list[int], action: Callable[[], None]) -> None:
@@ -263,7 +263,7 @@ class RowPass:
     def __init__(self, body: Body, level: int, done: set[int]) -> None:
         self.body, self.plan, self.e, self.done, self.level = body, body.plan, body.e, done, level
         self.inner: list[int] = body.plan.inner
-        self.reduces, self.stores = body.plan.levels[level]
+        self.reduces, self.stores = body.plan.sweeps.levels[level]
         self.over_row: list[Inst] = [r for r in self.reduces if r.attr.over >= body.kernel.row]
         self.over_outer: list[Inst] = [r for r in self.reduces if not r.attr.over >= body.kernel.row]
         self.insts: list[Inst] = self._needed()
@@ -274,10 +274,10 @@ class RowPass:
 
     def _needed(self) -> list[Inst]:
         """What is computed in this sweep; operands that only a kept value needed are left out."""
-        insts = self.plan.reach(self.plan.roots(self.level))
-        needed = {id(v) for v in self.plan.roots(self.level)}
+        insts = self.plan.sweeps.reach(self.level)
+        needed = {id(v) for v in self.plan.sweeps.roots(self.level)}
         for inst in reversed(insts):
-            if id(inst) in needed and not (id(inst) in self.plan.caches and id(inst) in self.done):
+            if id(inst) in needed and not (id(inst) in self.plan.scratch.caches and id(inst) in self.done):
                 needed.update(id(a) for a in inst.args)
         return [i for i in insts if id(i) in needed]
 
@@ -285,15 +285,15 @@ class RowPass:
         """Emit the loops."""
         for inst in self.insts:
             for a in inst.args:
-                if not self.plan.along(a) and not self._is_kept(inst):
+                if not self.plan.kernel.along(a) and not self._is_kept(inst):
                     self.body.value(a)
         for _, value in self.stores:
-            if not self.plan.along(value):
+            if not self.plan.kernel.along(value):
                 self.body.value(value)
         self._finish(self._nest(0, [""] * len(self.over_row)))
 
     def _is_kept(self, inst: Inst) -> bool:
-        return id(inst) in self.plan.caches and id(inst) in self.done
+        return id(inst) in self.plan.scratch.caches and id(inst) in self.done
 
     # ---- loops ------------------------------------------------------------------------------------------------------
 
@@ -331,7 +331,7 @@ class RowPass:
 
     def _total_dtype(self, r: Inst) -> DType:
         """Sums in float32 are carried on in float64 from block to block."""
-        return self.plan.carried(r) if self.two or id(r) in self.plan.accs else r.dtype
+        return self.plan.carried(r) if self.two or id(r) in self.plan.scratch.accs else r.dtype
 
     def _innermost(self, low: str, high: str, totals: list[str]) -> list[str]:
         d = self.inner[-1]
@@ -389,9 +389,9 @@ class RowPass:
         return combine(self.e, r.attr.kind, dtype, total, part) if total else part
 
     def _finish(self, totals: list[str]) -> None:
-        self.done.update(id(i) for i in self.insts if id(i) in self.plan.caches)
+        self.done.update(id(i) for i in self.insts if id(i) in self.plan.scratch.caches)
         for r, total in zip(self.over_row, totals):
-            if id(r) in self.plan.accs:
+            if id(r) in self.plan.scratch.accs:
                 self.body._add_to(r, total)
             else:
                 carried = self._total_dtype(r) is not r.dtype
@@ -416,7 +416,7 @@ class RowPass:
         dims = self.inner[: depth + 1]
         for r in self.over_outer:
             if self._depth(r.args[0].dims) == depth:
-                memory, name = self.plan.accs[id(r)], self._one(r.args[0])
+                memory, name = self.plan.scratch.accs[id(r)], self._one(r.args[0])
                 self.body.guard_sum(r, dims, partial(self.body.add, r, name, memory, dims))
         for access, value in self.stores:
             if self._store_depth(access, value) == depth:
@@ -437,7 +437,7 @@ class RowPass:
         """What the innermost loop reads and does not change, in all lanes."""
         wide: Names = {}
         vectors = [i for i in self.insts if self._is_vector(i) and not self._is_kept(i)]
-        readers = [a for i in vectors for a in i.args] + self.plan.roots(self.level)
+        readers = [a for i in vectors for a in i.args] + self.plan.sweeps.roots(self.level)
         for a in readers:
             if a.op != "const" and not self._is_vector(a) and id(a) not in wide:
                 wide[id(a)] = self.e.splat(type_name(a.dtype), self._one(a))
@@ -455,7 +455,7 @@ class RowPass:
         last = len(self.inner) - 1
         for r in self.over_outer:
             if self._depth(r.args[0].dims) == last:
-                name, memory = self._of(r.args[0], names), self.plan.accs[id(r)]
+                name, memory = self._of(r.args[0], names), self.plan.scratch.accs[id(r)]
                 self.body.guard_sum(r, self.inner[:-1], partial(self.body.add, r, name, memory, self.inner))
         for access, value in self.stores:
             if self._store_depth(access, value) == last:
@@ -467,7 +467,7 @@ class RowPass:
         return self.e.literal(inst.attr, inst.dtype) if inst.op == "const" else names[id(inst)]
 
     def _compute(self, inst: Inst, names: Names) -> str:
-        memory = self.plan.caches.get(id(inst))
+        memory = self.plan.scratch.caches.get(id(inst))
         if memory is not None and id(inst) in self.done:
             return self.e.load(memory.dtype, self.body.kept(id(inst), memory, self.inner))
         if inst.op == "load":

@@ -24,7 +24,7 @@ from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.devices.llvm.emitter import Emitter, memory_name
 from msnb.devices.llvm.loop_builder import module, shared
-from msnb.ir.graph import Node, Value
+from msnb.ir.graph import Node, type_of
 
 _INDICES = (dtypes.int32, dtypes.int64)
 _ADDED = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
@@ -69,21 +69,16 @@ def recipe(node: Node, view_of: Callable[..., Any]) -> NativeKernel | None:
     return _table(node) if len(node.inputs) == 2 else None
 
 
-def _type(value: Value) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type
-
-
 def _check(node: Node) -> NativeKernel | None:
-    t = _type(node.out)
+    t = type_of(node.out)
     if t.dtype not in _INDICES:
         return None
     return TableRecipe(f"check_{t.dtype.name}", (t.size, node.attrs["classes"], node.attrs["ignore"]))
 
 
 def _table(node: Node) -> NativeKernel | None:
-    index = _type(node.inputs[1])
-    whole = _type(node.out if node.op.name == "unindex" else node.inputs[0])
+    index = type_of(node.inputs[1])
+    whole = type_of(node.out if node.op.name == "unindex" else node.inputs[0])
     axis = node.attrs["axis"] % whole.ndim if node.op.name == "gather" else _axis(node.attrs["spec"])
     if axis is None or index.dtype not in _INDICES:
         return None

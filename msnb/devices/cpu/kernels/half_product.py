@@ -25,7 +25,7 @@ from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.primitive_chain import DTYPES
 from msnb.devices.cpu.onednn.primitives import Layout
 from msnb.devices.llvm.emitter import memory_name
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Graph, Node, Value, type_of
 from msnb.ir.kernel.strided_views import View, whole
 
 _BLOCK, _LANES, _MOST = 8192, 16, 2
@@ -42,7 +42,7 @@ class HalfProductRecipe(NativeKernel):
 
     def __init__(self, inner: NativeKernel, reads: Sequence[Value], out: TensorType) -> None:
         self.inner, self.reads, self.out = inner, tuple(reads), out
-        self.operands: list[TensorType] = [_tensor(v) for v in reads]
+        self.operands: list[TensorType] = [type_of(v) for v in reads]
         self.temps = (*(4 * t.size for t in (*self.operands, out)), *inner.temps)
 
     @classmethod
@@ -67,7 +67,7 @@ def recipe(node: Node, view_of: ViewOf, find: Find) -> NativeKernel | None:
     dtype = getattr(node.out.type, "dtype", None) if len(node.outputs) == 1 else None
     if "contraction" not in node.op.traits or dtype not in (dtypes.float16, dtypes.bfloat16):
         return None
-    if not is_static(node) or any(_tensor(v).dtype is not dtype for v in node.inputs) or has_units(dtype):
+    if not is_static(node) or any(type_of(v).dtype is not dtype for v in node.inputs) or has_units(dtype):
         return None
     if not all(map(_is_covered, map(view_of, node.inputs))):
         return None
@@ -76,7 +76,7 @@ def recipe(node: Node, view_of: ViewOf, find: Find) -> NativeKernel | None:
     if inner is None or inner.declines:
         return None
     reads = twin.node.inputs if inner.reads is None else inner.reads
-    return HalfProductRecipe(inner, [twin.origin[v] for v in reads], _tensor(node.out))
+    return HalfProductRecipe(inner, [twin.origin[v] for v in reads], type_of(node.out))
 
 
 @functools.lru_cache(maxsize=4)
@@ -98,7 +98,7 @@ class _Twin:
         self._known: dict[Value, Value] = {}
         self._views: dict[Value, View] = {}
         inputs = [self._operand(v, view_of(v)) for v in node.inputs]
-        types = [_wide(_tensor(node.out))]
+        types = [_wide(type_of(node.out))]
         self.node = self.graph.add(node.op, inputs, node.attrs, types)
 
     def view_of(self, value: Value) -> View:
@@ -112,9 +112,9 @@ class _Twin:
             made = self._param(value)
             self._views[made] = View(made, view.shape, view.strides, view.offset)
             return made
-        if not isinstance(t, TensorType) or t.dtype is not _tensor(value).dtype or t.weak:
+        if not isinstance(t, TensorType) or t.dtype is not type_of(value).dtype or t.weak:
             return self._param(value)
-        if t.size > _MOST * _tensor(value).size:
+        if t.size > _MOST * type_of(value).size:
             return self._param(value)
         made = self._param(value)
         self._views[made] = View(self._param(base), view.shape, view.strides, view.offset)
@@ -122,7 +122,7 @@ class _Twin:
 
     def _param(self, value: Value) -> Value:
         if value not in self._known:
-            self._known[value] = self.graph.add_param(_wide(_tensor(value)), value.name)
+            self._known[value] = self.graph.add_param(_wide(type_of(value)), value.name)
             self.origin[self._known[value]] = value
         return self._known[value]
 
@@ -130,12 +130,7 @@ class _Twin:
 def _is_covered(view: View) -> bool:
     """Is all that the view reads among the elements that are converted? An eager array may lie with gaps."""
     last = sum(s * (d - 1) for s, d in zip(view.strides, view.shape))
-    return view.offset + last < _tensor(view.base).size
-
-
-def _tensor(value: Value) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type
+    return view.offset + last < type_of(view.base).size
 
 
 def _wide(t: TensorType) -> TensorType:

@@ -24,7 +24,7 @@ from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, l
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.llvm.emitter import memory_name
-from msnb.ir.graph import Node, Value
+from msnb.ir.graph import Node, type_of
 from msnb.ops.definition.record import Op
 
 WORTH = 1024
@@ -75,8 +75,8 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a loop over compressed rows runs; None for other nodes, and for dtypes that have no loop."""
     if not _is_walk(node.op) or not is_static(node):
         return None
-    pointers, columns, *operands = map(_type, node.inputs)
-    out = _type(node.out)
+    pointers, columns, *operands = map(type_of, node.inputs)
+    out = type_of(node.out)
     if pointers.dtype is not columns.dtype or pointers.dtype not in _INDICES:
         return None
     if operands and out.dtype not in _NUMBERS:
@@ -94,11 +94,6 @@ def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
 
 def _is_walk(op: Op) -> bool:
     return op.family == "sparse" and op.name.removeprefix("csr_") in _WRITERS
-
-
-def _type(value: Value) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type
 
 
 # ---- code -----------------------------------------------------------------------------------------------------------

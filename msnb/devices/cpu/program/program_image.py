@@ -48,11 +48,32 @@ class Step(NamedTuple):
 
 
 @dataclass
+class ProgramTable:
+    """The instructions of a program and what they point to (see above).
+
+    Attributes:
+        rows: the instructions; words: operands of kernels.
+        links: addresses that are known in memory only; row_links, word_links: (where one belongs, its number).
+    """
+
+    rows: NDArray[np.int64]
+    words: NDArray[np.int64]
+    links: list[Relocation]
+    row_links: list[tuple[int, int]]
+    word_links: list[tuple[int, int]]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of it, links not counted."""
+        return self.rows.nbytes + self.words.nbytes
+
+
+@dataclass
 class Image:
     """A program.
 
     Attributes:
-        rows, words, links, row_links, word_links: the table (see above).
+        table: the instructions.
         counts: how many slots, counters and free lists it has.
         peak: bytes of the arena; swaps: pointers into it are exchanged while it runs.
         arena: (slot, offset in the arena).
@@ -64,11 +85,7 @@ class Image:
         forms: the blocks of params whose values lie in blocks, by position (``core.storage.packed_storage``).
     """
 
-    rows: NDArray[np.int64]
-    words: NDArray[np.int64]
-    links: list[Relocation]
-    row_links: list[tuple[int, int]]
-    word_links: list[tuple[int, int]]
+    table: ProgramTable
     counts: tuple[int, int, int]
     peak: int
     swaps: bool

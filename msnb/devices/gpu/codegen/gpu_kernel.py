@@ -116,5 +116,5 @@ def module_text(kernels: Iterable[GpuKernel]) -> str:
 
 def symbol_of(kernel: Kernel, target: GpuTarget) -> str:
     """The name of a kernel's function: equal for equal kernels for one kind of GPU."""
-    text = f"{target} {kernel}" + "".join(f" {b.dtype.short}[{b.size}]" for b in (*kernel.reads, *kernel.writes))
+    text = f"{target} {kernel}" + "".join(f" {b.dtype.short}[{b.size}]" for b in kernel.buffers)
     return f"k{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -13,7 +13,7 @@ from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.codegen.row_kernel import RowKernel
 from msnb.devices.gpu.codegen.tiled_kernel import TiledKernel, far_loads
-from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
+from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 
 Part = tuple[GpuKernel, list[int], list[int]]
@@ -78,8 +78,3 @@ def _part(kernel: Kernel, access: Access, value: Inst, target: GpuTarget) -> Par
         copies[id(inst)].dims = inst.dims
     part.stores = [(Access(len(used), access.strides, access.offset), copies[id(value)])]
     return _single(part, target), used, [write]
-
-
-def buffers_of(kernel: Kernel) -> list[Buffer]:
-    """Reads, then writes."""
-    return [*kernel.reads, *kernel.writes]

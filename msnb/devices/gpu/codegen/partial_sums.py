@@ -35,13 +35,6 @@ class PartialSums:
         bytes: of the workspace.
     """
 
-    kernel: Kernel
-    plan: RowSchedule
-    symbol: str
-    kind: str
-    target: GpuTarget
-    bytes: int
-
     def __init__(self, kernel: Kernel, plan: RowSchedule, symbol: str, kind: str, target: GpuTarget) -> None:
         self.kernel, self.plan, self.symbol, self.kind, self.target = kernel, plan, symbol, kind, target
         self.needed: bool = any(plan.shares(r) > 1 for r in plan.accumulators)
@@ -67,13 +60,13 @@ class PartialSums:
     def add_to(self, made: GpuKernel) -> None:
         """The functions that add up, behind the first one."""
         for walks in (False, True):
-            stores = [(a, v) for a, v in self.plan.final_stores if self.plan.walks(a, v) is walks]
+            stores = [(a, v) for a, v in self.plan.sweeps.final_stores if self.kernel.walks(a, v) is walks]
             if stores:
                 self._function(made, stores, walks)
 
     def _function(self, made: GpuKernel, stores: list[tuple[Access, Inst]], walks: bool) -> None:
         e = ThreadEmitter(f"{self.symbol}_{'columns' if walks else 'sums'}", self.target)
-        points = self.plan.places * (self.plan.length if walks else 1)
+        points = self.plan.tiling.places * (self.plan.length if walks else 1)
         needed = [r for r in self.plan.accumulators if self.plan.is_number(r) is not walks]
         together = WARP if points <= FEW and max(self.plan.shares(r) for r in needed) >= 8 else 1
         unit = e.i64("add nsw", e.i64("mul nsw", e.special("ctaid.x"), THREADS), e.special("tid.x"))
@@ -84,18 +77,15 @@ class PartialSums:
         values = PointValues(e, self.kernel, 1, "i64")
         values.numbers = {id(r): self._total(e, r, point, lane, together) for r in needed}
         dims = [*self.plan.kept, *(self.plan.inner if walks else [])]
-        self._coordinates(e, values, point, dims)
+        values.move(point, dims)
         first = e.ins(f"icmp eq i64 {lane}, 0") if together > 1 else ""
         for access, value, name in [(a, v, values.number(v)) for a, v in stores]:
-            test = values.all([inside, first, values.first_only(access.strides, dims)])
-            e.when(test, partial(self._store, e, values, access, value, name))
+            tests = [inside, first, values.first_only(access.strides, dims)]
+            values.when(tests, partial(values.write, access, value, name))
         made.text += "\n" + e.kernel(made.buffers + 1, threads=THREADS)
         made.declared.update(e.declared)
         blocks = -(-points * together // THREADS)
         made.launches.append(Launch(e.symbol, (blocks, 1, 1), (THREADS, 1, 1), tuple(range(made.buffers + 1))))
-
-    def _store(self, e: ThreadEmitter, values: PointValues, access: Access, value: Inst, name: str) -> None:
-        e.write(value.dtype, name, values.place(access))
 
     def _total(self, e: ThreadEmitter, r: Inst, point: str, lane: str, together: int) -> str:
         first = [(type_name(r.dtype), identity(r.attr.kind, r.dtype))]
@@ -105,10 +95,3 @@ class PartialSums:
 
         total = e.loop((lane, str(self.plan.shares(r)), together), first, add)[0]
         return total if together == 1 else TeamReduction(e, WARP, THREADS).totals([(r, total)], WARP)[0]
-
-    def _coordinates(self, e: ThreadEmitter, values: PointValues, number: str, dims: list[int]) -> None:
-        for d in reversed(dims[1:]):
-            values.at[d] = e.i64("urem", number, self.kernel.sizes[d])
-            number = e.i64("udiv", number, self.kernel.sizes[d])
-        if dims:
-            values.at[dims[0]] = number

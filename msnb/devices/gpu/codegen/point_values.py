@@ -10,7 +10,7 @@ a number that is computed once and laid into all lanes where a vector meets it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
@@ -41,7 +41,7 @@ def lanes_of(kernel: Kernel) -> int:
     if any(is_scalar(i) for i in kernel.insts()):
         return 1
     accesses = [i.attr for i in kernel.insts() if i.op == "load"] + [a for a, _ in kernel.stores]
-    buffers = [*kernel.reads, *kernel.writes]
+    buffers = kernel.buffers
     along = [buffers[a.buffer].dtype.itemsize for a in accesses if a.strides[-1] == 1]
     lanes = WIDEST // max(along, default=4)
     if max(along, default=4) == 4 and min(along, default=4) <= 2:
@@ -80,11 +80,39 @@ class PointValues:
     ) -> None:  # fmt: skip
         self.e, self.kernel, self.lanes, self.kind, self.by_value = e, kernel, lanes, index, by_value
         self.pointers = pointers or [f"%b{i}" for i in range(len(kernel.reads) + len(kernel.writes))]
-        self.buffers = [*kernel.reads, *kernel.writes]
+        self.buffers = kernel.buffers
         self.at: dict[int, str] = {}
         self.numbers: dict[int, str] = {}
         self.vectors: dict[int, str] = {}
         self.last: int = len(kernel.sizes) - 1
+
+    # ---- counters ----
+
+    def op(self, word: str, a: str, b: str | int) -> str:
+        """Arithmetic of counters."""
+        return self.e.ins(f"{word} {self.kind} {a}, {b}")
+
+    def special(self, register: str) -> str:
+        """A register of the GPU as a counter."""
+        return self.narrow(self.e.special(register))
+
+    def narrow(self, number: str) -> str:
+        """An i64 as a counter."""
+        return number if self.kind == "i64" else self.e.ins(f"trunc i64 {number} to i32")
+
+    def move(self, number: str, dims: Sequence[int]) -> None:
+        """Go to a point, given its number among all points of these dims."""
+        for d in reversed(dims[1:]):
+            size = self.kernel.sizes[d]
+            self.at[d] = self.op("urem", number, size) if number != "0" else "0"
+            number = self.op("udiv", number, size) if number != "0" else "0"
+        if dims:
+            self.at[dims[0]] = number
+
+    def when(self, tests: Sequence[str], action: Callable[[], None]) -> None:
+        """``action()`` where all tests hold."""
+        test = self.all(tests)
+        self.e.when(test, action) if test else action()
 
     # ---- places ----
 
@@ -207,6 +235,19 @@ class PointValues:
             self.e.write(value.dtype, part, place)
         self.e.lanes = lanes
 
+    def put(self, access: Access, value: Inst, name: str) -> None:
+        """Store a vector, or its first lane where all lanes have the same place."""
+        if access.strides[-1] or self.lanes == 1:
+            self.store(access, value, name)
+        else:
+            self.write(access, value, self.e.part(type_name(value.dtype), name, 0))
+
+    def write(self, access: Access, value: Inst, name: str) -> None:
+        """Store one number."""
+        lanes, self.e.lanes = self.e.lanes, 1
+        self.e.write(value.dtype, name, self.place(access))
+        self.e.lanes = lanes
+
     def first_only(self, strides: Sequence[int], dims: Sequence[int]) -> str:
         """A test that the counters of dims without a stride are 0; "" where it always holds."""
         left = [d for d in dims if not strides[d] and self.kernel.sizes[d] > 1]
@@ -226,5 +267,5 @@ def index_kind(kernel: Kernel) -> str:
     total = 1
     for size in kernel.sizes:
         total *= size
-    largest = max((b.size for b in (*kernel.reads, *kernel.writes)), default=1)
+    largest = max((b.size for b in kernel.buffers), default=1)
     return "i32" if max(total, largest) < 1 << 30 else "i64"

@@ -73,10 +73,8 @@ class PointwiseKernel:
         found = [(a, v, self._value(a, v)) for a, v in self.kernel.stores]
         for access, value, name in found:
             test = self.values.first_only(access.strides, range(len(self.kernel.sizes)))
-            if test:
-                self.e.when(test, partial(self._store_first, access, value, name))
-            else:
-                self.values.store(access, value, name)
+            write = self.values.store if access.strides[-1] or self.lanes == 1 or not test else self.values.write
+            self.values.when([test], partial(write, access, value, name))
         self.e.lanes = 1
 
     def _value(self, access: Access, value: Inst) -> str:
@@ -85,14 +83,6 @@ class PointwiseKernel:
             return self.values.vector(value)
         name = self.values.vector(value)
         return self.e.part(type_name(value.dtype), name, 0) if self.lanes > 1 else name
-
-    def _store_first(self, access: Access, value: Inst, name: str) -> None:
-        if access.strides[-1] or self.lanes == 1:
-            self.values.store(access, value, name)
-            return
-        lanes, self.e.lanes = self.e.lanes, 1
-        self.e.write(value.dtype, name, self.values.place(access))
-        self.e.lanes = lanes
 
     def _coordinates(self, unit: str) -> None:
         """The counters of a thread's first point."""

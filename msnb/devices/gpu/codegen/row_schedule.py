@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import math
 
+from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.gpu.codegen.point_values import lanes_of
-from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
+from msnb.ir.kernel.kernel_ir import Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 
 BLOCK, MOST = 256, 1024
@@ -41,11 +42,9 @@ class RowSchedule:
         outer, inner: dims outside and inside the row.
         kept, turned: outer dims that all accumulators keep, and the others.
         local, accumulators: reductions, by how they are finished.
-        lanes, team, teams, chunks: elements of an access, threads of a row, teams of a block, accesses of a thread.
-        tiles, splits: blocks along the row, and along the turned rows.
-        held: values stay in registers from sweep to sweep.
-        levels: per sweep: the reductions and the stores that belong to it.
-        row_stores, final_stores: what is stored once per row, and when all rows are through.
+        length, rows: elements of a row, and how many rows there are.
+        sweeps: what is computed in which walk along the row; without local reductions there is one.
+        tiling: how it lies over blocks and threads.
     """
 
     kernel: Kernel
@@ -62,18 +61,10 @@ class RowSchedule:
         self.rows: int = math.prod(sizes[d] for d in self.outer)
         self._sort_reductions()
         self._sort_dims()
-        self._sort_stores()
-        self._shape()
+        self.sweeps: RowSweeps = RowSweeps(kernel, self.local, self.accumulators, self.accumulators, bool(self.local))
+        self.tiling: RowTiling = RowTiling(self)
 
     # ---- what is what ----
-
-    def along(self, inst: Inst) -> bool:
-        """True where a value changes along the row."""
-        return bool(inst.dims & self.kernel.row)
-
-    def walks(self, access: Access, value: Inst) -> bool:
-        """True for what is stored along the row."""
-        return self.along(value) or any(access.strides[d] for d in self.kernel.row)
 
     def _sort_reductions(self) -> None:
         reduces = [i for i in self.insts if i.op == "reduce"]
@@ -88,10 +79,10 @@ class RowSchedule:
         made = {id(r) for r in whole}
         for inst in self.insts:
             if any(id(a) in made for a in inst.args):
-                if self.along(inst) or inst.op == "reduce":
+                if self.kernel.along(inst) or inst.op == "reduce":
                     return True
                 made.add(id(inst))
-        return any(id(v) in made and self.walks(a, v) for a, v in self.kernel.stores)
+        return any(id(v) in made and self.kernel.walks(a, v) for a, v in self.kernel.stores)
 
     def _sort_dims(self) -> None:
         gone = {frozenset(r.attr.over - self.kernel.row) for r in self.accumulators}
@@ -107,45 +98,65 @@ class RowSchedule:
 
     def is_number(self, inst: Inst) -> bool:
         """Whether an accumulator has one number for all of the row: it takes in the row, or knows nothing of it."""
-        return inst.attr.over >= self.kernel.row or not self.along(inst.args[0])
+        return inst.attr.over >= self.kernel.row or not self.kernel.along(inst.args[0])
 
     def once_a_row(self, inst: Inst) -> bool:
         """Whether an accumulator adds up what the row has only one of."""
-        return not inst.attr.over >= self.kernel.row and not self.along(inst.args[0])
+        return not inst.attr.over >= self.kernel.row and not self.kernel.along(inst.args[0])
 
-    def _sort_stores(self) -> None:
-        final: set[int] = set()
-        for inst in self.insts:
-            if any(inst is r for r in self.accumulators) or any(id(a) in final for a in inst.args):
-                final.add(id(inst))
-        self.final_stores: list[tuple[Access, Inst]] = [(a, v) for a, v in self.kernel.stores if id(v) in final]
-        rest = [(a, v) for a, v in self.kernel.stores if id(v) not in final]
-        self.row_stores: list[tuple[Access, Inst]] = [(a, v) for a, v in rest if not self.walks(a, v)]
-        loops: dict[int, tuple[list[Inst], list[tuple[Access, Inst]]]] = {}
-        for access, value in rest:
-            if self.walks(access, value):
-                loops.setdefault(self._level(value), ([], []))[1].append((access, value))
-        for r in (*self.local, *self.accumulators):
-            loops.setdefault(self._level(r.args[0]), ([], []))[0].append(r)
-        self.levels: list[tuple[list[Inst], list[tuple[Access, Inst]]]] = [loops[k] for k in sorted(loops)]
+    def kept_row(self) -> bool:
+        """Whether an accumulator keeps the row."""
+        return any(not self.is_number(r) for r in self.accumulators)
 
-    def _level(self, value: Inst) -> int:
-        """In which sweep a value can be computed: reductions that are accumulators do not count."""
-        return value.level if self.local else 0
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Blocks; without sums over many rows the rows lie along x, which has room for 2^31."""
+        tiling = self.tiling
+        if not self.accumulators:
+            return tiling.splits, 1, tiling.tiles
+        return tiling.places, tiling.splits, tiling.tiles
 
-    # ---- how it is laid out ----
+    def shares(self, r: Inst) -> int:
+        """How many blocks share an accumulator."""
+        return self.tiling.splits * (self.tiling.tiles if self.is_number(r) else 1)
 
-    def _shape(self) -> None:
-        self.lanes: int = lanes_of(self.kernel)
-        units = -(-self.length // self.lanes)
+    def points(self, r: Inst) -> int:
+        """How many places an accumulator has."""
+        return self.tiling.places * (1 if self.is_number(r) else self.length)
+
+
+class RowTiling:
+    """How rows are cut for blocks and threads.
+
+    Args:
+        plan: what is reduced and stored.
+
+    Attributes:
+        lanes, team, teams, chunks: elements of an access, threads of a row, teams of a block, accesses of a thread.
+        width: elements of a team's access; held: values stay in registers from sweep to sweep.
+        places, steps: rows that the sums keep, and those that each of them takes in.
+        tiles, splits, rounds: blocks along the row, and along the steps; steps of a team.
+    """
+
+    team: int
+    teams: int
+    chunks: int
+    tiles: int
+
+    def __init__(self, plan: RowSchedule) -> None:
+        sizes = plan.kernel.sizes
+        self.lanes: int = lanes_of(plan.kernel)
+        self.steps: int = math.prod(sizes[d] for d in plan.turned)
+        self.places: int = math.prod(sizes[d] for d in plan.kept)
+        units = -(-plan.length // self.lanes)
         want = max(1, ELEMENTS // self.lanes)
-        if self.local:
+        if plan.local:
             self._whole_rows(units, want)
         else:
-            self._tiled_rows(units, want)
+            self._tiled_rows(units, want, plan.kept_row())
         self.width: int = self.team * self.lanes
-        self.held: bool = self.chunks * self.lanes <= HELD or self._needs_registers()
-        self._split()
+        self.held: bool = self.chunks * self.lanes <= HELD or (plan.kept_row() and bool(plan.local))
+        self._split(bool(plan.accumulators))
 
     def _whole_rows(self, units: int, want: int) -> None:
         """A team has the whole row."""
@@ -153,32 +164,22 @@ class RowSchedule:
         self.teams = max(1, BLOCK // self.team)
         self.chunks, self.tiles = -(-units // self.team), 1
 
-    def _tiled_rows(self, units: int, want: int) -> None:
+    def _tiled_rows(self, units: int, want: int, kept: bool) -> None:
         """A block has a tile of the row; short rows leave room for many teams."""
         self.team = min(BLOCK, _power_of_two(units))
         self.teams = BLOCK // self.team
         whole = -(-units // self.team)
-        if self.kept_row():
+        if kept:
             self.chunks = 1
         else:
-            places = math.prod(self.kernel.sizes[d] for d in self.kept)
-            self.chunks = max(min(whole, want), -(-whole // max(1, ENOUGH // places)))
+            self.chunks = max(min(whole, want), -(-whole // max(1, ENOUGH // self.places)))
             if self.chunks * self.lanes > HELD:  # a loop over whole turns: else a tile's last turn reads the next tile
                 self.chunks = -(-self.chunks // UNROLLED) * UNROLLED
         self.tiles = -(-whole // self.chunks)
 
-    def kept_row(self) -> bool:
-        """Whether an accumulator keeps the row."""
-        return any(not self.is_number(r) for r in self.accumulators)
-
-    def _needs_registers(self) -> bool:
-        return self.kept_row() and bool(self.local)
-
-    def _split(self) -> None:
-        self.steps: int = math.prod(self.kernel.sizes[d] for d in self.turned)
-        self.places: int = math.prod(self.kernel.sizes[d] for d in self.kept)
+    def _split(self, summed: bool) -> None:
         rounds = -(-self.steps // self.teams)
-        if not self.accumulators:
+        if not summed:
             self.splits = rounds
         else:
             wanted = max(1, ENOUGH // max(1, self.places * self.tiles))
@@ -187,26 +188,6 @@ class RowSchedule:
         self.splits = -(-rounds // self.rounds)
         if self.tiles > 65535:
             raise UnsupportedKernel("a row of more tiles than a grid has")
-
-    @property
-    def grid(self) -> tuple[int, int, int]:
-        """Blocks; without sums over many rows the rows lie along x, which has room for 2^31."""
-        if not self.accumulators:
-            return self.splits, 1, self.tiles
-        return self.places, self.splits, self.tiles
-
-    @property
-    def parts(self) -> int:
-        """How many blocks share one accumulator that is a number (those that keep the row: ``splits``)."""
-        return self.splits * self.tiles
-
-    def shares(self, r: Inst) -> int:
-        """How many blocks share an accumulator."""
-        return self.parts if self.is_number(r) else self.splits
-
-    def points(self, r: Inst) -> int:
-        """How many places an accumulator has."""
-        return self.places * (1 if self.is_number(r) else self.length)
 
 
 def _power_of_two(n: int) -> int:

@@ -19,7 +19,7 @@ from msnb.devices.llvm.scalar_ops import combine
 from msnb.ir.kernel.kernel_ir import Inst
 
 if TYPE_CHECKING:
-    from msnb.devices.gpu.codegen.row_schedule import RowSchedule
+    from msnb.devices.gpu.codegen.row_schedule import RowTiling
 
 SLOT = 8
 """Bytes for a value in shared memory, of whatever dtype."""
@@ -86,27 +86,27 @@ class TeamReduction:
 
     # ---- columns ----
 
-    def over_teams(self, r: Inst, name: str, plan: RowSchedule) -> str:
+    def over_teams(self, r: Inst, name: str, tiling: RowTiling) -> str:
         """Sums of columns over the teams of a block; the threads of the first team have them."""
-        if plan.teams == 1:
+        if tiling.teams == 1:
             return name
         e, kind, size = self.e, memory_name(r.dtype), SLOT
         if not self._table:
-            self._table = e.shared(size * self.block * plan.lanes)
+            self._table = e.shared(size * self.block * tiling.lanes)
         else:
             e.barrier()
         tid = e.special("tid.x")
-        e.lanes = plan.lanes
-        mine = e.ins(f"getelementptr {kind}, ptr {self._table}, i64 {e.i64('mul nsw', tid, plan.lanes)}")
+        e.lanes = tiling.lanes
+        mine = e.ins(f"getelementptr {kind}, ptr {self._table}, i64 {e.i64('mul nsw', tid, tiling.lanes)}")
         e.write(r.dtype, name, mine)
         e.barrier()
-        column = e.i64("mul nsw", e.i64("and", tid, plan.team - 1), plan.lanes)
+        column = e.i64("mul nsw", e.i64("and", tid, tiling.team - 1), tiling.lanes)
         first = [(e.t(type_name(r.dtype)), e.read(r.dtype, e.place(kind, self._table, column)))]
 
         def add(t: str, now: list[str]) -> list[str]:
-            index = e.i64("add nsw", e.i64("mul nsw", t, plan.team * plan.lanes), column)
+            index = e.i64("add nsw", e.i64("mul nsw", t, tiling.team * tiling.lanes), column)
             return [combine(e, r.attr.kind, r.dtype, now[0], e.read(r.dtype, e.place(kind, self._table, index)))]
 
-        total = e.loop(("1", str(plan.teams), 1), first, add)[0]
+        total = e.loop(("1", str(tiling.teams), 1), first, add)[0]
         e.lanes = 1
         return total

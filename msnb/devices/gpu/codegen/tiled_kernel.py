@@ -18,7 +18,7 @@ from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.point_values import PointValues, index_kind
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.devices.llvm.emitter import memory_name
-from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
+from msnb.ir.kernel.kernel_ir import Inst, Kernel
 
 SIDE, TEAMS, LEAST, MOST_TILES = 32, 8, 16, 8
 
@@ -82,43 +82,32 @@ class TiledKernel:
         text = e.kernel(buffers, threads=SIDE * TEAMS)
         return GpuKernel(self.kernel, text, e.declared, [launch], globals=[e.globals()])
 
-    def op(self, word: str, a: str, b: str | int) -> str:
-        """Arithmetic of counters."""
-        return self.e.ins(f"{word} {self.kind} {a}, {b}")
-
-    def _special(self, register: str) -> str:
-        found = self.e.special(register)
-        return found if self.kind == "i64" else self.e.ins(f"trunc i64 {found} to i32")
-
     def _find_place(self, tiles: list[int]) -> None:
-        block, thread = self._special("ctaid.x"), self._special("tid.x")
-        self.lane, self.team = self.op("and", thread, SIDE - 1), self.op("lshr", thread, 5)
-        along = self.op("urem", block, tiles[1])
-        block = self.op("udiv", block, tiles[1])
-        over = self.op("urem", block, tiles[0])
-        block = self.op("udiv", block, tiles[0])
-        self.start = {self.last: self.op("mul nsw", along, SIDE), self.across: self.op("mul nsw", over, SIDE)}
-        for d in reversed(self.others[1:]):
-            self.values.at[d] = self.op("urem", block, self.kernel.sizes[d])
-            block = self.op("udiv", block, self.kernel.sizes[d])
-        if self.others:
-            self.values.at[self.others[0]] = block
+        values, op = self.values, self.values.op
+        block, thread = values.special("ctaid.x"), values.special("tid.x")
+        self.lane, self.team = op("and", thread, SIDE - 1), op("lshr", thread, 5)
+        along = op("urem", block, tiles[1])
+        block = op("udiv", block, tiles[1])
+        over = op("urem", block, tiles[0])
+        block = op("udiv", block, tiles[0])
+        self.start = {self.last: op("mul nsw", along, SIDE), self.across: op("mul nsw", over, SIDE)}
+        values.move(block, self.others)
 
     def _at(self, d: int, inside: str) -> str:
         """A place of a dim, or the last one there is."""
-        at = self.op("add nsw", self.start[d], inside)
+        at = self.values.op("add nsw", self.start[d], inside)
         if self.kernel.sizes[d] % SIDE == 0:
             return at
         last = str(self.kernel.sizes[d] - 1)
         return self.e.call(f"llvm.smin.{self.kind}", self.kind, (self.kind, at), (self.kind, last))
 
     def _place(self, memory: str, inst: Inst, row: str, column: str) -> str:
-        index = self.op("add nsw", self.op("mul nsw", row, SIDE + 1), column)
+        index = self.values.op("add nsw", self.values.op("mul nsw", row, SIDE + 1), column)
         return self.e.ins(f"getelementptr {memory_name(inst.dtype)}, ptr {memory}, {self.kind} {index}")
 
     def _read(self, j: int, memories: list[str]) -> None:
         """One row of each tile: 32 places of ``across``."""
-        row = self.op("add nsw", self.team, j * TEAMS)
+        row = self.values.op("add nsw", self.team, j * TEAMS)
         self.values.at[self.last] = self._at(self.last, row)
         self.values.at[self.across] = self._at(self.across, self.lane)
         for inst, memory in zip(self.far, memories):
@@ -128,13 +117,13 @@ class TiledKernel:
     def _write(self, j: int, memories: list[str]) -> None:
         """32 places of the last dim."""
         e, sizes = self.e, self.kernel.sizes
-        column = self.op("add nsw", self.team, j * TEAMS)
+        column = self.values.op("add nsw", self.team, j * TEAMS)
         points = {self.last: self.lane, self.across: column}
         tests = []
         for d, inside in points.items():
             self.values.at[d] = self._at(d, inside)
             if sizes[d] % SIDE:
-                at = self.op("add nsw", self.start[d], inside)
+                at = self.values.op("add nsw", self.start[d], inside)
                 tests.append(e.ins(f"icmp slt {self.kind} {at}, {sizes[d]}"))
         self.values.numbers = {
             id(inst): e.read(inst.dtype, self._place(memory, inst, self.lane, column))
@@ -143,9 +132,4 @@ class TiledKernel:
         found = [(a, v, self.values.number(v)) for a, v in self.kernel.stores]
         for access, value, name in found:
             first = self.values.first_only(access.strides, range(len(sizes)))
-            test = self.values.all([*tests, first])
-            store = partial(self._store, access, value, name)
-            e.when(test, store) if test else store()
-
-    def _store(self, access: Access, value: Inst, name: str) -> None:
-        self.e.write(value.dtype, name, self.values.place(access))
+            self.values.when([*tests, first], partial(self.values.write, access, value, name))

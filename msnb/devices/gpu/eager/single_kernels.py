@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import TensorType, tensor_type
+from msnb.core.types import tensor_type
 from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
@@ -27,7 +27,7 @@ from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.node_lowering import lowered
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Graph, Node, Value, type_of
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 from msnb.ops.shape.views import TRANSPOSE
@@ -97,14 +97,14 @@ def single_kernels(node: Node, orders: Sequence[Order], device: Any) -> SingleKe
 
 def is_counted(node: Node) -> bool:
     """True where all operands that are no single numbers have the shape of the result, and i32 counts its points."""
-    out = _type(node.out)
-    types = [_type(v) for v in node.inputs]
+    out = type_of(node.out)
+    types = [type_of(v) for v in node.inputs]
     return 1 < out.size < _COUNTED and all(t.shape == out.shape or t.size == 1 for t in types)
 
 
 def _counted(node: Node, device: Any) -> SingleKernels:
     """The kernel for all sizes that divide by the same power of two."""
-    size = _type(node.out).size
+    size = type_of(node.out).size
     common = next(n for n in (16, 8, 4, 2, 1) if size % n == 0)
     made, cache = _of_numbers(node, 3 * common, device.target), device.cache
     total = size // made.lanes
@@ -121,15 +121,15 @@ def _of_numbers(node: Node, size: int, target: GpuTarget) -> PointwiseKernel:
     body = Graph(node.op.name)
     params = [
         body.add_param(t if t.weak else tensor_type((size,) if t.size > 1 else (), t.dtype), f"x{i}")
-        for i, t in enumerate(_type(v) for v in node.inputs)
+        for i, t in enumerate(type_of(v) for v in node.inputs)
     ]
-    out = _type(node.out)
+    out = type_of(node.out)
     body.outputs = [body.add(node.op, params, node.attrs, [tensor_type((size,), out.dtype)]).out]
     kernel = lower(body, tiles=False)
     check(kernel)
     if len(kernel.sizes) != 1:
         raise UnsupportedKernel("points that no one number counts")
-    by_value = [i for i, p in enumerate(params) if _type(p).weak]
+    by_value = [i for i, p in enumerate(params) if type_of(p).weak]
     symbol = f"{symbol_of(kernel, target)}n" + "".join(f"v{i}" for i in by_value)
     return PointwiseKernel(kernel, symbol, target, by_value, counted=True)
 
@@ -137,7 +137,7 @@ def _of_numbers(node: Node, size: int, target: GpuTarget) -> PointwiseKernel:
 def _sized(node: Node, orders: Sequence[Order], device: Any) -> SingleKernels:
     """Kernels for these sizes."""
     kernel = lower(_body(node, orders), tiles=False)
-    by_value = [i for i, v in enumerate(node.inputs) if _type(v).weak]
+    by_value = [i for i, v in enumerate(node.inputs) if type_of(v).weak]
     n, found = len(node.inputs), SingleKernels()
     if by_value:
         check(kernel)
@@ -155,7 +155,7 @@ def _body(node: Node, orders: Sequence[Order]) -> Graph:
     """The node alone, its operands in the order of axes in which they lie."""
     body, operands = Graph(node.op.name), list[Value]()
     for i, (v, order) in enumerate(zip(node.inputs, orders)):
-        t = _type(v)
+        t = type_of(v)
         if order is None:
             operands.append(body.add_param(t, f"x{i}"))
             continue
@@ -184,8 +184,3 @@ def _lowered(node: Node, orders: Sequence[Order], device: Any) -> SingleKernels 
             part.kernel, [*(places[i] for i in part.reads), *(n + j for j in part.writes)], device.cache, n + many
         )
     return ready
-
-
-def _type(value: Value) -> TensorType:
-    assert isinstance(value.type, TensorType)
-    return value.type

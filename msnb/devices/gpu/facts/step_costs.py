@@ -94,7 +94,7 @@ def _kernel_cost(kernel: Kernel) -> tuple[int, int, float]:
             flops += size_of(inst.args[0].dims if inst.op == "reduce" else inst.dims)
     for access, _ in kernel.stores:
         touched[access.buffer] = max(touched.get(access.buffer, 0), _extent(kernel, access))
-    buffers = [*kernel.reads, *kernel.writes]
+    buffers = kernel.buffers
     nbytes = {b: min(n, buffers[b].size) * buffers[b].dtype.itemsize for b, n in touched.items()}
     least = sum(nbytes.values())
     return least, least + _again(kernel, nbytes), flops
@@ -112,9 +112,9 @@ def _again(kernel: Kernel, nbytes: dict[int, int]) -> int:
         plan = RowSchedule(kernel) if any(i.op == "reduce" for i in kernel.insts()) else None
     except UnsupportedKernel:
         plan = None
-    if plan is None or plan.held or len(plan.levels) < 2:
+    if plan is None or plan.tiling.held or len(plan.sweeps.levels) < 2:
         return 0
-    return (len(plan.levels) - 1) * sum(nbytes[b] for b in {i.attr.buffer for i in loads})
+    return (len(plan.sweeps.levels) - 1) * sum(nbytes[b] for b in {i.attr.buffer for i in loads})
 
 
 def _workspace(kernel: GpuKernel) -> int:

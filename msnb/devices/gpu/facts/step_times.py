@@ -18,22 +18,19 @@ def seconds_of_steps(program: Any, repeats: int) -> list[float]:
     built = getattr(program, "built", None)
     if built is None:
         return []
-    device, xp = program.device, program.device.xp
-    bound: list[Any] = [None] * len(program.graph.params)
-    for i, buffer, t in program._tensors:
+    device, memory = program.device, program.memory
+    xp, params = device.xp, len(program.graph.params)
+    bound: list[Any] = [None] * params
+    for i, buffer, t in memory.tensors:
         if buffer.kind == PARAM:
             made = xp.zeros if t.dtype.is_int else lambda shape, dtype: xp.full(shape, FILL, dtype)
             bound[i] = made(t.ints(), t.dtype.numpy)
-    program._args = [FILL] * len(program.graph.params)
-    try:
-        with device.stream:
-            env = program._environment(built, bound, [xp.empty(t.ints(), t.dtype.numpy) for _, t in program._fresh])
-            for step in built.steps:
-                step.prepare(env)
-                step.run(env)
-            rounds = [_round(device, built.steps, env) for _ in range(max(repeats, 1))]
-    finally:
-        program._args = ()
+    with device.stream:
+        env = memory.environment(bound, memory.new_results(), [FILL] * params)
+        for step in built.steps:
+            step.prepare(env)
+            step.run(env)
+        rounds = [_round(device, built.steps, env) for _ in range(max(repeats, 1))]
     return [min(times) for times in zip(*rounds)]
 
 

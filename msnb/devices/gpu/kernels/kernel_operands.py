@@ -8,17 +8,11 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.gpu.program.lowered_node import ViewOf
-from msnb.ir.graph import Node, Value
+from msnb.ir.graph import Node, Value, type_of
 
 WIDEST = 16
 """Bytes of the widest access of a thread."""
 HALVES = (dtypes.float16, dtypes.bfloat16)
-
-
-def type_of(value: Value) -> TensorType:
-    """The type of a tensor."""
-    assert isinstance(value.type, TensorType)
-    return value.type
 
 
 def operands(node: Node) -> list[TensorType]:

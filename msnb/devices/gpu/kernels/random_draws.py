@@ -18,11 +18,11 @@ from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
-from msnb.devices.gpu.kernels.kernel_operands import operands, results, type_of
+from msnb.devices.gpu.kernels.kernel_operands import operands, results
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import real, type_name
 from msnb.devices.llvm.normal_pair import normal_pair
-from msnb.ir.graph import Node
+from msnb.ir.graph import Node, type_of
 
 _M0, _M1, _W0, _W1 = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85
 ROUNDS, WORDS = 10, 4

@@ -13,50 +13,46 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import TensorType
-from msnb.devices.gpu.program.buffers import ARENA, CONST, PARAM, RESULT, DeviceBuffer, Place
-from msnb.devices.gpu.program.step_builder import ProgramBuild
+from msnb.devices.gpu.program.buffers import ARENA, CONST, PARAM, RESULT, Place
+from msnb.devices.gpu.program.program_memory import ProgramMemory
 from msnb.devices.gpu.program.steps import KernelStep
-from msnb.ir.graph import Graph
 
 Direct = Callable[[Sequence[Any]], "list[Any] | None"]
 ALIGNED = 15
 
 
-def direct_call(device: Any, graph: Graph, built: ProgramBuild, consts: list[Any], most: int) -> Direct | None:
+def direct_call(memory: ProgramMemory, most: int) -> Direct | None:
     """A function of the arguments; it gives None for arguments that it does not take.
 
     Args:
-        device: the GPU.
-        graph, built: the program, and how it is laid out.
-        consts: its constants on the device.
+        memory: of the program.
         most: launches; a longer program is better off as a CUDA graph.
 
     Returns:
         None where the program has state, Python numbers, or steps that are no kernels.
     """
-    steps = built.steps
+    built, steps = memory.built, memory.built.steps
     if built.updated or any(b is None or b.kind != PARAM for b in built.params) or built.host_numbers:
         return None
     if not all(type(s) is KernelStep and s.note is None for s in steps) or not steps:
         return None
     if sum(len(s.kernel.launches) for s in steps if isinstance(s, KernelStep)) > most:
         return None
-    return _DirectCall(device, graph, built, consts)
+    return _DirectCall(memory)
 
 
 class _DirectCall:
     """See ``direct_call``."""
 
-    def __init__(self, device: Any, graph: Graph, built: ProgramBuild, consts: list[Any]) -> None:
-        self._array, self._consts, self._arena = device.xp.ndarray, consts, built.arena
-        self._params = [_expected(p.type) for p in graph.params]
-        fresh = list(dict.fromkeys(r for r in built.results if isinstance(r, DeviceBuffer)))
-        self._fresh = [_result(graph.outputs[r.index].type) for r in fresh]
-        first = len(graph.params)
-        number = {r.number: first + k for k, r in enumerate(fresh)}
+    def __init__(self, memory: ProgramMemory) -> None:
+        device, built = memory.device, memory.built
+        self._array, self._consts, self._arena = device.xp.ndarray, memory.consts, built.arena
+        self._params = [(t.size, t.dtype.numpy) for _, _, t in memory.tensors]
+        self._fresh = [(t.ints(), t.dtype.numpy) for _, t in memory.fresh]
+        first, made = len(self._params), len(self._fresh)
+        number = {r.number: first + k for k, (r, _) in enumerate(memory.fresh)}
         self._results = [None if r is None else r if isinstance(r, int) else number[r.number] for r in built.results]
-        at = _Places(number, first + len(fresh), first + len(fresh) + len(consts))
+        at = _Places(number, first + made, first + made + len(self._consts))
         self._launches = [
             (device.cache.function(launch.function), launch.grid, launch.block, at.all(step, launch.operands))
             for step in built.steps
@@ -101,13 +97,3 @@ class _Places:
             return self._results[buffer.number], offset
         assert buffer.kind == ARENA
         return self._arena, buffer.offset + offset
-
-
-def _expected(t: Any) -> tuple[int, Any]:
-    assert isinstance(t, TensorType)
-    return t.size, t.dtype.numpy
-
-
-def _result(t: Any) -> tuple[tuple[int, ...], Any]:
-    assert isinstance(t, TensorType)
-    return t.ints(), t.dtype.numpy

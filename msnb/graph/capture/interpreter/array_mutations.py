@@ -46,7 +46,7 @@ def _changed(session: Session, root: NDArray[Any], before: NDArray[Any]) -> None
 
 def log(session: Session, root: NDArray[Any]) -> None:
     """The array, if it is outside, is written at every call."""
-    outside = session.arrays.get(id(root))
+    outside = session.objects.arrays.get(id(root))
     if outside is not None:
         session.log(outside, "item", Ellipsis, outside.copy())
 

@@ -142,7 +142,7 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
     if isinstance(value, side_effects.Text):
         return _plain_text(fn, value)
     if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
-        if not engine.session.is_fresh(value):
+        if not engine.session.objects.is_fresh(value):
             raise _needs_value(f"{getattr(fn, '__name__', 'this function')}()")
     if isinstance(value, (list, tuple, dict)) and not _takes_tensors(fn):
         return _fixed(reads.given(engine.session, value))
@@ -197,7 +197,7 @@ def _notice_read(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
     outside = _read_outside(engine, fn, owner, name, args)
     if outside is not None:
         side_effects.notice_once(engine, outside)
-    elif stateful and engine.session.undecided:
+    elif stateful and engine.session.statements.undecided:
         raise _undecided(f"{_class(owner)}.{name}()")
     elif stateful:
         side_effects.notice_once(engine, f"{_class(owner)}.{name}()")
@@ -220,7 +220,7 @@ def _may_change(engine: Capture, owner: Any, name: str) -> bool:
         return not hasattr(pathlib.PurePath, name)
     if isinstance(owner, _SETTLED) or is_lazy(owner) or isinstance(owner, Tensor):
         return False
-    return owner is os.environ or engine.session.source_of(owner) is not None
+    return owner is os.environ or engine.session.objects.source_of(owner) is not None
 
 
 def _class(owner: Any) -> str:
@@ -248,9 +248,9 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
     for kind, names in _MUTATORS.items():
         if isinstance(owner, kind) and name in names:
             return _mutate(engine, owner, name, args, kwargs)
-    if isinstance(owner, dict) and engine.session.source_of(owner) is not None:
+    if isinstance(owner, dict) and engine.session.objects.source_of(owner) is not None:
         return _read_dict(engine, owner, name, args, kwargs)
-    if isinstance(owner, (list, tuple, set, frozenset, deque)) and engine.session.source_of(owner) is not None:
+    if isinstance(owner, (list, tuple, set, frozenset, deque)) and engine.session.objects.source_of(owner) is not None:
         copy = reads.entered(engine.session, owner)
         return getattr(copy, name)(*map(concrete, args), **kwargs)
     return _opaque(engine, fn, args, kwargs)
@@ -258,7 +258,7 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
 
 def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session = engine.session
-    if name not in ("append", "add", "extend", "update", "clear") and session.source_of(owner):
+    if name not in ("append", "add", "extend", "update", "clear") and session.objects.source_of(owner):
         session.journal.note(ContentPlace(owner))
         reads.settle(session, owner)  # its result depends on what was there
     if name in ("extend", "update"):
@@ -368,7 +368,7 @@ def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
 
 def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
     found = hasattr(owner, name)
-    source = engine.session.source_of(owner)
+    source = engine.session.objects.source_of(owner)
     if not found and source is not None and not engine.session.journal.written(("attr", id(owner), name)):
         engine.session.guard("noattr", (source,), (name,))
     return found
@@ -504,9 +504,10 @@ def parameter(engine: Capture, default_input: Any, *args: Any, **kwargs: Any) ->
     What it begins with may be a tensor of the program."""
     data = engine.given(default_input)
     session = engine.session
-    outside = isinstance(data, Tensor) and (isinstance(data, SymbolicTensor) or session.source_of(data) is not None)
+    read = isinstance(data, SymbolicTensor) or session.objects.source_of(data) is not None
+    outside = isinstance(data, Tensor) and read
     args, kwargs = tuple(map(concrete, args)), {k: concrete(v) for k, v in kwargs.items()}
-    if outside or not isinstance(data, Tensor) and _unknown(data) or id(data) in session.locals:
+    if outside or not isinstance(data, Tensor) and _unknown(data) or id(data) in session.states.own:
         first = engine.wrap(engine.lift(_stacked(engine, data)))
         made = Parameter(first, *args, **kwargs)
     else:
@@ -533,7 +534,7 @@ def _stacked(engine: Capture, data: Any) -> Any:
 
 def _vars(engine: Capture, owner: Any) -> Any:
     space = vars(owner)
-    source = engine.session.source_of(owner)
+    source = engine.session.objects.source_of(owner)
     if source is not None and isinstance(space, dict):
         engine.session.remember(space, sources.attr(source, "__dict__"))
     return space

@@ -63,7 +63,7 @@ def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 def _partial(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A partial object from outside: its parts are read, and guarded."""
-    if session.source_of(fn) is None:
+    if session.objects.source_of(fn) is None:
         return call(fn.func, *fn.args, *args, **{**fn.keywords, **kwargs})
     given = reads.items(session, reads.attr(session, fn, "args"))
     named = reads.mapping(session, reads.attr(session, fn, "keywords"))
@@ -82,7 +82,7 @@ def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return call(reads.attr(engine.session, fn, "__wrapped__"), *args, **kwargs)
     if isinstance(method, types.FunctionType):
         engine.session.guard("is", (sources.attr(sources.ref(type(fn)), "__call__"),), (method,))
-        if not engine.session.is_fresh(fn):
+        if not engine.session.objects.is_fresh(fn):
             engine.session.anchor(fn)
         return _function(engine, method, (fn, *args), kwargs)
     return builtin_calls.call(engine, fn, args, kwargs)
@@ -119,7 +119,7 @@ def _is_generated(fn: types.FunctionType, kind: type) -> bool:
 
 def _found_by_path(session: Session, fn: types.FunctionType) -> bool:
     """Was the function read along a path? Then its code is guarded there, and the program need not hold on to it."""
-    source = session.source_of(fn)
+    source = session.objects.source_of(fn)
     return source is not None and source.ident != sources.ref(fn).ident
 
 
@@ -141,13 +141,13 @@ def _run(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         if session.calls.depth > _deepest():
             raise _too_deep(fn)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), session.calls.limit + _FRAMES * session.calls.depth))
-    attempts = len(session.attempts)
+    attempts = len(session.statements.attempts)
     try:
         return fn(*args, **kwargs)
     finally:
         session.calls.depth -= 1
         frames.pop()
-        del session.attempts[attempts:]
+        del session.statements.attempts[attempts:]
 
 
 def _deepest() -> int:
@@ -168,7 +168,7 @@ def _too_deep(fn: Any) -> Exception:
 def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """Defaults that this call uses are outside values: they are read, and guarded."""
     code, values = fn.__code__, fn.__defaults__
-    base = session.source_of(fn) or sources.ref(fn, fn.__name__)
+    base = session.objects.source_of(fn) or sources.ref(fn, fn.__name__)
     if values:
         names = code.co_varnames[: code.co_argcount]
         first = len(names) - len(values)

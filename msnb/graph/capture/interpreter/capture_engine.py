@@ -53,8 +53,8 @@ class Capture(GraphBuilder):
         super().__init__(name, parent=parent)
         self.session: Session = session
         self.keeps_names: bool = session.keeps_blocks
-        if self.session.root is None:
-            self.session.root = self
+        if self.session.inputs.root is None:
+            self.session.inputs.root = self
 
     # ---- operations -----------------------------------------------------------------------------------------------
 
@@ -111,14 +111,14 @@ class Capture(GraphBuilder):
             self.session.aliases.check(x)
             return super().lift(x)
         if is_lazy(x):
-            return super().lift(self.session.scalar(x))
+            return super().lift(self.session.inputs.scalar(x))
         if isinstance(x, TrackedArray) and x._source is not None:
-            return super().lift(x.plain() if self.session.is_written(x) else self.session.array(x))
+            return super().lift(x.plain() if self.session.is_written(x) else self.session.inputs.array(x))
         return super().lift(x)
 
     def lift_tensor(self, x: Tensor) -> Value:
         """A Tensor object: state of the program, unless the program itself made it."""
-        if self.session.is_fresh(x) and id(x) not in self.session.locals:
+        if self.session.objects.is_fresh(x) and id(x) not in self.session.states.own:
             return super().lift_tensor(x)
         return super().lift(self.session.state(x).current)
 
@@ -159,7 +159,7 @@ class Capture(GraphBuilder):
 
         Inside, a value that several tensors have is the tensor's own as a copy: whoever reads it, also a branch that
         hands on what it does not write, comes to the copy."""
-        known = {**self.session.locals, **self.session.states}
+        known = {**self.session.states.own, **self.session.states.outside}
         copies: list[tuple[TensorPlace, Tensor, Value]] = []
         for current in (known[id(t)].current for t in tensors if id(t) in known):
             if current._value in self.session.aliases.shared:
@@ -187,7 +187,7 @@ class Capture(GraphBuilder):
             return self.session.interpreter.call(fn, *args, **kwargs)
 
         owner = getattr(fn, "__self__", None)
-        if owner is not None and not self.session.is_fresh(owner):
+        if owner is not None and not self.session.objects.is_fresh(owner):
             source, name = self.session.anchor(owner), _attribute(owner, fn)
             if name:
                 self.session.guard("is", (sources.function(sources.attr(source, name)),), (fn.__func__,))
@@ -195,7 +195,7 @@ class Capture(GraphBuilder):
 
     def read(self, owner: Any, name: str) -> Any:
         """An attribute that framework code reads for the program, guarded."""
-        if not self.session.is_fresh(owner):
+        if not self.session.objects.is_fresh(owner):
             self.session.anchor(owner)
         return reads.attr(self.session, owner, name)
 

@@ -27,13 +27,15 @@ import numpy as np
 
 from msnb.base.source_location import here, is_own
 from msnb.core.dtypes import DType
-from msnb.core.tensor import AbstractTensor, Tensor, type_of_buffer
-from msnb.core.types import WEAK, TensorType
+from msnb.core.tensor import AbstractTensor, Tensor
+from msnb.core.types import TensorType
 from msnb.graph.capture.guards.exact_check import Guard
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
 from msnb.graph.capture.values.mutation_journal import Journal, Level, Mutation, TensorPlace, root_of
 from msnb.graph.capture.values.object_aliases import Aliases
+from msnb.graph.capture.values.object_table import ObjectTable
+from msnb.graph.capture.values.program_inputs import ProgramInputs
 from msnb.graph.capture.values.python_numbers import PythonNumbers
 from msnb.graph.capture.values.size_symbols import SizeSymbols
 from msnb.graph.capture.values.sources import Source
@@ -120,6 +122,63 @@ class CallStack:
         self.recursions: dict[Any, Any] = {}
 
 
+class GuardList:
+    """What is assumed of the outside, each thing once.
+
+    Attributes:
+        items: the guards; notes: what was used at capture and will not be looked at again, with its place.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[Guard] = []
+        self.notes: dict[str, str] = {}
+        self._known: set[tuple[Any, ...]] = set()
+
+    def add(self, guard: Guard) -> bool:
+        """True for one that is new."""
+        new = guard.ident not in self._known
+        if new:
+            self._known.add(guard.ident)
+            self.items.append(guard)
+        return new
+
+
+class StateTable:
+    """The Tensor objects whose values pass through the program.
+
+    Attributes:
+        outside: those of the user; own: those that the program made itself.
+    """
+
+    def __init__(self) -> None:
+        self.outside: dict[int, State] = {}
+        self.own: dict[int, State] = {}
+
+    def of(self, owner: Any) -> State | None:
+        """The state that an object is, if it is one already."""
+        return self.outside.get(id(owner)) or self.own.get(id(owner))
+
+
+class StatementStack:
+    """The statements of the program that capture is in.
+
+    Attributes:
+        blocks: branches and loops; attempts: ``try`` statements.
+        raised: the error that the program raises already; stated: what its raise statements raised.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[Any] = []
+        self.attempts: list[Any] = []
+        self.raised: Exception | None = None
+        self.stated: list[Exception] = []
+
+    @property
+    def undecided(self) -> bool:
+        """Are we in a branch or loop that a tensor decides?"""
+        return any(block.decides and block.body is not None for block in self.blocks)
+
+
 class Session:
     """The state of one capture, shared by the builders of all its nested graphs."""
 
@@ -127,65 +186,46 @@ class Session:
         self.interpreter: Interpreter = interpreter
         self.keeps_blocks: bool = keeps_blocks
         self.symbols: SizeSymbols = symbols or SizeSymbols()
-        self.root: Any = None
-        self.guards: list[Guard] = []
-        self.inputs: list[tuple[Source, str, Value]] = []
-        self.states: dict[int, State] = {}
-        self.locals: dict[int, State] = {}
+        self.guards: GuardList = GuardList()
+        self.objects: ObjectTable = ObjectTable()
+        self.inputs: ProgramInputs = ProgramInputs()
+        self.states: StateTable = StateTable()
         self.journal: Journal = Journal()
         self.aliases: Aliases = Aliases()
         self.journal.before_write = self.aliases.check_write
         self.pythonic: PythonNumbers = PythonNumbers()
-        self.blocks: list[Any] = list[Any]()
-        self.attempts: list[Any] = list[Any]()
-        self.raised: Exception | None = None  # the program raises it already
-        self.stated: list[Exception] = []  # what its raise statements raised
+        self.statements: StatementStack = StatementStack()
         self.calls: CallStack = CallStack()
         self.autocast: Any = None
-        self.settled: set[int] = set()
         self.stands_for: dict[Value, Value] = {}  # params of functions that were traced: the values that they are given
-        self.used_at_capture: dict[str, str] = {}
-        self.arrays: dict[int, Any] = {}
-        self._guarded: set[tuple[Any, ...]] = set()
-        self._tracked: dict[int, tuple[Any, Source]] = {}
-        self._stands: dict[int, SymbolicTensor] = {}
-        self._owners: dict[int, tuple[SymbolicTensor, Tensor, Source, Value]] = {}
-        self._input_index: dict[tuple[Any, ...], SymbolicTensor] = {}
-        self._fresh: dict[int, Any] = {}
 
     # ---- guards ---------------------------------------------------------------------------------------------------
 
     def guard(self, kind: str, sources: tuple[Source, ...], consts: tuple[Any, ...]) -> None:
         """Assume something of the outside."""
         made = Guard(kind, sources, consts, None)
-        ident = made.ident
-        if ident not in self._guarded:
-            self._guarded.add(ident)
+        if self.guards.add(made):
             made.where = here(2, 1).where
-            self.guards.append(made)
 
     # ---- outside values -------------------------------------------------------------------------------------------
 
-    def source_of(self, obj: Any) -> Source | None:
-        """The path of an outside object, None for what the program made itself."""
-        return self._tracked.get(id(obj), (None, None))[1]
-
     def known_objects(self) -> dict[tuple[Any, ...], Any]:
         """Every outside object by the ident of its path."""
-        self.symbols.paths = [source for _, source in self._tracked.values()]
-        return {source.ident: obj for obj, source in self._tracked.values()}
+        outside = self.objects.outside()
+        self.symbols.paths = [source for _, source in outside]
+        return {source.ident: obj for obj, source in outside}
 
     def remember(self, obj: Any, source: Source) -> None:
         """``obj`` is outside and lies there. The first path stays; a second one must lead to the same object."""
-        found = self._tracked.get(id(obj))
+        found = self.objects.source_of(obj)
         if found is None:
-            self._tracked[id(obj)] = (obj, source)
-        elif found[1].ident != source.ident:
-            self.guard("same", (source, found[1]), ())
+            self.objects.hold(obj, source)
+        elif found.ident != source.ident:
+            self.guard("same", (source, found), ())
 
     def fresh(self, obj: Any) -> Any:
         """The program made ``obj``: nobody outside knows it."""
-        self._fresh[id(obj)] = obj
+        self.objects.make(obj)
         return self.born(obj)
 
     def born(self, obj: Any) -> Any:
@@ -197,17 +237,13 @@ class Session:
         """What unconverted code gave: an array of new memory was made in the block that is being captured."""
         if type(value) is np.ndarray:
             root = root_of(value)
-            if not (id(root) in self.arrays or any(id(root) in level.born for level in self.journal.levels)):
+            if not (id(root) in self.objects.arrays or any(id(root) in level.born for level in self.journal.levels)):
                 self.born(root)
         return value
 
     def is_written(self, array: TrackedArray) -> bool:
         """Has the program changed this outside array?"""
         return self.journal.written(("array", id(root_of(array))))
-
-    def is_fresh(self, obj: Any) -> bool:
-        """Did the program make it?"""
-        return id(obj) in self._fresh
 
     def track(self, value: Any, source: Source) -> Any:
         """What an outside value is to the program, with the guards that go with it."""
@@ -222,7 +258,7 @@ class Session:
         if kind is np.ndarray:
             self.guard("array", (source,), (np.ndarray, value.shape, value.dtype))
             self.remember(value, source)
-            self.arrays.setdefault(id(root_of(value)), value)
+            self.objects.arrays.setdefault(id(root_of(value)), value)
             return tracked_array(value, source, self)
         return self._object(value, source)
 
@@ -255,13 +291,13 @@ class Session:
         self.guard("is", (paths.attr(source, "__globals__"),), (value.__globals__,))
         self.remember(value, source)
         for i, box in enumerate(value.__closure__ or ()):
-            if self.source_of(box) is None:
+            if self.objects.source_of(box) is None:
                 self.remember(box, paths.item(paths.attr(source, "__closure__"), i, source.label))
 
     def _method(self, value: types.MethodType, source: Source) -> None:
         self.guard("is", (paths.function(source),), (value.__func__,))
         owner = value.__self__
-        if self.source_of(owner) is None and not self.is_fresh(owner):
+        if self.objects.source_of(owner) is None and not self.objects.is_fresh(owner):
             self.track(owner, paths.attr(source, "__self__"))
 
     def _is_opaque(self, value: Any) -> bool:
@@ -272,10 +308,10 @@ class Session:
 
     def anchor(self, obj: Any) -> Source:
         """The path of an object that came in unseen or is known by identity: the program holds on to it."""
-        source = self.source_of(obj)
+        source = self.objects.source_of(obj)
         if source is None:
             source = paths.ref(obj)
-            self._tracked[id(obj)] = (obj, source)
+            self.objects.hold(obj, source)
         return source
 
     # ---- tensors --------------------------------------------------------------------------------------------------
@@ -286,60 +322,31 @@ class Session:
         if type(value) is not Tensor:
             self.remember(value, source)
             return value
-        stand = self._stands.get(id(value))
+        stand = self.inputs.stand_in(value)
         if stand is None:
-            stand = self._stands[id(value)] = self.input(source, "{0}._data", type_, source.label)
-            stand = self._stands[id(value)] = stand.__copy__()  # type: ignore[assignment]
-            self._owners[id(stand)] = (stand, value, source, stand._value)
-            self._tracked[id(value)] = (value, source)
-        elif self._owners[id(stand)][2].ident != source.ident:
-            self.guard("same", (source, self._owners[id(stand)][2]), ())
+            stand = self.inputs.read(value, source, type_)
+            self.objects.hold(value, source)
+        elif (first := self.inputs.owner_of(stand)) is not None and first[1].ident != source.ident:
+            self.guard("same", (source, first[1]), ())
         return stand
-
-    def owner_of(self, stand: Any) -> tuple[Tensor, Source, Value] | None:
-        """The user's Tensor object that a symbolic tensor stands for, its path and its first value."""
-        found = self._owners.get(id(stand))
-        return None if found is None else found[1:]
-
-    def stand_ins(self) -> list[tuple[SymbolicTensor, Tensor, Source, Value]]:
-        """All plain Tensors read from outside."""
-        return list(self._owners.values())
-
-    def input(self, source: Source, pattern: str, type_: Any, name: str) -> SymbolicTensor:
-        """An input of the program, gathered from ``source`` at each call."""
-        key = (source.ident, pattern)
-        found = self._input_index.get(key)
-        if found is None:
-            found = self._input_index[key] = self.root.param(type_, name)
-            self.inputs.append((source, pattern, found._value))
-        return found
-
-    def scalar(self, x: LazyScalar) -> SymbolicTensor:
-        """A number as a weak 0-d input."""
-        return self.input(x._source, "{0}", WEAK[type(x._value)], x._source.label)
-
-    def array(self, x: TrackedArray) -> SymbolicTensor:
-        """An array as an input."""
-        t = type_of_buffer(x.view(np.ndarray))
-        return self.input(x._source, "_current[0].from_host({0})", t, x._source.label)
 
     def state(self, owner: Tensor) -> State:
         """The state that a Parameter (or an outside Tensor reached unseen) is."""
-        found = self.states.get(id(owner)) or self.locals.get(id(owner))
-        if found is None and self.is_fresh(owner):
-            return self.own_state(owner, self.root.wrap(self.root.constant(owner.asnumpy(), owner._type)))
+        found = self.states.of(owner)
+        if found is None and self.objects.is_fresh(owner):
+            return self.own_state(owner, self.inputs.root.wrap(self.inputs.root.constant(owner.asnumpy(), owner._type)))
         if found is None:
-            source = self.source_of(owner)
+            source = self.objects.source_of(owner)
             if source is None:
                 source = self.anchor(owner)
                 self.guard("tensor", (source,), (type(owner), owner._type))
-            first = self.input(source, "{0}._data", _type_of_values(owner), getattr(owner, "name", source.label))
-            found = self.states[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
+            first = self.inputs.add(source, "{0}._data", _type_of_values(owner), getattr(owner, "name", source.label))
+            found = self.states.outside[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
         return found
 
     def own_state(self, owner: Tensor, first: SymbolicTensor) -> State:
         """The state of a Tensor object that the program made itself: it begins with this value at every call."""
-        made = self.locals[id(owner)] = State(owner, paths.ref(owner), first.__copy__())  # type: ignore[arg-type]
+        made = self.states.own[id(owner)] = State(owner, paths.ref(owner), first.__copy__())  # type: ignore[arg-type]
         return made
 
     # ---- writes ---------------------------------------------------------------------------------------------------
@@ -350,7 +357,7 @@ class Session:
 
     def log(self, owner: Any, how: str, name: Any, *args: Any) -> None:
         """Remember a write to an outside object; inside a block the block's merge will come here."""
-        if not self.journal.in_block and (how in ("global", "cell") or self.source_of(owner) is not None):
+        if not self.journal.in_block and (how in ("global", "cell") or self.objects.source_of(owner) is not None):
             self.journal.log.append(Mutation(owner, how, name, args))
 
     def forget_writes(self) -> None:
@@ -363,12 +370,7 @@ class Session:
 
     def level(self) -> tuple[int, int, int]:
         """How deep we are in blocks, journal levels and ``try`` statements."""
-        return len(self.blocks), len(self.journal.levels), len(self.attempts)
-
-    @property
-    def undecided(self) -> bool:
-        """Are we in a branch or loop that a tensor decides?"""
-        return any(block.decides and block.body is not None for block in self.blocks)
+        return len(self.statements.blocks), len(self.journal.levels), len(self.statements.attempts)
 
 
 def is_tensor(x: Any) -> bool:

@@ -289,14 +289,14 @@ def attempt(caught: Any) -> None:
     """``try``; ``caught`` gives what its handlers catch."""
     session = _session()
     if session is not None:
-        session.attempts.append((caught, len(session.blocks)))
+        session.statements.attempts.append((caught, len(session.statements.blocks)))
 
 
 def succeeded(to: tuple[int, int, int, int]) -> None:
     """The end of a ``try`` body."""
     session = _session()
     if session is not None:
-        del session.attempts[to[2] :]
+        del session.statements.attempts[to[2] :]
 
 
 def unwind(to: tuple[int, int, int, int]) -> None:
@@ -305,8 +305,8 @@ def unwind(to: tuple[int, int, int, int]) -> None:
     del stack.items[to[3] :]
     if session is None:
         return
-    del session.attempts[to[2] :]
-    for handle in reversed(session.blocks[to[0] :]):
+    del session.statements.attempts[to[2] :]
+    for handle in reversed(session.statements.blocks[to[0] :]):
         handle.abandon()
-    del session.blocks[to[0] :]
+    del session.statements.blocks[to[0] :]
     session.journal.unwind(to[1])

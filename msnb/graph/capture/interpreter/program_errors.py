@@ -31,7 +31,7 @@ def raising(error: Any) -> Any:
     if isinstance(error, type) and issubclass(error, BaseException):
         error = error()
     if isinstance(error, Exception) and isinstance(slot.engine, Capture):
-        slot.engine.session.stated.append(error)
+        slot.engine.session.statements.stated.append(error)
     return error
 
 
@@ -39,7 +39,7 @@ def is_refusal(session: Session, error: BaseException) -> bool:
     """Is it about the capture, and not the program's own? Classes of msnb are the program's where it states them."""
     if isinstance(error, CaptureError):
         return True
-    return isinstance(error, MsnbError) and not any(error is own for own in session.stated)
+    return isinstance(error, MsnbError) and not any(error is own for own in session.statements.stated)
 
 
 def keep_inside(handle: Any, error: Exception) -> None:
@@ -49,14 +49,14 @@ def keep_inside(handle: Any, error: Exception) -> None:
         CaptureError: it may have left an expression that a tensor decides, or a ``try`` around may catch it.
     """
     session = handle.outer.session
-    if any(block.expression and block.symbolic for block in session.blocks[handle.level + 1 :]):
+    if any(block.expression and block.symbolic for block in session.statements.blocks[handle.level + 1 :]):
         _refuse(error, "inside an and, or, or if expression", "write the decision as an if statement.")
-    if any(depth <= handle.level and _catches(caught, error) for caught, depth in session.attempts):
+    if any(depth <= handle.level and _catches(caught, error) for caught, depth in session.statements.attempts):
         _refuse(error, "inside a try statement that would see the error", "put the try inside of the branch.")
     origin = _origin(error.__traceback__)
     _close(handle)
     if not handle.body.dead:
-        if session.raised is not error:
+        if session.statements.raised is not error:
             side_effects.raise_at_run(handle.body.builder, error, origin)
         handle.body.dead = True
 
@@ -64,13 +64,13 @@ def keep_inside(handle: Any, error: Exception) -> None:
 def _close(handle: Any) -> None:
     """Leave the blocks that were open in the body when the error came."""
     session = handle.outer.session
-    for block in reversed(session.blocks[handle.level + 1 :]):
+    for block in reversed(session.statements.blocks[handle.level + 1 :]):
         block.abandon()
-    del session.blocks[handle.level + 1 :]
+    del session.statements.blocks[handle.level + 1 :]
     levels, items, attempts = handle.depth
     session.journal.unwind(levels + 1)
     del stack.items[items + handle.expression :]
-    del session.attempts[attempts:]
+    del session.statements.attempts[attempts:]
     slot.engine = handle.body.builder
 
 
@@ -80,7 +80,7 @@ def need_uncaught(engine: Capture, error: Exception) -> None:
     Raises:
         CaptureError: it does.
     """
-    if any(_catches(caught, error) for caught, _ in engine.session.attempts):
+    if any(_catches(caught, error) for caught, _ in engine.session.statements.attempts):
         _refuse(error, "inside a try statement that would see the error", "decide with an if statement instead.")
 
 
@@ -106,7 +106,7 @@ def end_with(root: Capture, error: Exception) -> None:
         Exception: ``error``, where nothing comes before it and all that it says is known.
     """
     session = root.session
-    blocks = session.blocks
+    blocks = session.statements.blocks
     if is_refusal(session, error) or any(not block.decides for block in blocks):
         raise error
     if any(block.symbolic for block in blocks):
@@ -120,7 +120,7 @@ def end_with(root: Capture, error: Exception) -> None:
     slot.engine = root
     session.journal.unwind(1)
     session.forget_writes()
-    if session.raised is not error:
+    if session.statements.raised is not error:
         side_effects.raise_at_run(root, error, origin)
 
 
@@ -143,11 +143,11 @@ def ends_trace(body: Capture, error: Exception) -> bool:
     own = [v for v in side_effects.open_values(_parts(error), {}).values() if _is_of(body, v)]
     if not own and not side_effects.has_effects(body.graph):
         return False
-    if any(_catches(caught, error) for caught, _ in session.attempts):
+    if any(_catches(caught, error) for caught, _ in session.statements.attempts):
         if side_effects.has_effects(body.graph):
             _refuse(error, "inside a try statement that would see the error", "put the try inside of the function.")
         return False
-    if session.raised is not error:
+    if session.statements.raised is not error:
         side_effects.raise_at_run(body, error, _origin(error.__traceback__))
     return True
 

@@ -90,7 +90,7 @@ def free(session: Session | None, cells: dict[str, Any], name: str) -> Any:
         raise NameError(f"cannot access free variable '{name}' where it is not associated with a value") from None
     if session is None or session.journal.written(("cell", id(box))):
         return value
-    source = session.source_of(box)
+    source = session.objects.source_of(box)
     if source is None:
         session.remember(box, paths.ref(box, name))
         return session.track(value, paths.cell(box, name))
@@ -149,7 +149,7 @@ def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
     """What an object that the program made has from its class: the class is outside, so this is guarded."""
     kind = type(owner)
     if (
-        not session.is_fresh(owner)
+        not session.objects.is_fresh(owner)
         or not is_heap(kind)
         or is_own(getattr(sys.modules.get(kind.__module__), "__file__", "") or "")
     ):
@@ -170,8 +170,8 @@ def is_heap(kind: type) -> bool:
 
 
 def _owner_source(session: Session, owner: Any) -> Source | None:
-    source = session.source_of(owner)
-    if source is not None or session.is_fresh(owner):
+    source = session.objects.source_of(owner)
+    if source is not None or session.objects.is_fresh(owner):
         return source
     builtin = type(owner).__module__ == "builtins" and not is_heap(type(owner))
     if builtin or isinstance(owner, (TrackedArray, type)):
@@ -181,16 +181,16 @@ def _owner_source(session: Session, owner: Any) -> Source | None:
 
 
 def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
-    own = session.locals.get(id(owner))
-    known = session.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
+    own = session.states.own.get(id(owner))
+    known = session.objects.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
     if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
-        raise session.root.no_value(session.state(owner).current)
+        raise session.inputs.root.no_value(session.state(owner).current)
     held = name == "name" or name in getattr(owner, "__dict__", ())  # a Parameter's name changes with its Cell's place
     if name in ("shape", "size"):
         return session.symbols.read(owner, name, session)
     if name in ("dtype", "ndim") or not hasattr(owner, "__dict__") or not held:
         return getattr(owner, name)
-    source = session.source_of(owner)
+    source = session.objects.source_of(owner)
     if source is None or session.journal.written(("attr", id(owner), name)):
         return getattr(owner, name)
     return session.track(getattr(owner, name), paths.attr(source, name))
@@ -239,7 +239,7 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
     if isinstance(key, Tensor) and isinstance(owner, (dict, str)):
         _refuse_key(owner)
     key = plain_key(session, key)
-    source = session.source_of(owner)
+    source = session.objects.source_of(owner)
     if source is not None and isinstance(owner, (list, tuple, deque, dict)) and _untouched(session, owner):
         return _outside_item(session, owner, source, key)
     method = getattr(type(owner), "__getitem__", None)
@@ -280,10 +280,10 @@ def _untouched(session: Session, owner: Any) -> bool:
 def settle(session: Session, owner: Any) -> None:
     """The program wrote to an outside container and now reads it (or is about to move its items): its size is guarded,
     and the items that came from outside are tracked where they lie."""
-    source, before = session.source_of(owner), session.journal.first_value(("content", id(owner)))
-    if source is None or before is None or id(owner) in session.settled:
+    source, before = session.objects.source_of(owner), session.journal.first_value(("content", id(owner)))
+    if source is None or before is None or id(owner) in session.objects.settled:
         return
-    session.settled.add(id(owner))
+    session.objects.settled.add(id(owner))
     if isinstance(owner, (set, frozenset)):
         session.guard("eq", (source,), (before,))
         return
@@ -299,7 +299,7 @@ def settle(session: Session, owner: Any) -> None:
 
 def length(session: Session, owner: Any) -> int:
     """``len`` of an outside container, guarded."""
-    source = session.source_of(owner)
+    source = session.objects.source_of(owner)
     if source is not None and _untouched(session, owner):
         session.guard("eq", (paths.length(source),), (len(owner),))
     return len(owner)
@@ -307,7 +307,7 @@ def length(session: Session, owner: Any) -> int:
 
 def items(session: Session, owner: Any) -> list[Any]:
     """All that iteration over an outside container gives."""
-    source = session.source_of(owner)
+    source = session.objects.source_of(owner)
     if source is None or not _untouched(session, owner):
         return list(owner)
     if isinstance(owner, dict):
@@ -322,7 +322,7 @@ def items(session: Session, owner: Any) -> list[Any]:
 
 def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
     """A dict of the program with the entries of an outside one, all guarded."""
-    source = session.source_of(owner)
+    source = session.objects.source_of(owner)
     if source is None or not _untouched(session, owner):
         return owner
     session.guard("eq", (paths.keys(source),), (tuple(owner),))
@@ -332,7 +332,7 @@ def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
 def entered(session: Session, value: Any) -> Any:
     """An argument for code that is not converted: outside containers are read and guarded here, all of them."""
     if type(value) in (list, tuple, deque) or isinstance(value, tuple) and type(value).__module__ != "builtins":
-        if session.source_of(value) is None:
+        if session.objects.source_of(value) is None:
             return value
         found = items(session, value)
         return (
@@ -340,9 +340,9 @@ def entered(session: Session, value: Any) -> Any:
         )
     if type(value) is dict:
         return mapping(session, value)
-    if isinstance(value, (set, frozenset)) and session.source_of(value) is not None:
+    if isinstance(value, (set, frozenset)) and session.objects.source_of(value) is not None:
         items(session, value)
-    elif is_heap(type(value)) and hasattr(value, "__dict__") and session.source_of(value) is not None:
+    elif is_heap(type(value)) and hasattr(value, "__dict__") and session.objects.source_of(value) is not None:
         _every_attribute(session, value)
     return value
 
@@ -386,7 +386,7 @@ def iterate(session: Session | None, value: Any) -> Any:
         found = session.interpreter.iterate(engine, value)
         if found is not NotImplemented:
             return found
-    if isinstance(value, (list, tuple, dict, set, frozenset, deque)) and session.source_of(value) is not None:
+    if isinstance(value, (list, tuple, dict, set, frozenset, deque)) and session.objects.source_of(value) is not None:
         return _lazily(session, value) if isinstance(value, list) else items(session, value)
     return value
 
@@ -418,14 +418,14 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
 def _members(session: Session, owner: Any) -> Any:
     if owner is os.environ:
         session.interpreter.notice_once(slot.engine, "a look into os.environ")
-    if isinstance(owner, dict) and session.source_of(owner) is not None and _untouched(session, owner):
+    if isinstance(owner, dict) and session.objects.source_of(owner) is not None and _untouched(session, owner):
         items(session, owner)
         return owner
     return entered(session, owner)
 
 
 def _guard_identity(session: Session, left: Any, right: Any, op: str, found: bool) -> None:
-    sources = [session.source_of(x) for x in (left, right)]
+    sources = [session.objects.source_of(x) for x in (left, right)]
     if any(s is not None and s.pattern != "{c0}" for s in sources) and None not in (left, right):
         parts = [paths.ref(x) if s is None else s for s, x in zip(sources, (left, right))]
         session.guard("is", (paths.binary(op, parts[0], parts[1]),), (found,))

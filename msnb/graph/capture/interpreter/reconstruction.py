@@ -90,23 +90,23 @@ class Reconstruction:
             return self._tensor(value)
         if isinstance(value, Text):
             return self._text(value)
-        source = self.session.source_of(value)
+        source = self.session.objects.source_of(value)
         if source is not None:
             return self._held_step(source)
         return self._container(value)
 
     def _tensor(self, value: Any) -> Step:
-        owner = self.session.owner_of(value)
+        owner = self.session.inputs.owner_of(value)
         if owner is not None:
             return self._held_step(owner[1])
         if isinstance(value, TrackedArray):
             if value._source is not None:
                 return self._held_step(value._source)
             return lambda outs, held, done: value
-        if id(value) in self.session.locals and isinstance(value, Parameter):
+        if id(value) in self.session.states.own and isinstance(value, Parameter):
             at, fields = self.out(value), dict(vars(value))
             return lambda outs, held, done: _own(outs[at], fields)
-        source = None if not isinstance(value, Tensor) else self.session.source_of(value)
+        source = None if not isinstance(value, Tensor) else self.session.objects.source_of(value)
         if source is not None:
             return self._held_step(source)
         at = self.out(value)
@@ -130,7 +130,7 @@ class Reconstruction:
         if type(value) is np.ndarray:
             kept = value.copy()
             return lambda outs, held, done: kept.copy()
-        if not isinstance(value, type) and (self.session.is_fresh(value) or dataclasses.is_dataclass(value)):
+        if not isinstance(value, type) and (self.session.objects.is_fresh(value) or dataclasses.is_dataclass(value)):
             return self._instance(value)
         return lambda outs, held, done: value
 

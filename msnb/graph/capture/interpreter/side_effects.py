@@ -297,8 +297,9 @@ def notice_once(engine: Capture, what: str) -> None:
     """Something happened while the function was captured and will not happen again."""
     place = here(2).where
     at = f" ({place})" if place is not None else ""
-    engine.session.used_at_capture.setdefault(what, at)
-    undecided = "" if not engine.session.undecided else " Whichever way the tensor decides that this hangs on, it ran."
+    engine.session.guards.notes.setdefault(what, at)
+    unsure = engine.session.statements.undecided
+    undecided = " Whichever way the tensor decides that this hangs on, it ran." if unsure else ""
     events.notice(
         f"{what} ran while the function was captured{at}: it does not run again at each call.{undecided}", f"{what}{at}"
     )

@@ -55,7 +55,7 @@ def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:
     """Call a special method, captured."""
     session = engine.session
     session.guard("is", (sources.attr(sources.ref(type(owner)), name),), (fn,))
-    if not session.is_fresh(owner):
+    if not session.objects.is_fresh(owner):
         session.anchor(owner)
     return session.interpreter.call(fn, owner, *args)
 

@@ -139,7 +139,7 @@ def set_cell(box: Any, name: str, value: Any) -> None:
         box.cell_contents = value
         return
     session.journal.write(CellPlace(box, name), value)
-    if session.source_of(box) is not None:
+    if session.objects.source_of(box) is not None:
         session.log(box, "cell", name, value)
 
 
@@ -175,16 +175,16 @@ def before_of(change: Change) -> Any:
     assert session is not None
     if change.before is MISSING or session.journal.written(place.key):
         return change.before
-    if isinstance(place, AttrPlace) and session.source_of(place.owner) is not None:
+    if isinstance(place, AttrPlace) and session.objects.source_of(place.owner) is not None:
         return reads.attr(session, place.owner, place.name)
-    if isinstance(place, ContentPlace) and session.source_of(place.owner) is not None:
+    if isinstance(place, ContentPlace) and session.objects.source_of(place.owner) is not None:
         owner = place.owner
         if isinstance(owner, dict):
             return dict(reads.mapping(session, owner))
         return _as(owner, reads.items(session, owner))
     if isinstance(place, KeyPlace):
         return reads.glob(session, place.space, place.name)
-    if isinstance(place, CellPlace) and session.source_of(place.box) is not None:
+    if isinstance(place, CellPlace) and session.objects.source_of(place.box) is not None:
         return reads.free(session, {place.name: place.box}, place.name)
     return change.before
 
@@ -220,7 +220,7 @@ def _plan(merge: Any, place: MutationTarget, left: Any, right: Any) -> Any:
 def _is_outside(place: MutationTarget) -> bool:
     session = _session()
     owner = getattr(place, "owner", None)
-    return session is not None and (owner is None or session.source_of(owner) is not None)
+    return session is not None and (owner is None or session.objects.source_of(owner) is not None)
 
 
 def _same_shape(left: Any, right: Any) -> bool:

@@ -345,7 +345,7 @@ def end_of(session: Any, changes: Any, leaf: Any) -> Any:
     """The value that a Tensor object had when these changes were taken back; other leaves as they are."""
     if not changes or not is_object(leaf):
         return leaf
-    state = None if isinstance(leaf, SymbolicTensor) else session.states.get(id(leaf)) or session.locals.get(id(leaf))
+    state = None if isinstance(leaf, SymbolicTensor) else session.states.of(leaf)
     change = changes.get(("tensor", id(leaf if state is None else state.current)))
     return leaf if change is None else change.after
 

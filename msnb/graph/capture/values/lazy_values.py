@@ -53,7 +53,7 @@ class LazyScalar:
     def __msnb_tensor__(self) -> Any:
         """The number as an input of the program, of the dtype that a Tensor of it has."""
         t = WEAK[type(self._value)]
-        return find("cast")(self._session.scalar(self), dtype=result_dtype((t,)))
+        return find("cast")(self._session.inputs.scalar(self), dtype=result_dtype((t,)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """What NumPy computes with is the number itself, which a guard fixes."""
@@ -266,7 +266,7 @@ class TrackedArray(np.ndarray[Any, Any]):
         """The array as an input of the program."""
         if self._source is None or self._session.is_written(self):
             return Tensor(self.plain())
-        return self._session.array(self)
+        return self._session.inputs.array(self)
 
     def __array_finalize__(self, other: Any) -> None:
         self._source = None  # type: ignore[assignment]

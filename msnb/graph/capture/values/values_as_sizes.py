@@ -29,7 +29,7 @@ def values_of(tensor: Any) -> tuple[Any, ...]:
 
 def known_values(session: Any, x: SymbolicTensor) -> Any:
     """The array that an integer tensor is at every call of the version that is being captured; None if unknown."""
-    inputs = {first: (owner, source) for _, owner, source, first in session.stand_ins()}
+    inputs = {first: (owner, source) for _, owner, source, first in session.inputs.stand_ins()}
     outer: dict[Value, Value] = dict(session.stands_for)
     builder: GraphBuilder | None = x._builder
     while builder is not None:

@@ -41,6 +41,70 @@ _PONG = 5.0  # for a rank's reader to answer
 _STOP, _INTERRUPT = 1.0, 5.0  # for a rank to give up when it is told so, and when it is interrupted
 
 
+class RankLinks:
+    """The sockets of the ranks that run.
+
+    Attributes:
+        sockets: by rank; pids: the processes behind them.
+    """
+
+    def __init__(self) -> None:
+        self.sockets: dict[int, Connection] = {}
+        self.pids: dict[int, int] = {}
+        self._number = 0
+
+    def let_in(self, link: Connection) -> None:
+        """A process that came: it says which rank it is."""
+        _, rank, pid = pickle.loads(link.recv_bytes())
+        self.sockets[rank], self.pids[rank] = link, pid
+
+    def close(self) -> list[int]:
+        """Forget all ranks; gives their processes."""
+        for link in self.sockets.values():
+            link.close()
+        pids = list(self.pids.values())
+        self.sockets.clear()
+        self.pids.clear()
+        return pids
+
+    def next_number(self) -> int:
+        """The number of a command, which its answers carry."""
+        self._number += 1
+        return self._number
+
+    def tell(self, rank: int, command: str, *args: Any, number: int = -1) -> None:
+        """A command to one rank."""
+        self.sockets[rank].send_bytes(pickle.dumps((number, command, args), protocol=5))
+
+    def pongs(self) -> dict[int, Any]:
+        """What every rank's reader says, if it says anything soon."""
+        asked = self.next_number()
+        out: dict[int, Any] = dict.fromkeys(self.sockets)
+        for rank in list(self.sockets):
+            with contextlib.suppress(OSError):
+                self.tell(rank, "ping", number=asked)
+        until = time.monotonic() + _PONG
+        waiting = {link: rank for rank, link in self.sockets.items()}
+        while waiting and (left := until - time.monotonic()) > 0:
+            for link in wait(list(waiting), left):
+                rank = waiting[link]  # type: ignore[index]
+                try:
+                    kind, number, said = pickle.loads(self.sockets[rank].recv_bytes())
+                except (EOFError, OSError):
+                    kind, number, said = "gone", asked, None
+                if kind in ("pong", "gone") and number == asked:
+                    waiting.pop(link)  # type: ignore[call-overload]
+                    out[rank] = said
+                    if kind == "gone":
+                        del out[rank]
+        return out
+
+    def silent(self) -> list[int]:
+        """Ranks that are gone, silent, or still busy."""
+        pongs = self.pongs()
+        return [r for r in self.pids if pongs.get(r) is None or pongs[r][0]]
+
+
 class Engine:
     """Processes that run plans, one per rank.
 
@@ -74,12 +138,12 @@ class Engine:
         self.launcher: Processes | Notebook = (
             Notebook(n, threads, cluster) if backend == "ipp" else Processes(backend, n, threads, worker)
         )
-        self.links: dict[int, Connection] = {}
-        self.pids: dict[int, int] = {}
+        self.links: RankLinks = RankLinks()
+        self.pids: dict[int, int] = self.links.pids
         self.started: bool = False
         self.failed: bool = False
         self.plans: dict[str, tuple[str, bool]] = {}
-        self._number, self._folder = 0, ""
+        self._folder = ""
         self._also: list[str] = []
 
     # ---- life --------------------------------------------------------------------------------------------------------
@@ -91,14 +155,7 @@ class Engine:
         why = missing(self.backend)
         if why:
             raise no_way(self.backend, why)
-        self._folder = private_folder("ranks")
-        if len(os.fsencode(f"{self._folder}/door")) > _LONGEST:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise DeviceError(
-                f"the folder for temporary files, {tempfile.gettempdir()!r}, has too long a name: ranks meet at a "
-                f"socket in it, whose path has at most {_LONGEST} bytes.",
-                hint="set TMPDIR to a folder with a shorter name.",
-            )
+        self._folder = _meeting_folder()
         note(self._folder, self._also)
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(f"{self._folder}/door")
@@ -118,14 +175,12 @@ class Engine:
 
     def _let_in(self, door: socket.socket) -> None:
         until = time.monotonic() + START
-        while len(self.links) < self.n:
+        while len(self.pids) < self.n:
             ended = self.launcher.ended()
             if ended or time.monotonic() > until:
-                raise DeviceError(f"{len(self.links)} of {self.n} ranks came; {ended or 'the others are silent'}.")
+                raise DeviceError(f"{len(self.pids)} of {self.n} ranks came; {ended or 'the others are silent'}.")
             with contextlib.suppress(TimeoutError):
-                link = Connection(door.accept()[0].detach())
-                _, rank, pid = pickle.loads(link.recv_bytes())
-                self.links[rank], self.pids[rank] = link, pid
+                self.links.let_in(Connection(door.accept()[0].detach()))
 
     def stop(self) -> None:
         """End the ranks. Nothing of them is left."""
@@ -137,14 +192,10 @@ class Engine:
         self.started = False
         with contextlib.suppress(OSError):
             note(self._folder, [])  # we are not killed: temporary folders stay, perhaps for those who begin again
-        for rank in list(self.links):
+        for rank in list(self.links.sockets):
             with contextlib.suppress(OSError):
-                self._tell(rank, "leave")
-        for link in self.links.values():
-            link.close()
-        pids = list(self.pids.values())
-        self.links, self.pids = {}, {}
-        self.launcher.stop(pids, again)
+                self.links.tell(rank, "leave")
+        self.launcher.stop(self.links.close(), again)
         shutil.rmtree(self._folder, ignore_errors=True)
         _ALIVE.discard(self)
 
@@ -156,7 +207,7 @@ class Engine:
             "ready" (every rank answered and nothing was wrong), "recovered" or "restarted". What the ranks held is gone
             after a restart.
         """
-        well = self.started and len(self.links) == self.n and self._silent() == []
+        well = self.started and len(self.links.sockets) == self.n and self.links.silent() == []
         if well and not self.failed:
             return "ready"
         if well:
@@ -263,15 +314,12 @@ class Engine:
     def health(self) -> dict[int, str]:
         """Rank -> "idle", "busy at step k", "silent" or "gone"."""
         out = dict.fromkeys(range(self.n), "gone")
-        for rank, said in self._pongs().items():
+        for rank, said in self.links.pongs().items():
             busy, at = said or (None, 0)
             out[rank] = "silent" if busy is None else f"busy at step {at}" if busy else "idle"
         return out
 
     # ---- talk --------------------------------------------------------------------------------------------------------
-
-    def _tell(self, rank: int, command: str, *args: Any, number: int = -1) -> None:
-        self.links[rank].send_bytes(pickle.dumps((number, command, args), protocol=5))
 
     def _all(self, command: str, *args: Any, patience: float | None = None) -> list[Any]:
         """A command to every rank, and their answers.
@@ -283,10 +331,10 @@ class Engine:
             raise DeviceError("the engine is not started.", hint="engine.start(), or `with Engine(...) as engine:`.")
         if self.failed:
             raise DeviceError("the engine's ranks failed before.", hint="engine.recover() makes them ready again.")
-        self._number += 1
-        content = pickle.dumps((self._number, command, args), protocol=5)
-        round_ = _Round(self, self._number, self.timeout if patience is None else max(patience, self.timeout))
-        for rank, link in list(self.links.items()):
+        number = self.links.next_number()
+        content = pickle.dumps((number, command, args), protocol=5)
+        round_ = _Round(self, number, self.timeout if patience is None else max(patience, self.timeout))
+        for rank, link in list(self.links.sockets.items()):
             try:
                 link.send_bytes(content)
                 self.launcher.wake(rank)
@@ -303,34 +351,6 @@ class Engine:
             raise RankError(round_.failures)
         return [round_.answers[rank] for rank in range(self.n)]
 
-    def _pongs(self) -> dict[int, Any]:
-        """What every rank's reader says, if it says anything soon."""
-        self._number += 1
-        out: dict[int, Any] = dict.fromkeys(self.links)
-        for rank in list(self.links):
-            with contextlib.suppress(OSError):
-                self._tell(rank, "ping", number=self._number)
-        until = time.monotonic() + _PONG
-        waiting = {link: rank for rank, link in self.links.items()}
-        while waiting and (left := until - time.monotonic()) > 0:
-            for link in wait(list(waiting), left):
-                rank = waiting[link]  # type: ignore[index]
-                try:
-                    kind, number, said = pickle.loads(self.links[rank].recv_bytes())
-                except (EOFError, OSError):
-                    kind, number, said = "gone", self._number, None
-                if kind in ("pong", "gone") and number == self._number:
-                    waiting.pop(link)  # type: ignore[call-overload]
-                    out[rank] = said
-                    if kind == "gone":
-                        del out[rank]
-        return out
-
-    def _silent(self) -> list[int]:
-        """Ranks that are gone, silent, or still busy."""
-        pongs = self._pongs()
-        return [r for r in range(self.n) if pongs.get(r) is None or pongs[r][0]]
-
 
 class _Round:
     """One command's answers, as they come; ``patience`` seconds after the first they should be there."""
@@ -343,13 +363,13 @@ class _Round:
 
     def lost(self, rank: int) -> None:
         """A rank's process is gone."""
-        link = self.engine.links.pop(rank, None)
+        link = self.engine.links.sockets.pop(rank, None)
         if link is not None:
             link.close()
         self.failures[rank] = Failure(KILLED, "its process ended")
 
     def _open(self) -> list[int]:
-        return [r for r in self.engine.links if r not in self.answers and r not in self.failures]
+        return [r for r in self.engine.links.sockets if r not in self.answers and r not in self.failures]
 
     def wait_for_all(self) -> None:
         """Until everybody has answered, is gone, or has been given up."""
@@ -372,7 +392,7 @@ class _Round:
         for command, args, patience in (("stop", (why,), _STOP), ("interrupt", (), _INTERRUPT)):
             for rank in self._open():
                 with contextlib.suppress(OSError):
-                    self.engine._tell(rank, command, *args)
+                    self.engine.links.tell(rank, command, *args)
             until = time.monotonic() + min(patience, self.engine.timeout)
             while self._open() and (left := until - time.monotonic()) > 0:
                 self._receive(self._open(), left)
@@ -380,11 +400,11 @@ class _Round:
             self.failures[rank] = Failure("silent", "it did not answer, and could not be interrupted")
 
     def _receive(self, ranks: Sequence[int], timeout: float | None) -> None:
-        links = {self.engine.links[r]: r for r in ranks}
+        links = {self.engine.links.sockets[r]: r for r in ranks}
         for link in wait(list(links), timeout):
             rank = links[link]  # type: ignore[index]
             try:
-                kind, number, said = pickle.loads(self.engine.links[rank].recv_bytes())
+                kind, number, said = pickle.loads(self.engine.links.sockets[rank].recv_bytes())
             except (EOFError, OSError):
                 self.lost(rank)
                 continue
@@ -394,6 +414,19 @@ class _Round:
                     print(text, end="")
             elif number == self.number and kind == "failed":
                 self.failures[rank] = said
+
+
+def _meeting_folder() -> str:
+    """A folder of our own for the socket at which ranks meet."""
+    folder = private_folder("ranks")
+    if len(os.fsencode(f"{folder}/door")) > _LONGEST:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise DeviceError(
+            f"the folder for temporary files, {tempfile.gettempdir()!r}, has too long a name: ranks meet at a "
+            f"socket in it, whose path has at most {_LONGEST} bytes.",
+            hint="set TMPDIR to a folder with a shorter name.",
+        )
+    return folder
 
 
 def running(backend: str, n: int) -> Engine | None:
@@ -413,9 +446,7 @@ def _forget_in_child() -> None:
     for engine in list(_ALIVE):
         engine.started, engine.failed = False, False
         engine.launcher.forget()
-        for link in engine.links.values():
-            link.close()
-        engine.links, engine.pids = {}, {}
+        engine.links.close()
     _ALIVE.clear()
 
 

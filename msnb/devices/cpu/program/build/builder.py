@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.core.types import StackType, TensorType
-from msnb.devices.cpu.program.program_image import FIXED, FRESH, PARAM, Fresh, Image, Step
+from msnb.devices.cpu.program.program_image import FIXED, FRESH, PARAM, Fresh, Image, ProgramTable, Step
 from msnb.devices.cpu.program.build.graph_lowering import Lowering
 from msnb.devices.cpu.program.build.memory_planner import MemoryPlan
 from msnb.devices.cpu.program.build.kernel_providers import enter
@@ -40,7 +40,7 @@ class ProgramBuild:
         self.checks: dict[int, int] = table.checks
         steps = [Step(s.node, _numbers(s.reads, slots), _numbers(s.writes, slots)) for s in self.tape.steps]
         self.image: Image = Image(
-            table.rows, table.words, table.links, table.row_links, table.word_links,
+            ProgramTable(table.rows, table.words, table.links, table.row_links, table.word_links),
             (slots.count, self.tape.counters, len(self.tape.pools)), self.plan.peak, bool(self.plan.swaps), slots.arena,
             len(low.params), steps=steps,
         )  # fmt: skip

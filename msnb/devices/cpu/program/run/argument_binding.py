@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.dtypes import DType
 from msnb.core.storage.aligned_memory import AlignedBuffer, owns_memory
+from msnb.devices.cpu.program.program_image import Image
+from msnb.devices.cpu.program.run.host_steps import array_at
 from msnb.devices.cpu.program.run.native_binding import ARRAY, FLOAT, SPEC, binder
 
-if TYPE_CHECKING:
-    from msnb.devices.cpu.program.run.loader import LoadedProgram
-
 Array = NDArray[Any]
+_CELL = 64
 
 
 class BoundArguments:
@@ -44,32 +45,45 @@ class BoundArguments:
 
 
 class Binding:
-    """How the arguments of one program are bound."""
+    """How the arguments of one program are bound: arrays by their addresses, Python numbers in cells of our own.
 
-    def __init__(self, p: LoadedProgram) -> None:
-        self.p = p
-        self._native = binder()
-        self._rows = {i: k for k, (i, _, _) in enumerate(p.tensors)}
-        self._floats = [n for n in p.numbers if n[1].dtype == np.float64]
-        self._others = [n for n in p.numbers if not any(n is f for f in self._floats)]
-        self._sizes = [np.array(t.ints() or (0,), np.int64) for _, _, t in p.tensors]
-        self._specs = np.zeros((max(len(p.tensors) + len(self._floats), 1), SPEC), np.int64)
-        for k, (i, slot, t) in enumerate(p.tensors):
+    Args:
+        image: the program; slots: its pointers.
+    """
+
+    def __init__(self, image: Image, slots: NDArray[np.int64]) -> None:
+        self._native, self._slots = binder(), slots
+        self._tensors, self._results = image.tensors, image.fresh
+        self._cells = np.zeros((max(image.params, 1), _CELL // 8), np.int64)
+        numbers = [(i, self._cell(i, slot, dtype)) for i, slot, dtype in image.numbers]
+        self._floats = [n for n in numbers if n[1].dtype == np.float64]
+        self._others = [n for n in numbers if n[1].dtype != np.float64]
+        self._sizes = [np.array(t.ints() or (0,), np.int64) for _, _, t in image.tensors]
+        self._specs = np.zeros((max(len(image.tensors) + len(self._floats), 1), SPEC), np.int64)
+        for k, (i, slot, t) in enumerate(image.tensors):
             sizes = self._sizes[k].ctypes.data
             self._specs[k, :7] = i, ARRAY, slot, id(np.ndarray), id(t.dtype.numpy), t.ndim, sizes
             self._specs[k, 8] = id(AlignedBuffer)
-        for k, (i, _, address) in enumerate(self._floats, len(p.tensors)):
-            self._specs[k, :5] = i, FLOAT, -1, id(float), address
-        self._fresh = np.array([f.slot for f in p.fresh] or [0], np.int64)
-        self._where = (self._specs.ctypes.data, len(p.tensors) + len(self._floats), p.slots.ctypes.data)
-        self._targets = (self._fresh.ctypes.data, len(p.fresh), p.slots.ctypes.data)
-        self.lenders: list[int] = [f.lender for f in p.fresh if f.lender >= 0]
-        self._held = np.array([self._rows[i] for i in self.lenders], np.int64)
+        for k, (i, cell) in enumerate(self._floats, len(image.tensors)):
+            self._specs[k, :5] = i, FLOAT, -1, id(float), cell.ctypes.data
+        self._fresh = np.array([f.slot for f in image.fresh] or [0], np.int64)
+        self._where = (self._specs.ctypes.data, len(image.tensors) + len(self._floats), slots.ctypes.data)
+        self._targets = (self._fresh.ctypes.data, len(image.fresh), slots.ctypes.data)
+        self.lenders: list[int] = [f.lender for f in image.fresh if f.lender >= 0]
+        rows = {i: k for k, (i, _, _) in enumerate(image.tensors)}
+        self._held = np.array([rows[i] for i in self.lenders], np.int64)
+
+    def _cell(self, i: int, slot: int, dtype: DType) -> Array:
+        """Memory of the Python number that argument ``i`` is."""
+        address = self._cells.ctypes.data + i * _CELL
+        if slot >= 0:
+            self._slots[slot] = address
+        return array_at(address, (), dtype.numpy)
 
     def bind(self, args: list[Any]) -> BoundArguments | None:
         """Point slots at the arguments; None where they are not what the graph says."""
         try:
-            for i, cell, _ in self._others:
+            for i, cell in self._others:
                 cell[...] = args[i]
             if self._native is not None and not self._native.bind(args, *self._where):
                 return BoundArguments(args, [], bool(self.lenders) and bool(self._specs[self._held, 7].all()))
@@ -79,9 +93,9 @@ class Binding:
 
     def _slowly(self, args: list[Any]) -> BoundArguments | None:
         keep: list[Array] = []
-        for i, cell, _ in self._floats:
+        for i, cell in self._floats:
             cell[...] = args[i]
-        for i, slot, t in self.p.tensors:
+        for i, slot, t in self._tensors:
             a = args[i]
             if a.__class__ is not np.ndarray or a.dtype != t.dtype.numpy or a.shape != t.shape:
                 return None
@@ -89,7 +103,7 @@ class Binding:
                 a = np.array(a, order="C")
                 keep.append(a)
             if slot >= 0:
-                self.p.slots[slot] = a.ctypes.data
+                self._slots[slot] = a.ctypes.data
         return BoundArguments(args, keep, None)
 
     def point(self, fresh: list[Array]) -> None:
@@ -97,9 +111,9 @@ class Binding:
         if self._native is not None:
             self._native.point(fresh, *self._targets)
             return
-        for f, array in zip(self.p.fresh, fresh):
+        for f, array in zip(self._results, fresh):
             if f.slot >= 0:
-                self.p.slots[f.slot] = array.ctypes.data
+                self._slots[f.slot] = array.ctypes.data
 
 
 def _owned() -> int:

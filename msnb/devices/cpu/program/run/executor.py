@@ -298,7 +298,7 @@ class NativeProgram:
 
     def _drop_chunks(self, p: LoadedProgram) -> None:
         """Stacks are gone; a small last chunk stays for the next call."""
-        p.env[p.stacks] = 0
+        p.env[m.FREE + p.image.counts[1] :] = 0
         p.env[m.BUMP] = p.env[m.LIMIT] = 0
         self._chunks = [c for c in self._chunks[-1:] if c.nbytes <= KEPT_CHUNKS]
         if self._chunks:

@@ -13,7 +13,7 @@ import numpy as np
 
 from msnb.core.types import StackType, TensorType
 from msnb.devices.cpu.program import bytecode as m
-from msnb.devices.cpu.program.program_image import FIXED, FRESH, PARAM, Image
+from msnb.devices.cpu.program.program_image import FIXED, FRESH, PARAM, Image, ProgramTable
 
 # what the words behind the opcode are: s slot, c counter, f free list, t instruction, h host step, n any number
 # (not negative), b bits of a test, u unused
@@ -28,33 +28,33 @@ _MOST = 1 << 46
 
 def need_sound(image: Image) -> None:
     """Raises a ValueError where the image cannot be a program."""
-    slots, counters, pools = image.counts
+    (slots, counters, pools), table = image.counts, image.table
     _need(all(isinstance(n, int) and 0 <= n < 1 << 24 for n in (slots, counters, pools)), "counts")
     _need(isinstance(image.peak, int) and 0 <= image.peak < _MOST, "the arena")
-    _need(image.rows.ndim == 2 and image.rows.shape[1] == m.WORDS and len(image.rows) > 0, "the table")
-    _need(set(image.rows[:, 0].tolist()) <= set(_WORDS), "instructions")
-    _need(int(image.rows[-1, 0]) in (m.RETURN, m.JUMP), "the end")  # nothing runs past it
+    _need(table.rows.ndim == 2 and table.rows.shape[1] == m.WORDS and len(table.rows) > 0, "the table")
+    _need(set(table.rows[:, 0].tolist()) <= set(_WORDS), "instructions")
+    _need(int(table.rows[-1, 0]) in (m.RETURN, m.JUMP), "the end")  # nothing runs past it
     first = m.FREE
     ends = {"s": (0, slots), "c": (first, first + counters), "f": (first + counters, first + counters + pools),
-            "t": (0, len(image.rows)), "h": (-1, len(image.steps)), "w": (0, len(image.words)), "n": (0, _MOST),
+            "t": (0, len(table.rows)), "h": (-1, len(image.steps)), "w": (0, len(table.words)), "n": (0, _MOST),
             "b": (8, 65)}  # fmt: skip
     for op, kinds in _WORDS.items():
-        rows = image.rows[image.rows[:, 0] == op]
+        rows = table.rows[table.rows[:, 0] == op]
         for at, kind in enumerate(kinds, 1):
             if kind in ends and len(rows):
                 low, high = ends[kind]
                 _need(bool(((rows[:, at] >= low) & (rows[:, at] < high)).all()), m.NAMES[op])
-    _links(image)
+    _links(table)
     _outside(image, slots)
 
 
-def _links(image: Image) -> None:
-    kernels = set(np.flatnonzero(image.rows[:, 0] == m.KERNEL).tolist())
-    _need({row for row, _ in image.row_links} == kernels, "functions of kernels")
-    _need(all(0 <= k < len(image.links) for _, k in (*image.row_links, *image.word_links)), "links")
-    _need(all(image.links[k].width == 1 for _, k in image.row_links), "functions")
-    for at, k in image.word_links:
-        _need(0 <= at <= len(image.words) - image.links[k].width, "words of links")
+def _links(table: ProgramTable) -> None:
+    kernels = set(np.flatnonzero(table.rows[:, 0] == m.KERNEL).tolist())
+    _need({row for row, _ in table.row_links} == kernels, "functions of kernels")
+    _need(all(0 <= k < len(table.links) for _, k in (*table.row_links, *table.word_links)), "links")
+    _need(all(table.links[k].width == 1 for _, k in table.row_links), "functions")
+    for at, k in table.word_links:
+        _need(0 <= at <= len(table.words) - table.links[k].width, "words of links")
 
 
 def _outside(image: Image, slots: int) -> None:

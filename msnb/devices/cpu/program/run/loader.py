@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from msnb.core.types import StackType, TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.program import bytecode as m
-from msnb.devices.cpu.program.program_image import FIXED, Image
+from msnb.devices.cpu.program.program_image import FIXED, Image, ProgramTable
 from msnb.devices.cpu.program.run.argument_binding import Binding
-from msnb.devices.cpu.program.run.host_steps import HostStep, array_at, host_steps
+from msnb.devices.cpu.program.run.host_steps import HostStep, host_steps
 from msnb.ir.builder import Const
 from msnb.ir.graph import Node
 
 Array = NDArray[Any]
-_CELL = 64
 
 
 class Result(NamedTuple):
@@ -32,6 +31,25 @@ class Result(NamedTuple):
     state: bool
 
 
+class LoadedTable:
+    """The table of a program with addresses in it; words and what they point to live as long as it does.
+
+    Attributes:
+        rows: the instructions; several: some parts were made for several threads, and wait for them.
+    """
+
+    def __init__(self, table: ProgramTable) -> None:
+        self.rows, self._words, self._links = table.rows.copy(), table.words.copy(), table.links
+        self.several: bool = any(link.threads > 1 for link in table.links)
+        found = [link.words() for link in table.links]
+        for at, k in table.word_links:
+            self._words[at : at + len(found[k])] = found[k]
+        for row, k in table.row_links:
+            self.rows[row, 1] = found[k][0]
+        calls = self.rows[:, 0] == m.KERNEL
+        self.rows[calls, 2] = self._words.ctypes.data + 8 * self.rows[calls, 2]
+
+
 class LoadedProgram:
     """A program, ready for the interpreter.
 
@@ -42,7 +60,6 @@ class LoadedProgram:
 
     Attributes:
         table, slots, env: what it is given; pointers into the arena are missing until there is one.
-        tensors: (param, slot, type); numbers: (param, its cell, address).
         fresh: results to be made; answers: per output, what it is (FRESH, PARAM, FIXED) and which.
         steps: what runs in Python.
         several: whether parts of it were made for several threads, and wait for them.
@@ -57,8 +74,8 @@ class LoadedProgram:
         self.slots = np.zeros(max(slots, 1), np.int64)
         self.env = np.zeros(m.FREE + counters + pools, np.int64)
         self.env[m.PAUSE] = m.PAUSE_NS
-        self.stacks: slice[int, Any, Any] = slice(m.FREE + counters, None)
-        self._link(image)
+        self.table: LoadedTable = LoadedTable(image.table)
+        self.several: bool = self.table.several
         self.steps: list[HostStep] = host_steps(device, image.steps, origin)
         self.arena_slots = np.array([s for s, _ in image.arena], np.int64)
         self.arena_offsets = np.array([o for _, o in image.arena], np.int64)
@@ -67,38 +84,18 @@ class LoadedProgram:
         ]
         known: dict[int, Any] = {}
         self.answers = [(k, _fixed(device, w, known) if k == FIXED else w) for k, w in image.answers]
+        self._held: list[Array] = []
         self._outside(image)
-        self.binding: Binding = Binding(self)
+        self.binding: Binding = Binding(image, self.slots)
         self.machine, self.cores = m.machine(), thread_pool.cores()
-        self.where: tuple[int, int, int] = self.table.ctypes.data, self.slots.ctypes.data, self.env.ctypes.data
-
-    def _link(self, image: Image) -> None:
-        """The table with addresses in it."""
-        self.table, self._words, self._links = image.rows.copy(), image.words.copy(), image.links
-        self.several: bool = any(link.threads > 1 for link in image.links)
-        found = [link.words() for link in image.links]
-        for at, k in image.word_links:
-            self._words[at : at + len(found[k])] = found[k]
-        for row, k in image.row_links:
-            self.table[row, 1] = found[k][0]
-        calls = self.table[:, 0] == m.KERNEL
-        self.table[calls, 2] = self._words.ctypes.data + 8 * self.table[calls, 2]
+        self.where: tuple[int, int, int] = self.table.rows.ctypes.data, self.slots.ctypes.data, self.env.ctypes.data
 
     def _outside(self, image: Image) -> None:
-        """Pointers that never change: constants, the cells of Python numbers, empty stacks."""
-        self._held: list[Array] = []
+        """Pointers that never change: constants, empty stacks."""
         for slot, const in image.consts:
             t = const.type
             data = np.array(const.data, t.dtype.numpy) if t.weak else const.data
             self._point(slot, np.ascontiguousarray(data).reshape(t.ints()))
-        self.cells = np.zeros((max(image.params, 1), _CELL // 8), np.int64)
-        self.tensors: list[tuple[int, int, TensorType]] = image.tensors
-        self.numbers: list[tuple[int, Array, int]] = []
-        for i, slot, dtype in image.numbers:
-            address = self.cells.ctypes.data + i * _CELL
-            self.numbers.append((i, array_at(address, (), dtype.numpy), address))
-            if slot >= 0:
-                self.slots[slot] = address
         for slot, type_ in image.bottoms:
             self._point(slot, self._bottom(type_))
 

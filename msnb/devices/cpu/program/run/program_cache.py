@@ -37,7 +37,7 @@ from msnb.devices.cpu.native_kernel import Relocation
 from msnb.devices.cpu.onednn.c_api import api
 from msnb.devices.cpu.onednn.shared_library import PACKAGE
 from msnb.devices.cpu.onednn.trampoline import PrimitiveRun
-from msnb.devices.cpu.program.program_image import FIXED, Fresh, Image, Step
+from msnb.devices.cpu.program.program_image import FIXED, Fresh, Image, ProgramTable, Step
 from msnb.devices.cpu.program.run.image_check import need_sound
 from msnb.ir.analysis.structural_hash import Content
 from msnb.ir.builder import Const
@@ -161,13 +161,13 @@ def encoded(image: Image, content: Content) -> bytes:
     Raises:
         Unstorable: it holds what only this process has.
     """
-    if ((image.words >= _ADDRESSES.start) & (image.words < _ADDRESSES.stop)).any():
+    if ((image.table.words >= _ADDRESSES.start) & (image.table.words < _ADDRESSES.stop)).any():
         raise Unstorable("a word that looks like an address and is no link")
     w = _ImageWriter(content)
     body = {
-        "table": [*w.ints(image.rows), w.blob(image.words)],
-        "links": [link.data() for link in image.links],
-        "places": [w.ints(image.row_links), w.ints(image.word_links)],
+        "table": [*w.ints(image.table.rows), w.blob(image.table.words)],
+        "links": [link.data() for link in image.table.links],
+        "places": [w.ints(image.table.row_links), w.ints(image.table.word_links)],
         "counts": [*image.counts, image.peak, image.swaps, image.params],
         "arena": w.ints(image.arena),
         "tensors": [[i, slot, w.type(t)] for i, slot, t in image.tensors],
@@ -264,7 +264,7 @@ def decoded(data: bytes, content: Content) -> Image:
     row_links, word_links = (r.rows(*place) for place in b["places"])
     links = [LINKS[kind](*rest) for kind, *rest in b["links"]]
     found = Image(
-        r.blob(rows).reshape(-1, width), r.blob(words), links, row_links, word_links,
+        ProgramTable(r.blob(rows).reshape(-1, width), r.blob(words), links, row_links, word_links),
         (counts[0], counts[1], counts[2]), peak, swaps, r.rows(*b["arena"]), params,
         [(i, slot, r.type(t)) for i, slot, t in b["tensors"]],
         [(i, slot, _DTYPES[t]) for i, slot, t in b["numbers"]],

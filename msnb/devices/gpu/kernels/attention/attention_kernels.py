@@ -7,7 +7,7 @@ are read where they are, as long as each is dense and begins at a multiple of 16
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msnb.core import dtypes
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch
@@ -19,9 +19,9 @@ from msnb.devices.gpu.kernels.attention.forward_kernel import ForwardKernel
 from msnb.devices.gpu.kernels.attention.key_gradient_kernel import KeyGradientKernel
 from msnb.devices.gpu.kernels.attention.query_gradient_kernel import QueryGradientKernel
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter
-from msnb.devices.gpu.kernels.kernel_operands import operands, results, type_of
+from msnb.devices.gpu.kernels.kernel_operands import operands, results
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
-from msnb.ir.graph import Node, Value
+from msnb.ir.graph import Node, Value, type_of
 from msnb.ir.kernel.kernel_ir import Buffer, Kernel
 from msnb.ir.kernel.strided_views import dense_strides
 
@@ -29,7 +29,7 @@ ALIGNED = 8
 """Elements of 16 bytes."""
 _GRID = 65535
 _NUMBERS = 1 << 31
-Maker = Callable[[AttentionCase, Tiling, str], ForwardKernel | KeyGradientKernel | QueryGradientKernel]
+Maker = type[ForwardKernel | KeyGradientKernel | QueryGradientKernel]
 
 
 def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
@@ -60,15 +60,8 @@ def _fits(node: Node) -> bool:
     sums = all(t.dtype is dtypes.float32 for t in (*ins[4:], *results(node)[1:] * (len(ins) == 3)))
     most = max(x.ints()[0] * x.ints()[1] for x in (q, k))
     numbers = max(x.size // x.ints()[3] for x in (q, k)) + 2 * tilings.LARGEST
-    return (
-        q.dtype in DTYPES
-        and one
-        and sums
-        and q.ints()[3] in FEATURES
-        and node.attrs["scale"] > 0
-        and most <= _GRID
-        and numbers < _NUMBERS
-    )
+    kinds = q.dtype in DTYPES and one and sums and q.ints()[3] in FEATURES
+    return kinds and node.attrs["scale"] > 0 and most <= _GRID and numbers < _NUMBERS
 
 
 def _read(value: Value, view_of: ViewOf) -> tuple[Value, Rows] | None:
@@ -88,33 +81,20 @@ def _read(value: Value, view_of: ViewOf) -> tuple[Value, Rows] | None:
 
 def forward(case: AttentionCase, target: GpuTarget = NEWEST, tiling: Tiling | None = None) -> GpuKernel:
     """The kernel of out and lse."""
-    return _made(
-        "attention", ForwardKernel, case, tiling or tilings.forward(case, target.shared_bytes), case.q, (case.q,)
-    )
+    tiling = tiling or tilings.forward(case, target.shared_bytes)
+    return _made("attention", ForwardKernel, case, tiling, case.q, (case.q,))
 
 
 def key_gradient(case: AttentionCase, target: GpuTarget = NEWEST, tiling: Tiling | None = None) -> GpuKernel:
     """The kernel of dk and dv."""
-    return _made(
-        "attention_keys",
-        KeyGradientKernel,
-        case,
-        tiling or tilings.keys(case, target.shared_bytes),
-        case.k,
-        (case.k, case.v),
-    )
+    tiling = tiling or tilings.keys(case, target.shared_bytes)
+    return _made("attention_keys", KeyGradientKernel, case, tiling, case.k, (case.k, case.v))
 
 
 def query_gradient(case: AttentionCase, target: GpuTarget = NEWEST, tiling: Tiling | None = None) -> GpuKernel:
     """The kernel of dq."""
-    return _made(
-        "attention_queries",
-        QueryGradientKernel,
-        case,
-        tiling or tilings.queries(case, target.shared_bytes),
-        case.q,
-        (case.q,),
-    )
+    tiling = tiling or tilings.queries(case, target.shared_bytes)
+    return _made("attention_queries", QueryGradientKernel, case, tiling, case.q, (case.q,))
 
 
 def _made(kind: str, maker: Maker, case: AttentionCase, tiling: Tiling, own: Rows, outs: Sequence[Rows]) -> GpuKernel:

@@ -13,12 +13,12 @@ Source: the algorithm is Dao 2023, FlashAttention-2 (arXiv 2307.08691).
 
 from __future__ import annotations
 
-from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCase, Tiling
-from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, keys_for, tiles
-from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_row, where_needed
+from msnb.devices.gpu.kernels.attention.attention_block import QueryBlock
+from msnb.devices.gpu.kernels.attention.attention_case import LOG2E
+from msnb.devices.gpu.kernels.attention.block_place import Band, keys_for
 from msnb.devices.gpu.kernels.attention.online_softmax import OnlineSoftmax, RowState, times_rows
 from msnb.devices.gpu.kernels.attention.row_writer import store_numbers, store_rows
-from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
 from msnb.devices.gpu.kernels.attention.tile_stream import TileStream
 from msnb.devices.gpu.kernels.attention.warp_product import Sums, flat, over_features, over_rows, packed, shaped, zeros
@@ -26,54 +26,26 @@ from msnb.devices.gpu.kernels.attention.warp_product import Sums, flat, over_fea
 Q, K, V, OUT, LSE = range(5)
 
 
-class ForwardKernel:
-    """The code.
-
-    Args:
-        case: what for.
-        tiling: how it is cut.
-        symbol: the name.
-    """
-
-    case: AttentionCase
-    tiling: Tiling
-
-    def __init__(self, case: AttentionCase, tiling: Tiling, symbol: str) -> None:
-        self.case, self.tiling = case, tiling
-        self.e: TileEmitter = TileEmitter(symbol, case.dtype)
-        self.own: TileShape = TileShape(tiling.own, case.features)
-        self.other: TileShape = TileShape(tiling.other, case.features)
+class ForwardKernel(QueryBlock):
+    """The code."""
 
     def made(self) -> TileEmitter:
         """The emitter with the code in it."""
-        e, case = self.e, self.case
-        count = tiles(case.q.count, self.tiling.own)
-        tile = e.register("ctaid.x")
-        if case.causal:
-            tile = str(e.calc("sub", count - 1, tile))
-        self.first: Word = e.calc("mul", tile, self.tiling.own)
-        self.row: str = e.register("ctaid.y")
-        batch, head = e.calc("udiv", self.row, case.q.heads), e.calc("urem", self.row, case.q.heads)
-        shared = e.calc("udiv", head, case.group)
-        self.band: Band = Band.of(e, self.tiling)
+        e = self.e
+        self._own_queries()
+        batch, head = self._head(self.case.q.heads)
+        shared = e.calc("udiv", head, self.case.group)
+        self.band = Band.of(e, self.tiling)
         self._copies(batch, head, shared)
         self._run()
         return e
 
     def _copies(self, batch: Word, head: Word, shared: Word) -> None:
-        e, case, threads = self.e, self.case, self.tiling.threads
-        self.q_copy: TileCopy = TileCopy(e, self.own, case.q, base_of(e, Q, case.q, batch, head), threads)
-        copies = [
-            TileCopy(e, self.other, rows, base_of(e, buffer, rows, batch, shared), threads)
-            for buffer, rows in ((K, case.k), (V, case.v))
-        ]
-        self.stream: TileStream = TileStream(e, self.other, copies, self.own.size)
-        e.shared_bytes = self.stream.end
-
-    def _begin(self, tile: Word) -> None:
-        """Begin the copies of a tile of keys and values."""
-        self.stream.begin(tile, self.e.calc("mul", tile, self.tiling.other))
-        self.e.commit()
+        case = self.case
+        self.q_copy: TileCopy = self._copy(self.own, Q, case.q, batch, head)
+        copies = [self._copy(self.other, buffer, rows, batch, shared) for buffer, rows in ((K, case.k), (V, case.v))]
+        self.stream = TileStream(self.e, self.other, copies, self.own.size)
+        self.e.shared_bytes = self.stream.end
 
     def _run(self) -> None:
         e, case, bands = self.e, self.case, self.tiling.bands
@@ -112,19 +84,6 @@ class ForwardKernel:
         weights, state, factors = self.softmax.step(scores, state)
         out = over_rows(e, times_rows(e, out, factors), packed(e, weights), self.stream.down(values))
         return [*flat(out), *state.most, *state.sums]
-
-    def _seen(self, tile: str, scores: Sums) -> Sums:
-        e, case = self.e, self.case
-        if not case.causal and case.k.count % self.tiling.other == 0:
-            return scores
-        test = e.ins(f"icmp sge i32 {tile}, {self.passing.masked}")
-
-        def mask(found: Sums) -> Sums:
-            query = e.calc("add", e.calc("add", self.first, self.band.warp_row), self.band.g)
-            key = e.calc("add", e.calc("mul", tile, self.tiling.other), e.calc("shl", self.band.t, 1))
-            return masked(e, found, seen_by_row(e, query, key, case.k.count, case.causal))
-
-        return where_needed(e, test, scores, mask)
 
     def _finish(self, out: Sums, state: RowState) -> None:
         e, case = self.e, self.case

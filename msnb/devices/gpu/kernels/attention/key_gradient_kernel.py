@@ -13,11 +13,11 @@ Queries behind the last one are zeros, and so are their dy, lse and delta: they 
 
 from __future__ import annotations
 
-from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCase, Tiling
-from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, queries_for
+from msnb.devices.gpu.kernels.attention.attention_block import AttentionBlock
+from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, Tiling
+from msnb.devices.gpu.kernels.attention.block_place import Band, queries_for
 from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_column, where_needed
-from msnb.devices.gpu.kernels.attention.row_writer import store_rows
-from msnb.devices.gpu.kernels.attention.shared_tile import ELEMENT, TileCopy, TilePlaces, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.shared_tile import ELEMENT, TileCopy, TilePlaces, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
 from msnb.devices.gpu.kernels.attention.tile_stream import TileStream
 from msnb.devices.gpu.kernels.attention.warp_product import (
@@ -30,7 +30,7 @@ from msnb.devices.gpu.kernels.attention.warp_product import (
     shaped,
     times,
     zeros,
-)
+)  # fmt: skip
 
 Q, K, V, DY, LSE, DELTA, DK, DV = range(8)
 
@@ -73,33 +73,19 @@ class NumberCopy:
         e.copy(to, e.in_global(self.source, e.i64("mul", e.long(at), 4)), size=4, inside=inside)
 
 
-class KeyGradientKernel:
-    """The code.
+class KeyGradientKernel(AttentionBlock):
+    """The code."""
 
-    Args:
-        case: what for.
-        tiling: how it is cut.
-        symbol: the name.
-    """
-
-    case: AttentionCase
-    tiling: Tiling
     keys: PartsOf
     values: PartsOf
-
-    def __init__(self, case: AttentionCase, tiling: Tiling, symbol: str) -> None:
-        self.case, self.tiling = case, tiling
-        self.e: TileEmitter = TileEmitter(symbol, case.dtype)
-        self.own: TileShape = TileShape(tiling.own, case.features)
-        self.other: TileShape = TileShape(tiling.other, case.features)
 
     def made(self) -> TileEmitter:
         """The emitter with the code in it."""
         e, case = self.e, self.case
-        self.first: Word = e.calc("mul", e.register("ctaid.x"), self.tiling.own)
-        self.row: str = e.register("ctaid.y")
-        self.band: Band = Band.of(e, self.tiling)
-        batch, shared = e.calc("udiv", self.row, case.k.heads), e.calc("urem", self.row, case.k.heads)
+        self.first = e.calc("mul", e.register("ctaid.x"), self.tiling.own)
+        self.row = e.register("ctaid.y")
+        self.band = Band.of(e, self.tiling)
+        batch, shared = self._head(case.k.heads)
         head = e.calc("mul", shared, case.group)
         copies = self._copies(batch, head, shared)
         line = e.calc("add", e.calc("mul", batch, case.q.heads), head)
@@ -110,18 +96,12 @@ class KeyGradientKernel:
 
     def _copies(self, batch: Word, head: Word, shared: Word) -> list[TileCopy]:
         """Those of the block's keys and values."""
-        e, case, threads = self.e, self.case, self.tiling.threads
+        case = self.case
         assert case.dy is not None
-        copies = [
-            TileCopy(e, self.other, rows, base_of(e, buffer, rows, batch, head), threads)
-            for buffer, rows in ((Q, case.q), (DY, case.dy))
-        ]
-        self.stream: TileStream = TileStream(e, self.other, copies, 2 * self.own.size, more=8 * self.tiling.other)
-        e.shared_bytes = self.stream.end
-        return [
-            TileCopy(e, self.own, rows, base_of(e, buffer, rows, batch, shared), threads)
-            for buffer, rows in ((K, case.k), (V, case.v))
-        ]
+        copies = [self._copy(self.other, buffer, rows, batch, head) for buffer, rows in ((Q, case.q), (DY, case.dy))]
+        self.stream = TileStream(self.e, self.other, copies, 2 * self.own.size, more=8 * self.tiling.other)
+        self.e.shared_bytes = self.stream.end
+        return [self._copy(self.own, buffer, rows, batch, shared) for buffer, rows in ((K, case.k), (V, case.v))]
 
     def _run(self, copies: list[TileCopy]) -> None:
         e, case = self.e, self.case
@@ -142,13 +122,8 @@ class KeyGradientKernel:
             return self._tile(e.short(j), shaped(c[:many], empty), shaped(c[many:], empty))
 
         found = e.loop(("0", e.long(self.turns.end), 1), carried, body)
-        self._store(DK, times(e, shaped(found[:many], empty), e.number(case.scale)))
-        self._store(DV, shaped(found[many:], empty))
-
-    def _store(self, buffer: int, sums: Sums) -> None:
-        e, count = self.e, self.case.k.count
-        row = e.calc("add", self.first, self.band.warp_row)
-        store_rows(e, f"%a{buffer}", sums, e.calc("mul", self.row, count), row, count, self.band)
+        self._store(DK, times(e, shaped(found[:many], empty), e.number(case.scale)), case.k.count)
+        self._store(DV, shaped(found[many:], empty), case.k.count)
 
     # ---- what passes by ----
 

@@ -12,11 +12,10 @@ dv, with atomic additions. Two kernels make S and dP twice, and need none.
 
 from __future__ import annotations
 
-from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, AttentionCase, Tiling
-from msnb.devices.gpu.kernels.attention.block_place import Band, base_of, keys_for, tiles
-from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_row, where_needed
-from msnb.devices.gpu.kernels.attention.row_writer import store_rows
-from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileShape, TileView
+from msnb.devices.gpu.kernels.attention.attention_block import QueryBlock
+from msnb.devices.gpu.kernels.attention.attention_case import LOG2E
+from msnb.devices.gpu.kernels.attention.block_place import Band, keys_for
+from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
 from msnb.devices.gpu.kernels.attention.tile_stream import TileStream
 from msnb.devices.gpu.kernels.attention.warp_product import (
@@ -29,41 +28,23 @@ from msnb.devices.gpu.kernels.attention.warp_product import (
     shaped,
     times,
     zeros,
-)
+)  # fmt: skip
 
 Q, K, V, DY, LSE, DELTA, DQ = range(7)
 
 
-class QueryGradientKernel:
-    """The code.
+class QueryGradientKernel(QueryBlock):
+    """The code."""
 
-    Args:
-        case: what for.
-        tiling: how it is cut.
-        symbol: the name.
-    """
-
-    case: AttentionCase
-    tiling: Tiling
     q: Parts
     dy: Parts
-
-    def __init__(self, case: AttentionCase, tiling: Tiling, symbol: str) -> None:
-        self.case, self.tiling = case, tiling
-        self.e: TileEmitter = TileEmitter(symbol, case.dtype)
-        self.own: TileShape = TileShape(tiling.own, case.features)
-        self.other: TileShape = TileShape(tiling.other, case.features)
 
     def made(self) -> TileEmitter:
         """The emitter with the code in it."""
         e, case = self.e, self.case
-        tile = e.register("ctaid.x")
-        if case.causal:
-            tile = str(e.calc("sub", tiles(case.q.count, self.tiling.own) - 1, tile))
-        self.first: Word = e.calc("mul", tile, self.tiling.own)
-        self.row: str = e.register("ctaid.y")
-        self.band: Band = Band.of(e, self.tiling)
-        batch, head = e.calc("udiv", self.row, case.q.heads), e.calc("urem", self.row, case.q.heads)
+        self._own_queries()
+        self.band = Band.of(e, self.tiling)
+        batch, head = self._head(case.q.heads)
         copies = self._copies(batch, head, e.calc("udiv", head, case.group))
         self.passing = keys_for(e, case, self.tiling, self.first)
         self._hold(copies)
@@ -72,18 +53,12 @@ class QueryGradientKernel:
 
     def _copies(self, batch: Word, head: Word, shared: Word) -> list[TileCopy]:
         """Those of the block's queries and dy."""
-        e, case, threads = self.e, self.case, self.tiling.threads
+        case = self.case
         assert case.dy is not None
-        copies = [
-            TileCopy(e, self.other, rows, base_of(e, buffer, rows, batch, shared), threads)
-            for buffer, rows in ((K, case.k), (V, case.v))
-        ]
-        self.stream: TileStream = TileStream(e, self.other, copies, 0)
-        e.shared_bytes = max(self.stream.end, 2 * self.own.size)
-        return [
-            TileCopy(e, self.own, rows, base_of(e, buffer, rows, batch, head), threads)
-            for buffer, rows in ((Q, case.q), (DY, case.dy))
-        ]
+        copies = [self._copy(self.other, buffer, rows, batch, shared) for buffer, rows in ((K, case.k), (V, case.v))]
+        self.stream = TileStream(self.e, self.other, copies, 0)
+        self.e.shared_bytes = max(self.stream.end, 2 * self.own.size)
+        return [self._copy(self.own, buffer, rows, batch, head) for buffer, rows in ((Q, case.q), (DY, case.dy))]
 
     def _run(self) -> None:
         e = self.e
@@ -93,9 +68,7 @@ class QueryGradientKernel:
         bounds = ("0", e.long(self.passing.end), 1)
         found = e.loop(bounds, carried, lambda j, c: self._tile(e.short(j), shaped(c, empty)))
         dq = times(e, shaped(found, empty), e.number(self.case.scale))
-        row = e.calc("add", self.first, self.band.warp_row)
-        line = e.calc("mul", self.row, self.case.q.count)
-        store_rows(e, f"%a{DQ}", dq, line, row, self.case.q.count, self.band)
+        self._store(DQ, dq, self.case.q.count)
 
     def _hold(self, copies: list[TileCopy]) -> None:
         """The block's rows through shared memory, in the room where tiles will pass, into registers."""
@@ -128,11 +101,6 @@ class QueryGradientKernel:
             found.append(value if factor == 1.0 else e.f32("fmul", value, e.number(factor)))
         return found
 
-    def _begin(self, tile: Word) -> None:
-        """Begin the copies of a tile of keys and values."""
-        self.stream.begin(tile, self.e.calc("mul", tile, self.tiling.other))
-        self.e.commit()
-
     def _tile(self, tile: str, dq: Sums) -> list[str]:
         """One tile of keys and values."""
         e, bands, stream = self.e, self.tiling.bands, self.stream
@@ -151,16 +119,3 @@ class QueryGradientKernel:
         e = self.e
         shifted = e.fma(score, e.number(self.case.scale * LOG2E), e.ins(f"fneg float {self.lse[row]}"))
         return e.f32("fmul", e.exp2(shifted), e.f32("fsub", product, self.delta[row]))
-
-    def _seen(self, tile: str, scores: Sums) -> Sums:
-        e, case = self.e, self.case
-        if not case.causal and case.k.count % self.tiling.other == 0:
-            return scores
-        test = e.ins(f"icmp sge i32 {tile}, {self.passing.masked}")
-
-        def mask(found: Sums) -> Sums:
-            query = e.calc("add", e.calc("add", self.first, self.band.warp_row), self.band.g)
-            key = e.calc("add", e.calc("mul", tile, self.tiling.other), e.calc("shl", self.band.t, 1))
-            return masked(e, found, seen_by_row(e, query, key, case.k.count, case.causal))
-
-        return where_needed(e, test, scores, mask)

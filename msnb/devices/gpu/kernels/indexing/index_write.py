@@ -19,12 +19,12 @@ from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.indexing.place_columns import PlaceColumns
 from msnb.devices.gpu.kernels.indexing.row_sort import WORD, RowSort
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
-from msnb.devices.gpu.kernels.kernel_operands import accumulator, alignment, are_real, operands, type_of
+from msnb.devices.gpu.kernels.kernel_operands import accumulator, alignment, are_real, operands
 from msnb.devices.gpu.kernels.memory_fill import copy_fill
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import literal, type_name
 from msnb.devices.llvm.scalar_ops import combine
-from msnb.ir.graph import Node
+from msnb.ir.graph import Node, type_of
 from msnb.ops.definition.record import Op
 from msnb.ops.indexing.scatter import INDEX_REDUCE
 from msnb.ops.shape.index_records import INDEX_TAKEN, INDEX_UPDATE

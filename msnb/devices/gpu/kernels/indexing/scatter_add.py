@@ -20,11 +20,11 @@ from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.indexing.place_columns import PlaceColumns
 from msnb.devices.gpu.kernels.indexing.row_sort import WORD, RowSort
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
-from msnb.devices.gpu.kernels.kernel_operands import WIDEST, accumulator, alignment, are_real, operands, type_of
+from msnb.devices.gpu.kernels.kernel_operands import WIDEST, accumulator, alignment, are_real, operands
 from msnb.devices.gpu.kernels.memory_fill import zero_fill
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import literal, type_name
-from msnb.ir.graph import Node
+from msnb.ir.graph import Node, type_of
 
 PIECE, LEVELS = 32, 3
 

@@ -18,9 +18,9 @@ from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
-from msnb.devices.gpu.kernels.kernel_operands import alignment, type_of, widest_piece
+from msnb.devices.gpu.kernels.kernel_operands import alignment, widest_piece
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
-from msnb.ir.graph import Node
+from msnb.ir.graph import Node, type_of
 from msnb.ops.indexing.gather import at_axis
 
 _CARRIERS: dict[int, tuple[DType, int]] = {

@@ -17,13 +17,13 @@ from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.thread_emitter import WARP
 from msnb.devices.gpu.kernels.kernel_builder import THREADS, KernelBuilder, ThreadCode, counter_kind
-from msnb.devices.gpu.kernels.kernel_operands import HALVES, accumulator, are_real, operands, results, type_of
+from msnb.devices.gpu.kernels.kernel_operands import HALVES, accumulator, are_real, operands, results
 from msnb.devices.gpu.kernels.lines.block_scan import BlockScan
 from msnb.devices.gpu.kernels.lines.line_layout import lines_of
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import literal, type_name
 from msnb.devices.llvm.scalar_ops import compare
-from msnb.ir.graph import Node
+from msnb.ir.graph import Node, type_of
 
 ITEMS = 4
 """Neighbours that a thread takes."""

@@ -18,11 +18,11 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode
-from msnb.devices.gpu.kernels.kernel_operands import accumulator, alignment, operands, results, type_of
+from msnb.devices.gpu.kernels.kernel_operands import accumulator, alignment, operands, results
 from msnb.devices.gpu.kernels.windows.window_walk import ImagePlace, WindowPlace, WindowWalk
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.llvm.emitter import literal, type_name
-from msnb.ir.graph import Node
+from msnb.ir.graph import Node, type_of
 from msnb.ops.definition.record import Op
 from msnb.ops.spatial.pooling_records import (
     AVG_POOL2D,

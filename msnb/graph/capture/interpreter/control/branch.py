@@ -64,13 +64,13 @@ class Handle:
     def start(self, outer: Capture) -> None:
         """Enter the stack of open blocks."""
         self.outer = outer
-        self.level = len(outer.session.blocks)
-        outer.session.blocks.append(self)
-        self.depth = len(outer.session.journal.levels), len(stack.items), len(outer.session.attempts)
+        self.level = len(outer.session.statements.blocks)
+        outer.session.statements.blocks.append(self)
+        self.depth = len(outer.session.journal.levels), len(stack.items), len(outer.session.statements.attempts)
 
     def finish(self) -> None:
         """Leave it."""
-        del self.outer.session.blocks[self.level :]
+        del self.outer.session.statements.blocks[self.level :]
 
     def abandon(self) -> None:
         """An exception left this block."""

@@ -53,7 +53,6 @@ class LoopVariable:
         self.label: str = label
         self.line: int = line
         self.place: MutationTarget | None = place
-        self.hole: bool = label == RETURN and isinstance(before, UndefinedVariable)
         self.late: bool = False
         self.after: list[Any] = []
         self.objects: list[tuple[Any, Any, Any, bool]] = []
@@ -70,7 +69,6 @@ class LoopVariable:
         self.ends: list[Any] = [None] * len(self.leaves)
         self.hazards: set[int] = set()
         self.numbers: list[bool] = [self.pythonic.has(x) for x in self.leaves]
-        self.results: list[Any] = list(self.leaves)
 
     @property
     def missing(self) -> bool:
@@ -133,7 +131,7 @@ class LoopVariable:
         if isinstance(after, UndefinedVariable):
             return True
         leaves, rebuild, _ = flatten(after)
-        self.late = not self.hole
+        self.late = self.label != RETURN
         self._set(rebuild([zeros_of(x) for x in leaves]))
         self.numbers = [self.pythonic.is_number(x) for x in leaves]
         self.types = [number_type(x) if n else t for x, n, t in zip(leaves, self.numbers, self.types)]

@@ -52,7 +52,7 @@ def trace(
             first = list(inputs) if types is None else [] if lane is None else lane()
             if len(first) == len(inputs):
                 replay(body.builder.graph, [*first, *(t for t, _ in body.builder.captured)])
-                engine.session.raised = error
+                engine.session.statements.raised = error
         raise
     finally:
         handle.finish()

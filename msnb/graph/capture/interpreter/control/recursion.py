@@ -126,7 +126,7 @@ def called(
         frames: the calls of the function that run.
         run: ``run(engine, fn, args, kwargs)`` calls it.
     """
-    if engine is frames[-1].engine or not engine.session.undecided:
+    if engine is frames[-1].engine or not engine.session.statements.undecided:
         return NOT_RECURSIVE
     given = _Arguments(engine, fn, args, kwargs)
     known = engine.session.calls.recursions.get(given.key)
@@ -287,7 +287,7 @@ class Recursion:
     def call(self, engine: Capture, tensors: Sequence[Any]) -> Any:
         """A call of the graph from inside or outside of it."""
         if self.known is None:
-            self.in_expression |= any(block.expression and block.symbolic for block in engine.session.blocks)
+            self.in_expression |= any(block.expression and block.symbolic for block in engine.session.statements.blocks)
             raise _Cut(self)
         depth = engine.constant(0, tensor_type((), int32)) if self.depth is None else find("add")(self.depth, 1)
         values: list[Value] = [depth if isinstance(depth, Value) else engine.lift(depth)]

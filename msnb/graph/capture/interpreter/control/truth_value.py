@@ -34,7 +34,7 @@ def truth(value: Any) -> bool:
     engine = slot.engine
     if not isinstance(engine, Capture) or type(value) is bool or is_lazy(value) or isinstance(value, TrackedArray):
         return bool(value)
-    source = engine.session.source_of(value)
+    source = engine.session.objects.source_of(value)
     if source is None:
         return bool(value)
     if isinstance(value, (list, dict, tuple, set, frozenset)):

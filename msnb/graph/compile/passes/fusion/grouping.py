@@ -54,7 +54,63 @@ def fuse(graph: Graph, every: bool = False, like: Graph | None = None) -> Graph:
         >>> [n.op.name for n in fuse(g).nodes]
         ['fused']
     """
-    return _Fusion(graph, every).result(graph if like is None else like)
+    return _GroupWriter(_Fusion(graph, every), graph if like is None else like).result()
+
+
+class _Views:
+    """What groups read through: views, and constants of one number.
+
+    Attributes:
+        through: the view that makes a value, where it is one and no group's work; constants: likewise.
+    """
+
+    def __init__(self) -> None:
+        self.through: dict[Value, Node] = {}
+        self.constants: dict[Value, Node] = {}
+        self._bases: dict[Value, Value] = {}
+
+    def add(self, view: Node) -> None:
+        """A view that is looked through from now on."""
+        self.through[view.out] = view
+        self._bases.clear()
+
+    def has(self, node: Node) -> bool:
+        """Is a node a view that is looked through?"""
+        return len(node.outputs) == 1 and node.out in self.through
+
+    def base(self, value: Value) -> Value:
+        """What a view is a view of, in the end. Remembered, for a chain of views is asked at every one of them."""
+        known, met, v = self._bases, [], value
+        while v not in known and v in self.through:
+            met.append(v)
+            v = self.through[v].inputs[0]
+        found = known.get(v, v)
+        known.update(dict.fromkeys(met, found))
+        return found
+
+    def way(self, value: Value) -> Iterable[Value]:
+        """A value and what it is a view of."""
+        yield value
+        while value in self.through:
+            value = self.through[value].inputs[0]
+            yield value
+
+    def prepare(self, space: Space, node: Node) -> None:
+        """Tell the space what the operands are: constants, or views that are looked through."""
+        for v in node.inputs:
+            if self.base(v) in self.constants:
+                space.constant(self.base(v))
+            for view in self.chain(v):
+                if not space.add(view):
+                    del self.through[view.out]  # no strides can say it: read as it is
+                    self._bases.clear()
+
+    def chain(self, value: Value) -> list[Node]:
+        found: list[Node] = []
+        while value in self.through:
+            found.append(self.through[value])
+            value = self.through[value].inputs[0]
+        return found[::-1]
 
 
 class _Fusion:
@@ -62,9 +118,7 @@ class _Fusion:
         self.graph, self.every = graph, every or writes_at_positions(graph)
         self.home: dict[Value, Group] = {}
         self.moment: dict[Value, Key] = dict.fromkeys(graph.params, FREE)
-        self.through: dict[Value, Node] = {}
-        self._bases: dict[Value, Value] = {}
-        self.constants: dict[Value, Node] = {}
+        self.views = _Views()
         self._groups: dict[int, Group] = {}
         self.single: dict[Node, int] = {}
         for i, node in enumerate(graph.nodes):
@@ -73,7 +127,7 @@ class _Fusion:
         self.groups = list(self._groups.values())
         self._turn_out()
         self.outputs = self._outputs()
-        Recompute(self.groups, self.outputs, self._fixed(), self._prepare, MOST_NODES).run()
+        Recompute(self.groups, self.outputs, self._fixed(), self.views.prepare, MOST_NODES).run()
         made = [g for g in self.groups if id(g) in self.outputs]
         self.batches = batched(made, self.outputs, self._bounds())
 
@@ -84,7 +138,7 @@ class _Fusion:
             self.single[node] = i
             self.moment[node.out] = FREE
             if _is_scalar(node):
-                self.constants[node.out] = node
+                self.views.constants[node.out] = node
         elif not kind_of(node) or not self._place(i, node):
             self._alone(i, node)
 
@@ -97,7 +151,7 @@ class _Fusion:
         for v in node.outputs:
             self.moment[v] = (i, 0)
         if kind_of(node) == "view":
-            self.through[node.out] = node
+            self.views.through[node.out] = node
 
     def _place(self, i: int, node: Node) -> bool:
         open_ = {self.home[v]: None for v in node.inputs if v in self.home and not self.home[v].sealed}
@@ -111,7 +165,7 @@ class _Fusion:
         return kind_of(node) != "view" and self._join(Group(), i, node)
 
     def _join(self, group: Group, i: int, node: Node) -> bool:
-        self._prepare(group.space, node)
+        self.views.prepare(group.space, node)
         key = self._key([group], node, group.key)
         if key is None or not key < group.reader or len(group.nodes) >= MOST_NODES:
             return False
@@ -125,12 +179,12 @@ class _Fusion:
         members = sorted((m for g in groups for m in g.nodes), key=lambda m: m[0])
         bound = min(g.reader for g in groups)
         merged = Group()
-        self._prepare(merged.space, node)
+        self.views.prepare(merged.space, node)
         key = self._key(groups, node, max(g.key for g in groups))
         if key is None or not key < bound or len(members) >= MOST_NODES:
             return False
         for _, member in [*members, (i, node)]:
-            self._prepare(merged.space, member)
+            self.views.prepare(merged.space, member)
             if not merged.space.add(member):
                 return False
         if not merged.space.spanned():
@@ -147,11 +201,11 @@ class _Fusion:
     def _join_siblings(self) -> None:
         """A group that reduces a large value made elsewhere joins one that reads all it reads: it is read once."""
         self.groups = list(self._groups.values())
-        reads = {id(g): {v for v in self._reads(g) if _elements(v) >= WORTH} for g in self.groups}
+        reads = {id(g): {v for v in self.reads(g) if _elements(v) >= WORTH} for g in self.groups}
         bounds: dict[int, Key] | None = None
         for group in self.groups:
-            mine = reads[id(group)]
-            if not mine or not any(kind_of(n) == "reduce" and self._base(n.inputs[0]) in mine for _, n in group.nodes):
+            mine, reduced = reads[id(group)], (n.inputs[0] for _, n in group.nodes if kind_of(n) == "reduce")
+            if not mine or not any(self.views.base(v) in mine for v in reduced):
                 continue
             for other in [g for g in self._groups.values() if g is not group and mine <= reads.get(id(g), set())]:
                 bounds = self._bounds() if bounds is None else bounds
@@ -168,7 +222,7 @@ class _Fusion:
             return False
         space = Space()
         for _, member in members:
-            self._prepare(space, member)
+            self.views.prepare(space, member)
             if not space.add(member):
                 return False
         if len(space.sizes) > len(other.space.sizes) or not space.spanned():
@@ -183,17 +237,16 @@ class _Fusion:
         if not group.nodes:
             self._groups[id(group)] = group
         for v in node.inputs:
-            other = self.home.get(self._base(v))
+            other = self.home.get(self.views.base(v))
             if other is not None and other is not group:
                 other.sealed = True
         group.nodes.append((i, node))
-        group.key = key
-        self.home[node.out] = group
+        group.key, self.home[node.out] = key, group
 
     def _key(self, mine: list[Group], node: Node, key: Key) -> Key | None:
         """The moment of the group with this node; None where a view of the group's own value stands between."""
         for v in node.inputs:
-            base = self._base(v)
+            base = self.views.base(v)
             group = self.home.get(base)
             if group is None:
                 moment = self.moment[base]
@@ -204,81 +257,21 @@ class _Fusion:
                 return None
         return key
 
-    def _base(self, value: Value) -> Value:
-        """What a view is a view of, in the end. Remembered, for a chain of views is asked at every one of them."""
-        known, met, v = self._bases, [], value
-        while v not in known and v in self.through:
-            met.append(v)
-            v = self.through[v].inputs[0]
-        found = known.get(v, v)
-        known.update(dict.fromkeys(met, found))
-        return found
-
-    def _moment(self, value: Value) -> Key:
+    def moment_of(self, value: Value) -> Key:
+        """When a value is there."""
         group = self.home.get(value)
         return self.moment[value] if group is None else group.key
 
-    def _prepare(self, space: Space, node: Node) -> None:
-        """Tell the space what the operands are: constants, or views that are looked through."""
-        for v in node.inputs:
-            if self._base(v) in self.constants:
-                space.constant(self._base(v))
-            for view in self._chain(v):
-                if not space.add(view):
-                    del self.through[view.out]  # no strides can say it: read as it is
-                    self._bases.clear()
-
-    def _chain(self, value: Value) -> list[Node]:
-        found: list[Node] = []
-        while value in self.through:
-            found.append(self.through[value])
-            value = self.through[value].inputs[0]
-        return found[::-1]
-
-    # ---- the new graph ----------------------------------------------------------------------------------------------
-
-    def result(self, like: Graph) -> Graph:
-        """Units in the order of their keys, written with the nodes of ``like``."""
-        self.twins = dict(zip(self.graph.nodes, like.nodes, strict=True))
-        self.written = dict(zip(self.graph.params, like.params, strict=True))
-        for node, twin in self.twins.items():
-            self.written.update(zip(node.outputs, twin.outputs, strict=True))
-        out = Graph(like.name, like.module)
-        seen = {p: out.add_param(p.type, p.name) for p in like.params}
-        for _, unit in sorted(self._units(), key=lambda u: u[0]):
-            if isinstance(unit, list):
-                self._emit(unit, out, seen)
-            else:
-                new, every = copy_node(self.twins[unit], out, seen), self.every or unit.op in (WHILE, SCAN)
-                new.graphs = tuple(fuse(g, every, h) for g, h in zip(unit.graphs, new.graphs, strict=True))
-        out.outputs = [seen[v] for v in like.outputs]
-        out.state = dict(like.state)
-        return out
-
-    def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | list[Group]]]:
-        """What runs and its place; a view of a group's result is behind all groups of that moment: any may make it."""
-        for node, i in self.single.items():
-            if len(node.outputs) == 1 and node.out in self.through:
-                if node in self.alive:
-                    made = self._base(node.out) in self.home
-                    yield (*self._moment(self._base(node.out)), i + made * len(self.graph.nodes)), node
-            else:
-                yield (-2 if node.op is constant else i, 0, i), node
-        for batch in self.batches:
-            yield (*batch[0].key, batch[0].nodes[0][0]), batch
-        for group in self.groups:
-            if id(group) not in self.outputs:
-                for i, node in group.nodes:
-                    yield (*group.key, i), node
+    # ---- what groups give ------------------------------------------------------------------------------------------
 
     def _bounds(self) -> dict[int, Key]:
         """Up to which moment (exclusive) each group may be put off: that of its first reader."""
         bounds: dict[int, Key] = {}
-        moments = [(n, (i, 0)) for n, i in self.single.items() if len(n.outputs) != 1 or n.out not in self.through]
+        moments = [(n, (i, 0)) for n, i in self.single.items() if not self.views.has(n)]
         moments += [(n, g.key) for g in self.groups for _, n in g.nodes]
         for node, moment in moments:
             for v in node.inputs:
-                group = self.home.get(self._base(v))
+                group = self.home.get(self.views.base(v))
                 if group is not None and not (node.outputs and group is self.home.get(node.outputs[0])):
                     bounds[id(group)] = min(bounds.get(id(group), NEVER), moment)
         return bounds
@@ -288,7 +281,7 @@ class _Fusion:
         wanted = set(self.graph.outputs)
         for group in self.groups:
             for _, node in group.nodes:
-                wanted |= {self._base(v) for v in node.inputs if self.home.get(self._base(v)) is not group}
+                wanted |= {self.views.base(v) for v in node.inputs if self.home.get(self.views.base(v)) is not group}
         self._keep_views(wanted)
         found: dict[int, list[Value]] = {}
         for group in self.groups:
@@ -304,7 +297,7 @@ class _Fusion:
         """A view that ends a group, and that no group reads, is none of its work: it may cost nothing as it is. Nor is
         one that no loops of the group could store (numbers that were laid beside a larger tensor), where its readers
         can lay them there themselves."""
-        read = {u for g in self.groups for _, n in g.nodes for v in n.inputs for u in self._way(v)}
+        read = {u for g in self.groups for _, n in g.nodes for v in n.inputs for u in self.views.way(v)}
         for group in self.groups:
             for i, node in reversed(group.nodes):
                 if kind_of(node) != "view" or any(node.out in n.inputs for _, n in group.nodes):
@@ -313,8 +306,7 @@ class _Fusion:
                     group.nodes.remove((i, node))
                     del self.home[node.out]
                     self.single[node] = i
-                    self.through[node.out] = node
-                    self._bases.clear()
+                    self.views.add(node)
                     self.moment[node.out] = group.key
         self.groups = [g for g in self.groups if g.nodes]
 
@@ -330,26 +322,19 @@ class _Fusion:
         if not space.add(view):
             return False
         for _, node in group.nodes:
-            self._prepare(space, node)
+            self.views.prepare(space, node)
             if not space.add(node) or (space.stored(node.out) is None) > (group.space.stored(node.out) is None):
                 return False
         return True
 
-    def _way(self, value: Value) -> Iterable[Value]:
-        """A value and what it is a view of."""
-        yield value
-        while value in self.through:
-            value = self.through[value].inputs[0]
-            yield value
-
     def _fixed(self) -> set[Value]:
         """Values that lie in memory whatever the groups do: read as they are, or through a view."""
-        found = {self._base(v) for v in self.graph.outputs}
-        found.update(self._base(v) for node in self.single for v in node.inputs if node in self.alive)
+        base = self.views.base
+        found = {base(v) for v in self.graph.outputs}
+        found.update(base(v) for node in self.single for v in node.inputs if node in self.alive)
         for group in self.groups:
-            for v in (v for _, node in group.nodes for v in node.inputs):
-                if self._base(v) is not v or id(group) not in self.outputs:
-                    found.add(self._base(v))
+            read = (v for _, node in group.nodes for v in node.inputs)
+            found.update(base(v) for v in read if base(v) is not v or id(group) not in self.outputs)
         return found
 
     def _keep_views(self, wanted: set[Value]) -> None:
@@ -358,7 +343,7 @@ class _Fusion:
         for node in sorted(self.single, key=lambda n: -self.single[n]):
             if node.op is constant:
                 continue
-            if len(node.outputs) != 1 or node.out not in self.through or node.out in wanted:
+            if not self.views.has(node) or node.out in wanted:
                 self.alive.add(node)
                 wanted.update(node.inputs)
 
@@ -373,16 +358,70 @@ class _Fusion:
             return True
         return size >= WORTH or (size >= WORTH // 16 and is_heavy(work[0].op))
 
+    def reads(self, group: Group) -> list[Value]:
+        """What a group is given by others."""
+        own = {n.out for _, n in group.nodes}
+        bases = (self.views.base(v) for _, node in group.nodes for v in node.inputs)
+        return list(dict.fromkeys(b for b in bases if b not in own and b not in self.views.constants))
+
+
+class _GroupWriter:
+    """The graph of a fusion: units in the order of their keys.
+
+    Args:
+        fusion: the groups; like: a graph of the same nodes, which are written.
+    """
+
+    def __init__(self, fusion: _Fusion, like: Graph) -> None:
+        self.fusion, self.like = fusion, like
+        graph = fusion.graph
+        self.twins = dict(zip(graph.nodes, like.nodes, strict=True))
+        self.written = dict(zip(graph.params, like.params, strict=True))
+        for node, twin in self.twins.items():
+            self.written.update(zip(node.outputs, twin.outputs, strict=True))
+
+    def result(self) -> Graph:
+        """The graph with groups as single nodes."""
+        like, fusion = self.like, self.fusion
+        out = Graph(like.name, like.module)
+        seen = {p: out.add_param(p.type, p.name) for p in like.params}
+        for _, unit in sorted(self._units(), key=lambda u: u[0]):
+            if isinstance(unit, list):
+                self._emit(unit, out, seen)
+            else:
+                new, every = copy_node(self.twins[unit], out, seen), fusion.every or unit.op in (WHILE, SCAN)
+                new.graphs = tuple(fuse(g, every, h) for g, h in zip(unit.graphs, new.graphs, strict=True))
+        out.outputs = [seen[v] for v in like.outputs]
+        out.state = dict(like.state)
+        return out
+
+    def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | list[Group]]]:
+        """What runs and its place; a view of a group's result is behind all groups of that moment: any may make it."""
+        fusion, views = self.fusion, self.fusion.views
+        for node, i in fusion.single.items():
+            if views.has(node):
+                if node in fusion.alive:
+                    base = views.base(node.out)
+                    yield (*fusion.moment_of(base), i + (base in fusion.home) * len(fusion.graph.nodes)), node
+            else:
+                yield (-2 if node.op is constant else i, 0, i), node
+        for batch in fusion.batches:
+            yield (*batch[0].key, batch[0].nodes[0][0]), batch
+        for group in fusion.groups:
+            if id(group) not in fusion.outputs:
+                for i, node in group.nodes:
+                    yield (*group.key, i), node
+
     def _emit(self, batch: list[Group], out: Graph, seen: dict[Value, Value]) -> None:
         """One fused node for groups that run at one moment."""
         body, inner = Graph("fused", out.module), dict[Value, Value]()
-        reads = list(dict.fromkeys(self.written[v] for group in batch for v in self._reads(group)))
+        reads = list(dict.fromkeys(self.written[v] for group in batch for v in self.fusion.reads(group)))
         for v in reads:
             inner[v] = body.add_param(v.type, v.name)
         for group in batch:
             for _, node in group.nodes:
                 self._copy(node, body, inner)
-        outs = [self.written[v] for group in batch for v in self.outputs[id(group)]]
+        outs = [self.written[v] for group in batch for v in self.fusion.outputs[id(group)]]
         body.outputs = [inner[v] for v in outs]
         new = out.add(FUSED, [seen[v] for v in reads], {}, [v.type for v in outs], (body,))
         last = batch[-1].nodes[-1][1]
@@ -391,17 +430,13 @@ class _Fusion:
 
     def _copy(self, node: Node, body: Graph, inner: dict[Value, Value]) -> None:
         """The node with the constants and views that it reads through."""
+        views = self.fusion.views
         for v in node.inputs:
-            base = self.constants.get(self._base(v))
-            for member in [*([] if base is None else [base]), *self._chain(v)]:
+            base = views.constants.get(views.base(v))
+            for member in [*([] if base is None else [base]), *views.chain(v)]:
                 if self.written[member.out] not in inner:
                     copy_node(self.twins[member], body, inner)
         copy_node(self.twins[node], body, inner)
-
-    def _reads(self, group: Group) -> list[Value]:
-        own = {n.out for _, n in group.nodes}
-        bases = (self._base(v) for _, node in group.nodes for v in node.inputs)
-        return list(dict.fromkeys(b for b in bases if b not in own and b not in self.constants))
 
 
 def _is_scalar(node: Node) -> bool:

@@ -38,12 +38,7 @@ class Recompute:
     """
 
     def __init__(
-        self,
-        groups: Iterable[Group],
-        outputs: dict[int, list[Value]],
-        fixed: set[Value],
-        prepare: Prepare,
-        most: int,
+        self, groups: Iterable[Group], outputs: dict[int, list[Value]], fixed: set[Value], prepare: Prepare, most: int
     ) -> None:
         self.groups: list[Group] = sorted((g for g in groups if id(g) in outputs), key=lambda g: g.key, reverse=True)
         self.outputs: dict[int, list[Value]] = outputs
