@@ -241,3 +241,15 @@ def test_a_recursion_that_ends_by_raising_runs_as_python(mode: int) -> None:
     ready = ms.jit(unending) if mode == ms.GRAPH_MODE else unending
     with pytest.raises(NameError, match="no_such_name"):
         ready(Tensor(3.0))
+
+
+def endless(x: Tensor) -> Any:
+    if x > 0:
+        return endless(x - 1)
+    return endless(x + 1)
+
+
+def test_a_recursion_without_end_is_refused() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    with pytest.raises(CaptureError, match="a loop without end"):
+        ms.jit(endless)(Tensor(3.0))

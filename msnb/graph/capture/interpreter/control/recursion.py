@@ -191,7 +191,9 @@ class Recursion:
                     f"{self.name} calls itself in every branch that returns: a loop without end.",
                     "let one branch return without a call of itself.",
                 )
-                refusal.breaks = any(not isinstance(end, _Cut) for end in ends[before:])  # Python gets to a raise
+                refusal.breaks = any(
+                    not isinstance(end, (_Cut, StackError)) for end in ends[before:]
+                )  # Python gets to a raise
                 raise refusal from None
             self._guess()
 
