@@ -28,9 +28,18 @@ def at_top_level() -> bool:
 
 def jitted(fn: Fn) -> Fn:
     """``jit(fn)``."""
-    from msnb.api.jit import jit  # compiling is loaded when something is compiled
+    return _compiling()[0](fn)
 
-    return jit(fn)
+
+def prepared(program: Fn, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Compile what ``jitted`` gave for these arguments, and do not run it."""
+    _compiling()[1](program, args, kwargs)
+
+
+def _compiling() -> tuple[Callable[..., Fn], Callable[..., None]]:
+    from msnb.api.jit import jit, prepare  # compiling is loaded when something is compiled
+
+    return jit, prepare
 
 
 def compiled_in_graph_mode(fn: Fn) -> Fn:

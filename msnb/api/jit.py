@@ -14,6 +14,7 @@ capture at a time: while it runs, the user's objects are on loan, so every other
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
 import weakref
@@ -385,6 +386,16 @@ class CompiledFunction(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<jit {self.name}: {len(self.versions)} version{'s' * (len(self.versions) != 1)}>"
+
+
+def prepare(program: CompiledFunction[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Compile a function for these arguments and do not run it: a call like it finds its program ready.
+
+    Raises:
+        MsnbError: what a call would raise before it runs.
+    """
+    with contextlib.suppress(GraphBreak), program._queue:  # it runs as Python: there is nothing to prepare
+        program._fitting(args, kwargs)
 
 
 def _bounded(versions: list[Version]) -> list[Version]:

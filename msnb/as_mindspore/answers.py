@@ -8,7 +8,8 @@ import numpy as np
 
 from msnb import nn, ops
 from msnb.api.transforms import gradients
-from msnb.api.transforms.gradients import kept, make_grad, make_value_and_grad
+from msnb.api.transforms.gradient_request import kept
+from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.as_mindspore.array_answers import int32
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes

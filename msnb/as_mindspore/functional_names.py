@@ -65,7 +65,12 @@ def switch(condition: Any, first: Any, second: Any) -> Any:
 
 def typeof(value: Any) -> Any:
     """The type of a value; of a tensor, its dtype and shape."""
-    return value._type if isinstance(value, Tensor) else type(value)
+    return value._type if isinstance(value, Tensor) else value.__class__
+
+
+def TopTypeof() -> Any:
+    """MindSpore's primitive of ``typeof``."""
+    return typeof
 
 
 def mixed_precision_cast(dtype: Any, value: Any) -> Any:

@@ -24,7 +24,7 @@ _PRIVATE = {
     **dict.fromkeys(
         ("device_context", *(f"device_context.{device}{part}" for device in ("cpu", "gpu", "ascend")
                              for part in ("", ".op_tuning", ".op_precision", ".op_debug"))),
-        "msnb.as_mindspore.device_settings",
+        "msnb.as_mindspore.executor_names",
     ),
     "common._decorator": "msnb.as_mindspore.private_names",
     "common._register_for_tensor": "msnb.core.tensor",
@@ -53,6 +53,7 @@ _PRIVATE = {
     "ops.composite.multitype_ops": "msnb.ops",
     "ops.operations._grad_ops": "msnb.ops",
     "ops.operations._csr_ops": "msnb.ops",
+    "ops.operations._sequence_ops": "msnb.ops",
     "ops.op_info_register": "msnb.as_mindspore.private_names",
     "parallel._auto_parallel_context": "msnb.as_mindspore.private_names",
     "parallel._utils": "msnb.as_mindspore.private_names",
@@ -149,11 +150,12 @@ def _paths() -> dict[str, str]:
 PATHS = _paths()
 _FUNCTIONAL = "msnb.as_mindspore.functional_names"
 _DTYPES = "msnb.as_mindspore.dtype_names"
+_TYPES = "msnb.as_mindspore.type_names"
 _EXECUTORS = "msnb.as_mindspore.executor_names"
 _GRADIENTS = "msnb.as_mindspore.gradient_operators"
 FURTHER: dict[str, tuple[str, ...]] = {
-    "mindspore": (_DTYPES, "msnb.train", "msnb.runtime"),
-    **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype"), (_DTYPES,)),
+    "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime"),
+    **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype"), (_DTYPES, _TYPES)),
     "mindspore.common.api": (_EXECUTORS,),
     "mindspore._checkparam": (_EXECUTORS,),
     **dict.fromkeys(("mindspore.common.sparse_tensor", "mindspore.nn.optim.optimizer"),

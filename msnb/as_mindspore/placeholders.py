@@ -77,10 +77,10 @@ NAMES: dict[str, str] = {
     "": """
         BackupAndRestore BleuScore ConfusionMatrixMetric ConvertModelUtils ConvertNetUtils CosineSimilarity
         CustomPassType DatasetHelper DeviceCtx Dice Dirac Event FlopsUtilizationCollector
-        HausdorffDistance Int MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit
+        HausdorffDistance MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit
         Perplexity PluggableAllocator Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse Stream
-        StreamCtx StreamLimitCtx SummaryCollector SummaryLandscape SummaryRecord Symbol SymbolTree TensorType
-        TrainFaultTolerance Type UntypedStorage ValueType VarianceScaling async_ckpt_thread_status auc
+        StreamCtx StreamLimitCtx SummaryCollector SummaryLandscape SummaryRecord Symbol SymbolTree
+        TrainFaultTolerance UntypedStorage ValueType VarianceScaling async_ckpt_thread_status auc
         build_searched_strategy ckpt_to_safetensors clear_op_infer clear_op_wrapper communication_stream
         connect_network_with_dataset convert_checkpoint_by_rank convert_checkpoints current_stream default_generator
         default_stream dispatch_threads_num empty_cache enable_dynamic export_split_mindir float8_e4m3fn float8_e5m2
@@ -203,7 +203,7 @@ NAMES: dict[str, str] = {
         ConfusionMatrix CopyWithSlice CpuRegOp CumulativeLogsumexp CustomOpBuilder CustomRegOp DataFormatVecPermute
         DataType DeformableOffsets DepthwiseConv2dNative DiagPart Dilation2D DropoutDoMask DropoutGenMask
         DtypeToEnum DumpGradient DynamicGRUV2 DynamicRNN DynamicShape EditDistance Eig Eps EuclideanNorm Expand
-        ExtractGlimpse ExtractImagePatches ExtractVolumePatches FillV2 Fills FractionalAvgPool FractionalMaxPool
+        ExtractGlimpse ExtractImagePatches ExtractVolumePatches Fills FractionalAvgPool FractionalMaxPool
         FractionalMaxPool3DWithFixedKsize FractionalMaxPoolWithFixedKsize FusedAdaFactor
         FusedAdaFactorWithGlobalNorm FusedCastAdamWeightDecay FusedWeightScaleApplyMomentum GeSwitch GetNext
         GridSampler2D GridSampler3D GroupTopk HSVToRGB Histogram HistogramFixedWidth IdentityN Im2Col IndexPut
@@ -217,7 +217,7 @@ NAMES: dict[str, str] = {
         ReshapeAndCache Reshard ResizeArea ResizeBicubic ResizeNearestNeighborV2 Reusing
         SampleDistortedBoundingBoxV2 ScaleAndTranslate ScatterAddWithAxis SegmentMax SegmentMean SegmentMin
         SegmentProd SegmentSum SelectView Send SliceGetItem SpaceToBatch SparseGatherV2 SplitV SubAndFilter TBERegOp
-        TCPStore TensorDump TensorToTuple TransposeExtView TransposeView TridiagonalMatMul TruncatedNormal Unpack
+        TCPStore TensorDump TransposeExtView TransposeView TridiagonalMatMul TruncatedNormal Unpack
         UnravelIndex UpdateState UpperBound UpsampleNearest3D UpsampleTrilinear3D accumulate_n
         adaptive_avg_pool2d_ext add_flags add_layer_norm add_rms_norm adjoint all_gather_into_tensor
         all_gather_into_tensor_uneven all_gather_matmul all_gather_object all_to_all_single all_to_all_v_c

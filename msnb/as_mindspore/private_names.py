@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from enum import IntEnum
+from types import SimpleNamespace
 from typing import Any
 
 from msnb.base import events
@@ -47,6 +48,10 @@ def _is_role_worker() -> bool:
 def _is_ps_mode() -> bool:
     """Whether there are parameter servers: never."""
     return False
+
+
+security: SimpleNamespace = SimpleNamespace(enable_security=lambda: False)
+"""``_c_expression.security``: builds of MindSpore that leave out dumps and summaries say so here."""
 
 
 class _AutoParallelContext:

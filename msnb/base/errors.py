@@ -129,6 +129,10 @@ class ConcretizationError(CaptureError, TypeError):
     breaks: bool = True
 
 
+class BranchTypeError(CaptureError, TypeError):
+    """Two branches leave values that are no one value, such as a tensor and a number; a tensor decides which runs."""
+
+
 class UndefinedNameError(CaptureError, NameError):
     """A name that is read where it may not have a value (defined in one branch only)."""
 

@@ -166,7 +166,7 @@ def test_hook_on_a_parameter() -> None:
 def test_wrong_inputs() -> None:
     with pytest.raises(DTypeError, match="floating-point tensors only"):
         ms.grad(lambda x: x * 1.0)(ms.Tensor([1, 2]))
-    with pytest.raises(IndexOutOfRange, match="outside the 1 positional arguments"):
+    with pytest.raises(IndexOutOfRange, match="outside the 1 arguments"):
         ms.grad(lambda x: x, 2)(tensor(1.0))
     with pytest.raises(GradientError, match="no tensor to differentiate"):
         ms.grad(lambda x: 5)(tensor(1.0))

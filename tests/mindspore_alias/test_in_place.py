@@ -80,3 +80,42 @@ def test_what_would_be_lost_is_refused() -> None:
         row.add_(Tensor([[1.0], [2.0]]))
     assert row.tolist() == [2.0, 3.0]
     assert (x + 1).add_(1).tolist()[0] == [3.0, 4.0]  # the result is what is kept
+
+
+def test_primitives_that_write_their_first_input(mode: int) -> None:
+    """``IndexAdd`` and ``InplaceIndexAdd`` wrote Parameters only: a tensor stayed as it was, in silence."""
+    from mindspore.ops.auto_generate import gen_ops_prim as prim
+    from mindspore.ops.operations import IndexAdd, InplaceIndexAdd
+
+    def all_of_them(x: Any, y: Any) -> Any:
+        prim.InplaceAddExt()(x, y)
+        added = x * 1
+        prim.InplaceSubExt()(x, y, 2)
+        subtracted = x * 1
+        prim.InplaceMul()(x, y)
+        prim.InplaceDiv()(x, 2)
+        multiplied = x * 1
+        prim.InplaceCopy()(x, y + 1)
+        return added, subtracted, multiplied, x
+
+    ready = ms.jit(all_of_them) if mode == ms.GRAPH_MODE else all_of_them
+    x = Tensor([1.0, 2.0])
+    found = ready(x, Tensor([3.0, 4.0]))
+    assert [v.tolist() for v in found] == [[4, 6], [-2, -2], [-3, -4], [4, 5]] and x.tolist() == [4, 5]
+    index = Tensor([0, 2], ms.int32)
+    for operator in (IndexAdd(0), InplaceIndexAdd(axis=0)):
+        x = Tensor([1.0, 2.0, 3.0])
+        written = ms.jit(operator) if mode == ms.GRAPH_MODE else operator
+        assert written(x, index, Tensor([10.0, 20.0])).tolist() == [11, 2, 23] and x.tolist() == [11, 2, 23]
+
+
+def test_gradients_through_what_is_written(mode: int) -> None:
+    from mindspore.ops.auto_generate import gen_ops_prim as prim
+
+    def loss(x: Any, y: Any) -> Any:
+        z = x * 2
+        prim.InplaceAddExt()(z, y)
+        prim.InplaceZero()(y)
+        return (z * z).sum()
+
+    assert ms.grad(loss)(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])).tolist() == [20, 32]

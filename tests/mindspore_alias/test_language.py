@@ -12,7 +12,7 @@ import pytest
 import msnb as ms
 from msnb import Tensor, nn, ops
 from msnb.api.graph_breaks import break_at_branches
-from msnb.base.errors import CaptureError, DTypeError, ShapeError
+from msnb.base.errors import BranchTypeError, CaptureError, DTypeError, ShapeError
 
 
 def list_in_a_branch(x: Tensor) -> Any:
@@ -169,3 +169,87 @@ def counted(x: Tensor) -> Any:
 def test_a_generator_runs_as_python(mode: int) -> None:
     ready = ms.jit(counted) if mode == ms.GRAPH_MODE else counted
     assert [float(v) for v in ready(Tensor(2.0))] == [0, 2, 4]
+
+
+KINDS = {
+    "tensor": lambda x: x, "other shape": lambda x: x[:1], "number": lambda x: 0, "text": lambda x: "a",
+    "none": lambda x: None, "list": lambda x: [1], "tuple": lambda x: (x,), "pair": lambda x: (x, x),
+    "mixed pair": lambda x: (x, 1), "dict": lambda x: {"a": x}, "array": lambda x: np.zeros(3),
+}  # fmt: skip
+_PLAIN = ("tensor", "other shape", "number", "text")
+REFUSED = {(a, b) for a in _PLAIN for b in (*_PLAIN, "tuple", "pair", "mixed pair", "dict") if a != b}
+REFUSED -= {("tensor", "other shape"), ("other shape", "tensor")}
+REFUSED |= {("pair", "mixed pair")}
+
+
+@pytest.mark.parametrize("second", KINDS)
+@pytest.mark.parametrize("first", KINDS)
+def test_results_of_two_kinds(first: str, second: str) -> None:
+    """What MindSpore 2.10 refuses is refused, in words that can be searched for; the rest runs as Python."""
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+    def program(x: Tensor) -> Any:
+        if x.sum() > 0:
+            return KINDS[first](x)
+        return KINDS[second](x)
+
+    ready = ms.jit(program)
+    if {(first, second), (second, first)} & REFUSED:
+        with pytest.raises(TypeError, match="Cannot join the return values of different branches"):
+            ready(Tensor([1.0, 2.0]))
+    else:
+        for v in ([1.0, 2.0], [-1.0, -2.0]):
+            assert str(ready(Tensor(v))) == str(program(Tensor(v)))
+
+
+def test_the_lines_of_both_branches_are_shown() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+    def program(x: Tensor) -> Any:
+        if x.sum() > 0:
+            y = x * 2
+        else:
+            y = 0
+        return y
+
+    with pytest.raises(
+        BranchTypeError, match=r"if \(line \d+: y = x \* 2\)(.|\n)*: y = 0\): the Python int 0"
+    ):
+        ms.jit(program)(Tensor([1.0, 2.0]))
+
+
+def test_a_loop_that_changes_the_kind_is_refused() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+    def program(x: Tensor) -> Any:
+        y = "none"
+        while x.sum() > 0:
+            y, x = x, x - 1
+        return y
+
+    with pytest.raises(BranchTypeError, match=r"y is the Python str 'none' before the loop and a tensor"):
+        ms.jit(program)(Tensor([1.0, 2.0]))
+
+
+def unending(x: Tensor) -> Any:
+    if x > 0:
+        return unending(x - 1)
+    return no_such_name  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_a_recursion_that_ends_by_raising_runs_as_python(mode: int) -> None:
+    ready = ms.jit(unending) if mode == ms.GRAPH_MODE else unending
+    with pytest.raises(NameError, match="no_such_name"):
+        ready(Tensor(3.0))
+
+
+def endless(x: Tensor) -> Any:
+    if x > 0:
+        return endless(x - 1)
+    return endless(x + 1)
+
+
+def test_a_recursion_without_end_is_refused() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    with pytest.raises(CaptureError, match="a loop without end"):
+        ms.jit(endless)(Tensor(3.0))

@@ -246,7 +246,7 @@ def gradient_of_integers(x: Any) -> Any:
     return ms.grad(lambda v: v.sum())(x)  # <- here
 
 
-@both_modes(IndexOutOfRange, "grad_position 1 is outside the 1 positional arguments of this call of <lambda>.", X)
+@both_modes(IndexOutOfRange, "grad_position 1 is outside the 1 arguments of this call of <lambda>.", X)
 def grad_position_out_of_range(x: Any) -> Any:
     return ms.grad(lambda v: v.sum(), grad_position=1)(x)  # <- here
 

@@ -11,6 +11,7 @@ from wrong_register import both_modes, only_graph
 import msnb as ms
 from msnb import ops
 from msnb.base.errors import (
+    BranchTypeError,
     CaptureError,
     ConcretizationError,
     DTypeError,
@@ -129,7 +130,7 @@ def returns_of_two_shapes(x: Any) -> Any:
 
 
 @only_graph(
-    CaptureError,
+    BranchTypeError,
     "the return value is a tuple after the if branch and a tensor f32[2,3] after the else branch; a "
     "tensor decides which runs, so both must agree.",
     X,

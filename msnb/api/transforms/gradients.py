@@ -14,11 +14,18 @@ https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.grad.html
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from msnb.api.function_tracing import places_of, snapshot_of
 from msnb.api.graph_mode import compiled_in_graph_mode
+from msnb.api.transforms.gradient_request import (
+    GradientRequest,
+    Integers,
+    Position,
+    is_discrete,
+    kept,
+)
 from msnb.api.transforms.staged_transforms import TransformStep, marked, run_staged
 from msnb.api.transforms.tensor_hooks import hooks_for
 from msnb.autodiff import vjp as vjp_graph
@@ -27,14 +34,12 @@ from msnb.autodiff.integer_inputs import extend, quantity, to_integer
 from msnb.base import events
 from msnb.base.errors import (
     ArgumentError,
-    AttributeValueError,
     DTypeError,
     GradientError,
-    IndexOutOfRange,
     ShapeError,
 )
 from msnb.core import pytree, step_undo
-from msnb.core.dtypes import bool_, float32, float64
+from msnb.core.dtypes import bool_, float64
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -44,149 +49,26 @@ from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn, host_call, replay
 from msnb.ir.graph import Graph
 from msnb.ops import cast, ones_like, zeros_like
-from msnb.ops.definition.record import find
 
 Fn = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R")
-Position = int | tuple[int, ...] | None
-Integers = Literal["refuse", "zero", "real"]
-"""What a gradient by an integer tensor is: an error; zero where it only chooses, else an error; or the gradient of the
-program extended to the reals, cut off to an integer again. That is MindSpore's answer, and another comes with it: of
-several positions those without a tensor are left out."""
-
-
-class _Request:
-    """What a call of grad asks for, checked: the tensors to differentiate by and how to give the gradients back."""
-
-    def __init__(
-        self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any, integers: Integers = "refuse"
-    ) -> None:
-        self.args, self.integers = args, integers
-        self.single = not isinstance(position, tuple)
-        self.positions = () if position is None else (position,) if isinstance(position, int) else position
-        self.positions = tuple(_position(p, len(args), fn) for p in self.positions)
-        if integers == "real" and len(self.positions) > 1:
-            self.positions = tuple(p for p in self.positions if _has_tensors(args[p])) or self.positions
-        self.single_weight = isinstance(weights, Parameter)
-        self.weights: list[Parameter] = [weights] if self.single_weight else listed(weights)
-        self.has_weights = weights is not None
-        if not self.positions and not self.has_weights:
-            raise AttributeValueError("grad needs grad_position, weights, or both.")
-        self._trees = [pytree.flatten(_as_tensors(args[p], p, integers != "refuse")) for p in self.positions]
-        self._varying = [_varying(args[p], leaves) for p, (leaves, _) in zip(self.positions, self._trees)]
-        self.inputs: list[Any] = [
-            leaf
-            for (leaves, _), flags in zip(self._trees, self._varying)
-            for leaf, varies in zip(leaves, flags)
-            if varies
-        ]
-
-    @property
-    def needs_graph(self) -> bool:
-        """Whether this runs operation by operation, and has integers, of which only a graph can tell what flows."""
-        return (
-            self.integers != "refuse"
-            and is_eager(slot.engine)
-            and (any(map(_is_discrete, self.inputs)) or any(map(_is_discrete, self.weights)))
-        )
-
-    def call(self, fn: Fn, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """``fn`` with the tensors at the positions exchanged for ``inputs``."""
-        given = list(self.args)
-        for p, part in zip(self.positions, self._parts(inputs)):
-            given[p] = part
-        return fn(*given, **kwargs)
-
-    def _parts(self, tensors: Sequence[Any]) -> list[Any]:
-        rest = iter(tensors)
-        return [
-            pytree.unflatten(shape, [next(rest) if varies else leaf for leaf, varies in zip(leaves, flags)])
-            for (leaves, shape), flags in zip(self._trees, self._varying)
-        ]
-
-    def result(self, gradients: Sequence[Any]) -> Any:
-        """The gradients as MindSpore gives them back."""
-        inputs, weights = gradients[: len(self.inputs)], tuple(gradients[len(self.inputs) :])
-        of_inputs: Any = tuple(self._parts(inputs))
-        of_inputs = of_inputs[0] if self.single and of_inputs else of_inputs
-        of_weights: Any = weights[0] if self.single_weight else weights
-        if not self.has_weights:
-            return of_inputs
-        return (of_inputs, of_weights) if self.positions else of_weights
-
-
-def kept(weights: Any) -> Any:
-    """An iterator of Parameters as a list: it could be asked once only, and every call asks."""
-    return list(weights) if isinstance(weights, Iterator) else weights
-
-
-def listed(weights: Any) -> list[Parameter]:
-    """The Parameters to differentiate by."""
-    if weights is None:
-        return []
-    if hasattr(weights, "trainable_params") or not isinstance(weights, Iterable):
-        hint = "pass net.trainable_params()." if hasattr(weights, "trainable_params") else ""
-        raise ArgumentError(f"weights is a Parameter or a list of them, not a {type(weights).__name__}.", hint=hint)
-    found = list(weights)
-    wrong = next((w for w in found if not isinstance(w, Parameter)), None)
-    if wrong is not None:
-        raise ArgumentError(f"weights are Parameters, not {type(wrong).__name__}.")
-    return found
-
-
-def _position(p: Any, n: int, fn: Fn) -> int:
-    if isinstance(p, bool) or not isinstance(p, int):
-        raise ArgumentError(f"grad_position must be an int, a tuple of ints or None, got {p!r}.")
-    if not -n <= p < n:
-        name = getattr(fn, "__name__", "the function")
-        raise IndexOutOfRange(f"grad_position {p} is outside the {n} positional arguments of this call of {name}.")
-    return p % n
-
-
-def as_tensor(leaf: Any) -> Any:
-    """A Python float (or a number that capture keeps lazy) as a float32 tensor; other leaves as they are."""
-    if not isinstance(leaf, float):
-        return leaf
-    return find("cast")(leaf, dtype=float32) if isinstance(slot.engine, GraphBuilder) else Tensor(leaf)
-
-
-def _has_tensors(arg: Any) -> bool:
-    return any(isinstance(leaf, (Tensor, float)) for leaf in pytree.flatten(arg)[0])
-
-
-def _varying(arg: Any, leaves: Sequence[Any]) -> list[bool]:
-    """Which leaves of an argument the gradient is taken by: its tensors, but for the places of sparse ones."""
-    return [isinstance(leaf, Tensor) and not held for leaf, held in zip(leaves, pytree.constants(arg))]
-
-
-def _as_tensors(arg: Any, position: int, integers: bool) -> Any:
-    """The argument with Python floats as tensors; refuses what has no gradient (``integers``: but those)."""
-    leaves, shape = pytree.flatten(arg)
-    out = [as_tensor(leaf) for leaf in leaves]
-    tensors = [leaf for leaf, varies in zip(out, _varying(arg, out)) if varies]
-    if not tensors:
-        raise DTypeError(f"argument {position} is {type(arg).__name__}: there is no tensor to differentiate by.")
-    for leaf in tensors:
-        if not (leaf.dtype.differentiable or integers):
-            raise DTypeError(
-                f"argument {position} has dtype {leaf.dtype!r}: gradients exist for floating-point tensors only.",
-                operands=[f"argument {position}: {leaf._type!r}"],
-                hint="convert it with .astype(ms.float32), or leave it out of grad_position.",
-            )
-    return pytree.unflatten(shape, out)
 
 
 def _losses(result: Any, has_aux: bool, integers: Integers) -> list[Tensor]:
-    """The tensors whose sum is differentiated: all of the result, or its first part with has_aux. Where
-    MindSpore's answer is asked for, a Python integer, a step at most, is a loss whose gradient is zero."""
+    """The tensors whose sum is differentiated: all of the result, or its first part with has_aux."""
     if has_aux and not (isinstance(result, (tuple, list)) and result):
         raise GradientError("has_aux=True needs a function that returns (loss, other values...).")
     part = result[0] if has_aux else result
     leaves = pytree.flatten(part)[0]
     losses = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-    if not losses and not (integers == "real" and leaves and all(isinstance(leaf, int) for leaf in leaves)):
+    if not losses:
         said = f"the function returned {type(part).__name__}: there is no tensor to differentiate."
+        if integers == "real" and leaves and all(isinstance(leaf, int) for leaf in leaves):
+            return []  # integers are steps at most, and their gradient is zero
+        if integers == "real":
+            events.notice(f"a gradient is zero: {said} Is a `return` missing?", key="gradient of no tensor")
+            return []
         raise GradientError(said, hint="it must return the tensor whose gradient is meant: is a `return` missing?")
     return losses
 
@@ -195,14 +77,12 @@ def _differentiable(losses: Sequence[Tensor]) -> list[Tensor]:
     return [loss for loss in losses if loss.dtype.differentiable]
 
 
-def _value_and_grad(
-    fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any = None
-) -> tuple[Any, Any]:
+def _value_and_grad(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any = None) -> tuple[Any, Any]:
     run = _eagerly if is_eager(slot.engine) else _in_graph
     if isinstance(slot.engine, EagerEngine):
-        value, gradients = step_undo.step(run, fn, request, kwargs, has_aux, sens, updates=False)
+        value, gradients = step_undo.step(run, fn, request, has_aux, sens, updates=False)
     else:
-        value, gradients = run(fn, request, kwargs, has_aux, sens)
+        value, gradients = run(fn, request, has_aux, sens)
     gradients = [hooked(g, w) for g, w in zip(gradients, [*request.inputs, *request.weights])]
     return value, request.result(gradients)
 
@@ -265,15 +145,15 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
     return [g if g.dtype is dtype else cast(g, dtype=dtype) for g, dtype in zip(given, dtypes)]
 
 
-def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
+def _eagerly(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
     weights, complete = request.weights, None
     if not all(w.requires_grad for w in weights):
         complete, weights = with_constants(weights)
     with Recording(request.inputs, weights) as tape:
-        value = request.call(fn, tape.inputs, kwargs)
+        value = request.call(fn, tape.inputs)
         losses = _differentiable(_losses(value, has_aux, request.integers))
         tape.finish(losses)
-    given = [ones_like(loss) for loss in losses] if sens is None else _sensitivities(losses, sens)
+    given = [ones_like(loss) for loss in losses] if sens is None or not losses else _sensitivities(losses, sens)
     gradients = tape.backward(given)
     if complete is not None:
         gradients = complete(gradients, len(request.inputs))
@@ -284,12 +164,12 @@ def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, s
     return snapshot_of(value), gradients
 
 
-def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
+def _in_graph(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
     b = slot.engine
     assert isinstance(b, GraphBuilder)
     run = b.convert(fn)
     with b.telling_apart(request.weights):
-        traced = b.trace(lambda *inputs: request.call(run, inputs, kwargs), request.inputs)
+        traced = b.trace(lambda *inputs: request.call(run, inputs), request.inputs)
         complete, weights = with_constants(request.weights)
         places = places_of(weights, traced.outer, len(request.inputs))
     value = traced.rebuild([b.wrap(v) for v in traced.graph.outputs])
@@ -299,7 +179,7 @@ def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, 
     by = {*range(n), *(p for p in places if p is not None)}
     program = _extended if request.integers == "real" else _as_captured
     graph, args, wrt, at = program(traced.graph, args, by, n, losses)
-    given = () if sens is None else _sensitivities([losses[k] for k, _ in at], sens)
+    given = () if sens is None or not losses else _sensitivities([losses[k] for k, _ in at], sens)
     results, found = _differentiated(b, graph, wrt, [place for _, place in at], args, given)
     value = traced.rebuild(results[: traced.n_results])
     for target, new in zip(traced.writes, results[traced.n_results :]):
@@ -314,7 +194,7 @@ def _gradient_like(x: Any, found: Any) -> Any:
     """The gradient by ``x``: zeros where there is none, an integer for an integer."""
     if found is None:
         return zeros_like(x)
-    return to_integer(found, x.dtype) if _is_discrete(x) else found
+    return to_integer(found, x.dtype) if is_discrete(x) else found
 
 
 _Program = tuple[Graph, list[Any], list[int], list[tuple[int, int]]]
@@ -331,7 +211,7 @@ def _as_captured(graph: Graph, args: list[Any], by: set[int], n: int, losses: Se
 
 def _extended(graph: Graph, args: list[Any], by: set[int], n: int, losses: Sequence[Tensor]) -> _Program:
     """The program with the integers among its params as reals."""
-    integers = [p for p in sorted(by) if _is_discrete(args[p]) and args[p].dtype is not bool_]
+    integers = [p for p in sorted(by) if is_discrete(args[p]) and args[p].dtype is not bool_]
     if not integers:
         return _as_captured(graph, args, by, n, losses)
     discrete = [k for k, loss in enumerate(losses) if not loss.dtype.differentiable]
@@ -373,22 +253,34 @@ def _differentiated(
 
 @overload
 def value_and_grad(
-    fn: Callable[P, R], grad_position: int = 0, weights: None = None, has_aux: bool = False,
+    fn: Callable[P, R],
+    grad_position: int = 0,
+    weights: None = None,
+    has_aux: bool = False,
     return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, Tensor]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R], grad_position: tuple[int, ...], weights: None = None, has_aux: bool = False,
+    fn: Callable[P, R],
+    grad_position: tuple[int, ...],
+    weights: None = None,
+    has_aux: bool = False,
     return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R], grad_position: None, weights: Iterable[Parameter], has_aux: bool = False,
+    fn: Callable[P, R],
+    grad_position: None,
+    weights: Iterable[Parameter],
+    has_aux: bool = False,
     return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False,
+    fn: Callable[P, R],
+    grad_position: Position = 0,
+    weights: Any = None,
+    has_aux: bool = False,
     return_ids: bool = False,
 ) -> Callable[P, tuple[R, Any]]: ...
 def value_and_grad(
@@ -399,7 +291,8 @@ def value_and_grad(
     Args:
         fn: a function or Cell whose result is a tensor (its sum is differentiated when it is not a scalar) or, with
             ``has_aux``, a tuple whose first part is.
-        grad_position: which positional arguments to differentiate by; an argument may be a tree of tensors.
+        grad_position: which arguments of the call to differentiate by, positional ones and then those by keyword, as
+            they are written; an argument may be a tree of tensors.
         weights: Parameters to differentiate by, or one Parameter.
         has_aux: only the first part of the result is differentiated; the rest comes along.
         return_ids: each gradient comes as ``(position or parameter name, gradient)``; ``get_grad`` picks one.
@@ -432,10 +325,10 @@ def make_value_and_grad(
     """``value_and_grad`` with a choice of what gradients by integers are."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        request = _Request(fn, args, position, weights, integers)
+        request = GradientRequest(fn, args, kwargs, position, weights, integers)
         if request.needs_graph:
             return run_staged(wrapper, args, kwargs)
-        value, gradients = _value_and_grad(fn, request, kwargs, has_aux)
+        value, gradients = _value_and_grad(fn, request, has_aux)
         return value, _with_ids(request, gradients) if return_ids else gradients
 
     step = TransformStep(make_value_and_grad, fn, weights, (position, has_aux, return_ids, integers))
@@ -500,10 +393,10 @@ def make_grad(
     """``grad`` with a choice of what gradients by integers are."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        request = _Request(fn, args, position, weights, integers)
+        request = GradientRequest(fn, args, kwargs, position, weights, integers)
         if request.needs_graph:
             return run_staged(wrapper, args, kwargs)
-        value, gradients = _value_and_grad(fn, request, kwargs, has_aux)
+        value, gradients = _value_and_grad(fn, request, has_aux)
         if return_ids:
             gradients = _with_ids(request, gradients)
         return (gradients, tuple(value[1:])) if has_aux else gradients
@@ -513,9 +406,9 @@ def make_grad(
     return wrapper
 
 
-def _with_ids(request: _Request, gradients: Any) -> Any:
+def _with_ids(request: GradientRequest, gradients: Any) -> Any:
     def inputs(found: Any) -> Any:
-        if request.single:
+        if request.single and request.positions:
             return (request.positions[0], found)
         return tuple(zip(request.positions, found))
 
@@ -526,7 +419,7 @@ def _with_ids(request: _Request, gradients: Any) -> Any:
 
     if not request.has_weights:
         return inputs(gradients)
-    return (inputs(gradients[0]), weights(gradients[1])) if request.positions else weights(gradients)
+    return (inputs(gradients[0]), weights(gradients[1])) if request.asks_inputs else weights(gradients)
 
 
 def named(call: Fn, fn: Fn, how: str) -> Fn:
@@ -576,24 +469,21 @@ class GradOperation:
         return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param, integers)
 
 
-def _is_discrete(x: Any) -> bool:
-    return isinstance(x, Tensor) and not x.dtype.differentiable
-
-
 def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool, integers: Integers) -> Fn:
     def call(*args: Any, **kwargs: Any) -> Any:
         given, sens = args, None
         if sens_param:
             args, sens = args[:-1], args[-1]
-        everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) or hasattr(type(a), "CONSTANTS"))
-        position: Position = everything if get_all else None if get_by_list else 0
-        if not (get_by_list or everything) and (get_all or not args):
+        arguments = (*args, *kwargs.values())
+        everything = tuple(i for i, a in enumerate(arguments) if isinstance(a, Tensor) or hasattr(type(a), "CONSTANTS"))
+        position: Position = (everything or None) if get_all else None if get_by_list else 0
+        if not (get_by_list or everything) and (get_all or not arguments):
             fn(*args, **kwargs)
             return ()
-        request = _Request(fn, args, position, weights if get_by_list else None, integers)
+        request = GradientRequest(fn, args, kwargs, position, weights if get_by_list else None, integers)
         if request.needs_graph:
             return run_staged(wrapper, given, kwargs)
-        found = _value_and_grad(fn, request, kwargs, False, sens)[1]
+        found = _value_and_grad(fn, request, False, sens)[1]
         return ((), found) if get_all and get_by_list and not everything else found
 
     step = TransformStep(_operation, fn, weights, (get_all, get_by_list, sens_param, integers))

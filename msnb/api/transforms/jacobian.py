@@ -11,7 +11,8 @@ from typing import Any
 
 from msnb import autodiff, ops
 from msnb.api.function_tracing import FunctionTrace
-from msnb.api.transforms.gradients import Position, named
+from msnb.api.transforms.gradient_request import Position
+from msnb.api.transforms.gradients import named
 from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.api.transforms.vjp_jvp_vmap import aux_count, broadcast_results, first_of, need_float, tensor_tree
 from msnb.base.errors import ArgumentError, DTypeError

@@ -12,7 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from msnb import autodiff, ops
 from msnb.api.function_tracing import FunctionTrace, snapshot_of, tensors_of
-from msnb.api.transforms.gradients import as_tensor, hooked, listed, named, with_constants
+from msnb.api.transforms.gradient_request import as_tensor, listed
+from msnb.api.transforms.gradients import hooked, named, with_constants
 from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree

@@ -2,7 +2,7 @@
 
     add_flags_recursive(fp16=True)    the dtype to compute in, here and below          to_float
     set_inputs                        which axes change                                api.input_signature
-    compile                           the time of compilation                          not needed here
+    compile                           the time of compilation                          api.cell_compilation
     set_comm_fusion, set_jit_config   kept as attributes; planner and compiler decide themselves
 
 Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from msnb.api.cell_compilation import compile_cell
 from msnb.api.cell_inputs import declare_inputs
 from msnb.core import dtypes
 
@@ -69,7 +70,18 @@ class CellFlags:
         declare_inputs(self, inputs, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Accepted, as in MindSpore; the first call compiles, and finds on disk what was compiled before."""
+        """Compile the Cell for these arguments, in either mode, and do not run it.
+
+        Without arguments a Cell that needs some is compiled at its first call.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (compile)
+
+        Examples:
+            >>> import msnb as ms
+            >>> ms.nn.Dense(8, 2).compile(ms.ops.ones((1, 8)))
+        """
+        if args or kwargs or not _takes_arguments(self):
+            compile_cell(self, args, kwargs)
 
     def set_comm_fusion(self: Self, fusion_type: int, recurse: bool = True) -> Self:
         """Which gradients travel together, kept on the Parameters as ``comm_fusion``; plans choose their buckets."""
@@ -81,3 +93,8 @@ class CellFlags:
     def set_jit_config(self, jit_config: Any) -> None:
         """Kept as ``jit_config``; ``set_context(jit_level=...)`` says how programs are compiled."""
         self.__dict__["jit_config"] = jit_config
+
+
+def _takes_arguments(cell: Any) -> bool:
+    code = getattr(type(cell).construct, "__code__", None)
+    return code is None or code.co_argcount + code.co_kwonlyargcount > 1

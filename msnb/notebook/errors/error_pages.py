@@ -185,6 +185,16 @@ _ALL = (
         "tensors are fine: they become nodes.",
     ),
     _lesson(
+        "BranchTypeError", "TypeError",
+        "Two branches leave a variable, or the result, with values of two kinds, such as a tensor and a number, and a "
+        "tensor decides which branch runs: a graph has one type for each value.",
+        "@ms.jit\ndef f(x):\n    if x.sum() > 0:\n        return x\n    return 0\n\n\nf(ms.Tensor([1.0]))",
+        "@ms.jit\ndef f(x):\n    if x.sum() > 0:\n        return x\n    return ms.ops.zeros_like(x)\n\n\n"
+        "f(ms.Tensor([1.0]))",
+        "Give both branches a tensor of the same shape and dtype, or decide with a Python value. A 0-d tensor and a "
+        "number of no larger kind do agree: the number becomes a tensor.",
+    ),
+    _lesson(
         "UndefinedNameError", "NameError",
         "A name is read where it may not have a value, because only one branch defines it, and a tensor decides which "
         "branch runs.",

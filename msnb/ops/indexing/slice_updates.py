@@ -13,7 +13,6 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
@@ -121,11 +120,11 @@ def inplace_sub(x: Any, v: Any, indices: Any) -> Any:
 
 
 def inplace_index_add(var: Any, indices: Any, updates: Any, axis: int) -> Any:
-    """``var`` with the slices of ``updates`` added at ``indices`` along an axis; a Parameter is written."""
+    """``var`` with the slices of ``updates`` added at ``indices`` along an axis, into ``var`` itself."""
     x = as_tensor(var)
     axis = normal_axis("inplace_index_add", axis, x.ndim)
     found = _written(x, as_tensor(indices), axis, as_tensor(updates), "add")
-    if not isinstance(var, Parameter):
+    if not isinstance(var, Tensor):
         return found
     slot.engine.assign(var, found)
     return var

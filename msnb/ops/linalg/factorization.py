@@ -265,9 +265,7 @@ _OF_SINGULAR_VALUES: dict[Any, Any] = {"nuc": functional.sum, 2: functional.amax
 
 
 @worded
-def matrix_norm(
-    x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None
-) -> Tensor:
+def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """A norm of matrices.
 
     Args:

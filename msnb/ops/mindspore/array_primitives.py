@@ -10,7 +10,6 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
-from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.ops.mindspore.primitive_results import places_of_firsts
 
@@ -115,10 +114,7 @@ def _weighted_logits(logits: Any, label: Any, weight: Any = None, pos_weight: An
 
 
 def _index_added(x: Any, index: Any, y: Any, axis: int, use_locking: bool, check_index_bound: bool) -> Any:
-    found = ops.index_add(x, axis, index, y)
-    if isinstance(x, Parameter):
-        ops.assign(x, found)
-    return found
+    return ops.inplace_index_add(x, index, y, axis)
 
 
 def _layer_norm_grad(
@@ -198,7 +194,41 @@ def _short_time_fourier(x: Any, window: Any, **attrs: Any) -> Any:
     return ops.stft(x, window=window, center=False, **attrs)
 
 
+def _filled(shape: Any, value: Any) -> Any:
+    sizes = tuple(shape.tolist()) if isinstance(shape, Tensor) else tuple(shape)
+    return ops.full(sizes, value, dtype=value.dtype) if isinstance(value, Tensor) else ops.full(sizes, value)
+
+
+_SEQUENCES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "ListAppend": (lambda values, x: [*values, x], {}),
+    "ListInsert": (lambda values, i, x: [*values[:i], x, *values[i:]], {}),
+    "SequenceAdd": (lambda a, b: a + b, {}),
+    "SequenceMul": (lambda values, n: values * n, {}),
+    "SequenceCount": (lambda values, x: values.count(x), {}),
+    "SequenceIndex": (lambda values, x, *ends: values.index(x, *ends), {}),
+    "SequenceMax": (lambda values: max(values), {}),
+    "SequenceMin": (lambda values: min(values), {}),
+    "SequenceSlice": (lambda values, begin, end, step: values[begin:end:step], {}),
+    "TensorToTuple": (lambda x: tuple(x.tolist()), {}),
+    "TensorToList": (lambda x: x.tolist(), {}),
+    "TensorToScalar": (lambda x: x.item(), {}),
+}
+"""Functions of Python's lists and tuples; MindSpore's give a new list and leave the old one as it is."""
+
+_IN_PLACE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    **dict.fromkeys(("InplaceAddExt", "InplaceAddsExt"), (lambda x, y, alpha=1: x.add_(y, alpha=alpha), {})),
+    **dict.fromkeys(("InplaceSubExt", "InplaceSubScalar"), (lambda x, y, alpha=1: x.sub_(y, alpha=alpha), {})),
+    **dict.fromkeys(("InplaceMul", "InplaceMuls"), (lambda x, y: x.mul_(y), {})),
+    **dict.fromkeys(("InplaceDiv", "InplaceDivs"), (lambda x, y: x.div_(y), {})),
+    **dict.fromkeys(("InplaceFillScalar", "InplaceFillTensor"), (lambda x, value: x.fill_(value), {})),
+    "InplaceCopy": (lambda x, value: x.copy_(value), {}),
+    "InplaceZero": (lambda x: x.zero_(), {}),
+}
+"""Primitives that give their first input a new value, as the methods of a Tensor do that end in ``_``."""
+
 ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    **_SEQUENCES,
+    **_IN_PLACE,
     **{name: (_indices(name), {"row": NEEDED, "col": NEEDED, "offset": 0, "dtype": dtypes.int32})
        for name in ("TrilIndices", "TriuIndices")},
     "STFT": (_short_time_fourier, {"n_fft": NEEDED, "hop_length": NEEDED, "win_length": NEEDED, "normalized": NEEDED,
@@ -210,6 +240,7 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "CTCGreedyDecoder": (_greedy_decoder, {"merge_repeated": True}),
     "ConjugateTranspose": (lambda x, perm: ops.conj(x).transpose(tuple(perm)), {}),
     "DataFormatDimMap": (_axis_map, {"src_format": "NHWC", "dst_format": "NCHW"}),
+    "FillV2": (_filled, {}),
     "DivNoNan": (_divided_or_zero, {}),
     "DropoutGrad": (lambda dout, mask, keep_prob: dout * mask / keep_prob, {"keep_prob": 0.5}),
     "EmbeddingLookup": (_embedding_lookup, {}),

@@ -212,9 +212,7 @@ def randint(
     return _placed(ops.randint(low, high, tuple(size), dtype=dtype, generator=generator), device)
 
 
-def randint_like(
-    input: Any, low: int, high: int | None = None, *, dtype: Any = None, device: str | None = None
-) -> Any:
+def randint_like(input: Any, low: int, high: int | None = None, *, dtype: Any = None, device: str | None = None) -> Any:
     """Integers from ``low`` to ``high`` - 1 in the shape of ``input``."""
     first, last = (0, low) if high is None else (low, high)
     return _placed(ops.randint(first, last, input.shape).astype(dtype or input.dtype), device)

@@ -381,9 +381,7 @@ def shuffle(x: Tensor, seed: Any = None) -> Tensor:
     return out
 
 
-def categorical(
-    logits: Tensor, num_samples: int | None = None, *, seed: Any = None, generator: Any = None
-) -> Tensor:
+def categorical(logits: Tensor, num_samples: int | None = None, *, seed: Any = None, generator: Any = None) -> Tensor:
     """Draws from softmax(logits) along the last axis (with replacement), by the Gumbel-max trick.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
+from msnb import Tensor
 
 WAYS = {
     "minus": lambda k: -k, "plus": lambda k: +k, "abs": lambda k: abs(1 - k), "round": lambda k: round(k),
@@ -56,3 +57,36 @@ def test_divmod_of_tensors(mode: int) -> None:
     whole, rest = divmod(x, 3)
     assert whole.tolist() == [2, -3, 1] and rest.tolist() == [1, 2, 2]
     assert [t.tolist() for t in divmod(9, ms.Tensor([2, 4]))] == [[4, 2], [1, 1]]
+
+
+def identities(x: Tensor, y: Tensor) -> Any:
+    a, b, three = int(x), int(y), 3
+    return a is b, a is not b, bool(x) is bool(y), a is True, 1 if a is three else 2, a is a, a is None
+
+
+@pytest.mark.parametrize("pair", [(3, 3), (300, 300), (-5, -5), (-6, -6), (256, 256), (257, 257), (1, 2), (0, 1)])
+def test_is_of_numbers_that_the_graph_computes(pair: tuple[int, int]) -> None:
+    """CPython has one object for True, False and each small int. ``is`` was False there, in silence."""
+    x, y = map(Tensor, pair)
+    assert ms.jit(identities)(x, y) == identities(x, y)
+
+
+def test_is_of_a_counted_number_and_an_outside_one() -> None:
+    def same(x: Tensor, n: Any) -> Any:
+        return int(x) is n
+
+    program = ms.jit(same)
+    for x, n in ((3, 3), (3, 4), (3, True), (1, True), (300, 300), (3, 3.0)):
+        assert program(Tensor(x), n) == same(Tensor(x), n), (x, n)
+
+
+def test_is_after_a_loop() -> None:
+    @ms.jit
+    def counted(x: Tensor) -> Any:
+        i, three = 0, 3
+        while i < x:
+            i = i + 1
+        return i is three, i is not three
+
+    assert counted(Tensor(3)) == (True, False)
+    assert counted(Tensor(2)) == (False, True)

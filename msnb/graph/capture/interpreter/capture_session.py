@@ -113,6 +113,7 @@ class CallStack:
         depth: how many; ``limit``: Python's own limit of frames before the capture.
         running: them, by their code.
         recursions: functions that are captured as graphs that call themselves.
+        ends: the errors that branches end in.
     """
 
     def __init__(self) -> None:
@@ -120,6 +121,7 @@ class CallStack:
         self.limit: int = sys.getrecursionlimit()
         self.running: dict[Any, list[Any]] = {}
         self.recursions: dict[Any, Any] = {}
+        self.ends: list[Exception] = []
 
 
 class GuardList:

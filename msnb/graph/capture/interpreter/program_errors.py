@@ -59,6 +59,7 @@ def keep_inside(handle: Any, error: Exception) -> None:
         if session.statements.raised is not error:
             side_effects.raise_at_run(handle.body.builder, error, origin)
         handle.body.dead = True
+        session.calls.ends.append(error)
 
 
 def _close(handle: Any) -> None:

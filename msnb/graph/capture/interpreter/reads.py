@@ -405,10 +405,12 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
             right = _members(session, right)
         found = concrete(left) in right
         return found if op == "in" else not found
-    if session is not None and (is_lazy(left) or is_lazy(right)):
+    if session is not None and (is_lazy(left) or is_lazy(right)) and not session.pythonic.has_one_of(left, right):
         same = plain(left) is plain(right)
         session.guard("is", (paths.called(operator.is_, (operand(left), operand(right))),), (same,))
         return same == (op == "is")
+    if session is not None and session.pythonic.has_one_of(left, right) and left is not right:
+        return session.pythonic.identity(op, left, right)
     found = (left is right) == (op == "is")
     if session is not None:
         _guard_identity(session, left, right, op, found)

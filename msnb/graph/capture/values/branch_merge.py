@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError, DTypeError, ShapeError, UndefinedNameError
+from msnb.base.errors import BranchTypeError, MsnbError, UndefinedNameError
 from msnb.base.source_location import here
 from msnb.core.tensor import Tensor, type_of_buffer
 from msnb.core.types import WEAK, TensorType
 from msnb.graph.capture.frontend.jump_lowering import RETURN
 from msnb.graph.capture.values.function_choice import join_functions
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy, is_number, plain, same_values
+from msnb.graph.capture.values.merge_errors import IN_MINDSPORE, error_kind, may_break, place
 from msnb.graph.capture.values.python_numbers import number_type
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import Op
@@ -215,8 +216,12 @@ class Merge:
         leaves_a, rebuild, key_a = flatten(read(a))
         leaves_b, _, key_b = flatten(read(b))
         if key_a != key_b:
-            raise self._differ(label, describe(a), describe(b), lines, *_structures(a, b))
-        makers = [self._leaf(label, p, q, lines) for p, q in zip(leaves_a, leaves_b)]
+            raise self._differ(label, a, b, lines)
+        try:
+            makers = [self._leaf(label, p, q, lines) for p, q in zip(leaves_a, leaves_b)]
+        except BranchTypeError as error:
+            error.breaks = isinstance(a, list)
+            raise
 
         def whole(results: list[Any]) -> Any:
             return rebuild([make(results) for make in makers])
@@ -280,7 +285,7 @@ class Merge:
         if functions is not None:
             return functions
         if not (_is_value(a) and _is_value(b)):
-            raise self._differ(label, describe(a), describe(b), lines)
+            raise self._differ(label, a, b, lines)
         pythonic = self.builders[0].session.pythonic
         objects, (a, b) = (a, b), (self._end(0, a), self._end(1, b))
         outer = [(i, x) for i, x in enumerate(objects) if not self.is_own(i, x)]
@@ -309,31 +314,25 @@ class Merge:
         pythonic = self.builders[0].session.pythonic
         want = number_type(a, b) if number else common(a, b, pythonic)
         if want is None:
-            types = [repr(self.builders[i].lift(x).type) for i, x in enumerate((a, b))]
-            raise self._differ(label, describe(a), describe(b), lines, *types)
+            raise self._differ(label, a, b, lines)
         return self.builders[0].lift_as(a, want), self.builders[1].lift_as(b, want)
 
-    def _differ(self, label: str, a: str, b: str, lines: tuple[int, ...], *operands: str) -> Exception:
-        name = "the return value" if label == RETURN else label
-        shapes = "shape" if a.startswith("a tensor") and b.startswith("a tensor") else ""
-        kind = (
-            ShapeError if shapes and a.rsplit("[")[-1] != b.rsplit("[")[-1] else DTypeError if shapes else CaptureError
+    def _differ(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> MsnbError:
+        name, kind = (
+            "the return value" if label == RETURN else label,
+            error_kind(a, b, self.builders[0].session.pythonic),
         )
-        places = [f" (line {n})" if n else "" for n in (*lines, 0, 0)[:2]]
+        first, second = describe(a), describe(b)
         error = kind(
-            f"{name} is {a} after the if branch and {b} after the else branch; a tensor decides which runs, "
-            f"so both must "
-            "agree.",
-            operands=[f"if{places[0]}: {a}", f"else{places[1]}: {b}"],
+            f"{name} is {first} after the if branch and {second} after the else branch; a tensor decides which runs, "
+            "so both must agree.",
             hint="give both branches the same shape and dtype (reshape, astype), or decide with a Python value.",
         )
-        error.where = here(2).where
-        error.breaks = kind is not DTypeError
+        error.where, error.breaks = here(2).where, may_break(kind)
+        places = [place(error.where, n) for n in (*lines, 0, 0)[:2]]
+        error.operands = (f"if{places[0]}: {first}", f"else{places[1]}: {second}")
+        error.operands += () if error.breaks else (IN_MINDSPORE,)
         return error
-
-
-def _structures(a: Any, b: Any) -> tuple[str, ...]:
-    return ()
 
 
 def is_object(x: Any) -> bool:

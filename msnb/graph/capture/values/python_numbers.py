@@ -9,20 +9,22 @@ Python's arithmetic (int64 and float64); where one meets a real tensor it is con
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from msnb.core.dtypes import bool_, float64, int64, promote_weak
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, TensorType, tensor_type
-from msnb.graph.capture.values.lazy_values import is_number, plain
+from msnb.graph.capture.values.lazy_values import concrete, is_number, plain
 from msnb.ir.graph import Value
-from msnb.ops.definition.record import Op
+from msnb.ops.definition.record import Op, find
 
 _ARITHMETIC = frozenset(
     ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power", "square", "negative", "positive",
      "abs", "maximum", "minimum")
 )  # fmt: skip
 _COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
+_KEPT_INTS = range(-5, 257)  # CPython has one object for each of these
 _OF_INTS = frozenset(("round",))  # of a float Python's is an int, the record's is not
 
 
@@ -50,6 +52,30 @@ class PythonNumbers:
     def has(self, x: Any) -> bool:
         """Does ``x`` stand for a Python number?"""
         return getattr(x, "_value", None) in self._values if isinstance(x, Tensor) else False
+
+    def has_one_of(self, *values: Any) -> bool:
+        """Does one of them stand for a Python number?"""
+        return bool(self._values) and any(map(self.has, values))
+
+    def identity(self, op: str, left: Any, right: Any) -> Any:
+        """``left is right``, or ``is not``, as CPython answers it: True, False and small ints are one object each,
+        any other number is one of its own."""
+        same = op == "is"
+        if not (self.is_number(left) and self.is_number(right)):
+            return not same
+        category = _category(left)
+        if category != _category(right) or category > 1:
+            return not same
+        known = [concrete(x) for x in (left, right) if is_number(x)]
+        if category == 1 and any(x not in _KEPT_INTS for x in known):
+            return not same
+        found = find("equal")(left, right)
+        if category == 1 and not known:
+            found = self._all(found, find("greater")(left, _KEPT_INTS[0] - 1), find("less")(left, _KEPT_INTS[-1] + 1))
+        return found if same else self.mark(find("logical_not")(found))
+
+    def _all(self, *parts: Any) -> Any:
+        return self.mark(functools.reduce(find("logical_and"), parts))
 
     def is_number(self, x: Any) -> bool:
         """A Python number, known or computed by the graph."""

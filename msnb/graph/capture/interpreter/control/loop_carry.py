@@ -30,6 +30,7 @@ from msnb.graph.capture.values.branch_merge import (
     zeros_of,
 )  # fmt: skip
 from msnb.graph.capture.values.lazy_values import is_number, plain, same_values
+from msnb.graph.capture.values.merge_errors import IN_MINDSPORE, error_kind, may_break, place
 from msnb.graph.capture.values.mutation_journal import MISSING, ArrayPlace, Change, MutationTarget
 from msnb.graph.capture.values.python_numbers import PythonNumbers, number_type
 from msnb.ir.builder import SymbolicTensor
@@ -210,17 +211,17 @@ class LoopVariable:
         return error
 
     def _error(self, kind: type[MsnbError], after: Any, before: Any = None) -> Exception:
-        first = describe(self.before if before is None else before)
+        before = self.before if before is None else before
+        kind, first = error_kind(before, after, self.pythonic) if kind is CaptureError else kind, describe(before)
         name = "the return value" if self.label == RETURN else self.label
-        place = f" (line {self.line})" if self.line else ""
         error = kind(
-            f"{name} is {first} before the loop and {describe(after)} after a turn of it; a tensor decides "
-            f"how often the "
-            "loop runs, so it must stay the same.",
-            operands=[f"before: {first}", f"after{place}: {describe(after)}"],
+            f"{name} is {first} before the loop and {describe(after)} after a turn of it; a tensor decides how often "
+            "the loop runs, so it must stay the same.",
             hint=f"start {name} with the shape and dtype that the loop gives it, or loop over a Python range.",
         )
-        error.where, error.breaks = here(2).where, kind is not DTypeError
+        error.where, error.breaks = here(2).where, may_break(kind)
+        error.operands = (f"before: {first}", f"after{place(error.where, self.line)}: {describe(after)}")
+        error.operands += () if error.breaks else (IN_MINDSPORE,)
         return error
 
 

@@ -179,16 +179,22 @@ class Recursion:
         return self.call(self.outer, self.given.tensors)
 
     def _settle(self) -> None:
+        ends = self.outer.session.calls.ends
+        before = len(ends)
         try:
             self._turns()
         except (_Cut, CaptureError, UnboundLocalError) as error:  # unbound: the value to return, where all branches end
             if not self._ended_by(error):
                 raise
             if not self.in_expression:
-                raise self._refusal(
+                refusal = self._refusal(
                     f"{self.name} calls itself in every branch that returns: a loop without end.",
                     "let one branch return without a call of itself.",
-                ) from None
+                )
+                refusal.breaks = any(
+                    not isinstance(end, (_Cut, StackError)) for end in ends[before:]
+                )  # Python gets to a raise
+                raise refusal from None
             self._guess()
 
     def _ended_by(self, error: Exception) -> bool:

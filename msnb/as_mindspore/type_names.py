@@ -1,0 +1,48 @@
+"""MindSpore's classes of types: ``isinstance(ops.typeof(x), dtype.TensorType)``, ``isinstance(x.dtype, dtype.Float)``.
+
+    dtype.Int          the dtypes of signed integers, and Python's int
+    dtype.TensorType   the type of a tensor, as ``ops.typeof`` gives it
+    dtype.Tuple        Python's tuple
+
+Here a dtype is a dtype and a type of Python a type of Python; these classes answer which is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msnb.core.dtypes import DType
+from msnb.core.types import TensorType as _TensorType
+
+
+class _Kind(type):
+    """A class whose instances are types and dtypes."""
+
+    has: Callable[[Any], bool]
+
+    def __instancecheck__(cls, found: Any) -> bool:
+        return bool(cls.has(found))
+
+
+def _kind(name: str, what: str, has: Callable[[Any], bool]) -> _Kind:
+    return _Kind(name, (), {"__doc__": f"The types of {what}.", "__module__": __name__, "has": staticmethod(has)})
+
+
+def _of(python: type, *, dtypes: Callable[[DType], bool] = lambda dtype: False) -> Callable[[Any], bool]:
+    return lambda found: dtypes(found) if isinstance(found, DType) else found is python
+
+
+Int = _kind("Int", "signed integers", _of(int, dtypes=lambda d: d.is_int and d.signed))
+UInt = _kind("UInt", "unsigned integers", _of(DType, dtypes=lambda d: d.is_int and not d.signed))
+Float = _kind("Float", "floats", _of(float, dtypes=lambda d: d.is_float))
+Complex = _kind("Complex", "complex numbers", _of(complex, dtypes=lambda d: d.is_complex))
+Bool = _kind("Bool", "truth values", _of(bool, dtypes=lambda d: d.name.lower() == "bool"))
+Number = _kind("Number", "numbers", lambda found: isinstance(found, DType) or found in (bool, int, float, complex))
+String = _kind("String", "texts", _of(str))
+Tuple = _kind("Tuple", "tuples", _of(tuple))
+List = _kind("List", "lists", _of(list))
+Dict = _kind("Dict", "dicts", _of(dict))
+NoneType = _kind("NoneType", "None", _of(type(None)))
+TensorType = _kind("TensorType", "tensors", lambda found: isinstance(found, _TensorType))
+Type = _kind("Type", "anything", lambda found: isinstance(found, (type, DType, _TensorType)))
