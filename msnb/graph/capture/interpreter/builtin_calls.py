@@ -583,14 +583,6 @@ def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
     return made
 
 
-def _id(engine: Capture, value: Any) -> int:
-    return id(value)
-
-
-def _callable_check(engine: Capture, value: Any) -> bool:
-    return callable(value)
-
-
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr,
     delattr: _delattr, type: _type,
@@ -598,8 +590,8 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
     Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str),
     repr: _text(repr), format: _text(format),
-    ascii: _text(ascii), id: _id,
-    callable: _callable_check, itertools.chain.from_iterable: _chained, warnings.warn: _warn,
+    ascii: _text(ascii), id: lambda engine, value: id(value),
+    callable: lambda engine, value: callable(value), itertools.chain.from_iterable: _chained, warnings.warn: _warn,
     logging.Logger.log: _log(None), logging.Logger.debug: _log(10), logging.Logger.info: _log(20),
     logging.Logger.warning: _log(30), logging.Logger.error: _log(40), logging.Logger.critical: _log(50),
 }  # fmt: skip
