@@ -14,6 +14,7 @@ from msnb.devices.cpu.eager import elementwise, kernel_cache
 from msnb.devices.cpu.kernels import lapack, row_reduction, sparse_rows
 from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.program.build import kernel_selection
+from msnb.devices.cpu.program.run import program_cache
 from msnb.ops.definition.record import REGISTRY
 
 LIMITS = [
@@ -28,12 +29,15 @@ LIMITS = [
 
 @contextlib.contextmanager
 def native_when_small() -> Iterator[None]:
-    """All limits at one."""
-    before = [getattr(module, name) for module, name in LIMITS]
+    """All limits at one. Programs that were chosen by other limits are of no use from the disk either: their names say
+    how they were chosen."""
+    before, name = [getattr(module, name) for module, name in LIMITS], program_cache.FORMAT
     try:
+        program_cache.FORMAT = f"{name}, all limits at one"
         _settle([1] * len(LIMITS))
         yield
     finally:
+        program_cache.FORMAT = name
         _settle(before)
 
 
