@@ -416,8 +416,10 @@ def _extreme(sign: float) -> Callable[..., Any]:
 
 
 def _unique(x: Tensor) -> tuple[Tensor, Tensor]:
-    values, places = np.unique(number(x.v), return_inverse=True)
-    return boxed(values), boxed(places)
+    """The values in the order in which they come, as MindSpore gives them."""
+    values, first, places = np.unique(number(x.v), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return boxed(values[order]), boxed(np.argsort(order)[places])
 
 
 def _grad_operation(get_all: bool) -> Any:
