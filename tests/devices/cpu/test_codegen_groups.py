@@ -14,7 +14,9 @@ from msnb import ops
 from msnb.base.errors import MsnbError
 from msnb.core import dtypes
 from msnb.devices.codegen.kernel_lowering import lower
+from msnb.graph.compile.passes.dce import without_dead_nodes
 from msnb.graph.compile.passes.fusion.grouping import fuse
+from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import FUSED
 from msnb.ops.definition.record import find
@@ -258,8 +260,8 @@ class Programs:
             made = self.values[len(self.args) :]
             chosen = {int(i) for i in self.rng.integers(0, len(made), 3)} | {len(made) - 1}
             b.output(*(made[i] for i in sorted(chosen)))
-        self.graph = b.graph
-        self.smooth = not any(n.op.name in STEPS for n in b.graph.nodes)
+        self.graph = without_dead_nodes(b.graph, Log())  # as every graph is that comes to be fused
+        self.smooth = not any(n.op.name in STEPS for n in self.graph.nodes)
 
     def pick(self, items: Any) -> Any:
         return items[int(self.rng.integers(len(items)))]
