@@ -250,3 +250,26 @@ def test_places_outside_are_told(how: str, bad: int, mode: Any) -> None:
         run(mode, lambda x, i, u: getattr(ops, name)(x, i, u), t(X), places, updates)
     with pytest.raises(ValueError, match="bincount counts integers from 0 on"):
         ops.bincount(t([1, -1]))
+
+
+def test_functions_as_the_wheel_of_mindspore_gives_them(mode: Any) -> None:
+    whole, c = t(np.array([7, -7], np.int32)), t(np.array([1 + 2j, 3 - 1j]))
+    cut = run(mode, lambda x: (ops.truncate_div(x, 2), ops.truncate_mod(x, 2), ops.truncate_div(x, 2.0)), whole)
+    assert [part.tolist() for part in cut] == [[3, -3], [1, -1], [3, -3]]
+    assert [part.dtype for part in cut] == [ms.int32, ms.int32, ms.float32]
+    assert run(mode, lambda x: ops.vecdot(x, x), c).item() == 15
+    assert run(mode, lambda x: ops.SquaredDifference()(x, x + 1j), c).tolist() == [1, 1]
+    assert run(mode, lambda x: ops.copysign(x, -1), whole).dtype is ms.float32
+    assert run(mode, lambda x: ops.nanmedian(x), t([3, 1, 2])).item() == 2
+    spread = run(mode, lambda v: ops.gaussian_nll_loss(t([1.0]), t([1.0]), v), t([-1.0]))
+    assert spread.item() == pytest.approx(0.5 * np.log(np.float32(1e-6)), rel=1e-7)
+    values, places, counts = run(mode, lambda x: ops.UniqueConsecutive(True, True)(x), t([1, 1, 2, 2, 1]))
+    assert (values.tolist(), places.tolist(), counts.tolist()) == ([1, 2, 1], [0, 0, 1, 1, 2], [2, 2, 1])
+    assert run(mode, lambda x: ops.UniqueConsecutive()(x), t([1, 1]))[1].shape == ()
+
+
+def test_the_slope_of_a_logarithm_that_is_not_a_number(mode: Any) -> None:
+    """The determinant is negative: the value is NaN, the gradient that of log |det|, and no zero."""
+    x = t(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert np.isnan(run(mode, ops.logdet, x).item())
+    assert ms.grad(ops.logdet)(x).tolist() == [[0, 1], [1, 0]]

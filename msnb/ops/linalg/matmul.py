@@ -242,8 +242,9 @@ def outer(x: Any, y: Any) -> Tensor:
 
 @worded
 def vecdot(x: Any, y: Any, axis: int = -1) -> Tensor:
-    """Inner products along an axis; the others broadcast."""
-    return (as_tensor(x) * as_tensor(y)).sum(axis=axis)
+    """Inner products along an axis, x conjugated; the others broadcast."""
+    out: Tensor = (adjoint(as_tensor(x)) * as_tensor(y)).sum(axis=axis)
+    return out
 
 
 def _dot_axes(axes: Any, x: Any, y: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

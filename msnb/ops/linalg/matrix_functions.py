@@ -253,7 +253,8 @@ def slogdet(x: Any) -> tuple[Any, Any]:
 def logdet(x: Any) -> Tensor:
     """The logarithm of the determinant; NaN where that is negative."""
     sign, log = slogdet(x)
-    return where(sign < 0, float("nan"), log)
+    out: Tensor = log + where(sign < 0, float("nan"), 0.0)  # added: chosen, its gradient would be 0 beside a NaN
+    return out
 
 
 def cholesky(x: Any, upper: bool = False) -> Tensor:

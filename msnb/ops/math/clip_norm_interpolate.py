@@ -420,7 +420,7 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = No
 def copysign(x: Any, other: Any) -> Tensor:
     """|x| with the sign of ``other``; of the two zeros the negative one counts as negative."""
     negative = find("logical_or")(other < 0, arithmetic.reciprocal(where(equal(other, 0), other, 1)) < 0)
-    size = arithmetic.abs(x)
+    size = arithmetic.abs(x if as_tensor(x).dtype.is_float else cast(as_tensor(x), "float32"))
     out: Tensor = where(negative, -size, size)
     return out
 

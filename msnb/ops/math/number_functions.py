@@ -13,6 +13,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.keyword_aliases import worded
@@ -82,16 +83,20 @@ def truncate_div(x: Any, y: Any) -> Any:
         >>> ms.ops.truncate_div(ms.Tensor([-7, 7]), ms.Tensor([2, 2])).tolist()
         [-3, 3]
     """
-    a, b = as_tensor(x), as_tensor(y)
-    if not (a.dtype.is_int and b.dtype.is_int):
-        return arithmetic.trunc(a / b)
-    down, rest = a // b, a % b
-    return where((rest != 0) & ((a < 0) != (b < 0)), down + 1, down)
+    if not all(_is_integer(t) for t in (x, y)):
+        return arithmetic.trunc(arithmetic.divide(x, y))
+    down, rest = arithmetic.floor_divide(x, y), arithmetic.remainder(x, y)
+    return where((rest != 0) & (as_tensor(x < 0) != as_tensor(y < 0)), down + 1, down)
+
+
+def _is_integer(x: Any) -> bool:
+    """An integer of Python, which leaves the other operand's dtype, or a tensor of integers."""
+    return x.dtype.is_int if isinstance(x, Tensor) else isinstance(x, int)
 
 
 def truncate_mod(x: Any, y: Any) -> Any:
     """What is left of ``truncate_div``: it has the sign of x."""
-    return arithmetic.fmod(as_tensor(x), as_tensor(y))
+    return arithmetic.fmod(x, y)
 
 
 def ldexp(x: Any, other: Any) -> Any:

@@ -148,6 +148,9 @@ def nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor
         >>> ms.ops.nanmedian(ms.Tensor([float("nan"), 1.0, 3.0, 9.0])).item()
         3.0
     """
+    if as_tensor(x).dtype.is_int:  # they are all numbers
+        found = sort.median(x, axis, keepdims)
+        return found if axis is None else found[0]  # type: ignore[no-any-return]
     ordered, count, placed = _numbers_first(x, axis, keepdims)
     return placed(_at(ordered, (count - 1) // 2))  # type: ignore[no-any-return]
 

@@ -278,7 +278,7 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "SpaceToBatchND": (lambda x, block_shape, paddings: ops.space_to_batch_nd(x, block_shape, paddings),
                        {"block_shape": NEEDED, "paddings": NEEDED}),
     "SquareSumAll": (lambda x, y: (ops.square(x).sum(), ops.square(y).sum()), {}),
-    "SquaredDifference": (lambda x, y: ops.square(x - y), {}),
+    "SquaredDifference": (lambda x, y: (x - y) * ops.conj(x - y), {}),
     "TensorCopySlices": (_copied, {}),
     "UniqueWithPad": (_padded_unique, {}),
     "TupleToTensor": (lambda values, dtype=None: Tensor(list(values), dtype), {}),

@@ -172,7 +172,6 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("n",): ("MatrixPower",),
     ("p", "margin", "reduction"): ("MultiMarginLoss",), ("left", "transpose"): ("Ormqr",),
     ("p", "swap", "eps", "reduction"): ("TripletMarginLoss",),
-    ("return_inverse", "return_counts", "axis"): ("UniqueConsecutive",),
     ("use_locking",): (
         "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul", "ScatterNdAdd", "ScatterNdDiv", "ScatterNdMax",
         "ScatterNdMin", "ScatterNdMul", "ScatterNdSub", "ScatterNdUpdate", "ScatterSub",
@@ -493,6 +492,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "RmsNorm": (results.rms_norm, {"epsilon": 1e-6}),
     "NLLLoss": (results.nll_loss, {"reduction": "mean", "ignore_index": -100}),
     "Unique": (results.unique, {}),
+    "UniqueConsecutive": (results.unique_consecutive, {"return_idx": False, "return_counts": False, "axis": None}),
     "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False}),
     "Dropout": (results.dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
     "Dropout2D": (results.channel_dropout("Dropout2D", 2), {"keep_prob": 0.5}),

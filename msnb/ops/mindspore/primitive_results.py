@@ -54,6 +54,18 @@ def unique(x: Any) -> tuple[Any, Any]:
     return values, places if t.dtype is dtypes.int64 else places.astype("int32")
 
 
+def unique_consecutive(x: Any, return_idx: bool, return_counts: bool, axis: int | None) -> tuple[Any, Any, Any]:
+    """(elements without repetition, places, counts); what is not asked for is 0."""
+    found = ops.unique_consecutive(x, return_idx, return_counts, axis)
+    found = list(found) if isinstance(found, tuple) else [found]
+    nothing = ops.zeros((), dtypes.int64)
+    for at, asked in ((1, return_idx), (2, return_counts)):
+        if not asked:
+            found.insert(at, nothing)
+    values, places, counts = found
+    return values, places, counts
+
+
 def median(x: Any, global_median: bool, axis: int, keep_dims: bool) -> tuple[Any, Any]:
     """(middle element, its place): along an axis, or of all elements of the tensor in a row."""
     t = as_tensor(x)

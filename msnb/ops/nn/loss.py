@@ -386,7 +386,8 @@ def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: fl
     """Negative log-likelihood of ``target`` under normal distributions of mean ``x`` and variance ``var``."""
     import math
 
-    spread = var + stop_gradient(transcendental.relu(eps - as_tensor(var)))
+    given = as_tensor(var)
+    spread = where(given < eps, given - stop_gradient(given) + eps, given)  # eps to its last digit, the slope stays 1
     loss = (transcendental.log(spread) + arithmetic.square(x - target) / spread) * 0.5
     return _reduced("gaussian_nll_loss", loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
