@@ -323,9 +323,10 @@ class _Fusion:
             return False
         for _, node in group.nodes:
             self.views.prepare(space, node)
-            if not space.add(node) or (space.stored(node.out) is None) > (group.space.stored(node.out) is None):
+            if not space.add(node):
                 return False
-        return True
+        made = [node.out for _, node in group.nodes]  # stored when all have their places, as in lowering
+        return all(group.space.stored(v) is None or space.stored(v) is not None for v in made)
 
     def _fixed(self) -> set[Value]:
         """Values that lie in memory whatever the groups do: read as they are, or through a view."""
