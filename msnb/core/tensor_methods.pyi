@@ -824,8 +824,8 @@ class TensorMethods:
     def nelement(self) -> builtins.int:
         """The number of elements: ``x.size``."""
 
-    def new_empty(self, size: Any, *, dtype: Any = ...) -> Tensor:
-        """A tensor of another shape in this one's dtype, its values unknown."""
+    def new_empty(self, size: Any, *, dtype: Any = ..., device: str | None = ...) -> Tensor:
+        """A tensor of another shape in this one's dtype, its values unknown; ``device`` names where it is."""
 
     def new_full(self, size: Any, fill_value: Any, *, dtype: Any = ...) -> Tensor:
         """A tensor of another shape in this one's dtype."""
@@ -1006,8 +1006,9 @@ class TensorMethods:
     ) -> Tensor:
         """Where each value would stand in a sorted vector: before equal elements, or behind them (``right``)."""
 
-    def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """One slice along ``dim``, without that axis: ``x[:, index]`` for dim 1."""
+    def select(self, dim: Any, index: Any) -> Tensor:
+        """One slice along ``dim``, without that axis: ``x[:, index]`` for dim 1; or, called as ``x.select(condition,
+        y)`` with a tensor of booleans, the elements of x where it holds and those of y elsewhere."""
 
     def select_scatter(self, src: Any, axis: builtins.int, index: builtins.int) -> Any:
         """A copy of ``input`` with ``src`` as its slice ``index`` along an axis."""
@@ -1241,8 +1242,14 @@ class TensorMethods:
     def uniform_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``uniform(...)``; returns the tensor."""
 
-    def unique(self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ...) -> Any:
-        """The different elements of ``x`` in increasing order. Of equal elements, the first has the gradient."""
+    def unique(
+        self,
+        sorted: builtins.bool = ...,
+        return_inverse: builtins.bool = ...,
+        return_counts: builtins.bool = ...,
+        dim: Any = ...,
+    ) -> Any:
+        """The different elements in increasing order, ``sorted`` or not; their places and counts if asked for."""
 
     def unique_consecutive(
         self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., axis: builtins.int | None = ...

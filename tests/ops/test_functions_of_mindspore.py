@@ -92,6 +92,17 @@ def test_reflections_are_lapacks(shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(both(lambda f, t, v: ops.ormqr(f, t, v.mT, False), factors, tau, x), x.T @ full, 1e-9)
 
 
+@pytest.mark.parametrize("shape", [(2, 4, 3), (2, 1, 3, 3), (0, 3, 2), (2, 3, 0)])
+def test_reflections_of_many_matrices(shape: tuple[int, ...]) -> None:
+    a = RNG.normal(size=shape)
+    factors, tau = both(ops.geqrf, a)
+    assert factors.shape == shape and tau.shape == (*shape[:-2], min(shape[-2:]))
+    for at in np.ndindex(shape[:-2]):
+        one = both(ops.geqrf, a[at])
+        np.testing.assert_allclose(factors[at], one[0], atol=1e-13)
+        np.testing.assert_allclose(tau[at], one[1], atol=1e-13)
+
+
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("trans", [0, 1, "C"])
 def test_triangles_are_solved_as_scipy_does(lower: bool, trans: Any) -> None:
@@ -107,8 +118,10 @@ def test_solvers_refuse() -> None:
     for fn in (ops.cholesky_inverse, ops.lu_factor, lambda t: ops.solve_triangular(t, t)):
         with pytest.raises(ShapeError, match="square"):
             fn(wide)
-    with pytest.raises(ShapeError, match="one matrix"):
+    with pytest.raises(ShapeError, match="geqrf needs a matrix"):
         ops.geqrf(ops.ones((3,)))
+    with pytest.raises(DTypeError, match="geqrf needs real floating-point numbers"):
+        ops.geqrf(ops.ones((3, 2), ms.int32))
     with pytest.raises(AttributeValueError, match="trans is"):
         ops.solve_triangular(ops.ones((2, 2)), ops.ones((2,)), "H")
 

@@ -243,16 +243,18 @@ def vmap(fn: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P,
     """``fn`` over a batch: a function that maps it over one axis of its arguments, in one program.
 
     Args:
-        fn: a function of tensors, written for one example.
+        fn: a function of tensors, written for one example; or a CellList with a Cell per example (model ensembling).
         in_axes: the axis of the batch in every argument: an int, or a tuple with one entry per argument (None: the
             argument is the same for all).
-        out_axes: where the batch axis goes in the results: an int, or a tuple with one entry per result.
+        out_axes: where the batch axis goes in the results: an int, or a tuple with one entry per result (None: what is
+            the same in every lane, once). Numbers among the results become a batch, too.
 
     Returns:
         A function of batched arguments.
 
     Raises:
-        ValueError: no argument is batched, an axis does not exist, or batch sizes differ.
+        ValueError: no argument is batched, an axis does not exist, batch sizes differ, or a result with the axis None
+            depends on the batch.
         RuntimeError: ``fn`` asks for the value of a batched tensor, or writes state that is not batched.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.vmap.html
@@ -277,8 +279,12 @@ def vmap(fn: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P,
         found = replay(graph, [*fronted, *program.outer])
         n = program.n_results
         program.settle(_written_lanes(program, found[n:], out_batched[n:], axes, size))
-        return _placed(program.result(broadcast_results(found[:n], out_batched, size)), out_axes)
+        results = broadcast_results(found[:n], out_batched, size)
+        alike = {id(result): x for result, x, many in zip(results, found, out_batched) if not many}
+        return _placed(program.result(results), out_axes, size, alike)
 
+    if getattr(fn, "is_ensemble", False):
+        return named(_ensemble(fn, in_axes, out_axes), fn, "vmap")
     return staged(named(call, fn, "vmap"), TransformStep(_mapped, fn, None, (in_axes, out_axes)))
 
 
@@ -369,11 +375,54 @@ def broadcast_results(results: Sequence[Any], batched: Sequence[bool], size: int
     return [r if b else ops.broadcast_to(r, shape=(size, *r.shape)) for r, b in zip(results, batched)]
 
 
-def _placed(result: Any, out_axes: Any) -> Any:
-    """The batch axis moved from the front to where it was asked for."""
-    if out_axes == 0:
-        return result
+def _placed(result: Any, out_axes: Any, size: int, alike: dict[int, Any]) -> Any:
+    """The batch axis moved from the front to where it was asked for.
+
+    Args:
+        alike: what a result is in every lane, by the id of the result, for those that do not depend on the batch.
+    """
     if isinstance(out_axes, (tuple, list)):
-        return type(result)(_placed(r, a) for r, a in zip(result, out_axes))
+        if not isinstance(result, (tuple, list)) or len(result) != len(out_axes):
+            raise ArgumentError(f"vmap: out_axes {out_axes!r} does not have the structure of the function's result.")
+        return type(result)(_placed(r, a, size, alike) for r, a in zip(result, out_axes))
     leaves, shape = pytree.flatten(result)
-    return pytree.unflatten(shape, [ops.moveaxis(x, 0, out_axes) if isinstance(x, Tensor) else x for x in leaves])
+    return pytree.unflatten(shape, [_placed_leaf(x, out_axes, size, alike) for x in leaves])
+
+
+def _placed_leaf(x: Any, axis: Any, size: int, alike: dict[int, Any]) -> Any:
+    if axis is not None and type(x) in (bool, int, float):
+        return ops.moveaxis(ops.broadcast_to(as_tensor(x), (size,)), 0, axis)
+    if not isinstance(x, Tensor):
+        return x
+    if axis is None and id(x) not in alike:
+        raise AttributeValueError(
+            f"vmap: out_axes=None is for results that are the same in every lane; this one, {x._type!r}, is not.",
+            hint="give the place of the batch axis in it.",
+        )
+    return alike[id(x)] if axis is None else ops.moveaxis(x, 0, axis) if axis else x
+
+
+def _ensemble(cells: Any, in_axes: Any, out_axes: Any) -> Fn:
+    """The k-th Cell over the k-th example, each with Parameters of its own: model ensembling."""
+
+    def call(*args: Any) -> Any:
+        args = tuple(tensor_tree(x) for x in args)
+        axes = _axes_of(args, in_axes)
+        leaves, shape = pytree.flatten(args)
+        size = _batch_size([x for x in leaves if isinstance(x, Tensor)], axes)
+        if size != len(cells):
+            raise ShapeError(f"vmap: {len(cells)} Cells over a batch of {size}: each Cell takes one example.")
+        lanes = []
+        for k, cell in enumerate(cells):
+            rest = iter(axes)
+            own = [_lane_of(x, next(rest), k) if isinstance(x, Tensor) else x for x in leaves]
+            lanes.append(pytree.flatten(cell(*pytree.unflatten(shape, own))))
+        columns = zip(*(found for found, _ in lanes))
+        results = [ops.stack(list(column)) if isinstance(column[0], Tensor) else column[0] for column in columns]
+        return _placed(pytree.unflatten(lanes[0][1], results), out_axes, size, {})
+
+    return call
+
+
+def _lane_of(x: Any, axis: int | None, k: int) -> Any:
+    return x if axis is None else x[(slice(None),) * axis + (k,)]

@@ -177,6 +177,9 @@ class CellList(_Sequence):
         (3, '1.weight')
     """
 
+    is_ensemble: bool = True
+    """``vmap`` takes it as one network per example."""
+
     def __init__(self, *args: Any, auto_prefix: bool = True) -> None:
         super().__init__(auto_prefix=auto_prefix)
         self.extend(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)

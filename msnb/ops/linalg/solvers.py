@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor
@@ -26,7 +26,7 @@ from msnb.ops.linalg.matmul import conjugate_transpose, matmul, outer, turned
 from msnb.ops.linalg.matrix_functions import inverse, solve
 from msnb.ops.linalg.triangular import diag_embed, diagonal, tril, triu
 from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.creation import eye, zeros
+from msnb.ops.shape.creation import eye, ones_like, zeros
 from msnb.ops.shape.views import broadcast_to, expand_dims
 
 __all__ = [
@@ -264,13 +264,13 @@ def geqrf(input: Any) -> tuple[Any, Any]:
     """The QR factors as LAPACK stores them: R above, the vectors of the reflections below the diagonal.
 
     Args:
-        input: [m, n] real matrix.
+        input: [..., m, n] real matrices.
 
     Returns:
-        [m, n] factors and the min(m, n) scales tau: Q is the product of all I - tau v v', v = (1, stored part).
+        [..., m, n] factors and [..., min(m, n)] scales tau: Q is the product of all I - tau v v', v = (1, stored part).
 
     Raises:
-        ShapeError: no matrix.
+        ShapeError: no matrix. DTypeError: complex numbers or integers.
 
     Examples:
         >>> import msnb as ms
@@ -279,24 +279,26 @@ def geqrf(input: Any) -> tuple[Any, Any]:
         (-5.0, 1.6)
     """
     t = as_tensor(input)
-    if t.ndim != 2 or not t.dtype.is_float:
-        raise ShapeError("geqrf needs one matrix of real numbers.", operands=operand_lines(t._type))
+    if t.ndim < 2:
+        raise ShapeError("geqrf needs a matrix.", operands=operand_lines(t._type))
+    if not t.dtype.is_float:
+        raise DTypeError("geqrf needs real floating-point numbers.", operands=operand_lines(t._type))
     taus = []
-    for k in range(min(t.shape)):
-        column = t[k:, k]
-        alone = (column[1:] * column[1:]).sum() == 0
-        length = where(alone, 1.0, (column * column).sum()).sqrt()
-        beta = where(alone, column[0], where(column[0] > 0, -length, length))
-        scale = where(alone, 1.0, column[0] - beta)
-        tau = where(alone, 0.0, (beta - column[0]) / where(alone, 1.0, beta))
-        v = concat([eye(1, None, t.dtype)[0], column[1:] / scale])
-        rest = t[k:, k + 1 :]
-        rest = rest - outer(tau * v, matmul(v, rest))
-        first = concat([beta.reshape(1), v[1:]])
-        corner = concat([first.reshape(-1, 1), rest], 1)
-        t = concat([t[:k], concat([t[k:, :k], corner], 1)], 0)
+    for k in range(min(t.shape[-2:])):
+        head, below = t[..., k, k], t[..., k + 1 :, k]
+        alone = (below * below).sum(-1) == 0
+        length = where(alone, 1.0, head * head + (below * below).sum(-1)).sqrt()
+        beta = where(alone, head, where(head > 0, -length, length))
+        scale = where(alone, 1.0, head - beta)
+        tau = where(alone, 0.0, (beta - head) / where(alone, 1.0, beta))
+        v = concat([ones_like(head)[..., None], below / scale[..., None]], -1)
+        rest = t[..., k:, k + 1 :]
+        rest = rest - (tau[..., None] * v)[..., None] * matmul(v[..., None, :], rest)
+        column = concat([beta[..., None], v[..., 1:]], -1)[..., None]
+        corner = concat([t[..., k:, :k], column, rest], -1)
+        t = concat([t[..., :k, :], corner], -2)
         taus.append(tau)
-    return t, stack(taus) if taus else zeros((0,), t.dtype)
+    return t, stack(taus, -1) if taus else zeros((*t.shape[:-2], 0), t.dtype)
 
 
 def _reflected(name: str, factors: Any, tau: Any, x: Any, transpose: bool) -> Any:

@@ -277,6 +277,4 @@ def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
     """Different elements in increasing order, with places and counts if asked for."""
-    if dim is not None:
-        raise AttributeValueError("unique: dim is not supported.", hint="take unique of the tensor's elements.")
-    return ops.unique(input, return_inverse, return_counts)
+    return input.unique(sorted, return_inverse, return_counts, dim)

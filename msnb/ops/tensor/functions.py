@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.record import Op
 from msnb.ops.definition.type_inference import normal_axis
 from msnb.ops.elementwise import cast
+from msnb.ops.elementwise.comparison import where
 from msnb.ops.elementwise.transcendental import erfinv, logaddexp
-from msnb.ops.indexing import grids, scatter, slice_updates
+from msnb.ops.indexing import grids, masked_select, scatter, slice_updates
 from msnb.ops.indexing.gather import take_along_dim
 from msnb.ops.indexing.masked_select import masked_scatter
 from msnb.ops.indexing.scatter import combine, scatter_reduce
@@ -66,9 +68,10 @@ def _new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Tenso
     return full(size, fill_value, dtype=dtype or x.dtype)
 
 
-def _new_empty(x: Any, size: Any, *, dtype: Any = None) -> Tensor:
-    """A tensor of another shape in this one's dtype, its values unknown."""
-    return empty(size, dtype=dtype or x.dtype)
+def _new_empty(x: Any, size: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """A tensor of another shape in this one's dtype, its values unknown; ``device`` names where it is."""
+    made = empty(size, dtype=dtype or x.dtype)
+    return made if device is None else made.move_to(device)  # type: ignore[no-any-return]
 
 
 def _conjugate_turned(x: Any) -> Tensor:
@@ -87,10 +90,22 @@ def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> T
     return combine(x, tuple(indices), spec, values, "add" if accumulate else "update")
 
 
-def _select(x: Any, dim: int, index: int) -> Tensor:
-    """One slice along ``dim``, without that axis: ``x[:, index]`` for dim 1."""
+def _select(x: Any, dim: Any, index: Any) -> Tensor:
+    """One slice along ``dim``, without that axis: ``x[:, index]`` for dim 1; or, called as ``x.select(condition, y)``
+    with a tensor of booleans, the elements of x where it holds and those of y elsewhere."""
+    if isinstance(dim, Tensor) and dim.dtype is dtypes.bool_:
+        return where(dim, x, index)
     at = normal_axis("select", dim, x.ndim)
     return x[(slice(None),) * at + (index,)]  # type: ignore[no-any-return]
+
+
+def _unique(
+    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """The different elements in increasing order, ``sorted`` or not; their places and counts if asked for."""
+    if dim is not None:
+        raise AttributeValueError("unique: dim is not supported.", hint="take unique of the tensor's elements.")
+    return masked_select.unique(x, return_inverse, return_counts)
 
 
 def _number_of_axes(x: Any) -> int:
@@ -151,7 +166,7 @@ def _triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = Fals
 _OWN: dict[str, Any] = {
     "new_full": _new_full, "new_empty": _new_empty, "adjoint": _conjugate_turned, "is_signed": _signed,
     "ndimension": _number_of_axes, "nelement": properties.numel, "index_put": _index_put,
-    "select": _select, "top_k": topk, "positive": _itself, "i0": bessel_functions.bessel_i0,
+    "select": _select, "unique": _unique, "top_k": topk, "positive": _itself, "i0": bessel_functions.bessel_i0,
     "invert": _complement, "inv": _reciprocal, "soft_shrink": softshrink,
     "matrix_determinant": matrix_functions.det, "log_matrix_determinant": matrix_functions.slogdet,
     "argmax_with_value": _argmax_with_value, "argmin_with_value": _argmin_with_value,

@@ -53,14 +53,16 @@ def _zeroed(self: Any) -> Any:
     return _takes(self, 0)
 
 
-def _drawn_normal(self: Any, mean: float = 0.0, std: float = 1.0) -> Any:
+def _drawn_normal(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Become normal numbers; returns the tensor."""
-    return _takes(self, draws.normal(self.shape, mean, std, dtype=self.dtype))
+    return _takes(self, draws.randn(*self.shape, dtype=self.dtype, generator=generator) * std + mean)
 
 
-def _drawn_uniform(self: Any, low: float = 0.0, high: float = 1.0) -> Any:
+def _drawn_uniform(self: Any, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> Any:
     """Become uniform numbers in [low, high); returns the tensor."""
-    return _takes(self, draws.uniform(self.shape, low, high, dtype=self.dtype))
+    if generator is None:
+        return _takes(self, draws.uniform(self.shape, low, high, dtype=self.dtype))
+    return _takes(self, draws.rand(*self.shape, dtype=self.dtype, generator=generator) * (high - low) + low)
 
 
 def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather, gather_elements, gather_nd, index_select, take
 from msnb.ops.indexing.grids import expand_as, view_as
-from msnb.ops.indexing.masked_select import argwhere, masked_fill, masked_select, nonzero, unique
+from msnb.ops.indexing.masked_select import argwhere, masked_fill, masked_select, nonzero
 from msnb.ops.indexing.rearrange import (
     flatten,
     flip,
@@ -197,7 +197,7 @@ METHODS: dict[str, Any] = {
 
 _SAME: tuple[Any, ...] = (
     matmul, addbmm, addmm, addmv, baddbmm, bmm, dot, inner, mm, mv, outer,
-    reshape, transpose, broadcast_to, expand_dims, squeeze, argwhere, masked_fill, masked_select, nonzero, unique,
+    reshape, transpose, broadcast_to, expand_dims, squeeze, argwhere, masked_fill, masked_select, nonzero,
     swapaxes, moveaxis, ravel, unflatten, narrow, flip, fliplr, flipud, roll, rot90, tile, repeat_interleave,
     split, chunk, tensor_split, gather, gather_elements, gather_nd, index_select, take,
     scatter, index_add, index_copy, index_fill, tensor_scatter_add, tensor_scatter_div, tensor_scatter_max,
