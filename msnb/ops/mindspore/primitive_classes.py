@@ -27,6 +27,7 @@ from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
+from msnb.ops.mindspore.pooling_primitives import POOLINGS
 from msnb.ops.mindspore.region_primitives import REGIONS
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.mindspore.sparse_primitives import SPARSE
@@ -389,7 +390,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **GRADIENTS,
     **OPTIMIZERS,
     **ARRAYS,
-    **CONVOLUTIONS, **REGIONS,
+    **CONVOLUTIONS, **REGIONS, **POOLINGS,
     **SAMPLERS,
     **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
@@ -493,7 +494,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "NLLLoss": (results.nll_loss, {"reduction": "mean", "ignore_index": -100}),
     "Unique": (results.unique, {}),
     "UniqueConsecutive": (results.unique_consecutive, {"return_idx": False, "return_counts": False, "axis": None}),
-    "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False}),
+    "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False, "ignore_nan": False}),
     "Dropout": (results.dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
     "Dropout2D": (results.channel_dropout("Dropout2D", 2), {"keep_prob": 0.5}),
     "Dropout3D": (results.channel_dropout("Dropout3D", 3), {"keep_prob": 0.5}),

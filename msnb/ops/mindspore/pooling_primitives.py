@@ -1,0 +1,147 @@
+"""MindSpore's primitives of poolings that give places, or have no common step, and of bent windows.
+
+A gradient by places (``MaxPoolGradWithArgmaxV2``) writes each number where its maximum stood, plane by plane; a second
+one (``MaxPoolGradGradWithArgmax``) reads there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import AttributeValueError, DTypeError
+from msnb.core import dtypes
+from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.spatial import fractional_pooling as fractional
+from msnb.ops.spatial.deformable import deformable_offsets
+from msnb.ops.spatial.max_pooling import largest_of_windows
+
+NEEDED: Any = inspect.Parameter.empty
+
+
+def _last(value: Any, count: int) -> tuple[int, ...]:
+    """One int per axis of space, of an int or of MindSpore's longer tuples."""
+    return (value,) * count if isinstance(value, int) else tuple(value)[-count:]
+
+
+def _with_places(name: str, count: int) -> Callable[..., Any]:
+    def pool(
+        x: Any, size: Any, strides: Any, pads: Any, dilation: Any, ceil_mode: bool, argmax_type: Any, mode: str = "pad"
+    ) -> tuple[Any, Any]:
+        kernel = _last(size, count)
+        steps = kernel if strides is None else _last(strides, count)
+        sides, holes = _last(pads, count), _last(dilation, count)
+        values, places = largest_of_windows(
+            name, x, count, kernel, steps, mode, 0 if mode == "same" else sides, holes, True, ceil_mode
+        )
+        return values, places.astype(argmax_type)
+
+    return pool
+
+
+def _with_argmax(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> tuple[Any, Any]:
+    """Places are those in the whole image, all channels, unlike V2's."""
+    if data_format != "NCHW":
+        raise AttributeValueError(f"MaxPoolWithArgmax takes data_format='NCHW', not {data_format!r}.")
+    pool, mode = _with_places("MaxPoolWithArgmax", 2), pad_mode.lower()
+    values, places = pool(x, kernel_size, strides, 0, 1, False, dtypes.int32, mode if mode == "same" else "pad")
+    channels = ops.arange(x.shape[1], dtype=places.dtype).reshape((-1, 1, 1))
+    return values, places + channels * (x.shape[2] * x.shape[3])
+
+
+def _written(like: Any, dout: Any, places: Any) -> Any:
+    """Zeros of the shape of ``like`` with ``dout`` added at places [N, C, ...] in its planes."""
+    lead, size = like.shape[:2], math.prod(like.shape[2:])
+    flat = ops.zeros((*lead, size), dtype=dout.dtype)
+    found = ops.tensor_scatter_elements(
+        flat, places.reshape((*lead, -1)), dout.reshape((*lead, -1)), axis=2, reduction="add"
+    )
+    return found.reshape(like.shape)
+
+
+def _read(x: Any, grad: Any, places: Any, **attrs: Any) -> Any:
+    rows = places.reshape((places.shape[0], -1))
+    return ops.gather_elements(grad.reshape((grad.shape[0], -1)), 1, rows).reshape(places.shape)
+
+
+def _fractional(name: str, means: bool) -> Callable[..., Any]:
+    def pool(x: Any, pooling_ratio: Any, pseudo_random: bool, overlapping: bool, **drawn: Any) -> tuple[Any, ...]:
+        if x.ndim != 4 or x.dtype not in (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64):
+            text = f"{name} takes x [N, H, W, C] of float32, float64, int32 or int64."
+            raise DTypeError(text, operands=operand_lines(x._type))
+        rows, columns = fractional.parts_of(pooling_ratio, pseudo_random, **drawn)(x)
+        if not means:
+            return fractional.maxima_between(x, rows, columns, overlapping)[0], rows, columns
+        own, counts = _members(x.shape, rows, columns, overlapping)
+        sums = ops.einsum("nhwc,ih,jw->nijc", x.astype(dtypes.float64), *own)
+        return (sums / counts).astype(x.dtype), rows, columns
+
+    return pool
+
+
+def _members(shape: Any, rows: Any, columns: Any, overlapping: bool) -> tuple[Any, Any]:
+    """(which rows and columns are in which window, how many elements each window has [rows, columns, 1])."""
+    own = [fractional.members_between(b, n, overlapping) for b, n in ((rows, shape[1]), (columns, shape[2]))]
+    return own, (own[0].sum(1).expand_dims(1) * own[1].sum(1)).expand_dims(-1)
+
+
+def _fractional_max_grad(x: Any, out: Any, dout: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+    places = fractional.maxima_between(x, rows, columns, overlapping)[1]
+    planes = (part.transpose((0, 3, 1, 2)) for part in (x, dout, places))
+    return _written(*planes).transpose((0, 2, 3, 1))
+
+
+def _fractional_avg_grad(shape: Any, dout: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+    sizes = tuple(shape.tolist()) if hasattr(shape, "tolist") else tuple(shape)
+    own, counts = _members(sizes, rows, columns, overlapping)
+    return ops.einsum("nijc,ih,jw->nhwc", dout.astype(dtypes.float64) / counts, *own).astype(dout.dtype)
+
+
+def _fixed(name: str) -> Callable[..., Any]:
+    def pool(x: Any, random_samples: Any, ksize: Any, output_shape: Any, data_format: str) -> tuple[Any, Any]:
+        if data_format not in ("NCHW", "NCDHW"):
+            raise AttributeValueError(f"{name}: data_format must put the channels second, got {data_format!r}.")
+        return fractional.at_samples(name, x, random_samples, ksize, output_shape)
+
+    return pool
+
+
+def _bent(x: Any, offsets: Any, strides: Any, pads: Any, ksize: Any, dilations: Any, data_format: str,
+          deformable_groups: int, modulated: bool) -> Any:  # fmt: skip
+    if data_format != "NCHW" or modulated is not True:
+        raise AttributeValueError("DeformableOffsets takes data_format='NCHW' and modulated=True.")
+    return deformable_offsets(x, offsets, strides, pads, ksize, dilations, deformable_groups)
+
+
+_PLACES = {"dilation": (1, 1), "ceil_mode": False, "argmax_type": dtypes.int64}
+_VOLUMES = {"ksize": NEEDED, "strides": NEEDED, "pads": NEEDED, "dilation": (1, 1, 1), "ceil_mode": False,
+            "data_format": "NCDHW"}  # fmt: skip
+_BY_PLACES = (lambda x, dout, argmax, **attrs: _written(x, dout, argmax))
+_RATIO = {"pooling_ratio": NEEDED, "pseudo_random": False, "overlapping": False, "deterministic": False, "seed": 0,
+          "seed2": 0}  # fmt: skip
+POOLINGS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "DeformableOffsets": (_bent, {"strides": NEEDED, "pads": NEEDED, "ksize": NEEDED, "dilations": (1, 1, 1, 1),
+                                  "data_format": "NCHW", "deformable_groups": 1, "modulated": True}),
+    "FractionalAvgPool": (_fractional("FractionalAvgPool", True), _RATIO),
+    "FractionalAvgPoolGrad": (_fractional_avg_grad, {"overlapping": False}),
+    "FractionalMaxPool": (_fractional("FractionalMaxPool", False), _RATIO),
+    "FractionalMaxPoolGrad": (_fractional_max_grad, {"overlapping": False}),
+    "FractionalMaxPoolWithFixedKsize": (_fixed("FractionalMaxPoolWithFixedKsize"),
+                                        {"ksize": NEEDED, "output_shape": NEEDED, "data_format": "NCHW"}),
+    "FractionalMaxPool3DWithFixedKsize": (_fixed("FractionalMaxPool3DWithFixedKsize"),
+                                          {"ksize": NEEDED, "output_shape": NEEDED, "data_format": "NCDHW"}),
+    "FractionalMaxPoolGradWithFixedKsize": (_BY_PLACES, {"data_format": "NCHW"}),
+    "FractionalMaxPool3DGradWithFixedKsize": (_BY_PLACES, {"data_format": "NCDHW"}),
+    "MaxPoolWithArgmax": (_with_argmax, {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
+    "MaxPoolWithArgmaxV2": (lambda x, kernel_size, **attrs: _with_places("MaxPoolWithArgmaxV2", 2)(
+        x, kernel_size, **attrs), {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),
+    "MaxPool3DWithArgmax": (lambda x, ksize, data_format, **attrs: _with_places("MaxPool3DWithArgmax", 3)(
+        x, ksize, **attrs), {**_VOLUMES, "argmax_type": dtypes.int64}),
+    "MaxPoolGradWithArgmaxV2": (_BY_PLACES, {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),
+    "MaxPool3DGradWithArgmax": (_BY_PLACES, _VOLUMES),
+    "MaxPoolGradGradWithArgmax": (_read, {"kernel_size": 1, "strides": 1, "pad_mode": "valid"}),
+}  # fmt: skip
+"""Name -> (function of tensors and attributes, attributes with defaults)."""
