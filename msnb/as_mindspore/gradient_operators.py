@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
+from msnb.api.transforms.vjp_jvp_vmap import vjp
 from msnb.ops.mindspore.primitive_classes import Primitive, primitive
 
 Pulled = Callable[..., Any]
@@ -28,9 +28,10 @@ def _zeros(shape: Any, like: Any) -> Any:
 
 def _inside(dout: Any, pads: Any) -> Any:
     """Zeros of the size that ``dout`` has without its border: pairs by axis, or widths from the last axis on."""
-    pairs = pads.reshape((-1, 2)).tolist() if hasattr(pads, "tolist") else [*zip(pads[::2], pads[1::2])]
-    ends = pairs if getattr(pads, "ndim", 1) == 2 else [*((0, 0) for _ in dout.shape), *reversed(pairs)][-dout.ndim :]
-    return _zeros([n - sum(pair) for n, pair in zip(dout.shape, ends)], dout)
+    widths = pads.tolist() if hasattr(pads, "tolist") else [*pads]
+    by_axis = isinstance(widths[0], (list, tuple))
+    ends = widths if by_axis else [*((0, 0) for _ in dout.shape), *reversed([*zip(widths[::2], widths[1::2])])]
+    return _zeros([n - sum(pair) for n, pair in zip(dout.shape, ends[-dout.ndim :])], dout)
 
 
 def _of_first(net: Any, x: Any, out: Any, dout: Any) -> Any:
@@ -46,20 +47,17 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "L2NormalizeGrad": ("L2Normalize", _of_first),
     "LRNGrad": ("LRN", lambda net, dout, x, out: _by(net, x, dout)),
     "MaxPoolGrad": ("MaxPool", _of_first),
-    "MaxPoolGradGrad": ("MaxPool", lambda net, x, out, grad: jvp(net, x, grad)[1]),
-    "MaxPool3DGradGrad": ("MaxPool3D", lambda net, x, out, grad: jvp(net, x, grad)[1]),
     "DeformableOffsetsGrad": ("DeformableOffsets", lambda net, dout, x, offsets: vjp(net, x, offsets)[1](dout)),
     "MedianGrad": ("Median", lambda net, dout, x, y, at: _by(lambda x: net(x)[0], x, dout)),
     "CdistGrad": ("Cdist", lambda net, dout, x1, x2, out: _by(lambda x: net(x, x2), x1, dout)),
     "PdistGrad": ("Pdist", lambda net, dout, x, out: _by(net, x, dout)),
     "MultiMarginLossGrad": ("MultiMarginLoss", lambda net, dout, x, y, *w: _by(lambda x: net(x, y, *w), x, dout)),
-    "SoftMarginLossGrad": ("SoftMarginLoss", lambda net, x, y, dout: _by(lambda x: net(x, y), x, dout)),
     "MvlgammaGrad": ("Mvlgamma", lambda net, dout, x: _by(net, x, dout)),
     "LogitGrad": ("Logit", lambda net, dout, x: _by(net, x, dout)),
     "GluGrad": ("GLU", lambda net, dout, x: _by(net, x, dout)),
     "PReLUGrad": ("PReLU", lambda net, dout, x, w: vjp(net, x, w)[1](dout)),
     "TraceGrad": ("Trace", lambda net, dout, shape: _by(net, _zeros(shape, dout), dout)),
-    "MaskedSelectGrad": ("MaskedSelect", lambda net, x, mask, dout: _by(lambda x: net(x, mask), x, dout)),
+    "MaskedSelectGrad": ("MaskedSelect", lambda net, x, mask, dout: ops.masked_scatter(ops.zeros_like(x), mask, dout)),
     **{f"{name}Grad": (name, lambda net, dout, pads: _by(lambda x: net(x, pads), _inside(dout, pads), dout))
        for name in ("MirrorPad", "PadV3")},
     "ResizeLinear1DGrad": ("ResizeLinear1D", lambda net, dout, x: _by(lambda x: net(x, dout.shape[-1]), x, dout)),

@@ -43,14 +43,34 @@ def _filled_diagonal(x: Any, fill_value: Any, wrap: bool) -> Any:
 
 
 def _padded_to(x: Any, pad_dim_size: int) -> Any:
-    if x.shape[-1] != 1:
+    if x.ndim < 2 or x.shape[-1] != 1:
         raise ShapeError(f"Padding takes a tensor whose last axis has size 1, not one of shape {list(x.shape)}.")
+    if pad_dim_size < 1:
+        raise AttributeValueError(f"Padding: pad_dim_size is a number above 0, got {pad_dim_size!r}.")
     return ops.pad(x, (0, pad_dim_size - 1))
 
 
 def _axis_map(x: Any, src_format: str, dst_format: str) -> Any:
     table = Tensor([src_format.index(letter) for letter in dst_format], x.dtype)
     return ops.gather(table, ops.where(x < 0, x + 4, x), 0)
+
+
+def _bordered(x: Any, paddings: Any, constant_values: Any = None, *, mode: str, paddings_contiguous: bool) -> Any:
+    """``PadV3``: widths from the last axis on, the two of an axis side by side or all the first ones in front."""
+    widths = [*(paddings.tolist() if isinstance(paddings, Tensor) else paddings)]
+    if not paddings_contiguous:
+        half = len(widths) // 2
+        widths = [side for pair in zip(widths[:half], widths[half:]) for side in pair]
+    if mode != "constant":
+        return ops.pad(x, widths, mode)
+    value = constant_values.item() if isinstance(constant_values, Tensor) else constant_values
+    return ops.pad(x, widths, value=value)
+
+
+def _left_over(x: Any, y: Any, out_idx: Any) -> tuple[Any, Any]:
+    """(elements of x that y has not, their places)."""
+    kept = ops.logical_not(ops.any(ops.equal(x.expand_dims(1), y), 1))
+    return ops.masked_select(x, kept), ops.masked_select(ops.arange(x.shape[0]), kept).astype(out_idx)
 
 
 def _with_diagonals(name: str) -> Callable[..., Any]:
@@ -210,6 +230,8 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LayerNormGrad": (_layer_norm_grad, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),
     "KLDivLoss": (lambda x, target, reduction: ops.kl_div(x, target, reduction), {"reduction": "mean"}),
     "ListToTensor": (lambda values, dtype=None: Tensor(list(values), dtype), {}),
+    "PadV3": (_bordered, {"mode": "constant", "paddings_contiguous": True}),
+    "ListDiff": (_left_over, {"out_idx": dtypes.int32}),
     "Padding": (_padded_to, {"pad_dim_size": 8}),
     **{name: (_with_diagonals(fn), {"align": "RIGHT_LEFT"})
        for name, fn in (("MatrixDiagV3", "matrix_diag"), ("MatrixDiagPartV3", "matrix_diag_part"),

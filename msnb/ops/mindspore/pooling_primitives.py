@@ -62,9 +62,21 @@ def _written(like: Any, dout: Any, places: Any) -> Any:
     return found.reshape(like.shape)
 
 
-def _read(x: Any, grad: Any, places: Any, **attrs: Any) -> Any:
-    rows = places.reshape((places.shape[0], -1))
-    return ops.gather_elements(grad.reshape((grad.shape[0], -1)), 1, rows).reshape(places.shape)
+def _read(grad: Any, places: Any, axes: int) -> Any:
+    """``grad`` at places in the flat of its last ``axes`` axes."""
+    flat, at = (part.reshape((*part.shape[: part.ndim - axes], -1)) for part in (grad, places))
+    return ops.gather_elements(flat, flat.ndim - 1, at).reshape(places.shape)
+
+
+def _second(count: int) -> Callable[..., Any]:
+    """The gradient of a pooling's gradient by ``dout``: ``grad`` where the maxima of x stand."""
+
+    def gradient(x: Any, out: Any, grad: Any, kernel_size: Any, strides: Any, pad_mode: str, **form: Any) -> Any:
+        pool, mode = _with_places(f"MaxPool{count}DGradGrad", count), pad_mode.lower()
+        at = pool(x, kernel_size, strides, 0, 1, False, dtypes.int64, mode if mode == "same" else "pad")[1]
+        return _read(grad, at, count)
+
+    return gradient
 
 
 def _fractional(name: str, means: bool) -> Callable[..., Any]:
@@ -116,6 +128,7 @@ def _bent(x: Any, offsets: Any, strides: Any, pads: Any, ksize: Any, dilations: 
     return deformable_offsets(x, offsets, strides, pads, ksize, dilations, deformable_groups)
 
 
+_WINDOW = {"kernel_size": 1, "strides": 1, "pad_mode": "valid"}
 _PLACES = {"dilation": (1, 1), "ceil_mode": False, "argmax_type": dtypes.int64}
 _VOLUMES = {"ksize": NEEDED, "strides": NEEDED, "pads": NEEDED, "dilation": (1, 1, 1), "ceil_mode": False,
             "data_format": "NCDHW"}  # fmt: skip
@@ -135,13 +148,15 @@ POOLINGS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
                                           {"ksize": NEEDED, "output_shape": NEEDED, "data_format": "NCDHW"}),
     "FractionalMaxPoolGradWithFixedKsize": (_BY_PLACES, {"data_format": "NCHW"}),
     "FractionalMaxPool3DGradWithFixedKsize": (_BY_PLACES, {"data_format": "NCDHW"}),
-    "MaxPoolWithArgmax": (_with_argmax, {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
+    "MaxPoolWithArgmax": (_with_argmax, {**_WINDOW, "data_format": "NCHW"}),
     "MaxPoolWithArgmaxV2": (lambda x, kernel_size, **attrs: _with_places("MaxPoolWithArgmaxV2", 2)(
         x, kernel_size, **attrs), {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),
     "MaxPool3DWithArgmax": (lambda x, ksize, data_format, **attrs: _with_places("MaxPool3DWithArgmax", 3)(
         x, ksize, **attrs), {**_VOLUMES, "argmax_type": dtypes.int64}),
     "MaxPoolGradWithArgmaxV2": (_BY_PLACES, {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),
     "MaxPool3DGradWithArgmax": (_BY_PLACES, _VOLUMES),
-    "MaxPoolGradGradWithArgmax": (_read, {"kernel_size": 1, "strides": 1, "pad_mode": "valid"}),
+    "MaxPoolGradGrad": (_second(2), _WINDOW),
+    "MaxPool3DGradGrad": (_second(3), {**_WINDOW, "data_format": "NCDHW"}),
+    "MaxPoolGradGradWithArgmax": (lambda x, grad, argmax, **attrs: _read(grad, argmax, 3), _WINDOW),
 }  # fmt: skip
 """Name -> (function of tensors and attributes, attributes with defaults)."""
