@@ -19,7 +19,7 @@ from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.recurrent_cells import lstm_gates
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.mindspore.pooling_primitives import NEEDED
+from msnb.ops.mindspore.array_primitives import ARRAYS, NEEDED
 from msnb.ops.mindspore.primitive_classes import Primitive
 
 
@@ -111,22 +111,22 @@ class Vjp(Cell):
         return outputs, found[0] if len(inputs) == 2 and isinstance(found, tuple) else found
 
 
-# ---- functions that are the call of an operator class -----------------------------------------------------------------
+# ---- functions that are the call of an operator class ----------------------------------------------------------
 
 
 def padding(x: Any, pad_dim_size: int = 8) -> Any:
     """The last axis, of size 1, filled up with zeros to ``pad_dim_size``."""
-    return ops.Padding(pad_dim_size)(x)
+    return ARRAYS["Padding"][0](x, pad_dim_size)
 
 
 def unique_with_pad(x: Any, pad_num: Any) -> Any:
     """(different elements as they come, filled up with ``pad_num`` to the size of x; the place of each element)."""
-    return ops.UniqueWithPad()(x, pad_num)
+    return ARRAYS["UniqueWithPad"][0](x, pad_num)
 
 
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5) -> Any:
     """Where two tensors differ by less than ``tolerance``."""
-    return ops.ApproximateEqual(tolerance)(x, y)
+    return ARRAYS["ApproximateEqual"][0](x, y, tolerance)
 
 
 def expand(input_x: Any, size: Any) -> Any:
@@ -194,9 +194,10 @@ def _lstm(self: Primitive, x: Any, h: Any, c: Any, w: Any) -> tuple[Any, ...]:
     size, hidden, layers, has_bias, bidirectional, _, proj = self.attrs.values()
     rows, out, ways = 4 * hidden, proj or hidden, 2 if bidirectional else 1
     shapes = [(rows, size), (rows, out), (proj, hidden), (rows * has_bias,)]
-    if x.shape[-1] != size or h.shape[0] != layers * ways:
-        told = f"LSTM: x must have {size} features and h {layers * ways} rows."
-        raise ShapeError(told, operands=operand_lines(x._type, h._type, names=("x", "h")))
+    width = layers * ways * sum(math.prod(shape) for shape in shapes)
+    if x.shape[-1] != size or h.shape[0] != layers * ways or w.size != width:
+        told = f"LSTM: x must have {size} features, h {layers * ways} rows and the weights {width} numbers."
+        raise ShapeError(told, operands=operand_lines(x._type, h._type, w._type, names=("x", "h", "w")))
     flat, parts = w.reshape((-1,)), []
     for shape in shapes:
         count = math.prod(shape) * layers * ways
@@ -240,8 +241,8 @@ ConvertToDynamic: type[Primitive] = _operator("ConvertToDynamic", _first, is_dyn
 NPUAllocFloatStatus: type[Primitive] = _operator("NPUAllocFloatStatus", _float_status)
 NPUGetFloatStatus: type[Primitive] = _operator("NPUGetFloatStatus", _float_status)
 NPUClearFloatStatus: type[Primitive] = _operator("NPUClearFloatStatus", _float_status)
-LSTM: type[Primitive] = _operator("LSTM", _lstm, **dict.fromkeys(
-    ("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout"), NEEDED), proj_size=0)  # fmt: skip
+_SIZES = ("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout")
+LSTM: type[Primitive] = _operator("LSTM", _lstm, **dict.fromkeys(_SIZES, NEEDED), proj_size=0)
 WhileLoop: type[Primitive] = _operator("WhileLoop", _while_loop)
 ForiLoop: type[Primitive] = _operator("ForiLoop", _fori_loop)
 Scan: type[Primitive] = _operator("Scan", _scan)

@@ -73,6 +73,47 @@ def _left_over(x: Any, y: Any, out_idx: Any) -> tuple[Any, Any]:
     return ops.masked_select(x, kept), ops.masked_select(ops.arange(x.shape[0]), kept).astype(out_idx)
 
 
+def _unravelled(indices: Any, dims: Any) -> Any:
+    """[axes, places]: the coordinates of flat places."""
+    rest, found = indices, []
+    for size in reversed(dims.tolist() if isinstance(dims, Tensor) else dims):
+        found.append(ops.floor_mod(rest, size))
+        rest = ops.floor_div(rest, size)
+    return ops.stack(found[::-1], 0)
+
+
+def _columns(x: Any, ksizes: Any, strides: Any, dilations: Any, pads: Any) -> Any:
+    """[N, C, elements of a window, windows]."""
+    return ops.unfold(x, ksizes, dilations, pads, strides).reshape((*x.shape[:2], math.prod(_two(ksizes)), -1))
+
+
+def _from_columns(x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    size = tuple(output_size.tolist()) if isinstance(output_size, Tensor) else tuple(output_size)
+    return ops.fold(x.reshape((x.shape[0], -1, x.shape[-1])), size, kernel_size, dilation, padding, stride)
+
+
+def _two(value: Any) -> tuple[int, ...]:
+    return (value, value) if isinstance(value, int) else tuple(value)
+
+
+def _inverse(x: Any, adjoint: bool) -> Any:
+    return ops.inverse(ops.conj(x).swapaxes(-1, -2) if adjoint else x)
+
+
+def _triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> Any:
+    return ops.solve_triangular(a, b, 2 if adjoint else 0, lower)
+
+
+def _diagonal_part(x: Any) -> Any:
+    """[a, b] of [a, b, a, b]: x[i, j, i, j]."""
+    half = x.shape[: x.ndim // 2]
+    return ops.diagonal(x.reshape((math.prod(half), -1))).reshape(half)
+
+
+def _bound(right: bool) -> Callable[..., Any]:
+    return lambda x, values, out_type: ops.searchsorted(x, values, right=right).astype(out_type)
+
+
 def _with_diagonals(name: str) -> Callable[..., Any]:
     return lambda *inputs, align: getattr(ops, name)(*inputs, align=align)
 
@@ -230,6 +271,25 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LayerNormGrad": (_layer_norm_grad, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),
     "KLDivLoss": (lambda x, target, reduction: ops.kl_div(x, target, reduction), {"reduction": "mean"}),
     "ListToTensor": (lambda values, dtype=None: Tensor(list(values), dtype), {}),
+    "Col2Im": (_from_columns, {"kernel_size": NEEDED, "dilation": 1, "padding": 0, "stride": 1}),
+    "ComplexAbs": (lambda x: ops.abs(x), {}),
+    "DiagPart": (_diagonal_part, {}),
+    "GridSampler2D": (lambda x, grid, **attrs: ops.grid_sample(x, grid, *attrs.values()), {
+        "interpolation_mode": "bilinear", "padding_mode": "zeros", "align_corners": False}),
+    "Histogram": (lambda x, **attrs: ops.histc(x, **attrs), {"bins": 100, "min": 0.0, "max": 0.0}),
+    "IdentityN": (lambda xs: tuple(xs), {}),
+    "Im2Col": (_columns, {"ksizes": NEEDED, "strides": 1, "dilations": 1, "pads": 0}),
+    "LogMatrixDeterminant": (lambda x: ops.slogdet(x), {}),
+    "LowerBound": (_bound(False), {"out_type": dtypes.int32}),
+    "UpperBound": (_bound(True), {"out_type": dtypes.int32}),
+    "MatrixDeterminant": (lambda x: ops.det(x), {}),
+    "MatrixInverse": (_inverse, {"adjoint": False}),
+    "MatrixTriangularSolve": (_triangular, {"lower": True, "adjoint": False}),
+    "MulNoNan": (lambda x, y: ops.where(ops.equal(y, 0), 0, x) * y, {}),
+    "NthElement": (lambda x, n, reverse: ops.sort(x, -1, reverse)[0][..., n], {"reverse": False}),
+    "ScatterAddWithAxis": (lambda x, indices, updates, axis: ops.tensor_scatter_elements(
+        x, indices, updates, axis, "add"), {"axis": 0}),
+    "UnravelIndex": (_unravelled, {}),
     "PadV3": (_bordered, {"mode": "constant", "paddings_contiguous": True}),
     "ListDiff": (_left_over, {"out_idx": dtypes.int32}),
     "Padding": (_padded_to, {"pad_dim_size": 8}),

@@ -28,7 +28,6 @@ from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
 from msnb.ops.mindspore.pooling_primitives import POOLINGS
-from msnb.ops.mindspore.region_primitives import REGIONS
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.mindspore.sparse_primitives import SPARSE
 from msnb.ops.random import draws
@@ -390,7 +389,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **GRADIENTS,
     **OPTIMIZERS,
     **ARRAYS,
-    **CONVOLUTIONS, **REGIONS, **POOLINGS,
+    **CONVOLUTIONS, **POOLINGS,
     **SAMPLERS,
     **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),

@@ -22,8 +22,8 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.elementwise.comparison import where
 from msnb.ops.elementwise.arithmetic import floor
+from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, transpose
 from msnb.ops.spatial.convolution import conv2d
@@ -81,10 +81,10 @@ def deformable_offsets(
     at_y = np.arange(rows)[:, None] * strides[2] + np.arange(kh)[:, None, None, None] * dilations[2] - pads[0]
     at_x = np.arange(columns) * strides[3] + np.arange(kw)[:, None, None] * dilations[3] - pads[2]
     parts = reshape(o, (n, 3, groups, kh, kw, rows, columns))
-    at = (parts[:, 1] + Tensor(at_y, o.dtype), parts[:, 0] + Tensor(at_x, o.dtype))
+    y, z = (reshape(parts[:, i] + Tensor(at, o.dtype), (n, groups, 1, -1)) for i, at in ((1, at_y), (0, at_x)))
     image = reshape(t, (n, groups, c // groups, height * width))
-    found = _between(image, *(reshape(p, (n, groups, 1, -1)) for p in at), height, width)
-    found = reshape(found, (n, c // (c // groups), c // groups, kh, kw, rows, columns)) * expand_dims(parts[:, 2], 2)
+    found = _between(image, y, z, height, width)
+    found = reshape(found, (n, groups, c // groups, kh, kw, rows, columns)) * expand_dims(parts[:, 2], 2)
     return reshape(transpose(found, (0, 1, 2, 5, 3, 6, 4)), (n, c, rows * kh, columns * kw))
 
 

@@ -194,8 +194,8 @@ def _reach(bounds: Any, size: int, overlapping: bool) -> Any:
 
 def members_between(bounds: Any, size: int, overlapping: bool) -> Any:
     """[windows, size] float64: 1 where an element is in a window, else 0."""
-    at = Tensor(np.arange(size))
-    return ((at >= bounds[:-1].expand_dims(1)) & (at < (bounds[1:] + int(overlapping)).expand_dims(1))).astype("float64")
+    at, ends = Tensor(np.arange(size)), bounds[1:] + int(overlapping)
+    return ((at >= bounds[:-1].expand_dims(1)) & (at < ends.expand_dims(1))).astype(dtypes.float64)
 
 
 def parts_of(ratio: Any, pseudo_random: bool, deterministic: bool, seed: int, seed2: int) -> Callable[..., Any]:
