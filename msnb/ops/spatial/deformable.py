@@ -6,8 +6,7 @@
 ``offsets`` lie as (along x, along y, weight) x group x kh x kw. Between pixels the four around a place are blended;
 outside of the image all is 0.
 
-Source: Zhu et al. 2019, "Deformable ConvNets v2" (arXiv:1811.11168), and
-https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.deformable_conv2d.html
+Source: Zhu et al. 2019, "Deformable ConvNets v2" (arXiv:1811.11168).
 """
 
 from __future__ import annotations
@@ -55,6 +54,8 @@ def deformable_conv2d(
 
     Raises:
         ShapeError: shapes that do not fit. ValueError: attributes that are not legal.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.deformable_conv2d.html
 
     Examples:
         >>> import msnb as ms

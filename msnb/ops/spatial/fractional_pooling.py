@@ -5,8 +5,7 @@
     between(x, rows, columns)           windows from one boundary to the next, the steps mixed from two sizes
 
 Boundaries are drawn from a seed alone, so they are known before anything runs.
-Source: Graham 2014, "Fractional max-pooling" (arXiv:1412.6071), and
-https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.fractional_max_pool2d.html
+Source: Graham 2014, "Fractional max-pooling" (arXiv:1412.6071).
 """
 
 from __future__ import annotations
@@ -48,8 +47,13 @@ def fractional_max_pool2d(
         return_indices: where each maximum stood in its image, too (int64).
         _random_samples: [N, C, 2] numbers between 0 and 1, for the columns and the rows; None: drawn.
 
+    Returns:
+        [C, rows, columns] or [N, C, rows, columns], of the dtype of ``input``; with ``return_indices`` a pair.
+
     Raises:
         ShapeError: shapes that do not fit, or windows that do not. ValueError: sizes or ratios that are not legal.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.fractional_max_pool2d.html
 
     Examples:
         >>> import msnb as ms
@@ -65,7 +69,13 @@ def fractional_max_pool3d(
     input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:  # fmt: skip
-    """``fractional_max_pool2d`` for [C, D, H, W] or [N, C, D, H, W]; samples [N, C, 3] are for the axes in order."""
+    """``fractional_max_pool2d`` for [C, D, H, W] or [N, C, D, H, W]; samples [N, C, 3] are for the axes in order.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.fractional_max_pool3d(ms.ops.ones((1, 4, 6, 8)), 2, output_ratio=0.5).shape
+        (1, 2, 3, 4)
+    """
     named = ("fractional_max_pool3d", input, kernel_size, output_size, output_ratio)
     return _pooled(*named, return_indices, _random_samples, 3)
 
