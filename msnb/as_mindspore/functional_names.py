@@ -191,7 +191,7 @@ def _lstm(self: Primitive, x: Any, h: Any, c: Any, w: Any) -> tuple[Any, ...]:
     Returns:
         Outputs [time, n, directions * hidden], the last h and c, and two tensors that stand for MindSpore's workspace.
     """
-    size, hidden, layers, has_bias, bidirectional, _, proj = self.attrs.values()
+    size, hidden, layers, has_bias, bidirectional, _, proj = self._given().values()
     rows, out, ways = 4 * hidden, proj or hidden, 2 if bidirectional else 1
     shapes = [(rows, size), (rows, out), (proj, hidden), (rows * has_bias,)]
     width = layers * ways * sum(math.prod(shape) for shape in shapes)

@@ -107,7 +107,8 @@ def _made(name: str) -> type[Primitive]:
     assert base is not None, belongs
 
     def call(self: Primitive, *inputs: Any) -> Any:
-        return pulled(base(*self.attrs.values()) if base.defaults else base(**self.attrs), *inputs)
+        given = self._given()
+        return pulled(base(*given.values()) if base.defaults else base(**given), *inputs)
 
     defaults = {"kernel_size" if k == "ksize" else k: (1, 1) if k == "size" else v for k, v in base.defaults.items()}
     doc = f"MindSpore's gradient of ``{belongs}``, by its ``vjp``."
