@@ -134,6 +134,12 @@ def expand(input_x: Any, size: Any) -> Any:
     return ops.broadcast_to(input_x, tuple(size.tolist()) if isinstance(size, Tensor) else tuple(size))
 
 
+def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """``input1`` [..., a], ``weight`` [out, a, b] and ``input2`` [..., b] multiplied to [..., out], plus a bias."""
+    found = ops.einsum("...a,oab,...b->...o", input1, weight, input2)
+    return found if bias is None else found + bias
+
+
 # ---- operators: the calls of classes that are made below -----------------------------------------------------------
 
 

@@ -214,15 +214,15 @@ NAMES: dict[str, str] = {
         ReshapeAndCache Reshard ResizeArea ResizeBicubic ResizeNearestNeighborV2 Reusing
         SampleDistortedBoundingBoxV2 ScaleAndTranslate SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum
         SelectView Send SliceGetItem SpaceToBatch SparseGatherV2 SplitV SubAndFilter TBERegOp TCPStore
-        TensorDump TransposeExtView TransposeView TridiagonalMatMul TruncatedNormal Unpack UpdateState
-        UpsampleNearest3D UpsampleTrilinear3D accumulate_n adaptive_avg_pool2d_ext add_flags add_layer_norm
-        add_rms_norm adjoint all_gather_into_tensor all_gather_into_tensor_uneven all_gather_matmul
-        all_gather_object all_to_all_single all_to_all_v_c arg_dtype_cast arg_handler array_reduce
-        array_to_scalar augassign_add augassign_div augassign_floordiv augassign_mod augassign_mul augassign_sub
-        barrier batch_dot batch_isend_irecv bernoulli_ bidense bool_and bool_eq bool_not bool_or
-        broadcast_gradient_args broadcast_object_list choice_with_mask clamp_ coalesce col2im cond coo2csr
-        coo_tensor_get_dense_shape coo_tensor_get_indices coo_tensor_get_values cpp_create_prim_instance_helper
-        csr2coo csr_tensor_get_dense_shape csr_tensor_get_indices csr_tensor_get_indptr csr_tensor_get_values
+        TensorDump TransposeExtView TransposeView TridiagonalMatMul Unpack UpdateState UpsampleNearest3D
+        UpsampleTrilinear3D accumulate_n adaptive_avg_pool2d_ext add_flags add_layer_norm add_rms_norm adjoint
+        all_gather_into_tensor all_gather_into_tensor_uneven all_gather_matmul all_gather_object
+        all_to_all_single all_to_all_v_c arg_dtype_cast arg_handler array_reduce array_to_scalar augassign_add
+        augassign_div augassign_floordiv augassign_mod augassign_mul augassign_sub barrier batch_dot
+        batch_isend_irecv bernoulli_ bool_and bool_eq bool_not bool_or broadcast_gradient_args
+        broadcast_object_list choice_with_mask clamp_ coalesce col2im cond coo2csr coo_tensor_get_dense_shape
+        coo_tensor_get_indices coo_tensor_get_values cpp_create_prim_instance_helper csr2coo
+        csr_tensor_get_dense_shape csr_tensor_get_indices csr_tensor_get_indptr csr_tensor_get_values
         ctc_greedy_decoder custom_info_register deepcopy destroy_process_group diagflat dict_setitem distribute
         dyn_shape eig eigvals embed env_get environ_add environ_create environ_get environ_set eps erfinv_
         exponential_ fills floordiv floormod fused_infer_attention_score gather_into_tensor gather_object

@@ -155,6 +155,10 @@ def test_functions_of_operator_classes(mode: int) -> None:
     assert run(mode, lambda x: ops.padding(x, 3), Tensor([[1.0], [2.0]])).tolist() == [[1, 0, 0], [2, 0, 0]]
     values, places = run(mode, lambda x: ops.unique_with_pad(x, 8), Tensor(np.int32([3, 1, 3, 2])))
     assert (values.tolist(), places.tolist()) == ([3, 1, 2, 8], [0, 1, 0, 2])
+    a, b, w = (np.arange(float(np.prod(shape))).reshape(shape) for shape in ((2, 3), (2, 4), (5, 3, 4)))
+    wanted = np.einsum("na,oab,nb->no", a, w, b) + np.arange(5.0)
+    found = run(mode, ops.bidense, *map(Tensor, (a, b, w, np.arange(5.0))))
+    np.testing.assert_allclose(found.asnumpy(), wanted)
     assert run(mode, lambda x: ops.expand(x, Tensor([2, 3])), Tensor([[1], [2]])).tolist() == [[1] * 3, [2] * 3]
     assert run(mode, lambda x, y: approximate_equal(x, y, 0.2), Tensor([1.0, 2.0]), Tensor([1.1, 3.0])).tolist() == \
         [True, False]  # fmt: skip
