@@ -210,9 +210,8 @@ def _lstm(self: Primitive, x: Any, h: Any, c: Any, w: Any) -> tuple[Any, ...]:
         parts.append(flat[:count].reshape((layers * ways, *shape)))
         flat = flat[count:]
     ends, y = [], x
-    for layer in range(layers):
-        found = [_one_way(y, h[i], c[i], [p[i] for p in parts], i % ways == 1)
-                 for i in range(layer * ways, (layer + 1) * ways)]  # fmt: skip
+    for first in range(0, layers * ways, ways):
+        found = [_one_way(y, h[i], c[i], [p[i] for p in parts], i > first) for i in range(first, first + ways)]
         y = ops.concat([way[2] for way in found], -1)
         ends += found
     nothing = ops.zeros((1, 1), dtype=x.dtype)

@@ -274,8 +274,8 @@ def test_drawn_windows_are_legal(mode: int, rng: Rng) -> None:
 
 def test_wrong_windows_at_random() -> None:
     x, u = ops.ones((1, 1, 5, 5)), ops.ones((1, 1, 2))
-    for kernel, outs, words in ((5, 2, "do not fit"), (2, 5, "do not fit"), (2, (2, 2, 2), "a size is an int")):
-        with pytest.raises(ValueError, match=words):
+    for kernel, outs, why in ((5, 2, "do not fit"), (2, 5, "do not fit"), (2, (2, 2, 2), "output_size must be an int")):
+        with pytest.raises(ValueError, match=why):
             ops.fractional_max_pool2d(x, kernel, outs, None, False, u)
     for ratio in (None, 1.0, (0.5,)):
         with pytest.raises(AttributeValueError, match="numbers between 0 and 1"):

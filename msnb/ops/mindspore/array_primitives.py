@@ -84,7 +84,8 @@ def _unravelled(indices: Any, dims: Any) -> Any:
 
 def _columns(x: Any, ksizes: Any, strides: Any, dilations: Any, pads: Any) -> Any:
     """[N, C, elements of a window, windows]."""
-    return ops.unfold(x, ksizes, dilations, pads, strides).reshape((*x.shape[:2], math.prod(_two(ksizes)), -1))
+    found = ops.unfold(x, ksizes, dilations, pads, strides)
+    return found.reshape((*x.shape[:2], -1, found.shape[-1]))
 
 
 def _from_columns(x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
@@ -92,26 +93,10 @@ def _from_columns(x: Any, output_size: Any, kernel_size: Any, dilation: Any, pad
     return ops.fold(x.reshape((x.shape[0], -1, x.shape[-1])), size, kernel_size, dilation, padding, stride)
 
 
-def _two(value: Any) -> tuple[int, ...]:
-    return (value, value) if isinstance(value, int) else tuple(value)
-
-
-def _inverse(x: Any, adjoint: bool) -> Any:
-    return ops.inverse(ops.conj(x).swapaxes(-1, -2) if adjoint else x)
-
-
-def _triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> Any:
-    return ops.solve_triangular(a, b, 2 if adjoint else 0, lower)
-
-
 def _diagonal_part(x: Any) -> Any:
     """[a, b] of [a, b, a, b]: x[i, j, i, j]."""
     half = x.shape[: x.ndim // 2]
     return ops.diagonal(x.reshape((math.prod(half), -1))).reshape(half)
-
-
-def _bound(right: bool) -> Callable[..., Any]:
-    return lambda x, values, out_type: ops.searchsorted(x, values, right=right).astype(out_type)
 
 
 def _with_diagonals(name: str) -> Callable[..., Any]:
@@ -280,11 +265,13 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "IdentityN": (lambda xs: tuple(xs), {}),
     "Im2Col": (_columns, {"ksizes": NEEDED, "strides": 1, "dilations": 1, "pads": 0}),
     "LogMatrixDeterminant": (lambda x: ops.slogdet(x), {}),
-    "LowerBound": (_bound(False), {"out_type": dtypes.int32}),
-    "UpperBound": (_bound(True), {"out_type": dtypes.int32}),
+    "LowerBound": (lambda x, v, out_type: ops.searchsorted(x, v).astype(out_type), {"out_type": dtypes.int32}),
+    "UpperBound": (lambda x, v, out_type: ops.searchsorted(x, v, right=True).astype(out_type),
+                   {"out_type": dtypes.int32}),
     "MatrixDeterminant": (lambda x: ops.det(x), {}),
-    "MatrixInverse": (_inverse, {"adjoint": False}),
-    "MatrixTriangularSolve": (_triangular, {"lower": True, "adjoint": False}),
+    "MatrixInverse": (lambda x, adjoint: ops.inverse(x.conj().swapaxes(-1, -2) if adjoint else x), {"adjoint": False}),
+    "MatrixTriangularSolve": (lambda a, b, lower, adjoint: ops.solve_triangular(a, b, 2 if adjoint else 0, lower),
+                              {"lower": True, "adjoint": False}),
     "MulNoNan": (lambda x, y: ops.where(ops.equal(y, 0), 0, x) * y, {}),
     "NthElement": (lambda x, n, reverse: ops.sort(x, -1, reverse)[0][..., n], {"reverse": False}),
     "ScatterAddWithAxis": (lambda x, indices, updates, axis: ops.tensor_scatter_elements(

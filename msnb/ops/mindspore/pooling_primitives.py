@@ -39,11 +39,9 @@ def _with_places(name: str, count: int) -> Callable[..., Any]:
     ) -> tuple[Any, Any]:
         kernel = _last(size, count)
         steps = kernel if strides is None else _last(strides, count)
-        sides, holes = _last(pads, count), _last(dilation, count)
-        values, places = largest_of_windows(
-            name, x, count, kernel, steps, mode, 0 if mode == "same" else sides, holes, True, ceil_mode
-        )
-        return values, places.astype(argmax_type)
+        sides, holes = 0 if mode == "same" else _last(pads, count), _last(dilation, count)
+        found = largest_of_windows(name, x, count, kernel, steps, mode, sides, holes, True, ceil_mode)
+        return found[0], found[1].astype(argmax_type)
 
     return pool
 
@@ -60,12 +58,9 @@ def _with_argmax(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_for
 
 def _written(like: Any, dout: Any, places: Any) -> Any:
     """Zeros of the shape of ``like`` with ``dout`` added at places [N, C, ...] in its planes."""
-    lead, size = like.shape[:2], math.prod(like.shape[2:])
-    flat = ops.zeros((*lead, size), dtype=dout.dtype)
-    found = ops.tensor_scatter_elements(
-        flat, places.reshape((*lead, -1)), dout.reshape((*lead, -1)), axis=2, reduction="add"
-    )
-    return found.reshape(like.shape)
+    flat = ops.zeros((*like.shape[:2], math.prod(like.shape[2:])), dtype=dout.dtype)
+    at, values = (part.reshape((*like.shape[:2], -1)) for part in (places, dout))
+    return ops.tensor_scatter_elements(flat, at, values, 2, "add").reshape(like.shape)
 
 
 def _read(grad: Any, places: Any, axes: int) -> Any:
@@ -118,13 +113,10 @@ def _fractional_avg_grad(shape: Any, dout: Any, rows: Any, columns: Any, overlap
     return ops.einsum("nijc,ih,jw->nhwc", dout.astype(dtypes.float64) / counts, *own).astype(dout.dtype)
 
 
-def _fixed(name: str) -> Callable[..., Any]:
-    def pool(x: Any, random_samples: Any, ksize: Any, output_shape: Any, data_format: str) -> tuple[Any, Any]:
-        if data_format not in ("NCHW", "NCDHW"):
-            raise AttributeValueError(f"{name}: data_format must put the channels second, got {data_format!r}.")
-        return fractional.at_samples(name, x, random_samples, ksize, output_shape)
-
-    return pool
+def _fixed(x: Any, random_samples: Any, ksize: Any, output_shape: Any, data_format: str) -> tuple[Any, Any]:
+    if data_format not in ("NCHW", "NCDHW"):
+        raise AttributeValueError(f"data_format must put the channels second, got {data_format!r}.")
+    return fractional.at_samples("FractionalMaxPoolWithFixedKsize", x, random_samples, ksize, output_shape)
 
 
 def _bent(x: Any, offsets: Any, strides: Any, pads: Any, ksize: Any, dilations: Any, data_format: str,
@@ -188,6 +180,7 @@ _WINDOW = {"kernel_size": 1, "strides": 1, "pad_mode": "valid"}
 _PLACES = {"dilation": (1, 1), "ceil_mode": False, "argmax_type": dtypes.int64}
 _VOLUMES = {"ksize": NEEDED, "strides": NEEDED, "pads": NEEDED, "dilation": (1, 1, 1), "ceil_mode": False,
             "data_format": "NCDHW"}  # fmt: skip
+_FIXED = {"ksize": NEEDED, "output_shape": NEEDED}
 _BY_PLACES = (lambda x, dout, argmax, **attrs: _written(x, dout, argmax))
 _RATIO = {"pooling_ratio": NEEDED, "pseudo_random": False, "overlapping": False, "deterministic": False, "seed": 0,
           "seed2": 0}  # fmt: skip
@@ -199,10 +192,8 @@ POOLINGS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "FractionalAvgPoolGrad": (_fractional_avg_grad, {"overlapping": False}),
     "FractionalMaxPool": (_fractional("FractionalMaxPool", False), _RATIO),
     "FractionalMaxPoolGrad": (_fractional_max_grad, {"overlapping": False}),
-    "FractionalMaxPoolWithFixedKsize": (_fixed("FractionalMaxPoolWithFixedKsize"),
-                                        {"ksize": NEEDED, "output_shape": NEEDED, "data_format": "NCHW"}),
-    "FractionalMaxPool3DWithFixedKsize": (_fixed("FractionalMaxPool3DWithFixedKsize"),
-                                          {"ksize": NEEDED, "output_shape": NEEDED, "data_format": "NCDHW"}),
+    "FractionalMaxPoolWithFixedKsize": (_fixed, {**_FIXED, "data_format": "NCHW"}),
+    "FractionalMaxPool3DWithFixedKsize": (_fixed, {**_FIXED, "data_format": "NCDHW"}),
     "FractionalMaxPoolGradWithFixedKsize": (_BY_PLACES, {"data_format": "NCHW"}),
     "FractionalMaxPool3DGradWithFixedKsize": (_BY_PLACES, {"data_format": "NCDHW"}),
     "MaxPoolWithArgmax": (_with_argmax, {**_WINDOW, "data_format": "NCHW"}),

@@ -107,8 +107,9 @@ def _between(image: Any, y: Any, x: Any, height: int, width: int) -> Any:
 def _legal(
     strides: Sequence[int], pads: Sequence[int], kernel: Sequence[int], dilations: Sequence[int], groups: int
 ) -> None:
-    for what, given, count in (("strides", strides, 4), ("pads", pads, 4), ("ksize", kernel, 2),
-                               ("dilations", dilations, 4)):  # fmt: skip
+    parts = {"strides": strides, "pads": pads, "ksize": kernel, "dilations": dilations}
+    for what, given in parts.items():
+        count = 2 if what == "ksize" else 4
         if len(given) != count or not all(isinstance(v, int) for v in given):
             raise AttributeValueError(f"DeformableOffsets: {what} are {count} ints, got {given!r}.")
         if what in ("strides", "dilations") and tuple(given[:2]) != (1, 1):
@@ -124,8 +125,7 @@ def _need_shapes(
     """(rows, columns) of windows."""
     lines = operand_lines(x._type, offsets._type, names=("x", "offsets"))
     if x.ndim != 4 or offsets.ndim != 4 or x.shape[1] % groups:
-        text = f"DeformableOffsets takes x and offsets of four axes, channels in {groups} equal groups."
-        raise ShapeError(text, operands=lines)
+        raise ShapeError(f"DeformableOffsets takes four axes, channels in {groups} equal groups.", operands=lines)
     rows, columns = (
         (x.shape[2 + i] + pads[2 * i] + pads[2 * i + 1] - dilations[2 + i] * (kernel[i] - 1) - 1) // strides[2 + i] + 1
         for i in (0, 1)

@@ -22,6 +22,7 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.window_geometry import per_axis
 from msnb.ops.elementwise.arithmetic import floor, minimum
 from msnb.ops.indexing.gather import gather, gather_elements
 from msnb.ops.random.draws import drawn_uniform
@@ -61,8 +62,7 @@ def fractional_max_pool2d(
         >>> ms.ops.fractional_max_pool2d(x, 2, 2).shape
         (1, 2, 2)
     """
-    named = ("fractional_max_pool2d", input, kernel_size, output_size, output_ratio)
-    return _pooled(*named, return_indices, _random_samples, 2)
+    return _pooled(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
 def fractional_max_pool3d(
@@ -76,14 +76,11 @@ def fractional_max_pool3d(
         >>> ms.ops.fractional_max_pool3d(ms.ops.ones((1, 4, 6, 8)), 2, output_ratio=0.5).shape
         (1, 2, 3, 4)
     """
-    named = ("fractional_max_pool3d", input, kernel_size, output_size, output_ratio)
-    return _pooled(*named, return_indices, _random_samples, 3)
+    return _pooled(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
-def _pooled(
-    name: str, x: Any, kernel: Any, size: Any, ratio: Any, return_indices: bool, samples: Any, count: int
-) -> Any:
-    t = as_tensor(x)
+def _pooled(count: int, x: Any, kernel: Any, size: Any, ratio: Any, return_indices: bool, samples: Any) -> Any:
+    t, name = as_tensor(x), f"fractional_max_pool{count}d"
     if t.ndim not in (count + 1, count + 2):
         raise ShapeError(f"{name} takes x of {count + 1} or {count + 2} axes.", operands=operand_lines(t._type))
     batch = t if t.ndim == count + 2 else t.expand_dims(0)
@@ -103,7 +100,7 @@ def at_samples(name: str, x: Any, samples: Any, kernel_size: Any, output_size: A
     """(maxima, their places) of windows of one size, which begin where ``samples`` [N, C, axes of space] say."""
     t, u = as_tensor(x), as_tensor(samples)
     n = t.ndim - 2
-    kernel, outs = (_sizes(name, v, n) for v in (kernel_size, output_size))
+    kernel, outs = per_axis(name, "kernel_size", kernel_size, n), per_axis(name, "output_size", output_size, n)
     lines = operand_lines(t._type, u._type, names=("x", "samples"))
     if tuple(u.shape) != (*t.shape[:2], n):
         raise ShapeError(f"{name}: samples must have shape {[*t.shape[:2], n]}.", operands=lines)
@@ -121,13 +118,6 @@ def at_samples(name: str, x: Any, samples: Any, kernel_size: Any, output_size: A
     values, best = functional.max(windows, axis=-1, return_indices=True)
     places = gather_elements(flat, 3, best.expand_dims(-1))
     return tuple(reshape(part, (*t.shape[:2], *outs)) for part in (values, places))  # type: ignore[return-value]
-
-
-def _sizes(name: str, value: Any, count: int) -> tuple[int, ...]:
-    found = (value,) * count if isinstance(value, int) else tuple(value)
-    if len(found) != count or not all(isinstance(v, int) and v >= 1 for v in found):
-        raise AttributeValueError(f"{name}: a size is an int from 1, or {count} of them, got {value!r}.")
-    return found
 
 
 def _begins(u: Any, size: int, kernel: int, count: int) -> Any:
