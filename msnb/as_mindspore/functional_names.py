@@ -5,15 +5,21 @@ Most say in a function what Python says by itself (``make_tuple(a, b)``); some h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
+from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
 from msnb.base import events
+from msnb.base.errors import ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.nn.layers.recurrent_cells import lstm_gates
+from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.mindspore.array_primitives import ARRAYS, NEEDED
 from msnb.ops.mindspore.primitive_classes import Primitive
 
 
@@ -105,6 +111,35 @@ class Vjp(Cell):
         return outputs, found[0] if len(inputs) == 2 and isinstance(found, tuple) else found
 
 
+# ---- functions that are the call of an operator class ----------------------------------------------------------
+
+
+def padding(x: Any, pad_dim_size: int = 8) -> Any:
+    """The last axis, of size 1, filled up with zeros to ``pad_dim_size``."""
+    return ARRAYS["Padding"][0](x, pad_dim_size)
+
+
+def unique_with_pad(x: Any, pad_num: Any) -> Any:
+    """(different elements as they come, filled up with ``pad_num`` to the size of x; the place of each element)."""
+    return ARRAYS["UniqueWithPad"][0](x, pad_num)
+
+
+def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5) -> Any:
+    """Where two tensors differ by less than ``tolerance``."""
+    return ARRAYS["ApproximateEqual"][0](x, y, tolerance)
+
+
+def expand(input_x: Any, size: Any) -> Any:
+    """``input_x`` with axes of size 1 repeated; -1 keeps an axis."""
+    return ops.broadcast_to(input_x, tuple(size.tolist()) if isinstance(size, Tensor) else tuple(size))
+
+
+def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """``input1`` [..., a], ``weight`` [out, a, b] and ``input2`` [..., b] multiplied to [..., out], plus a bias."""
+    found = ops.einsum("...a,oab,...b->...o", input1, weight, input2)
+    return found if bias is None else found + bias
+
+
 # ---- operators: the calls of classes that are made below -----------------------------------------------------------
 
 
@@ -156,6 +191,47 @@ def _scan(
     return state, found
 
 
+def _lstm(self: Primitive, x: Any, h: Any, c: Any, w: Any) -> tuple[Any, ...]:
+    """Layers of long short-term memory whose weights lie in one row: all W_ih, all W_hh, projections, biases.
+
+    Returns:
+        Outputs [time, n, directions * hidden], the last h and c, and two tensors that stand for MindSpore's workspace.
+    """
+    size, hidden, layers, has_bias, bidirectional, _, proj = self._given().values()
+    rows, out, ways = 4 * hidden, proj or hidden, 2 if bidirectional else 1
+    shapes = [(rows, size), (rows, out), (proj, hidden), (rows * has_bias,)]
+    width = layers * ways * sum(math.prod(shape) for shape in shapes)
+    if x.shape[-1] != size or h.shape[0] != layers * ways or w.size != width:
+        told = f"LSTM: x must have {size} features, h {layers * ways} rows and the weights {width} numbers."
+        raise ShapeError(told, operands=operand_lines(x._type, h._type, w._type, names=("x", "h", "w")))
+    flat, parts = w.reshape((-1,)), []
+    for shape in shapes:
+        count = math.prod(shape) * layers * ways
+        parts.append(flat[:count].reshape((layers * ways, *shape)))
+        flat = flat[count:]
+    ends, y = [], x
+    for first in range(0, layers * ways, ways):
+        found = [_one_way(y, h[i], c[i], [p[i] for p in parts], i > first) for i in range(first, first + ways)]
+        y = ops.concat([way[2] for way in found], -1)
+        ends += found
+    nothing = ops.zeros((1, 1), dtype=x.dtype)
+    return y, ops.stack([end[0] for end in ends], 0), ops.stack([end[1] for end in ends], 0), nothing, nothing
+
+
+def _one_way(x: Any, h: Any, c: Any, weights: list[Any], backward: bool) -> tuple[Any, ...]:
+    """(last h, last c, outputs) of one direction of one layer."""
+    ih, hh, project, bias = weights
+
+    def turn(h: Any, c: Any, gates: Any, hh: Any, *projection: Any) -> tuple[Any, ...]:
+        h, c = lstm_gates(gates, ops.matmul(h, hh), c)
+        h = ops.matmul(h, projection[0]) if projection else h
+        return h, c, h
+
+    gates = ops.matmul(x, ih.T)
+    inner = [hh.T, project.T] if project.shape[0] else [hh.T]
+    return scan(turn, (h, c), [gates + bias if bias.shape[0] else gates], inner, backward)
+
+
 def _operator(name: str, call: Callable[..., Any], **defaults: Any) -> type[Primitive]:
     members = {"__call__": call, "defaults": defaults, "__doc__": call.__doc__, "__module__": "msnb.ops"}
     return type(name, (Primitive,), members)
@@ -170,6 +246,8 @@ ConvertToDynamic: type[Primitive] = _operator("ConvertToDynamic", _first, is_dyn
 NPUAllocFloatStatus: type[Primitive] = _operator("NPUAllocFloatStatus", _float_status)
 NPUGetFloatStatus: type[Primitive] = _operator("NPUGetFloatStatus", _float_status)
 NPUClearFloatStatus: type[Primitive] = _operator("NPUClearFloatStatus", _float_status)
+_SIZES = ("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout")
+LSTM: type[Primitive] = _operator("LSTM", _lstm, **dict.fromkeys(_SIZES, NEEDED), proj_size=0)
 WhileLoop: type[Primitive] = _operator("WhileLoop", _while_loop)
 ForiLoop: type[Primitive] = _operator("ForiLoop", _fori_loop)
 Scan: type[Primitive] = _operator("Scan", _scan)

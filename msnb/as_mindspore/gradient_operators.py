@@ -26,6 +26,14 @@ def _zeros(shape: Any, like: Any) -> Any:
     return ops.zeros(sizes, dtype=like.dtype)
 
 
+def _inside(dout: Any, pads: Any) -> Any:
+    """Zeros of the size that ``dout`` has without its border: pairs by axis, or widths from the last axis on."""
+    widths = pads.tolist() if hasattr(pads, "tolist") else [*pads]
+    by_axis = isinstance(widths[0], (list, tuple))
+    ends = widths if by_axis else [*((0, 0) for _ in dout.shape), *reversed([*zip(widths[::2], widths[1::2])])]
+    return _zeros([n - sum(pair) for n, pair in zip(dout.shape, ends[-dout.ndim :])], dout)
+
+
 def _of_first(net: Any, x: Any, out: Any, dout: Any) -> Any:
     return _by(net, x, dout)
 
@@ -39,6 +47,22 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "L2NormalizeGrad": ("L2Normalize", _of_first),
     "LRNGrad": ("LRN", lambda net, dout, x, out: _by(net, x, dout)),
     "MaxPoolGrad": ("MaxPool", _of_first),
+    "DeformableOffsetsGrad": ("DeformableOffsets", lambda net, dout, x, offsets: vjp(net, x, offsets)[1](dout)),
+    "MedianGrad": ("Median", lambda net, dout, x, y, at: _by(lambda x: net(x)[0], x, dout)),
+    "CdistGrad": ("Cdist", lambda net, dout, x1, x2, out: _by(lambda x: net(x, x2), x1, dout)),
+    "PdistGrad": ("Pdist", lambda net, dout, x, out: _by(net, x, dout)),
+    "MultiMarginLossGrad": ("MultiMarginLoss", lambda net, dout, x, y, *w: _by(lambda x: net(x, y, *w), x, dout)),
+    "MvlgammaGrad": ("Mvlgamma", lambda net, dout, x: _by(net, x, dout)),
+    "LogitGrad": ("Logit", lambda net, dout, x: _by(net, x, dout)),
+    "GluGrad": ("GLU", lambda net, dout, x: _by(net, x, dout)),
+    "PReLUGrad": ("PReLU", lambda net, dout, x, w: vjp(net, x, w)[1](dout)),
+    "TraceGrad": ("Trace", lambda net, dout, shape: _by(net, _zeros(shape, dout), dout)),
+    "MaskedSelectGrad": ("MaskedSelect", lambda net, x, mask, dout: ops.masked_scatter(ops.zeros_like(x), mask, dout)),
+    **{f"{name}Grad": (name, lambda net, dout, pads: _by(lambda x: net(x, pads), _inside(dout, pads), dout))
+       for name in ("MirrorPad", "PadV3")},
+    "ResizeLinear1DGrad": ("ResizeLinear1D", lambda net, dout, x: _by(lambda x: net(x, dout.shape[-1]), x, dout)),
+    "ROIAlignGrad": ("ROIAlign", lambda net, dout, rois, shape: _by(
+        lambda x: net(x, rois), _zeros(shape, dout), dout)),
     "MaxPoolGradWithArgmax": ("MaxPoolWithArgmax",
                               lambda net, x, dout, argmax: _by(lambda x: net(x)[0], x, dout)),
     "ResizeBilinearGrad": ("ResizeBilinearV2",
@@ -83,9 +107,10 @@ def _made(name: str) -> type[Primitive]:
     assert base is not None, belongs
 
     def call(self: Primitive, *inputs: Any) -> Any:
-        return pulled(base(**self.attrs), *inputs)
+        given = self._given()
+        return pulled(base(*given.values()) if base.defaults else base(**given), *inputs)
 
-    defaults = {k: (1, 1) if k == "size" else v for k, v in base.defaults.items()}
+    defaults = {"kernel_size" if k == "ksize" else k: (1, 1) if k == "size" else v for k, v in base.defaults.items()}
     doc = f"MindSpore's gradient of ``{belongs}``, by its ``vjp``."
     members = {"__call__": call, "defaults": defaults, "named_only": base.named_only, "positional": base.positional}
     return type(name, (Primitive,), {**members, "__doc__": doc, "__module__": "msnb.ops"})

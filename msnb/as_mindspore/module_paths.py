@@ -161,9 +161,9 @@ FURTHER: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("mindspore.common.sparse_tensor", "mindspore.nn.optim.optimizer"),
                     ("msnb.as_mindspore.private_names",)),
     **{f"mindspore.{path}": (_FUNCTIONAL, _GRADIENTS)
-       for path in ("ops", "ops.functional", "ops.operations", "ops.operations._inner_ops", "ops.composite",
-                    "ops.operations._grad_ops", "ops.operations.nn_ops", "ops.auto_generate",
-                    "ops.auto_generate.gen_ops_def", "ops.auto_generate.gen_ops_prim")},
+       for path in ("ops", "ops.function.array_func", "ops.function.math_func", "ops.functional", "ops.operations",
+                    "ops.operations._inner_ops", "ops.composite", "ops.operations._grad_ops", "ops.operations.nn_ops",
+                    "ops.auto_generate", "ops.auto_generate.gen_ops_def", "ops.auto_generate.gen_ops_prim")},
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
 }  # fmt: skip
 """Modules in which a path's names are looked up that its own module lacks: words of older programs, under the alias

@@ -76,34 +76,31 @@ def _sentence(place: str, missing: AttributeError) -> str:
 NAMES: dict[str, str] = {
     "": """
         BackupAndRestore BleuScore ConfusionMatrixMetric ConvertModelUtils ConvertNetUtils CosineSimilarity
-        CustomPassType DatasetHelper DeviceCtx Dice Dirac Event FlopsUtilizationCollector
-        HausdorffDistance MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit
-        Perplexity PluggableAllocator Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse Stream
-        StreamCtx StreamLimitCtx SummaryCollector SummaryLandscape SummaryRecord Symbol SymbolTree
-        TrainFaultTolerance UntypedStorage ValueType VarianceScaling async_ckpt_thread_status auc
-        build_searched_strategy ckpt_to_safetensors clear_op_infer clear_op_wrapper communication_stream
-        connect_network_with_dataset convert_checkpoint_by_rank convert_checkpoints current_stream default_generator
-        default_stream dispatch_threads_num empty_cache enable_dynamic export_split_mindir float8_e4m3fn float8_e5m2
-         flops_collection frombuffer get_algo_parameters get_ckpt_path_with_strategy get_current_device
-        get_device_limit get_level get_log_config get_ps_context get_py_obj_dtype get_rng_state get_stream_limit
-        hifloat8 initial_seed list_ load_checkpoint_async load_distributed_checkpoint load_mindir
-        load_obf_params_into_net load_segmented_checkpoints manual_seed max_memory_allocated max_memory_reserved
-        memory_allocated memory_replay memory_reserved memory_stats memory_summary merge_pipeline_strategys
-        merge_sliced_parameter mindio_preload ms_memory_recycle number obfuscate_ckpt parameter_broadcast qint4x2
-        rank_list_for_convert rank_list_for_transform rearrange_inputs register_custom_backend register_custom_pass
-        register_op_infer register_op_wrapper register_saved_tensors_hooks reset_algo_parameters
-        reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats reset_stream_limit
-        restore_group_info_list run_check safetensors_to_ckpt save_mindir saved_tensors_hooks seed
+        CustomPassType DatasetHelper DeviceCtx Dice Dirac Event FlopsUtilizationCollector HausdorffDistance
+        MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit Perplexity PluggableAllocator
+        Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse Stream StreamCtx StreamLimitCtx
+        SummaryCollector SummaryLandscape SummaryRecord Symbol SymbolTree TrainFaultTolerance UntypedStorage ValueType
+        VarianceScaling async_ckpt_thread_status auc build_searched_strategy ckpt_to_safetensors clear_op_infer
+        clear_op_wrapper communication_stream connect_network_with_dataset convert_checkpoint_by_rank
+        convert_checkpoints current_stream default_generator default_stream dispatch_threads_num empty_cache
+        enable_dynamic export_split_mindir float8_e4m3fn float8_e5m2 flops_collection frombuffer get_algo_parameters
+        get_ckpt_path_with_strategy get_current_device get_device_limit get_level get_log_config get_ps_context
+        get_py_obj_dtype get_rng_state get_stream_limit hifloat8 initial_seed list_ load_checkpoint_async
+        load_distributed_checkpoint load_mindir load_obf_params_into_net load_segmented_checkpoints manual_seed
+        max_memory_allocated max_memory_reserved memory_allocated memory_replay memory_reserved memory_stats
+        memory_summary merge_pipeline_strategys merge_sliced_parameter mindio_preload ms_memory_recycle number
+        obfuscate_ckpt parameter_broadcast qint4x2 rank_list_for_convert rank_list_for_transform rearrange_inputs
+        register_custom_backend register_custom_pass register_op_infer register_op_wrapper register_saved_tensors_hooks
+        reset_algo_parameters reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats
+        reset_stream_limit restore_group_info_list run_check safetensors_to_ckpt save_mindir saved_tensors_hooks seed
         set_algo_parameters set_cpu_affinity set_cur_stream set_deterministic set_device_limit set_dump
-        set_kernel_launch_capture set_kernel_launch_group set_mindio_server_info set_op_strategy_config
-        set_ps_context set_recursion_limit set_rng_state set_stream_limit swap_tensors
-        sync_pipeline_shared_parameters tensor_type transform_checkpoint_by_rank transform_checkpoints tuple_
-        type_none unified_safetensors use_mem_pool
+        set_kernel_launch_capture set_kernel_launch_group set_mindio_server_info set_op_strategy_config set_ps_context
+        set_recursion_limit set_rng_state set_stream_limit swap_tensors sync_pipeline_shared_parameters tensor_type
+        transform_checkpoint_by_rank transform_checkpoints tuple_ type_none unified_safetensors use_mem_pool
     """,
     "boost": """
         AdaSum AutoBoost BoostTrainOneStepCell BoostTrainOneStepWithLossScaleCell DimReduce FreezeOpt
-        GradientAccumulation GradientFreeze GroupLossScaleManager LessBN OptimizerProcess ParameterProcess
-        freeze_cell
+        GradientAccumulation GradientFreeze GroupLossScaleManager LessBN OptimizerProcess ParameterProcess freeze_cell
         gradient_accumulation_op gradient_clear_op
     """,
     "common.generator": """
@@ -115,9 +112,9 @@ NAMES: dict[str, str] = {
     "dataset": """
         Caltech101Dataset DSCallback DatasetCache DecodeVideo IWSLT2016Dataset IWSLT2017Dataset ImageReadMode
         KITTIDataset LFWDataset OBSMindDataset PhotoTourDataset Plugin RandomDataset SBDataset TedliumDataset Vad
-        VideoDecoder WIDERFaceDataset WaitedDSCallback compare deserialize encode_jpeg encode_png
-        get_image_num_channels get_image_size read_file read_image read_video read_video_timestamps serialize show
-        sync_wait_for_dataset write_file write_jpeg write_png
+        VideoDecoder WIDERFaceDataset WaitedDSCallback compare deserialize encode_jpeg encode_png get_image_num_channels
+        get_image_size read_file read_image read_video read_video_timestamps serialize show sync_wait_for_dataset
+        write_file write_jpeg write_png
     """,
     "experimental": """
         MapParameter
@@ -126,49 +123,46 @@ NAMES: dict[str, str] = {
         ASGD Adadelta Adagrad Adam AdamW Adamax NAdam Optimizer RAdam RMSprop Rprop SGD
     """,
     "graph": """
-        CustomPassType clear_op_infer clear_op_wrapper register_custom_backend register_custom_pass
-        register_op_infer register_op_wrapper
+        CustomPassType clear_op_infer clear_op_wrapper register_custom_backend register_custom_pass register_op_infer
+        register_op_wrapper
     """,
     "hal": """
-        Event Stream StreamCtx communication_stream current_stream default_stream device_count empty_cache
-        get_arch_list get_device_capability get_device_name get_device_properties is_available is_initialized
-        max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats memory_summary
-        reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats set_cur_stream synchronize
+        Event Stream StreamCtx communication_stream current_stream default_stream device_count empty_cache get_arch_list
+        get_device_capability get_device_name get_device_properties is_available is_initialized max_memory_allocated
+        max_memory_reserved memory_allocated memory_reserved memory_stats memory_summary reset_max_memory_allocated
+        reset_max_memory_reserved reset_peak_memory_stats set_cur_stream synchronize
     """,
     "mindrecord": """
         Cifar100ToMR Cifar10ToMR CsvToMR FileReader ImageNetToMR MindPage MnistToMR TFRecordToMR set_dec_mode
         set_enc_key set_enc_mode
     """,
     "mint": """
-        Adam AdamW AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d
-        AvgPool1d AvgPool2d AvgPool3d BCELoss BCEWithLogitsLoss BatchNorm1d BatchNorm2d BatchNorm3d ConstantPad1d
-        ConstantPad2d ConstantPad3d Conv1d Conv2d Conv3d ConvTranspose2d CosineEmbeddingLoss ELU Flatten Fold
-        FusedAdamW GELU GroupNorm Hardshrink Hardsigmoid Hardswish Hardtanh Identity KLDivLoss L1Loss Linear
-        LogSigmoid LogSoftmax MSELoss MaxUnpool2d Mish P2POp PReLU PixelShuffle ReLU ReLU6 ReflectionPad1d
-        ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU SGD SiLU Sigmoid
-        SmoothL1Loss SoftMarginLoss Softmax SyncBatchNorm Tanh Threshold Unfold Upsample UpsamplingBilinear2d
-        UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d adaptive_avg_pool1d adaptive_avg_pool2d
-        adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d addr_ all_gather all_gather_into_tensor
-        all_gather_into_tensor_uneven all_gather_object all_reduce all_to_all all_to_all_single avg_pool1d
-        avg_pool2d avg_pool3d barrier batch_isend_irecv batch_norm batch_norm_elemt
+        Adam AdamW AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AvgPool1d
+        AvgPool2d AvgPool3d BCELoss BCEWithLogitsLoss BatchNorm1d BatchNorm2d BatchNorm3d ConstantPad1d ConstantPad2d
+        ConstantPad3d Conv1d Conv2d Conv3d ConvTranspose2d CosineEmbeddingLoss ELU Flatten Fold FusedAdamW GELU
+        GroupNorm Hardshrink Hardsigmoid Hardswish Hardtanh Identity KLDivLoss L1Loss Linear LogSigmoid LogSoftmax
+        MSELoss MaxUnpool2d Mish P2POp PReLU PixelShuffle ReLU ReLU6 ReflectionPad1d ReflectionPad2d ReflectionPad3d
+        ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU SGD SiLU Sigmoid SmoothL1Loss SoftMarginLoss Softmax
+        SyncBatchNorm Tanh Threshold Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d
+        ZeroPad3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+        addr_ all_gather all_gather_into_tensor all_gather_into_tensor_uneven all_gather_object all_reduce all_to_all
+        all_to_all_single avg_pool1d avg_pool2d avg_pool3d barrier batch_isend_irecv batch_norm batch_norm_elemt
         batch_norm_gather_stats_with_counts batch_norm_stats binary_cross_entropy binary_cross_entropy_with_logits
-        broadcast broadcast_object_list conv1d conv2d conv2d conv3d conv_tbc conv_transpose2d cosine_embedding_loss
-        cross_entropy destroy_process_group dropout dropout2d elu elu_ embedding fold gather_object gcd gelu
-        get_backend get_global_rank get_group_rank get_process_group_ranks get_rank get_world_size glu grid_sample
-        group_norm hardtanh hardtanh_ init_process_group interpolate inv irecv is_available is_initialized isend
-        kl_div layer_norm leaky_relu linear log_softmax log_softmax logsigmoid matrix_norm max_pool2d max_unpool2d
-        mse_loss new_group nll_loss normalize npu_gelu one_hot pad pixel_shuffle prelu qr recv recv_object_list
-        reduce reduce_scatter reduce_scatter_tensor reduce_scatter_tensor_uneven relu relu6 relu_
-        scatter_object_list send send_object_list sigmoid_ silu soft_margin_loss threshold threshold_
-        triangular_solve unfold upsample vdot vector_norm
+        broadcast broadcast_object_list conv1d conv2d conv3d conv_tbc conv_transpose2d cosine_embedding_loss
+        cross_entropy destroy_process_group dropout dropout2d elu elu_ embedding fold gather_object gcd gelu get_backend
+        get_global_rank get_group_rank get_process_group_ranks get_rank get_world_size glu grid_sample group_norm
+        hardtanh hardtanh_ init_process_group interpolate inv irecv is_available is_initialized isend kl_div layer_norm
+        leaky_relu linear log_softmax logsigmoid matrix_norm max_pool2d max_unpool2d mse_loss new_group nll_loss
+        normalize npu_gelu one_hot pad pixel_shuffle prelu qr recv recv_object_list reduce reduce_scatter
+        reduce_scatter_tensor reduce_scatter_tensor_uneven relu relu6 relu_ scatter_object_list send send_object_list
+        sigmoid_ silu soft_margin_loss threshold threshold_ triangular_solve unfold upsample vdot vector_norm
     """,
     "mint.distributed": """
-        P2POp all_gather all_gather_into_tensor all_gather_into_tensor_uneven all_gather_object all_reduce
-        all_to_all all_to_all_single barrier batch_isend_irecv broadcast broadcast_object_list destroy_process_group
-        gather gather_object get_backend get_global_rank get_group_rank get_process_group_ranks get_rank
-        get_world_size init_process_group irecv is_available is_initialized isend new_group recv recv_object_list
-        reduce reduce_scatter reduce_scatter_tensor reduce_scatter_tensor_uneven scatter scatter_object_list send
-        send_object_list
+        P2POp all_gather all_gather_into_tensor all_gather_into_tensor_uneven all_gather_object all_reduce all_to_all
+        all_to_all_single barrier batch_isend_irecv broadcast broadcast_object_list destroy_process_group gather
+        gather_object get_backend get_global_rank get_group_rank get_process_group_ranks get_rank get_world_size
+        init_process_group irecv is_available is_initialized isend new_group recv recv_object_list reduce reduce_scatter
+        reduce_scatter_tensor reduce_scatter_tensor_uneven scatter scatter_object_list send send_object_list
     """,
     "mint.nn": """
         AvgPool1d AvgPool3d ConvTranspose2d Fold SyncBatchNorm UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d
@@ -183,14 +177,13 @@ NAMES: dict[str, str] = {
     "nn": """
         ASGD AdaFactor AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AdamOffload AvgPool1dExt AvgPool2dExt
         AvgPool3dExt BleuScore ConfusionMatrixMetric Conv2dThor DenseThor DiGamma Dice Dropout2dExt DropoutExt
-        EmbeddingExt EmbeddingLookupThor EmbeddingThor FTRL ForwardValueAndGrad FractionalMaxPool2d
-        FractionalMaxPool3d GetNextSingleOp GradAccumulationCell HausdorffDistance ImageGradients Jvp
-        L1LossExt LARS LBeta LayerNormExt LazyAdam LogSoftmaxExt MSSSIM MatDet MatInverse MatrixDiag MatrixDiagPart
-        MatrixSetDiag MaxPool2dExt MeanSurfaceDistance MicroBatchInterleaved Moments MultiClassDiceLoss
-        MultiFieldEmbeddingLookup MultiMarginLoss MultilabelMarginLoss OcclusionSensitivity OptTFTWrapper PReLUExt
-        ParameterUpdate Perplexity PipelineGradReducer ProximalAdagrad ROC Roll RootMeanSquareDistance
-        SampledSoftmaxLoss TripletMarginWithDistanceLoss VirtualDatasetCellTriple Vjp WithGradCell auc get_metrics
-        rearrange_inputs thor
+        EmbeddingExt EmbeddingLookupThor EmbeddingThor FTRL ForwardValueAndGrad GetNextSingleOp GradAccumulationCell
+        HausdorffDistance ImageGradients Jvp L1LossExt LARS LBeta LayerNormExt LazyAdam LogSoftmaxExt MSSSIM MatDet
+        MatInverse MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool2dExt MeanSurfaceDistance MicroBatchInterleaved
+        Moments MultiClassDiceLoss MultiFieldEmbeddingLookup MultiMarginLoss MultilabelMarginLoss OcclusionSensitivity
+        OptTFTWrapper PReLUExt ParameterUpdate Perplexity PipelineGradReducer ProximalAdagrad ROC Roll
+        RootMeanSquareDistance SampledSoftmaxLoss TripletMarginWithDistanceLoss VirtualDatasetCellTriple Vjp
+        WithGradCell auc get_metrics rearrange_inputs thor
     """,
     "numpy": """
         bitwise_not histogram2d histogram_bin_edges histogramdd polymul ravel_multi_index
@@ -198,72 +191,61 @@ NAMES: dict[str, str] = {
     "ops": """
         AccumulateNV2 AdamNoUpdateParam AdjustHue AdjustSaturation AiCPURegOp AkgAscendRegOp AkgGpuRegOp AllGatherV
         AlltoAllV AlltoAllVC ApplyRotaryPosEmb Assert Barrier BasicLSTMCell BatchISendIRecv BatchToSpace
-        BatchToSpaceNDV2 Betainc Bincount CTCLoss CTCLossV2 Cauchy CheckNumerics Coalesce Col2Im CollectiveGather
-        CollectiveScatter CombinedNonMaxSuppression CompareAndBitpack ComplexAbs ComputeAccidentalHits
-        ConfusionMatrix CopyWithSlice CpuRegOp CumulativeLogsumexp CustomOpBuilder CustomRegOp DataFormatVecPermute
-        DataType DeformableOffsets DepthwiseConv2dNative DiagPart Dilation2D DropoutDoMask DropoutGenMask
-        DtypeToEnum DumpGradient DynamicGRUV2 DynamicRNN DynamicShape EditDistance Eig Eps EuclideanNorm Expand
-        ExtractGlimpse ExtractImagePatches ExtractVolumePatches Fills FractionalAvgPool FractionalMaxPool
-        FractionalMaxPool3DWithFixedKsize FractionalMaxPoolWithFixedKsize FusedAdaFactor
-        FusedAdaFactorWithGlobalNorm FusedCastAdamWeightDecay FusedWeightScaleApplyMomentum GeSwitch GetNext
-        GridSampler2D GridSampler3D GroupTopk HSVToRGB Histogram HistogramFixedWidth IdentityN Im2Col IndexPut
-        InsertGradientOf LSTM LerpScalar ListDiff LogMatrixDeterminant LogNormalReverse LogSoftmaxExt LowerBound
-        MapCacheIdx MapUniform MatrixDeterminant MatrixDiagPartV3 MatrixDiagV3 MatrixExp MatrixInverse
-        MatrixLogarithm MatrixSetDiagV3 MatrixSolveLs MatrixTriangularSolve MaxPool3DWithArgmax Merge Morph MoveTo
-        MulNoNan MultilabelMarginLoss MultinomialWithReplacement NeighborExchangeV2 NoRepeatNGram
-        NonDeterministicInts NonMaxSuppressionV3 NonMaxSuppressionWithOverlaps NthElement NuclearNorm P2POp Pack
-        PadV3 PagedAttention PagedAttentionMask ParameterizedTruncatedNormal PrimitiveWithCheck PrimitiveWithInfer
-        Pull Push PyExecute PyFunc RGBToHSV RNNTLoss RaggedRange RandpermV2 Receive Reduce ReduceScatterV
-        ReshapeAndCache Reshard ResizeArea ResizeBicubic ResizeNearestNeighborV2 Reusing
-        SampleDistortedBoundingBoxV2 ScaleAndTranslate ScatterAddWithAxis SegmentMax SegmentMean SegmentMin
+        BatchToSpaceNDV2 Betainc Bincount CTCLoss CTCLossV2 Cauchy CheckNumerics Coalesce CollectiveGather
+        CollectiveScatter CombinedNonMaxSuppression CompareAndBitpack ComputeAccidentalHits ConfusionMatrix
+        CopyWithSlice CpuRegOp CumulativeLogsumexp CustomOpBuilder CustomRegOp DataFormatVecPermute DataType
+        DepthwiseConv2dNative Dilation2D DropoutDoMask DropoutGenMask DtypeToEnum DumpGradient DynamicGRUV2 DynamicRNN
+        DynamicShape EditDistance Eig Eps EuclideanNorm Expand ExtractGlimpse ExtractImagePatches ExtractVolumePatches
+        Fills FusedAdaFactor FusedAdaFactorWithGlobalNorm FusedCastAdamWeightDecay FusedWeightScaleApplyMomentum
+        GeSwitch GetNext GridSampler3D GroupTopk HSVToRGB HistogramFixedWidth IndexPut InsertGradientOf LerpScalar
+        LogNormalReverse LogSoftmaxExt MapCacheIdx MapUniform MatrixExp MatrixLogarithm MatrixSolveLs Merge Morph MoveTo
+        MultilabelMarginLoss MultinomialWithReplacement NeighborExchangeV2 NoRepeatNGram NonDeterministicInts
+        NonMaxSuppressionV3 NonMaxSuppressionWithOverlaps NuclearNorm P2POp Pack PagedAttention PagedAttentionMask
+        ParameterizedTruncatedNormal PrimitiveWithCheck PrimitiveWithInfer Pull Push PyExecute PyFunc RGBToHSV RNNTLoss
+        RaggedRange RandpermV2 Receive Reduce ReduceScatterV ReshapeAndCache Reshard ResizeArea ResizeBicubic
+        ResizeNearestNeighborV2 Reusing SampleDistortedBoundingBoxV2 ScaleAndTranslate SegmentMax SegmentMean SegmentMin
         SegmentProd SegmentSum SelectView Send SliceGetItem SpaceToBatch SparseGatherV2 SplitV SubAndFilter TBERegOp
-        TCPStore TensorDump TransposeExtView TransposeView TridiagonalMatMul TruncatedNormal Unpack
-        UnravelIndex UpdateState UpperBound UpsampleNearest3D UpsampleTrilinear3D accumulate_n
-        adaptive_avg_pool2d_ext add_flags add_layer_norm add_rms_norm adjoint all_gather_into_tensor
-        all_gather_into_tensor_uneven all_gather_matmul all_gather_object all_to_all_single all_to_all_v_c
-        approximate_equal arg_dtype_cast arg_handler array_reduce array_to_scalar augassign_add augassign_div
-        augassign_floordiv augassign_mod augassign_mul augassign_sub barrier batch_dot batch_isend_irecv
-        bernoulli_ bidense bool_and bool_eq bool_not bool_or broadcast_gradient_args
-        broadcast_object_list choice_with_mask clamp_ coalesce col2im cond coo2csr coo_tensor_get_dense_shape
-        coo_tensor_get_indices coo_tensor_get_values cpp_create_prim_instance_helper csr2coo
-        csr_tensor_get_dense_shape csr_tensor_get_indices csr_tensor_get_indptr csr_tensor_get_values
-        ctc_greedy_decoder custom_info_register deepcopy deformable_conv2d destroy_process_group diagflat
-        dict_setitem distribute dyn_shape eig eigvals embed env_get environ_add environ_create
-        environ_get environ_set eps erfinv_ expand exponential_ fills floordiv
-        floormod fractional_max_pool2d fractional_max_pool3d fused_infer_attention_score gather_into_tensor
-        gather_object geswitch get_backend get_global_rank get_group_rank get_process_group_ranks get_rank
-        get_vm_impl_fn get_world_size hastype hyper_add in_dict incre_flash_attention init_process_group
-        inplace_sigmoid irecv is_ is_available is_dynamic_sequence_element_unknown is_initialized is_not
-        is_tensor_bool_cond isconstant isend iter_converter lightning_indexer list_equal list_setitem
-        log_matrix_determinant make_coo_tensor make_csr_tensor make_dict make_map_parameter make_row_tensor
-        make_row_tensor_inner make_slice make_sparse_tensor matmul_reduce_scatter matrix_determinant matrix_exp
-        merge moe_distribute_combine moe_distribute_dispatch moe_init_routing_v2 moe_token_permute
-        moe_token_unpermute move_to ms_hasnext ms_next mse_loss_ext multi_scale_deformable_attn_function
-        multilabel_margin_loss multinomial_with_replacement new_group normal_ not_in_dict nsa_compress
-        nsa_compress_attention nsa_select_attention padding poisson pows prim_arg_register prim_attr_register
-        prompt_flash_attention put_ pyboost_inner_prim randint_like random_ recompute_block recv recv_object_list
-        reduce reduce_scatter_tensor reduce_scatter_tensor_uneven reduced_shape ref_to_embed reshape_ reshard
-        ring_attention_update rotary_position_embedding rotated_iou row_tensor_add row_tensor_get_dense_shape
-        row_tensor_get_indices row_tensor_get_values rrelu scalar_add scalar_cast scalar_div scalar_eq
-        scalar_floordiv scalar_ge scalar_gt scalar_le scalar_log scalar_lt scalar_max scalar_min scalar_mod
-        scalar_mul scalar_ne scalar_pow scalar_sub scalar_uadd scalar_usub scatter_object_list scatter_tensor send
-        send_object_list set_comm_ops_inplace shape_ shape_mul soft_shrink sparse_flash_attention
-        speed_fusion_attention stop_gradient_ string_concat string_eq swiglu switch_layer tail tanh_ tensor_exp
-        tensor_expm1 tensor_floordiv tensor_ge tensor_gt tensor_le tensor_lt tensor_muls tensor_operator_registry
-        tensor_range tensor_slice tensordump top_k tuple_equal tuple_reversed tuple_setitem uniform_ unique_with_pad
-        vm_impl_registry zero_ zip_operation
+        TCPStore TensorDump TransposeExtView TransposeView TridiagonalMatMul Unpack UpdateState UpsampleNearest3D
+        UpsampleTrilinear3D accumulate_n adaptive_avg_pool2d_ext add_flags add_layer_norm add_rms_norm adjoint
+        all_gather_into_tensor all_gather_into_tensor_uneven all_gather_matmul all_gather_object all_to_all_single
+        all_to_all_v_c arg_dtype_cast arg_handler array_reduce array_to_scalar augassign_add augassign_div
+        augassign_floordiv augassign_mod augassign_mul augassign_sub barrier batch_dot batch_isend_irecv bernoulli_
+        bool_and bool_eq bool_not bool_or broadcast_gradient_args broadcast_object_list choice_with_mask clamp_ coalesce
+        col2im cond coo2csr coo_tensor_get_dense_shape coo_tensor_get_indices coo_tensor_get_values
+        cpp_create_prim_instance_helper csr2coo csr_tensor_get_dense_shape csr_tensor_get_indices csr_tensor_get_indptr
+        csr_tensor_get_values ctc_greedy_decoder custom_info_register deepcopy destroy_process_group diagflat
+        dict_setitem distribute dyn_shape eig eigvals embed env_get environ_add environ_create environ_get environ_set
+        eps erfinv_ exponential_ fills floordiv floormod fused_infer_attention_score gather_into_tensor gather_object
+        geswitch get_backend get_global_rank get_group_rank get_process_group_ranks get_rank get_vm_impl_fn
+        get_world_size hastype hyper_add in_dict incre_flash_attention init_process_group inplace_sigmoid irecv is_
+        is_available is_dynamic_sequence_element_unknown is_initialized is_not is_tensor_bool_cond isconstant isend
+        iter_converter lightning_indexer list_equal list_setitem log_matrix_determinant make_coo_tensor make_csr_tensor
+        make_dict make_map_parameter make_row_tensor make_row_tensor_inner make_slice make_sparse_tensor
+        matmul_reduce_scatter matrix_determinant matrix_exp merge moe_distribute_combine moe_distribute_dispatch
+        moe_init_routing_v2 moe_token_permute moe_token_unpermute move_to ms_hasnext ms_next mse_loss_ext
+        multi_scale_deformable_attn_function multilabel_margin_loss multinomial_with_replacement new_group normal_
+        not_in_dict nsa_compress nsa_compress_attention nsa_select_attention poisson pows prim_arg_register
+        prim_attr_register prompt_flash_attention put_ pyboost_inner_prim randint_like random_ recompute_block recv
+        recv_object_list reduce reduce_scatter_tensor reduce_scatter_tensor_uneven reduced_shape ref_to_embed reshape_
+        reshard ring_attention_update rotary_position_embedding rotated_iou row_tensor_add row_tensor_get_dense_shape
+        row_tensor_get_indices row_tensor_get_values rrelu scalar_add scalar_cast scalar_div scalar_eq scalar_floordiv
+        scalar_ge scalar_gt scalar_le scalar_log scalar_lt scalar_max scalar_min scalar_mod scalar_mul scalar_ne
+        scalar_pow scalar_sub scalar_uadd scalar_usub scatter_object_list scatter_tensor send send_object_list
+        set_comm_ops_inplace shape_ shape_mul soft_shrink sparse_flash_attention speed_fusion_attention stop_gradient_
+        string_concat string_eq swiglu switch_layer tail tanh_ tensor_exp tensor_expm1 tensor_floordiv tensor_ge
+        tensor_gt tensor_le tensor_lt tensor_muls tensor_operator_registry tensor_range tensor_slice tensordump top_k
+        tuple_equal tuple_reversed tuple_setitem uniform_ vm_impl_registry zero_ zip_operation
     """,
     "parallel": """
-        GradAccumulation MicroBatchInterleaved build_searched_strategy convert_checkpoint_by_rank
-        convert_checkpoints get_algo_parameters load_distributed_checkpoint load_segmented_checkpoints
-        merge_pipeline_strategys merge_sliced_parameter rank_list_for_convert
-        rank_list_for_transform reset_algo_parameters restore_group_info_list set_algo_parameters
-        set_op_strategy_config sync_pipeline_shared_parameters transform_checkpoint_by_rank transform_checkpoints
-        unified_safetensors
+        GradAccumulation MicroBatchInterleaved build_searched_strategy convert_checkpoint_by_rank convert_checkpoints
+        get_algo_parameters load_distributed_checkpoint load_segmented_checkpoints merge_pipeline_strategys
+        merge_sliced_parameter rank_list_for_convert rank_list_for_transform reset_algo_parameters
+        restore_group_info_list set_algo_parameters set_op_strategy_config sync_pipeline_shared_parameters
+        transform_checkpoint_by_rank transform_checkpoints unified_safetensors
     """,
     "profiler": """
-        AicoreMetrics DynamicProfilerMonitor EnvProfiler ExportType HostSystem Profiler ProfilerActivity
-        ProfilerLevel profile tensorboard_trace_handler
+        AicoreMetrics DynamicProfilerMonitor EnvProfiler ExportType HostSystem Profiler ProfilerActivity ProfilerLevel
+        profile tensorboard_trace_handler
     """,
     "rewrite": """
         Node NodeType ScopedValue SymbolTree ValueType
@@ -272,9 +254,8 @@ NAMES: dict[str, str] = {
         Event MemPool PluggableAllocator Stream StreamCtx StreamLimitCtx communication_stream current_stream
         default_stream dispatch_threads_num empty_cache get_device_limit get_stream_limit max_memory_allocated
         max_memory_reserved memory_allocated memory_replay memory_reserved memory_stats memory_summary
-        reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats reset_stream_limit
-        set_cpu_affinity set_cur_stream set_device_limit set_kernel_launch_capture set_kernel_launch_group
-        set_stream_limit use_mem_pool
+        reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats reset_stream_limit set_cpu_affinity
+        set_cur_stream set_device_limit set_kernel_launch_capture set_kernel_launch_group set_stream_limit use_mem_pool
     """,
     "safeguard": """
         load_obf_params_into_net obfuscate_ckpt

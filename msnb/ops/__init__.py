@@ -58,6 +58,8 @@ from msnb.ops.sparse.sparse_functions import *
 from msnb.ops.sparse.value_functions import *
 from msnb.ops.spatial.bounding_boxes import *
 from msnb.ops.spatial.convolution import *
+from msnb.ops.spatial.deformable import *
+from msnb.ops.spatial.fractional_pooling import *
 from msnb.ops.spatial.interpolate import *
 from msnb.ops.spatial.pooling import *
 from msnb.ops.spatial.resize import *

@@ -394,6 +394,9 @@ from msnb.ops.spatial.convolution import conv1d as conv1d
 from msnb.ops.spatial.convolution import conv1d_transpose as conv1d_transpose
 from msnb.ops.spatial.convolution import conv2d as conv2d
 from msnb.ops.spatial.convolution import conv2d_transpose as conv2d_transpose
+from msnb.ops.spatial.deformable import deformable_conv2d as deformable_conv2d
+from msnb.ops.spatial.fractional_pooling import fractional_max_pool2d as fractional_max_pool2d
+from msnb.ops.spatial.fractional_pooling import fractional_max_pool3d as fractional_max_pool3d
 from msnb.ops.spatial.interpolate import affine_grid as affine_grid
 from msnb.ops.spatial.interpolate import grid_sample as grid_sample
 from msnb.ops.spatial.interpolate import interpolate as interpolate
@@ -703,6 +706,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "definition",
+    "deformable_conv2d",
     "deg2rad",
     "dense",
     "dense_to_sparse_coo",
@@ -769,6 +773,8 @@ __all__ = [
     "focal_loss",
     "fold",
     "frac",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
     "full",
     "full_like",
     "function_methods",

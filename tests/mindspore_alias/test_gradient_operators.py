@@ -99,3 +99,66 @@ def test_settings_of_devices() -> None:
     ms.set_context(runtime_num_threads=threads)
     assert validator.check_int(3, 2, validator.GT) == 3
     assert np_dtype.bfloat16 is not None
+
+
+def test_gradients_of_more_primitives(mode: int, rng: np.random.Generator) -> None:
+    from mindspore import ops
+    from mindspore.ops.operations import _grad_ops as G
+
+    def check(found: Any, fn: Any, x: Tensor, dout: Tensor) -> None:
+        np.testing.assert_allclose(found.asnumpy(), ms.grad(lambda t: (fn(t) * dout).sum())(x).asnumpy(), 1e-4, 1e-5)
+
+    x, y, d = drawn(rng, 3, 5), drawn(rng, 4, 5), drawn(rng, 3, 4)
+    check(run(mode, lambda d, x, y: G.CdistGrad(2.0)(d, x, y, d), d, x, y), lambda t: ops.Cdist(2.0)(t, y), x, d)
+    middle = ops.Median(axis=1)
+    dm = drawn(rng, 3)
+    check(run(mode, lambda d, x: G.MedianGrad(axis=1)(d, x, *middle(x)), dm, x), lambda t: middle(t)[0], x, dm)
+    labels, image = Tensor([1, 0, 4]), drawn(rng, 1, 2, 5, 4)
+    found = run(mode, lambda d, x: G.MultiMarginLossGrad(reduction="none")(d, x, labels), dm, x)
+    check(found, lambda t: ops.MultiMarginLoss(reduction="none")(t, labels), x, dm)
+    near, wide = drawn(rng, 2, 3, 4), drawn(rng, 2, 3, 9)
+    check(run(mode, G.ResizeLinear1DGrad("half_pixel"), wide, near),
+          lambda t: ops.ResizeLinear1D("half_pixel")(t, 9), near, wide)  # fmt: skip
+    for border in ("reflect", "edge", "circular"):
+        bordered = drawn(rng, 1, 2, 6, 7)
+        found = run(mode, lambda d, b=border: G.PadV3Grad(b)(d, (2, 1, 0, 1)), bordered)
+        check(found, lambda t, b=border: ops.PadV3(b)(t, (2, 1, 0, 1)), image, bordered)
+    found = run(mode, lambda d: G.MirrorPadGrad("SYMMETRIC")(d, ((1, 1), (2, 0))), drawn(rng, 5, 7))
+    assert found.shape == (3, 5)
+    by_x, by_w = run(mode, G.PReLUGrad(), near, near, drawn(rng, 3))
+    assert by_x.shape == near.shape and by_w.shape == (3,)
+    mask = Tensor(np.array([[True, False], [True, True]]))
+    found = run(mode, lambda d: G.MaskedSelectGrad()(ops.zeros((2, 2)), mask, d), Tensor([1.0, 2.0, 3.0]))
+    assert found.tolist() == [[1, 0], [2, 3]]
+    assert run(mode, lambda d: G.TraceGrad()(d, (2, 3)), Tensor(2.0)).tolist() == [[2, 0, 0], [0, 2, 0]]
+    roi = ops.ROIAlign(2, 2, 0.5, 2)
+    box, dr = Tensor([[0.0, 1.0, 1.0, 5.0, 7.0]]), drawn(rng, 1, 2, 2, 2)
+    check(run(mode, lambda d: G.ROIAlignGrad(2, 2, 0.5, 2)(d, box, image.shape), dr), lambda t: roi(t, box), image, dr)
+
+
+def test_gradients_of_bent_windows(mode: int, rng: np.random.Generator) -> None:
+    from mindspore import ops
+    from mindspore.ops.operations import _grad_ops as G
+
+    x, offsets, d = drawn(rng, 1, 2, 4, 4), drawn(rng, 1, 12, 3, 3), drawn(rng, 1, 2, 6, 6)
+    attrs = {"strides": (1,) * 4, "pads": (0,) * 4}
+    found = run(mode, lambda d, x, o: G.DeformableOffsetsGrad(kernel_size=(2, 2), **attrs)(d, x, o), d, x, offsets)
+    bend = ops.operations.nn_ops.DeformableOffsets(ksize=(2, 2), **attrs)
+    for have, want in zip(found, ms.grad(lambda x, o: (bend(x, o) * d).sum(), (0, 1))(x, offsets)):
+        np.testing.assert_allclose(have.asnumpy(), want.asnumpy(), 1e-4, 1e-5)
+
+
+def test_functions_of_operator_classes(mode: int) -> None:
+    from mindspore import ops
+    from mindspore.ops.function.math_func import approximate_equal
+
+    assert run(mode, lambda x: ops.padding(x, 3), Tensor([[1.0], [2.0]])).tolist() == [[1, 0, 0], [2, 0, 0]]
+    values, places = run(mode, lambda x: ops.unique_with_pad(x, 8), Tensor(np.int32([3, 1, 3, 2])))
+    assert (values.tolist(), places.tolist()) == ([3, 1, 2, 8], [0, 1, 0, 2])
+    a, b, w = (np.arange(float(np.prod(shape))).reshape(shape) for shape in ((2, 3), (2, 4), (5, 3, 4)))
+    wanted = np.einsum("na,oab,nb->no", a, w, b) + np.arange(5.0)
+    found = run(mode, ops.bidense, *map(Tensor, (a, b, w, np.arange(5.0))))
+    np.testing.assert_allclose(found.asnumpy(), wanted)
+    assert run(mode, lambda x: ops.expand(x, Tensor([2, 3])), Tensor([[1], [2]])).tolist() == [[1] * 3, [2] * 3]
+    assert run(mode, lambda x, y: approximate_equal(x, y, 0.2), Tensor([1.0, 2.0]), Tensor([1.1, 3.0])).tolist() == \
+        [True, False]  # fmt: skip

@@ -81,3 +81,35 @@ def test_sums_that_skip(mode: int) -> None:
     x = Tensor(X)
     assert run(ops.ReduceSum(False, True), x).shape == x.shape
     assert float(run(ops.ReduceSum(), x)) == X.sum()
+
+
+class Pooled(ms.nn.Cell):
+    def __init__(self, strides: int) -> None:
+        super().__init__()
+        self.op = ops.MaxPool(3, strides, "same")
+
+    def construct(self, x: Any) -> Any:
+        return self.op(x)
+
+
+def test_programs_depend_on_attributes(mode: int) -> None:
+    x = Tensor(np.arange(64, dtype=np.float32).reshape(1, 1, 8, 8))
+    call, held = ms.jit(lambda op, x: op(x)), Pooled(2)
+    for strides, size in ((2, 4), (1, 8), (4, 2)):
+        op = ops.MaxPool(3, strides, "same")
+        held.op = op
+        for found in (call(op, x), call(Pooled(strides), x), held(x), ms.jvp(op, x, x)[1], ms.vmap(op)(x[None])[0]):
+            assert found.shape == (1, 1, size, size), strides
+    table, hot = Tensor([0, 1]), ms.jit(lambda op, i: op(i, 3, Tensor(1.0), Tensor(0.0)))
+    assert [hot(ops.OneHot(axis=axis), table).shape for axis in (0, -1)] == [(3, 2), (2, 3)]
+    fill = ms.jit(lambda op, x: op(x))
+    values = [fill(ops.FillDiagonal(Tensor([v])), ops.ones((2, 2)))[0, 0].item() for v in (2.0, 3.0)]
+    assert values == [2.0, 3.0]
+
+
+def test_programs_draw_from_the_stream_of_the_operator(mode: int) -> None:
+    draw, x = ms.jit(lambda op, x: op(x)[0]), ops.ones((6, 6))
+    first, second = (ops.Dropout(0.5, Seed0=3) for _ in range(2))
+    one = [draw(first, x).asnumpy() for _ in range(2)]
+    two = [draw(second, x).asnumpy() for _ in range(2)]
+    assert all(np.array_equal(a, b) for a, b in zip(one, two)) and not np.array_equal(*one)

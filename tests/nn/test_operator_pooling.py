@@ -15,16 +15,19 @@ RNG = np.random.default_rng(23)
 IMAGES = ms.Tensor(RNG.uniform(0.1, 1, (2, 3, 12, 12)).astype(np.float32))
 VOLUME = ms.Tensor(RNG.normal(size=(1, 2, 4, 4, 4)).astype(np.float32))
 ROWS = ms.Tensor(RNG.normal(size=(2, 3, 8)).astype(np.float32))
+AT = ms.Tensor(RNG.uniform(size=(2, 3, 2)).astype(np.float32))
 LAYERS: dict[str, tuple[Any, Any, Any]] = {
     "AdaptiveMaxPool1d": (nn.AdaptiveMaxPool1d(3), ROWS, lambda x: ops.adaptive_max_pool1d(x, 3)),
     "AdaptiveMaxPool2d": (nn.AdaptiveMaxPool2d((2, None)), IMAGES, lambda x: ops.adaptive_max_pool2d(x, (2, None))),
     "AdaptiveMaxPool3d": (nn.AdaptiveMaxPool3d(2), VOLUME, lambda x: ops.adaptive_max_pool3d(x, 2)),
+    "FractionalMaxPool2d": (nn.FractionalMaxPool2d(2, (5, 7), _random_samples=AT), IMAGES,
+                            lambda x: ops.fractional_max_pool2d(x, 2, (5, 7), None, False, AT)),
     "LPPool1d": (nn.LPPool1d(2, 2), ROWS, lambda x: ops.lp_pool1d(x, 2, 2)),
     "LPPool2d": (nn.LPPool2d(3, 2, 1), IMAGES, lambda x: ops.lp_pool2d(x, 3, 2, 1)),
     "LRN": (nn.LRN(1), IMAGES, lambda x: ops.lrn(x, 1)),
     "LGamma": (nn.LGamma(), IMAGES, ops.lgamma),
     "ReduceLogSumExp": (nn.ReduceLogSumExp(1), IMAGES, lambda x: ops.logsumexp(x, 1)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LAYERS)

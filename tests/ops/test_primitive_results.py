@@ -273,3 +273,84 @@ def test_the_slope_of_a_logarithm_that_is_not_a_number(mode: Any) -> None:
     x = t(np.array([[0.0, 1.0], [1.0, 0.0]]))
     assert np.isnan(run(mode, ops.logdet, x).item())
     assert ms.grad(ops.logdet)(x).tolist() == [[0, 1], [1, 0]]
+
+
+ROWS = np.array([[1.0, np.nan, 3.0], [np.nan, 5.0, 2.0], [np.nan] * 3], np.float32)
+SQUARE = np.array([[3.0, 1.0, 0.5], [0.0, 2.0, 1.0], [1.0, 0.0, 4.0]], np.float32)
+COUNT = np.arange(12, dtype=np.float32).reshape(3, 4)
+ANSWERS: dict[str, tuple[Any, tuple[Any, ...], tuple[Any, ...]]] = {
+    "median of numbers": (lambda: ops.Median(axis=1, ignore_nan=True), (ROWS,),
+                          (np.float32([1, 2, np.nan]), np.array([0, 2, 0]))),
+    "median kept": (lambda: ops.Median(False, 1, True, True), (ROWS,),
+                    (np.float32([[1], [2], [np.nan]]), np.array([[0], [2], [0]]))),
+    "median of all": (lambda: ops.Median(True, ignore_nan=True), (ROWS[:1],), (np.float32(1), np.array(0))),
+    "MatrixDiagV3": (lambda: lambda x: ops.MatrixDiagV3("LEFT_RIGHT")(x, (-1, 1), 3, 3, 11),
+                     (np.float32([[8, 9, 0], [1, 2, 3], [0, 4, 5]]),),
+                     (np.float32([[1, 8, 11], [4, 2, 9], [11, 5, 3]]),)),
+    "MatrixDiagPartV3": (lambda: lambda x: ops.MatrixDiagPartV3()(x, t(np.int32([-1, 1])), 9), (COUNT,),
+                         (np.float32([[1, 6, 11], [0, 5, 10], [4, 9, 9]]),)),
+    "MatrixSetDiagV3": (lambda: lambda x, d: ops.MatrixSetDiagV3()(x, d, (-1, 1)),
+                        (COUNT, np.float32([[6, 5, 8], [1, 2, 3], [4, 5, 0]])),
+                        (np.float32([[1, 6, 2, 3], [4, 2, 5, 7], [8, 5, 3, 8]]),)),
+    "PadV3": (lambda: lambda x: ops.PadV3("reflect")(x, (1, 0, 0, 2)), (COUNT[None],),
+              (np.pad(COUNT[None], ((0, 0), (0, 2), (1, 0)), "reflect"),)),
+    "PadV3, first ones in front": (lambda: lambda x: ops.PadV3("constant", False)(x, (1, 2, 3, 4), 7.0), (COUNT,),
+                                   (np.pad(COUNT, ((2, 4), (1, 3)), constant_values=7),)),
+    "PadV3 cuts": (lambda: lambda x: ops.PadV3()(x, t(np.array([-1, 1])), t(np.float32(7))), (COUNT,),
+                   (np.pad(COUNT[:, 1:], ((0, 0), (0, 1)), constant_values=7),)),
+    "ListDiff": (lambda: ops.ListDiff(), (np.int32([1, 2, 3, 2, 5]), np.int32([2])),
+                 (np.int32([1, 3, 5]), np.int32([0, 2, 4]))),
+    "DiagPart": (lambda: ops.DiagPart(), (np.arange(36.0).reshape(2, 3, 2, 3),),
+                 (np.einsum("ijij->ij", np.arange(36.0).reshape(2, 3, 2, 3)),)),
+    "LowerBound": (lambda: ops.LowerBound(), (COUNT[:1], np.float32([[2, 2.5]])), (np.int32([[2, 3]]),)),
+    "UpperBound": (lambda: ops.UpperBound(ms.int64), (COUNT[:1], np.float32([[2, 2.5]])), (np.array([[3, 3]]),)),
+    "MulNoNan": (lambda: ops.MulNoNan(), (np.float32([1, np.inf]), np.float32([2, 0])), (np.float32([2, 0]),)),
+    "NthElement": (lambda: lambda x: ops.NthElement(True)(x, 1), (X,), (np.float32([2, 4]),)),
+    "UnravelIndex": (lambda: lambda x: ops.UnravelIndex()(x, (2, 3)), (np.int32([5, 1]),),
+                     (np.int32([[1, 0], [2, 1]]),)),
+    "MatrixInverse": (lambda: ops.MatrixInverse(True), (SQUARE,), (np.linalg.inv(SQUARE.T),)),
+    "MatrixDeterminant": (lambda: ops.MatrixDeterminant(), (SQUARE,), (np.linalg.det(SQUARE),)),
+    "LogMatrixDeterminant": (lambda: ops.LogMatrixDeterminant(), (SQUARE,), tuple(np.linalg.slogdet(SQUARE))),
+    "MatrixTriangularSolve": (lambda: ops.MatrixTriangularSolve(False, True), (SQUARE, COUNT),
+                              (np.linalg.solve(np.triu(SQUARE).T, COUNT),)),
+    "Im2Col": (lambda: ops.Im2Col([2, 2]), (COUNT[None, None],),
+               (np.lib.stride_tricks.sliding_window_view(COUNT, (2, 2)).reshape(6, 4).T[None, None],)),
+    "Col2Im": (lambda: lambda x: ops.Col2Im((1, 2), stride=(1, 2))(x, t(np.int32([3, 4]))),
+               (COUNT.reshape(6, 2).T[None, None],), (COUNT[None, None],)),
+    "Histogram": (lambda: ops.Histogram(3, 0.0, 6.0), (X,), (np.float32([1, 2, 3]),)),
+    "IdentityN": (lambda: lambda a, b: ops.IdentityN()([a, b]), (X, COUNT), (X, COUNT)),
+    "ComplexAbs": (lambda: ops.ComplexAbs(), (np.complex64([3 + 4j]),), (np.float32([5]),)),
+    "GridSampler2D": (lambda: ops.GridSampler2D("nearest"), (COUNT[None, None], np.float32([[[[-0.8, 0.9]]]])),
+                      (np.float32([[[[8]]]]),)),
+    "ScatterAddWithAxis": (lambda: ops.ScatterAddWithAxis(1), (X, np.array([[2], [2]]), np.float32([[1], [2]])),
+                           (np.float32([[1, 5, 3], [4, 3, 8]]),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers(name: str, mode: Any) -> None:
+    make, inputs, wanted = ANSWERS[name]
+    op = make()
+    found = run(mode, lambda *x: op(*x), *map(t, inputs))
+    found = found if isinstance(found, (tuple, list)) else (found,)
+    assert len(found) == len(wanted)
+    for have, want in zip(found, wanted):
+        np.testing.assert_allclose(have.asnumpy(), want, rtol=1e-5, atol=1e-6)
+        assert have.asnumpy().dtype == np.asarray(want).dtype, name
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ops.MatrixDiagV3("UP")(t(X)), "align is one of"),
+        (lambda: ops.MatrixDiagV3()(t(X), (1, 0)), "lowest, highest"),
+        (lambda: ops.MatrixDiagPartV3()(t(X), 5), "has no diagonals 5"),
+        (lambda: ops.MatrixSetDiagV3()(t(COUNT), t(np.float32([[6, 5, 8]])), (-1, 1)), "diagonals -1 to 1"),
+        (lambda: ops.Padding(0)(t(np.ones((2, 1)))), "pad_dim_size is a number above 0"),
+        (lambda: ops.Padding()(t(np.ones(1))), "whose last axis has size 1"),
+        (lambda: ops.PadV3("around")(t(X), (1, 1)), "there is no mode"),
+    ],
+)
+def test_wrong_calls(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import Parameter, Tensor, ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 
 
 def run(fn: Any, *inputs: Any) -> Any:
@@ -109,3 +109,14 @@ def test_gradients_by_hand(mode: int) -> None:
         np.testing.assert_allclose(found, -target.asnumpy() * sens.asnumpy() / scale, rtol=1e-5)
     with pytest.raises(AttributeValueError, match="reduction"):
         ops.KLDivLossGrad("max")(dy, x, target)
+
+
+def test_normal_numbers_within_two(mode: int) -> None:
+    draw = ops.TruncatedNormal(ms.float64, 3, 4)
+    one = run(lambda: draw((100, 200))).asnumpy()
+    assert one.dtype == np.float64 and one.shape == (100, 200) and abs(one).max() <= 2
+    assert abs(one.std() - 0.8796) < 0.01 and abs(one.mean()) < 0.02 and abs(abs(one) < 1).mean() - 0.7152 < 0.02
+    assert ops.TruncatedNormal(ms.float64, 3, 4)((100, 200)).tolist() == one.tolist()
+    assert ops.TruncatedNormal()(Tensor([3])).dtype is ms.float32
+    with pytest.raises(DTypeError, match="dtype is one of floats"):
+        ops.TruncatedNormal(ms.int32)((2,))

@@ -16,8 +16,9 @@ from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.type_inference import operand_lines
 
 __all__ = [
-    "LRN", "SSIM", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "IGamma", "LGamma", "LPPool1d",
-    "LPPool2d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "ReduceLogSumExp",
+    "LRN", "SSIM", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "FractionalMaxPool2d",
+    "FractionalMaxPool3d", "IGamma", "LGamma", "LPPool1d", "LPPool2d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+    "ReduceLogSumExp",
 ]  # fmt: skip
 
 
@@ -242,3 +243,34 @@ class SSIM(Cell):
         both = mean(img1 * img2) - a * b
         c1, c2 = (self.k1 * self.max_val) ** 2, (self.k2 * self.max_val) ** 2
         return (((2 * a * b + c1) * (2 * both + c2)) / ((a * a + b * b + c1) * (spread + c2))).mean((1, 2, 3))
+
+
+class FractionalMaxPool2d(Cell):
+    """The maxima of windows that begin at random, evenly on the whole; arguments as in ``ops.fractional_max_pool2d``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.FractionalMaxPool2d(3, output_ratio=0.5)(ms.ops.ones((1, 2, 10, 12))).shape
+        (1, 2, 5, 6)
+    """
+
+    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                 return_indices: bool = False, _random_samples: Any = None) -> None:  # fmt: skip
+        super().__init__()
+        self.settings: tuple[Any, ...] = (kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.fractional_max_pool2d(input, *self.settings)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"kernel_size={self.settings[0]}, output_size={self.settings[1]}, output_ratio={self.settings[2]}"
+
+
+class FractionalMaxPool3d(FractionalMaxPool2d):
+    """``FractionalMaxPool2d`` for volumes; arguments as in ``ops.fractional_max_pool3d``."""
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.fractional_max_pool3d(input, *self.settings)

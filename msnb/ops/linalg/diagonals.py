@@ -138,8 +138,8 @@ def matrix_set_diag(x: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT"
     low, high = _bundle(k)
     rows, cols = t.shape[-2:]
     length = _length(rows, cols, low, high)
-    if d.ndim < 1 or d.shape[-1] != length:
-        text = f"matrix_set_diag: the longest of these diagonals has {length} elements."
+    if tuple(d.shape[-1 - (low != high) :]) != ((length,) if low == high else (high - low + 1, length)):
+        text = f"matrix_set_diag: diagonals {low} to {high}, the longest of {length} elements, are needed."
         raise ShapeError(text, operands=operand_lines(t._type, d._type, names=("x", "diagonal")))
     places, inside = _places(rows, cols, low, high, align, length)
     flat = d.reshape((*d.shape[: -1 - (low != high)], -1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
@@ -43,8 +43,10 @@ def _filled_diagonal(x: Any, fill_value: Any, wrap: bool) -> Any:
 
 
 def _padded_to(x: Any, pad_dim_size: int) -> Any:
-    if x.shape[-1] != 1:
+    if x.ndim < 2 or x.shape[-1] != 1:
         raise ShapeError(f"Padding takes a tensor whose last axis has size 1, not one of shape {list(x.shape)}.")
+    if pad_dim_size < 1:
+        raise AttributeValueError(f"Padding: pad_dim_size is a number above 0, got {pad_dim_size!r}.")
     return ops.pad(x, (0, pad_dim_size - 1))
 
 
@@ -53,54 +55,52 @@ def _axis_map(x: Any, src_format: str, dst_format: str) -> Any:
     return ops.gather(table, ops.where(x < 0, x + 4, x), 0)
 
 
-def _extreme_places(x: Any, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], same: bool) -> Any:
-    """(maxima of windows, their places in the flat image); the padding is lower than every element."""
-    low = float("-inf") if x.dtype.is_float else -(2**31)
-    heights = [(n - k) // s + 1 if not same else -(-n // s) for n, k, s in zip(x.shape[2:], kernel, strides)]
-    if same:
-        total = [max(0, (m - 1) * s + k - n) for m, s, k, n in zip(heights, strides, kernel, x.shape[2:])]
-        sides = [(t // 2, t - t // 2) for t in total]
-    else:
-        sides = [(p, p) for p in pads]
-        heights = [(n + 2 * p - k) // s + 1 for n, p, k, s in zip(x.shape[2:], pads, kernel, strides)]
-    wide = ops.pad(x, (*sides[1], *sides[0]), value=low)
-    place = ops.arange(x.shape[2] * x.shape[3]).reshape((1, 1, *x.shape[2:])).astype(dtypes.float64)
-    at = ops.pad(place, (*sides[1], *sides[0]), value=0.0)
-    parts, places = [], []
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
-            window = (slice(None), slice(None), slice(i, i + (heights[0] - 1) * strides[0] + 1, strides[0]),
-                      slice(j, j + (heights[1] - 1) * strides[1] + 1, strides[1]))  # fmt: skip
-            parts.append(wide[window])
-            places.append(at[window])
-    whole = ops.stack(parts, 0)
-    best = ops.argmax(whole, 0, True)
-    where = ops.broadcast_to(ops.stack(places, 0), whole.shape)
-    return ops.gather_elements(whole, 0, best)[0], ops.gather_elements(where, 0, best)[0].astype(dtypes.int32)
+def _bordered(x: Any, paddings: Any, constant_values: Any = None, *, mode: str, paddings_contiguous: bool) -> Any:
+    """``PadV3``: widths from the last axis on, the two of an axis side by side or all the first ones in front."""
+    widths = [*(paddings.tolist() if isinstance(paddings, Tensor) else paddings)]
+    if not paddings_contiguous:
+        half = len(widths) // 2
+        widths = [side for pair in zip(widths[:half], widths[half:]) for side in pair]
+    if mode != "constant":
+        return ops.pad(x, widths, mode)
+    value = constant_values.item() if isinstance(constant_values, Tensor) else constant_values
+    return ops.pad(x, widths, value=value)
 
 
-def _pair(x: Any) -> tuple[int, int]:
-    """(height, width) of an int, of two, or of MindSpore's four."""
-    sizes = (x, x) if isinstance(x, int) else tuple(x)
-    return (sizes[-2], sizes[-1])
+def _left_over(x: Any, y: Any, out_idx: Any) -> tuple[Any, Any]:
+    """(elements of x that y has not, their places)."""
+    kept = ops.logical_not(ops.any(ops.equal(x.expand_dims(1), y), 1))
+    return ops.masked_select(x, kept), ops.masked_select(ops.arange(x.shape[0]), kept).astype(out_idx)
 
 
-def _max_pool_with_argmax(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Any:
-    if data_format != "NCHW":
-        raise AttributeValueError(f"MaxPoolWithArgmax takes data_format='NCHW', not {data_format!r}.")
-    values, places = _extreme_places(x, _pair(kernel_size), _pair(strides), (0, 0), pad_mode.lower() == "same")
-    channels = ops.arange(x.shape[1], dtype=places.dtype).reshape((-1, 1, 1))  # places in the whole image, unlike V2's
-    return values, places + channels * (x.shape[2] * x.shape[3])
+def _unravelled(indices: Any, dims: Any) -> Any:
+    """[axes, places]: the coordinates of flat places."""
+    rest, found = indices, []
+    for size in reversed(dims.tolist() if isinstance(dims, Tensor) else dims):
+        found.append(ops.floor_mod(rest, size))
+        rest = ops.floor_div(rest, size)
+    return ops.stack(found[::-1], 0)
 
 
-def _max_pool_with_argmax_v2(
-    x: Any, kernel_size: Any, strides: Any, pads: Any, dilation: Any, ceil_mode: bool, argmax_type: Any
-) -> Any:
-    if ceil_mode or _pair(dilation) != (1, 1):
-        raise AttributeValueError("MaxPoolWithArgmaxV2 takes ceil_mode=False and dilation=1 here.")
-    kernel = _pair(kernel_size)
-    values, places = _extreme_places(x, kernel, kernel if strides is None else _pair(strides), _pair(pads), False)
-    return values, places.astype(argmax_type)
+def _columns(x: Any, ksizes: Any, strides: Any, dilations: Any, pads: Any) -> Any:
+    """[N, C, elements of a window, windows]."""
+    found = ops.unfold(x, ksizes, dilations, pads, strides)
+    return found.reshape((*x.shape[:2], -1, found.shape[-1]))
+
+
+def _from_columns(x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    size = tuple(output_size.tolist()) if isinstance(output_size, Tensor) else tuple(output_size)
+    return ops.fold(x.reshape((x.shape[0], -1, x.shape[-1])), size, kernel_size, dilation, padding, stride)
+
+
+def _diagonal_part(x: Any) -> Any:
+    """[a, b] of [a, b, a, b]: x[i, j, i, j]."""
+    half = x.shape[: x.ndim // 2]
+    return ops.diagonal(x.reshape((math.prod(half), -1))).reshape(half)
+
+
+def _with_diagonals(name: str) -> Callable[..., Any]:
+    return lambda *inputs, align: getattr(ops, name)(*inputs, align=align)
 
 
 def _divided_or_zero(x: Any, y: Any) -> Any:
@@ -256,12 +256,33 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LayerNormGrad": (_layer_norm_grad, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),
     "KLDivLoss": (lambda x, target, reduction: ops.kl_div(x, target, reduction), {"reduction": "mean"}),
     "ListToTensor": (lambda values, dtype=None: Tensor(list(values), dtype), {}),
-    "MaxPoolWithArgmax": (_max_pool_with_argmax,
-                          {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
-    "MaxPoolWithArgmaxV2": (_max_pool_with_argmax_v2,
-                            {"kernel_size": NEEDED, "strides": None, "pads": 0, "dilation": (1, 1),
-                             "ceil_mode": False, "argmax_type": dtypes.int64}),
+    "Col2Im": (_from_columns, {"kernel_size": NEEDED, "dilation": 1, "padding": 0, "stride": 1}),
+    "ComplexAbs": (lambda x: ops.abs(x), {}),
+    "DiagPart": (_diagonal_part, {}),
+    "GridSampler2D": (lambda x, grid, **attrs: ops.grid_sample(x, grid, *attrs.values()), {
+        "interpolation_mode": "bilinear", "padding_mode": "zeros", "align_corners": False}),
+    "Histogram": (lambda x, **attrs: ops.histc(x, **attrs), {"bins": 100, "min": 0.0, "max": 0.0}),
+    "IdentityN": (lambda xs: tuple(xs), {}),
+    "Im2Col": (_columns, {"ksizes": NEEDED, "strides": 1, "dilations": 1, "pads": 0}),
+    "LogMatrixDeterminant": (lambda x: ops.slogdet(x), {}),
+    "LowerBound": (lambda x, v, out_type: ops.searchsorted(x, v).astype(out_type), {"out_type": dtypes.int32}),
+    "UpperBound": (lambda x, v, out_type: ops.searchsorted(x, v, right=True).astype(out_type),
+                   {"out_type": dtypes.int32}),
+    "MatrixDeterminant": (lambda x: ops.det(x), {}),
+    "MatrixInverse": (lambda x, adjoint: ops.inverse(x.conj().swapaxes(-1, -2) if adjoint else x), {"adjoint": False}),
+    "MatrixTriangularSolve": (lambda a, b, lower, adjoint: ops.solve_triangular(a, b, 2 if adjoint else 0, lower),
+                              {"lower": True, "adjoint": False}),
+    "MulNoNan": (lambda x, y: ops.where(ops.equal(y, 0), 0, x) * y, {}),
+    "NthElement": (lambda x, n, reverse: ops.sort(x, -1, reverse)[0][..., n], {"reverse": False}),
+    "ScatterAddWithAxis": (lambda x, indices, updates, axis: ops.tensor_scatter_elements(
+        x, indices, updates, axis, "add"), {"axis": 0}),
+    "UnravelIndex": (_unravelled, {}),
+    "PadV3": (_bordered, {"mode": "constant", "paddings_contiguous": True}),
+    "ListDiff": (_left_over, {"out_idx": dtypes.int32}),
     "Padding": (_padded_to, {"pad_dim_size": 8}),
+    **{name: (_with_diagonals(fn), {"align": "RIGHT_LEFT"})
+       for name, fn in (("MatrixDiagV3", "matrix_diag"), ("MatrixDiagPartV3", "matrix_diag_part"),
+                        ("MatrixSetDiagV3", "matrix_set_diag"))},
     "ParallelConcat": (lambda xs: ops.concat(xs, 0), {}),
     "RandomCategorical": (lambda logits, num_sample, seed=0, *, dtype: ops.random_categorical(
         logits, num_sample, seed, dtype), {"dtype": dtypes.int64}),

@@ -27,7 +27,7 @@ from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
-from msnb.ops.mindspore.region_primitives import REGIONS
+from msnb.ops.mindspore.pooling_primitives import POOLINGS
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.mindspore.sparse_primitives import SPARSE
 from msnb.ops.random import draws
@@ -48,6 +48,7 @@ class Primitive:
     named_only: ClassVar[frozenset[str]] = frozenset()
     positional: ClassVar[tuple[str, ...]] = ()
     sharding: ShardRequest | None = None
+    FIXED: ClassVar[tuple[str, ...]] = ("settings",)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.name: str = type(self).__name__
@@ -66,6 +67,7 @@ class Primitive:
         missing = [name for name, value in self.attrs.items() if value is _NEEDED]
         if missing:
             raise ArgumentError(self._legal(f"needs {', '.join(missing)}"))
+        self.settings: tuple[Any, ...] = tuple(self.attrs.items())  # what a program that calls the operator relies on
 
     def _legal(self, what: str) -> str:
         legal = [*self.defaults, *sorted(self.named_only)]
@@ -78,6 +80,7 @@ class Primitive:
 
     def _given(self) -> dict[str, Any]:
         """What the function gets by name."""
+        slot.engine.read(self, "settings")
         return self.attrs
 
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
@@ -151,8 +154,9 @@ class _SeededPrimitive(Primitive):
         self._stream = results.seed_state(self.name, *seeds)
 
     def _given(self) -> dict[str, Any]:
-        named = {name: v for name, v in self.attrs.items() if not name.lower().startswith("seed")}
-        return named if self._stream is None else {**named, "key": next_key(self._stream)}
+        named = {name: v for name, v in super()._given().items() if not name.lower().startswith("seed")}
+        stream = slot.engine.read(self, "_stream")
+        return named if stream is None else {**named, "key": next_key(stream)}
 
 
 _DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS)
@@ -389,7 +393,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **GRADIENTS,
     **OPTIMIZERS,
     **ARRAYS,
-    **CONVOLUTIONS, **REGIONS,
+    **CONVOLUTIONS, **POOLINGS,
     **SAMPLERS,
     **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
@@ -493,7 +497,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "NLLLoss": (results.nll_loss, {"reduction": "mean", "ignore_index": -100}),
     "Unique": (results.unique, {}),
     "UniqueConsecutive": (results.unique_consecutive, {"return_idx": False, "return_counts": False, "axis": None}),
-    "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False}),
+    "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False, "ignore_nan": False}),
     "Dropout": (results.dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
     "Dropout2D": (results.channel_dropout("Dropout2D", 2), {"keep_prob": 0.5}),
     "Dropout3D": (results.channel_dropout("Dropout3D", 3), {"keep_prob": 0.5}),

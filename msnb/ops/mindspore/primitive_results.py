@@ -66,15 +66,23 @@ def unique_consecutive(x: Any, return_idx: bool, return_counts: bool, axis: int 
     return values, places, counts
 
 
-def median(x: Any, global_median: bool, axis: int, keep_dims: bool) -> tuple[Any, Any]:
+def median(x: Any, global_median: bool, axis: int, keep_dims: bool, ignore_nan: bool) -> tuple[Any, Any]:
     """(middle element, its place): along an axis, or of all elements of the tensor in a row."""
     t = as_tensor(x)
     if not global_median:
-        found: tuple[Any, Any] = ops.median(t, axis, keep_dims)
+        found: tuple[Any, Any] = (_middle_number if ignore_nan else ops.median)(t, axis, keep_dims)
         return found[0], found[1]
-    values, places = ops.median(t.reshape(-1), 0)
+    values, places = median(t.reshape(-1), False, 0, False, ignore_nan)
     sizes = (1,) * t.ndim if keep_dims else ()
     return values.reshape(sizes), places.reshape(sizes)
+
+
+def _middle_number(t: Any, axis: int, keep_dims: bool) -> tuple[Any, Any]:
+    """The lower middle of what is no NaN, where there is such; NaN lies last in the order."""
+    count = ops.sum(ops.equal(t, t).astype(dtypes.int64), axis, True)
+    at = ops.floor_div(ops.maximum(count - 1, 0), 2)
+    parts = [ops.gather_elements(part, axis, at) for part in ops.sort(t, axis)]
+    return (parts[0], parts[1]) if keep_dims else (parts[0].squeeze(axis), parts[1].squeeze(axis))
 
 
 def nll_loss(logits: Any, labels: Any, weight: Any, reduction: str, ignore_index: int) -> tuple[Any, Any]:

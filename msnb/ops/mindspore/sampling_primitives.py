@@ -9,13 +9,14 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.primiti
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import AttributeValueError, DTypeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.random.draws import drawn_uniform
@@ -128,6 +129,15 @@ def _chosen_places(x: Any, count: int, key: Any = None) -> tuple[Any, Any]:
     return rows.astype(dtypes.int32), found
 
 
+def _within_two(shape: Any, dtype: Any, key: Any = None) -> Any:
+    """Normal numbers between -2 and 2: the inverse of the distribution at even numbers."""
+    if not dtypes.as_dtype(dtype).is_float:
+        raise DTypeError(f"TruncatedNormal: dtype is one of floats, not {dtype}.")
+    size = tuple(shape.tolist()) if isinstance(shape, Tensor) else tuple(shape)
+    u = (drawn_uniform(size, key) * 2.0 - 1.0) * math.erf(math.sqrt(2.0))
+    return ops.clip(ops.erfinv(u) * math.sqrt(2.0), -2.0, 2.0).astype(dtype)
+
+
 SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "UniformCandidateSampler": (uniform_candidates, {
         **dict.fromkeys(("num_true", "num_sampled", "unique", "range_max"), NEEDED), "seed": 0,
@@ -137,6 +147,7 @@ SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "RandomChoiceWithMask": (_chosen_places, {"count": 256, **_SEEDS}),
     "RandomPoisson": (lambda shape, rate, dtype, key=None: ops.random_poisson(shape, rate, key, dtype),
                       {**_SEEDS, "dtype": dtypes.int64}),
+    "TruncatedNormal": (_within_two, {"dtype": dtypes.float32, **_SEEDS}),
     "Poisson": (lambda shape, mean, key=None: ops.random_poisson(shape, mean, key, dtypes.int32), _SEEDS),
     "RandomGamma": (lambda shape, alpha, key=None: ops.random_gamma(shape, alpha, key), _SEEDS),
     "Gamma": (lambda shape, alpha, beta, key=None: ops.gamma(shape, alpha, beta, key), _SEEDS),

@@ -126,10 +126,14 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
         if getattr(value, "__self__", None) is owner:  # bound anew at each look
             session.guard("eq", (paths.attr(source, name),), (value,))
             return value
-    if type(value) is tuple and name in getattr(type(owner), "CONSTANTS", ()):  # sizes: part of what the object is
+    if type(value) is tuple and name in _fixed(type(owner)):  # sizes, settings: part of what the object is
         session.guard("eq", (paths.attr(source, name),), (value,))
         return value
     return session.track(value, paths.attr(source, name))
+
+
+def _fixed(kind: type) -> tuple[str, ...]:
+    return (*getattr(kind, "CONSTANTS", ()), *getattr(kind, "FIXED", ()))
 
 
 def _super_attr(session: Session, owner: Any, name: str) -> Any:
