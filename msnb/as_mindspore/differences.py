@@ -94,6 +94,28 @@ DIFFERENCES: tuple[Difference, ...] = (
         for n in (1, 2, 3)
     ),
     *(
+        _numpy(name, "one tensor stays", "its rows are stacked", _SILENT, "test_stacks_of_one_array")
+        for name in ("column_stack", "dstack", "hstack", "vstack")
+    ),
+    *(
+        _numpy(name, "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_dtypes_of_numpy")
+        for name in ("cumsum", "cumprod", "nancumsum", "nansum")
+    ),
+    *(
+        _numpy(name, "integers in, float32 out", "integers in, integers out", _DTYPE, "test_dtypes_of_numpy")
+        for name in ("ceil", "fix", "sign", "trunc")
+    ),
+    *(
+        _numpy(name, "float16 in, float32 out", "float16 in, float16 out", _DTYPE, "test_dtypes_of_numpy")
+        for name in ("cov", "corrcoef", "norm", "nanmean", "nanvar", "nanstd", "unwrap")
+    ),
+    *(
+        _numpy(name, "integers in, integers out", "integers in, float32 out", _DTYPE, "test_dtypes_of_numpy")
+        for name in ("copysign", "heaviside")
+    ),
+    _numpy("float_power", "float32", "float64, as NumPy", _DTYPE, "test_dtypes_of_numpy"),
+    _numpy("full_like", "the dtype of a tensor that fills", "the dtype of a", _DTYPE, "test_dtypes_of_numpy"),
+    *(
         _theirs(f"ops.avg_pool{n}d", "stride 1", "the kernel's size", _SILENT, "test_stride_of_avg_pool")
         for n in (1, 2, 3)
     ),
@@ -119,6 +141,15 @@ DIFFERENCES: tuple[Difference, ...] = (
     *(
         _ours(f"ops.{name}", "integers, cut off", "float32", "a mean cut off is wrong", "test_means_of_integers")
         for name in ("mean", "std", "var")
+    ),
+    *(
+        _ours(f"numpy.{name}", "integers, cut off", "float32", "a mean cut off is wrong", "test_cut_off_in_numpy")
+        for name in ("mean", "average", "exp2", "reciprocal")
+    ),
+    *(
+        _ours(f"numpy.{name}", "float64 in, float32 out", "float64 in, float64 out", "digits are lost",
+              "test_digits_of_numpy")
+        for name in ("divide", "true_divide", "trapz", "round")
     ),
     *(
         _ours(f"ops.{name}", "0", "NaN", "a NaN that becomes 0 hides an overflow", "test_nan_stays")

@@ -179,12 +179,19 @@ def isin(element: Any, test_elements: Any, invert: bool = False) -> Any:
     return ops.logical_not(found) if invert else found
 
 
-in1d = isin
+def in1d(ar1: Any, ar2: Any, invert: bool = False) -> Any:
+    """``isin`` of all numbers of the first in a row."""
+    return isin(array(ar1).reshape(-1), ar2, invert)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """Into which of the intervals between ``bins`` each number falls."""
-    return ops.searchsorted(array(bins), array(x), right=not right)
+    """Into which of the intervals between ``bins``, which rise or fall, each number falls."""
+    edges, t = array(bins), array(x)
+    rising = ops.searchsorted(edges, t, right=not right)
+    if edges.shape[0] < 2:
+        return rising
+    falling = edges.shape[0] - ops.searchsorted(ops.flip(edges, (0,)), t, right=not right)
+    return ops.where(edges[0] <= edges[-1], rising, falling)
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:

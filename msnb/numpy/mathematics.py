@@ -10,13 +10,14 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.dtypes import as_dtype, float32
+from msnb.core.dtypes import as_dtype, float32, float64
 from msnb.numpy.creation import array, linspace
 from msnb.numpy.dtype_results import in_dtype
+from msnb.ops.mindspore import mint
 
 __all__ = [
     "array_equal", "blackman", "cbrt", "clip", "convolve", "corrcoef", "cov", "cross", "divmod", "gradient", "hamming",
-    "hanning", "heaviside", "histogram", "interp", "polyval", "radians",
+    "hanning", "heaviside", "histogram", "interp", "polyval", "radians", "round",
 ]  # fmt: skip
 
 
@@ -120,7 +121,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         [[1.0, 2.0], [1.0, 2.0, 3.0]]
     """
     x = array(a).reshape(-1).astype(float32)
-    borders = _borders(x, bins, range) if isinstance(bins, int) else array(bins).astype(float32)
+    borders = _borders(x, bins, range) if isinstance(bins, int) else array(bins)
     inside = (x[:, None] >= borders[:-1]) & (x[:, None] < borders[1:])
     last = ops.equal(x, borders[-1])[:, None] & ops.equal(ops.arange(borders.shape[0] - 1), borders.shape[0] - 2)
     hits = (inside | last).astype(float32)
@@ -163,8 +164,17 @@ def divmod(x1: Any, x2: Any, dtype: Any = None) -> Any:
 
 def cbrt(x: Any, dtype: Any = None) -> Any:
     """The cube root, of negative numbers too."""
-    t = array(x).astype(float32)
+    t = array(x)
+    t = t if t.dtype is float64 else t.astype(float32)
     return in_dtype(ops.sign(t) * ops.pow(ops.abs(t), 1 / 3), dtype)
+
+
+def round(a: Any, decimals: int = 0) -> Any:
+    """The nearest numbers with so many decimals, halves to the even one; negative ones round to tens, hundreds."""
+    t = array(a)
+    if t.dtype.is_float or t.dtype.is_complex:
+        return mint.round(t, decimals=decimals)
+    return t if decimals >= 0 else mint.round(t, decimals=decimals).astype(t.dtype)
 
 
 def radians(x: Any, dtype: Any = None) -> Any:

@@ -229,6 +229,52 @@ def test_lists_of_numpy(mode: int) -> None:
         assert numpys(f"atleast_{n}d")[0](Tensor(1.0)).ndim == n
 
 
+def test_stacks_of_one_array(mode: int) -> None:
+    x = Tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+    for name, shape in {"column_stack": (3, 2), "dstack": (1, 3, 2), "hstack": (6,), "vstack": (2, 3)}.items():
+        seen, own = (compiled(lambda x, f=f: f(x), x) for f in numpys(name))
+        assert (seen.tolist(), own.shape) == (x.tolist(), shape), name
+        both = [compiled(lambda x, f=f: f((x, x)), x) for f in numpys(name)]
+        assert both[0].tolist() == both[1].tolist(), name
+
+
+def test_dtypes_of_numpy(mode: int) -> None:
+    whole, half = Tensor([[2, -3], [1, 4]], msnb.int32), Tensor([[0.5, 2.0], [1.5, -1.0]], msnb.float16)
+    cases: list[tuple[str, tuple[Any, ...], Any, Any]] = [
+        *((name, (whole,), msnb.int32, msnb.int64) for name in ("cumsum", "cumprod", "nancumsum", "nansum")),
+        *((name, (whole,), msnb.float32, msnb.int32) for name in ("ceil", "fix", "sign", "trunc")),
+        *((name, (half,), msnb.float32, msnb.float16)
+          for name in ("cov", "corrcoef", "norm", "nanmean", "nanvar", "nanstd", "unwrap")),
+        *((name, (whole, whole), msnb.int32, msnb.float32) for name in ("copysign", "heaviside")),
+        ("float_power", (whole, half), msnb.float32, msnb.float64),
+        ("full_like", (whole, half), msnb.float16, msnb.int32),
+    ]  # fmt: skip
+    for name, given, seen, own in cases:
+        found = [compiled(lambda *t, f=f: f(*t), *given) for f in numpys(name)]
+        assert [f.dtype for f in found] == [seen, own], name
+        if name != "full_like":
+            np.testing.assert_allclose(*[f.asnumpy() for f in found], rtol=5e-3, err_msg=name)
+    cumsum, norm = numpys("cumsum")[0], numpys("norm")[0]
+    assert cumsum(whole, 0, msnb.float32).dtype is cumsum(whole, dtype=msnb.float32).dtype is msnb.float32
+    assert float(norm(x=half)) == pytest.approx(7.5**0.5)
+    with pytest.raises(TypeError, match="missing a required argument"):
+        cumsum()
+
+
+def test_cut_off_in_numpy(mode: int) -> None:
+    x = Tensor([2, 1, -1, 3], msnb.int32)
+    for name, want in {"mean": 1.25, "average": 1.25, "exp2": [4, 2, 0.5, 8], "reciprocal": [0.5, 1, -1, 1 / 3]}.items():
+        found = compiled(lambda x, f=numpys(name)[0]: f(x), x)
+        assert found.dtype is msnb.float32 and found.tolist() == pytest.approx(want), name
+
+
+def test_digits_of_numpy(mode: int) -> None:
+    x = Tensor(np.array([0.1, 0.7]))
+    cases: dict[str, tuple[Any, ...]] = {"divide": (x, x), "true_divide": (x, x), "trapz": (x,), "round": (x,)}
+    for name, given in cases.items():
+        assert compiled(lambda *t, f=numpys(name)[0]: f(*t), *given).dtype is msnb.float64, name
+
+
 def test_methods_of_tensors(mode: int) -> None:
     from msnb.as_mindspore import uninstall
 

@@ -413,8 +413,10 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = No
     """Mean over axes of what is not NaN, in a dtype if one is asked for."""
     x = as_tensor(x) if dtype is None else cast(as_tensor(x), as_dtype(dtype))
     counted = sum_of(find("logical_not")(isnan(x)), axis, keepdims)
-    out: Tensor = nansum(x, axis, keepdims) / cast(counted, as_tensor(x).dtype)
-    return out
+    narrow = x.dtype.is_float and x.dtype.itemsize == 2  # its sum may not fit, nor the number of its elements
+    wide = cast(x, dtypes.float32) if narrow or not x.dtype.differentiable else x
+    out: Tensor = nansum(wide, axis, keepdims) / cast(counted, wide.dtype)
+    return cast(out, x.dtype) if narrow else out
 
 
 def copysign(x: Any, other: Any) -> Tensor:
