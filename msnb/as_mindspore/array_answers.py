@@ -2,6 +2,7 @@
 
     numpy                                           places and sums of int32 are int32, counts float32, several results
                                                     stand in a list
+    x.median() x.nansum() x.cumsum() x.diag() ...   as the functions of differences
     x.argmin() x.argsort() x.sort() x.topk(k)
     x.searchsorted(v) x.count_nonzero()             places are int32
     x.stride()                                      a list
@@ -15,6 +16,7 @@ while the alias holds and come back with ``uninstall``.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +27,7 @@ from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
-from msnb.ops.definition.keyword_aliases import ValuesAndIndices
+from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 
 
@@ -183,7 +185,17 @@ def float_power(x1: Any, x2: Any, dtype: Any = None) -> Any:
     return found if wide or dtype is not None else found.astype(dtypes.float32)
 
 
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """``numpy.squeeze``; axes of another size than 1 stay."""
+    return answers().squeeze(mnp.array(a), axis)
+
+
 _WIDE = (dtypes.float64, dtypes.complex64, dtypes.complex128)
+
+
+def answers() -> Any:
+    """The module of ``ops``'s answers, which reads this one."""
+    return importlib.import_module("msnb.as_mindspore.answers")
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
@@ -194,7 +206,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 # ---- attributes ----------------------------------------------------------------------------------------------------
 
-_PLACES = ("argmin", "argsort", "sort", "topk", "count_nonzero")
+_PLACES = ("argmin", "argsort", "sort", "topk", "top_k", "count_nonzero")
+_AS_FUNCTIONS = ("median", "nanmedian", "nansum", "cummin", "diag", "squeeze", "round", "outer")
 _before: dict[tuple[type, str], Any] = {}
 
 
@@ -243,6 +256,8 @@ def exchange(on: bool) -> None:
         return
     theirs: dict[tuple[type, str], Any] = {(Tensor, name): _narrow(getattr(Tensor, name)) for name in _PLACES}
     theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
+    theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
+    theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name)

@@ -124,11 +124,13 @@ DIFFERENCES: tuple[Difference, ...] = (
         for n in (2, 3)
     ),
     _theirs("ops.diag", "of a matrix: four axes", "of a matrix: its diagonal", _SILENT, "test_diag_of_a_matrix"),
+    _theirs("ops.outer", "of a number: the shape of vec2", "[1, n]", _SILENT, "test_outer_of_a_number"),
     _theirs("ops.conv3d_transpose", "(inputs, weight, pad_mode, padding, stride ...)", "the order of conv3d",
             "programs use it", "test_order_of_conv_transpose2d"),
     _theirs("ops.conv_transpose2d", "PyTorch's order", "MindSpore's order of conv2d", "programs use it",
             "test_order_of_conv_transpose2d"),
     _theirs("ops.squeeze", "other sizes than 1 stay", "an error", "programs rely on it", "test_squeeze"),
+    _numpy("squeeze", "other sizes than 1 stay", "an error", "programs rely on it", "test_squeeze"),
     Difference(
         "nn.Dropout",
         "Dropout(0.8) keeps 80%",

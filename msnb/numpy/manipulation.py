@@ -88,8 +88,9 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """The numbers moved along an axis, those that leave coming in at the other end."""
-    return ops.roll(array(a), shift, axis)
+    """The numbers moved along an axis, those that leave coming in at the other end; without one, all in a row."""
+    whole = sum(shift) if axis is None and isinstance(shift, (tuple, list)) else shift
+    return ops.roll(array(a), whole, axis)
 
 
 def rot90(a: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:

@@ -146,11 +146,19 @@ def test_order_of_conv_transpose2d() -> None:
     np.testing.assert_allclose(deep.squeeze(2).asnumpy(), flat.asnumpy())
 
 
+def test_outer_of_a_number(mode: int) -> None:
+    number = Tensor(2.0)
+    assert compiled(lambda n, x: theirs("outer")(n, x), number, Tensor(X)).tolist() == (number * Tensor(X)).tolist()
+    assert msnb.ops.outer(number, Tensor(X)).shape == (1, 6) and theirs("outer")(Tensor([1.0]), number).shape == (1, 1)
+
+
 def test_squeeze(mode: int) -> None:
     assert compiled(lambda x: theirs("squeeze")(x, 0), Tensor(X)).shape == (2, 3)
     assert compiled(lambda x: theirs("squeeze")(x, (0, 2)), Tensor([X])).shape == (2, 3)
-    with pytest.raises(ValueError, match="size"):
-        msnb.ops.squeeze(Tensor(X), 0)
+    assert compiled(lambda x: numpys("squeeze")[0](x, 0), Tensor(X)).shape == (2, 3)
+    for squeeze in (msnb.ops.squeeze, numpys("squeeze")[1]):
+        with pytest.raises(ValueError, match="size"):
+            squeeze(Tensor(X), 0)
 
 
 def test_positional_dropout(mode: int) -> None:
@@ -293,6 +301,25 @@ def test_methods_of_tensors(mode: int) -> None:
     assert [t.dtype for t in found()] == [msnb.int64] * 5
     assert x.stride() == (1,) and str(weight) == "[1.]" and "value=" in repr(weight)
     assert msnb.ops.ArgMaxWithValue()(x)[0].dtype is msnb.int64
+
+
+def test_methods_that_are_functions(mode: int) -> None:
+    from msnb.as_mindspore import uninstall
+
+    def of_integers(x: Any) -> Any:
+        return x.cumsum(), x.cumsum(axis=0), x.nansum(), x.cummin(0)[1], x.top_k(1)[1]
+
+    x = Tensor([[1, 2], [0, 4]], msnb.int32)
+    found = compiled(of_integers, x)
+    assert [t.shape for t in found] == [(4,), (2, 2), (), (2, 2), (2, 1)] and {t.dtype for t in found} == {msnb.int32}
+    found = compiled(lambda x: (x.median()[0], x.nanmedian()[1], x.diag(), x.squeeze(0)), Tensor(X))
+    assert [t.shape for t in found] == [(2,), (2,), (2, 3, 2, 3), (2, 3)]
+    assert Tensor([0, 2], msnb.int32).bincount().dtype is msnb.float32
+    assert float(Tensor(1.26).round(decimals=1)) == pytest.approx(1.3)
+    with pytest.raises(TypeError):
+        x.cumsum(0, 1, 2)
+    uninstall()
+    assert x.cumsum().shape == (2, 2) and x.cumsum(0).dtype is x.top_k(1)[1].dtype is msnb.int64
 
 
 def test_bernoulli(mode: int) -> None:

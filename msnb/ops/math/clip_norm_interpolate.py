@@ -326,10 +326,15 @@ def frac(x: Any) -> Tensor:
     return out
 
 
+def _as_float_of(x: Any, y: Any) -> Any:
+    """``y`` in the dtype of ``x`` where that alone has floats: a constant beside integers would make them float32."""
+    whole = isinstance(y, (int, float)) or not as_tensor(y).dtype.differentiable
+    return cast(y, x.dtype) if whole and isinstance(x, Tensor) and x.dtype.is_float else y
+
+
 def xlogy(x: Any, y: Any) -> Tensor:
     """x log(y); 0 where x is 0, with the slope log(y) there, unless y is NaN."""
-    if isinstance(y, (int, float)) and isinstance(x, Tensor) and x.dtype.is_float:
-        y = cast(y, x.dtype)
+    y = _as_float_of(x, y)
     unbounded = find("logical_or")(y <= 0, equal(y, float("inf")))
     held = find("logical_and")(equal(x, 0), unbounded)
     out: Tensor = where(held, 0.0, x * transcendental.log(where(held, 1.0, y)))
@@ -436,6 +441,7 @@ def float_power(x: Any, exponent: Any) -> Tensor:
 
 def xdivy(x: Any, y: Any) -> Tensor:
     """x / y; 0 where both are 0."""
+    y = _as_float_of(x, y)
     held = find("logical_and")(equal(x, 0), equal(y, 0))
     out: Tensor = where(held, 0.0, x / where(held, 1.0, y))
     return out
