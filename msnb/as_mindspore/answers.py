@@ -137,9 +137,8 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> Any:
 
 def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
     """``ops.nanmedian`` along the last axis unless another is given, with the place of the value."""
-    values = ops.nanmedian(input, axis, True)
-    places = ops.argmax((input == values).astype(dtypes.int32), axis, keepdims)
-    return (values if keepdims else ops.squeeze(values, axis)), places
+    found: tuple[Any, Any] = mint.nanmedian(input, axis, keepdims)
+    return found
 
 
 def unique(input: Any) -> tuple[Any, Any]:

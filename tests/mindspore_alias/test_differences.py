@@ -72,6 +72,8 @@ def test_sums_of_int32(mode: int) -> None:
         assert found[0].tolist() == found[1].tolist()
         assert [f.dtype for f in found] == [msnb.int32, msnb.int64], name
     assert theirs("cumsum")(x, 0, msnb.float32).dtype is msnb.float32
+    mint = importlib.import_module("mindspore.mint")
+    assert compiled(lambda a: mint.nansum(a, dim=0, keepdim=True), x).dtype is msnb.int32
 
 
 def test_extreme_of_all_elements(mode: int) -> None:
@@ -190,6 +192,19 @@ def test_activations_of_integers(mode: int) -> None:
         assert compiled(lambda x, name=name: theirs(name)(x), Tensor([-2, 3], msnb.int32)).dtype is msnb.float32, name
 
 
+def test_halves_by_a_number(mode: int) -> None:
+    x, number = Tensor([[1.0, 2.0]], msnb.float16), Tensor(1.5, msnb.float32)
+    for name in ("mul", "true_divide", "add"):
+        assert compiled(lambda x, n, f=theirs(name): f(x, n), x, number).dtype is msnb.float32, name
+    assert compiled(lambda x: x * 1.5, x).dtype is msnb.float16
+
+
+def test_truth_of_numbers(mode: int) -> None:
+    for dtype in (msnb.uint8, msnb.float32):
+        found = compiled(lambda x: theirs("any")(x, 1), Tensor([[0, 2], [0, 0]], dtype))
+        assert (found.dtype, found.tolist()) == (msnb.bool_, [True, False])
+
+
 def test_allclose(mode: int) -> None:
     found = compiled(lambda x: theirs("allclose")(x, x), Tensor(X))
     assert bool(found) and found.dtype is msnb.bool_
@@ -271,7 +286,8 @@ def test_dtypes_of_numpy(mode: int) -> None:
 
 def test_cut_off_in_numpy(mode: int) -> None:
     x = Tensor([2, 1, -1, 3], msnb.int32)
-    for name, want in {"mean": 1.25, "average": 1.25, "exp2": [4, 2, 0.5, 8], "reciprocal": [0.5, 1, -1, 1 / 3]}.items():
+    cases = {"mean": 1.25, "average": 1.25, "exp2": [4, 2, 0.5, 8], "reciprocal": [0.5, 1, -1, 1 / 3]}
+    for name, want in cases.items():
         found = compiled(lambda x, f=numpys(name)[0]: f(x), x)
         assert found.dtype is msnb.float32 and found.tolist() == pytest.approx(want), name
 
