@@ -13,6 +13,7 @@ from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.as_mindspore.array_answers import int32
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
@@ -103,6 +104,16 @@ def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any =
 def cumsum(x: Any, axis: int, dtype: Any = None) -> Any:
     """``ops.cumsum`` in the dtype of the input."""
     return _same_dtype(x, ops.cumsum(x, axis, dtype), dtype)
+
+
+def trace(input: Any) -> Any:
+    """``ops.trace`` in the dtype of the input."""
+    return _same_dtype(input, ops.trace(input))
+
+
+def stack(tensors: Any, axis: int = 0) -> Any:
+    """``ops.stack``; one tensor is one part, not its rows."""
+    return ops.stack((tensors,) if isinstance(tensors, Tensor) else tensors, axis)
 
 
 def _extreme(reduce: Any, input: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> tuple[Any, Any]:

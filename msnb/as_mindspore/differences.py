@@ -61,7 +61,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     _theirs("ops.bernoulli", "(input, p): input has the shape", "(p, shape)", _SILENT, "test_bernoulli"),
     *(
         _theirs(f"ops.{name}", "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32")
-        for name in ("reduce_sum", "nansum", "cumsum")
+        for name in ("reduce_sum", "nansum", "cumsum", "trace")
     ),
     _theirs("mint.nansum", "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32"),
     *(
@@ -125,6 +125,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         for n in (2, 3)
     ),
     _theirs("ops.diag", "of a matrix: four axes", "of a matrix: its diagonal", _SILENT, "test_diag_of_a_matrix"),
+    _theirs("ops.stack", "one tensor is one part", "its rows are stacked", _SILENT, "test_stack_of_one_tensor"),
     _theirs("ops.outer", "of a number: the shape of vec2", "[1, n]", _SILENT, "test_outer_of_a_number"),
     _theirs("ops.conv3d_transpose", "(inputs, weight, pad_mode, padding, stride ...)", "the order of conv3d",
             "programs use it", "test_order_of_conv_transpose2d"),
@@ -180,6 +181,8 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(name, ".ckpt is protobuf", ".ckpt is safetensors", "MindSpore must load it", "test_checkpoints")
         for name in ("save_checkpoint", "train.save_checkpoint")
     ),
+    _ours("nn.Conv2dTranspose", "output_padding: zeros", "the sums that lie there", "its other devices and PyTorch",
+          "test_output_padding"),
     _ours("nn.Momentum", "use_nesterov changes nothing on a CPU", "it looks ahead", "their own page says so",
           "test_nesterov"),
     *(

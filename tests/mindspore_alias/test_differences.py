@@ -71,6 +71,7 @@ def test_sums_of_int32(mode: int) -> None:
         found = [compiled(lambda a, f=f: f(a, 0), x) for f in (theirs(name), getattr(msnb.ops, name))]
         assert found[0].tolist() == found[1].tolist()
         assert [f.dtype for f in found] == [msnb.int32, msnb.int64], name
+    assert compiled(lambda a: theirs("trace")(a), x).dtype is msnb.int32
     assert theirs("cumsum")(x, 0, msnb.float32).dtype is msnb.float32
     mint = importlib.import_module("mindspore.mint")
     assert compiled(lambda a: mint.nansum(a, dim=0, keepdim=True), x).dtype is msnb.int32
@@ -154,6 +155,13 @@ def test_outer_of_a_number(mode: int) -> None:
     assert msnb.ops.outer(number, Tensor(X)).shape == (1, 6) and theirs("outer")(Tensor([1.0]), number).shape == (1, 1)
 
 
+def test_stack_of_one_tensor(mode: int) -> None:
+    assert compiled(lambda x: theirs("stack")(x, axis=1), Tensor(X)).shape == (2, 1, 3)
+    assert msnb.ops.stack(Tensor(X), 1).shape == (3, 2) and theirs("stack")([Tensor(X)] * 2).shape == (2, 2, 3)
+    with pytest.raises(TypeError):
+        theirs("stack")(3)
+
+
 def test_squeeze(mode: int) -> None:
     assert compiled(lambda x: theirs("squeeze")(x, 0), Tensor(X)).shape == (2, 3)
     assert compiled(lambda x: theirs("squeeze")(x, (0, 2)), Tensor([X])).shape == (2, 3)
@@ -197,6 +205,12 @@ def test_halves_by_a_number(mode: int) -> None:
     for name in ("mul", "true_divide", "add"):
         assert compiled(lambda x, n, f=theirs(name): f(x, n), x, number).dtype is msnb.float32, name
     assert compiled(lambda x: x * 1.5, x).dtype is msnb.float16
+
+
+def test_output_padding(mode: int) -> None:
+    net = msnb.nn.Conv2dTranspose(1, 1, 3, pad_mode="pad", padding=1, stride=2, output_padding=1, weight_init="ones")
+    found = net(Tensor(np.ones((1, 1, 2, 2), np.float32)))
+    assert found[0, 0, :, 3].tolist() == [1.0, 2.0, 1.0, 1.0]
 
 
 def test_truth_of_numbers(mode: int) -> None:
