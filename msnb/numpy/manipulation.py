@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.numpy.array_functions import reflected_oddly, with_ramps, with_statistics
 from msnb.numpy.creation import array
 
@@ -52,7 +52,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
     """An array in parts: so many equal ones, or cut before these places.
 
     Raises:
-        TypeError: the axis does not divide by the number of parts; ``array_split`` takes any.
+        ValueError: the axis does not divide by the number of parts; ``array_split`` takes any.
 
     Examples:
         >>> import msnb.numpy as mnp
@@ -61,7 +61,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
     """
     t = array(x)
     if isinstance(indices_or_sections, int) and t.shape[axis] % indices_or_sections:
-        raise ArgumentError(
+        raise AttributeValueError(
             f"split: axis {axis} of size {t.shape[axis]} does not divide into {indices_or_sections} equal parts.",
             hint="array_split makes parts that differ by one.",
         )
@@ -155,7 +155,7 @@ def _pairs(width: Any, axes: int) -> list[tuple[int, int]]:
     pairs = [(r, r) if isinstance(r, int) else (int(r[0]), int(r[-1])) for r in rows]
     pairs = pairs * axes if len(pairs) == 1 else pairs
     if len(pairs) != axes:
-        raise ArgumentError(f"pad: {len(pairs)} pairs of widths for {axes} axes.")
+        raise ShapeError(f"pad: {len(pairs)} pairs of widths for {axes} axes.")
     return pairs
 
 

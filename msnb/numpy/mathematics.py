@@ -71,7 +71,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
         mode: "full", "same" (as long as the longer one) or "valid" (where both overlap wholly).
 
     Raises:
-        TypeError: not one axis each, no numbers, or an unknown mode.
+        ValueError: not one axis each, no numbers, or an unknown mode.
 
     Examples:
         >>> import msnb.numpy as mnp
@@ -80,11 +80,11 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """
     x, kernel = array(a).astype(float32), array(v).astype(float32)
     if x.ndim != 1 or kernel.ndim != 1:
-        raise ArgumentError(f"convolve takes two rows of numbers, got {x.ndim} and {kernel.ndim} axes.")
+        raise ShapeError(f"convolve takes two rows of numbers, got {x.ndim} and {kernel.ndim} axes.")
     if mode not in ("full", "same", "valid"):
-        raise ArgumentError(f"convolve: mode is full, same or valid, got {mode!r}.")
+        raise AttributeValueError(f"convolve: mode is full, same or valid, got {mode!r}.")
     if 0 in (*x.shape, *kernel.shape):
-        raise ArgumentError("convolve needs at least one number in each row.")
+        raise ShapeError("convolve needs at least one number in each row.")
     x, kernel = (x, kernel) if x.shape[0] >= kernel.shape[0] else (kernel, x)
     n, k = x.shape[0], kernel.shape[0]
     wide = ops.pad(x, (k - 1, k - 1))

@@ -66,7 +66,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     """At each place the choice of the first condition that holds there, else ``default``.
 
     Raises:
-        ArgumentError: not as many choices as conditions, or none.
+        ValueError: not as many choices as conditions, or none.
 
     Examples:
         >>> import msnb.numpy as mnp
@@ -75,7 +75,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         [1, 50, 0]
     """
     if len(condlist) != len(choicelist) or not len(condlist):
-        raise ArgumentError(f"select needs a choice for each condition, got {len(condlist)} and {len(choicelist)}.")
+        counts = f"{len(condlist)} and {len(choicelist)}"
+        raise AttributeValueError(f"select needs a choice for each condition, got {counts}.")
     found: Any = default
     for condition, choice in reversed([*zip(condlist, choicelist)]):
         found = ops.where(array(condition).astype(bool_), array(choice), found)

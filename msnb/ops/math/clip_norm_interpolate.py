@@ -35,7 +35,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1.
 
     Raises:
-        TypeError: both bounds are missing.
+        ValueError: both bounds are missing.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clamp.html
 
@@ -45,7 +45,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
         [0, 3]
     """
     if min is None and max is None:
-        raise ArgumentError("clip needs at least one of min and max.")
+        raise AttributeValueError("clip needs at least one of min and max.")
     x = as_tensor(x)
     low = x if min is None else arithmetic.clamp_min(x, min)
     out: Tensor = low if max is None else arithmetic.clamp_max(low, max)
