@@ -90,11 +90,15 @@ class HostFn:
         fn: the callable.
         name: what people see.
         grad: its gradient, ``grad(*inputs, *douts) -> one gradient per input``, also called at run time.
+        error: the ErrorTemplate that it raises, where that can be said in a file.
     """
 
-    def __init__(self, fn: Callable[..., Any], name: str = "", grad: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], name: str = "", grad: Callable[..., Any] | None = None, error: Any = None
+    ) -> None:
         self.fn = fn
         self.grad = grad
+        self.error = error
         self.name: str = name or getattr(fn, "__qualname__", "host")
 
     def __repr__(self) -> str:

@@ -83,11 +83,20 @@ class SavedGraph:
         return f"<SavedGraph {self.graph.name}({types}): {len(self.weights)} weights, {len(self.graph.nodes)} nodes>"
 
 
-def python_calls(graph: Graph) -> list[Node]:
-    """The nodes, here and in called graphs, that hold a Python function."""
+def python_calls(graph: Graph, errors: bool = True) -> list[Node]:
+    """The nodes, here and in called graphs, that hold a Python function.
+
+    Args:
+        graph: the program.
+        errors: also those that only raise an error, which a file can say (``ir.error_template``).
+    """
     reached = list(dict.fromkeys([graph, *called(graph)]))
     nodes = [node for g in reached for _, node in g.walk()]
-    return [node for node in nodes if any(isinstance(value, HostFn) for value in node.attrs.values())]
+    return [node for node in nodes if any(_is_python(value, errors) for value in node.attrs.values())]
+
+
+def _is_python(value: Any, errors: bool) -> bool:
+    return isinstance(value, HostFn) and (errors or value.error is None)
 
 
 def _built(result: Any, outs: Sequence[Any]) -> Any:

@@ -295,6 +295,23 @@ def test_writes_that_are_left_out_are_told(notices: list[str]) -> None:
     assert any("the writes are left out" in said for said in notices)
 
 
+def test_checks_are_left_out_and_branches_that_raise_are_refused(notices: list[str]) -> None:
+    def checked(x: Any) -> Any:
+        assert x.sum() < 100, "too large"
+        return x * 2
+
+    def raising(x: Any) -> Any:
+        if x.sum() > 100:
+            raise ValueError("too large")
+        return x * 2
+
+    x = ops.ones((2, 3))
+    saved_agrees(frozen(checked, [x], True), checked(x), (x,))
+    assert any("a check (AssertionError) is left out of the model" in said for said in notices)
+    with pytest.raises(CaptureError, match="the program raises ValueError when it runs; ONNX has values only"):
+        model_of(frozen(raising, [x], True))
+
+
 def test_wrong_options(tmp_path: Path) -> None:
     x = ops.ones((2,))
     with pytest.raises(AttributeValueError, match="opset=3: legal are 13 to"):

@@ -218,6 +218,17 @@ class _GraphWriter:
             self.writer.transposed[made[0].name] = xs[0]
         return made
 
+    def _raising(self, node: Node, xs: Sequence[ModelValue]) -> list[ModelValue]:
+        """An error: an ``assert`` goes as Python's -O takes it away; a branch that raises has no values."""
+        kind = node.attrs["fn"].error.kind
+        if not node.attrs["fn"].error.guarded:
+            raise CaptureError(
+                f"the program raises {kind} when it runs; ONNX has values only.",
+                hint="check the inputs before they come to the network, or say it as an assert, which is left out.",
+            )
+        events.notice(f"a check ({kind}) is left out of the model: ONNX has values only.", "onnx assert")
+        return []
+
     def _unsayable(self, node: Node, xs: Sequence[ModelValue]) -> list[ModelValue]:
         raise CaptureError(f"ONNX has no operator for {node.op.name}.")
 
@@ -327,6 +338,7 @@ class _GraphWriter:
 
 _CONTROL: dict[str, Any] = {
     "call": _GraphWriter._call, "if": _GraphWriter._if, "while": _GraphWriter._while, "scan": _GraphWriter._scan,
+    "host_call": _GraphWriter._raising,
 }  # fmt: skip
 
 

@@ -237,10 +237,11 @@ def _leave_out_words(graph: Graph) -> None:
 
 def _need_no_python(graph: Graph) -> None:
     """Raise CaptureError, at the user's line, for a node that calls back into Python."""
-    for node in python_calls(graph):
+    for node in python_calls(graph, errors=False):
         error = CaptureError(
             f"the program calls Python when it runs ({node.attrs['fn'].name}); a file holds operators only.",
-            hint="leave print, NumPy and functions like ops.Custom out of a network that is exported.",
+            hint="leave print, NumPy, errors of your own classes and functions like ops.Custom out of a network that "
+            "is exported.",
         )
         error.where = None if node.where is None else node.where.where
         raise error

@@ -4,6 +4,7 @@
       tensors       the weights by their names; big constants as "constant <digest>"
       metadata      msnb.program     the graph as text (``msnb.ir.text.printer``)
                     msnb.interface   how many inputs, whether it draws, the shape of the result; a version
+                    msnb.errors      what raise and assert say (``msnb.ir.error_template``), by their names in the text
                     msnb.parameters  names and wishes for a gradient, as in checkpoints: load_checkpoint reads them
 
 The text is parsed and verified, never executed: it can name operators of the library and nothing else. The name is
@@ -13,6 +14,7 @@ the other's.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,19 +22,23 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import CaptureError, CheckpointError, MsnbError
+from msnb.base.files import json_schema
 from msnb.base.files.bounded_reader import Refuse, read_json
 from msnb.base.files.json_schema import FLAG, INDEX, INT, NUMBER, TEXT, Either, Kind, OneOf, Record, Rows, Table
 from msnb.core import random
 from msnb.core.parameter import Parameter
 from msnb.core.types import TensorType
 from msnb.ir.analysis.verifier import verify
+from msnb.ir.control_flow import HOST_CALL, HostFn
+from msnb.ir.error_template import ErrorTemplate
 from msnb.ir.frozen_graph import SavedGraph, python_calls
+from msnb.ir.graph import Node
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import constants_of, print_graph
 from msnb.train.files import safetensors_file
 
 ENDING, VERSION = ".mindir", 1
-_PROGRAM, _INTERFACE = "msnb.program", "msnb.interface"
+_PROGRAM, _INTERFACE, _ERRORS = "msnb.program", "msnb.interface", "msnb.errors"
 _PARAMETERS, _CONSTANT = safetensors_file.PARAMETERS, safetensors_file.CONSTANT
 MOST_TEXT = 2 << 20  # characters, some 60,000 nodes
 
@@ -55,6 +61,10 @@ class _Result(Kind):
 _PLAIN = Either(OneOf(None), FLAG, INT, NUMBER, TEXT)
 _HEAD = Record({"version": INDEX}, open=True)
 _FACE = Record({"version": INDEX, "inputs": INDEX, "draws": FLAG, "result": _Result()})
+_PIECE = Either(TEXT, json_schema.FixedRow(INDEX, INT, TEXT))
+_RAISED = Table(Record({
+    "kind": TEXT, "pieces": Either(OneOf(None), Rows(_PIECE)), "operands": Rows(TEXT), "hint": TEXT, "guarded": FLAG,
+}))  # fmt: skip
 
 
 def write(saved: SavedGraph, path: str) -> None:
@@ -104,8 +114,11 @@ def read(path: str) -> SavedGraph:
 
 def _stored(saved: SavedGraph) -> tuple[dict[str, Any], dict[str, str]]:
     constants = constants_of(saved.graph)
-    for key, value in constants.items():
-        if not isinstance(value, np.ndarray):
+    errors = {key: value.error for key, value in constants.items() if isinstance(value, HostFn)}
+    for key in errors:
+        del constants[key]
+    for key, value in (constants | errors).items():
+        if not isinstance(value, (np.ndarray, ErrorTemplate)):
             raise CaptureError(f"the program holds a Python object ({key}); a file holds operators and arrays only.")
     arrays = {name: p._host() for name, p in saved.weights.items()}
     arrays |= {_CONSTANT + key: value for key, value in constants.items()}
@@ -114,6 +127,7 @@ def _stored(saved: SavedGraph) -> tuple[dict[str, Any], dict[str, str]]:
         _PROGRAM: print_graph(saved.graph, where=False),
         _INTERFACE: json.dumps(interface),
         _PARAMETERS: json.dumps([[name, p.requires_grad] for name, p in saved.weights.items()]),
+        **({_ERRORS: json.dumps({key: dataclasses.asdict(error) for key, error in errors.items()})} if errors else {}),
     }
 
 
@@ -126,13 +140,21 @@ def _read(arrays: Mapping[str, Any], notes: Mapping[str, str]) -> SavedGraph:
     if len(text) > MOST_TEXT:
         raise CheckpointError(f"its text has {len(text)} characters; at most {MOST_TEXT} are read.")
     constants = {key.removeprefix(_CONSTANT): a for key, a in arrays.items() if key.startswith(_CONSTANT)}
-    graph = parse(text, constants)
+    errors = read_json(notes.get(_ERRORS, "{}"), refuse, _RAISED, f"the note {_ERRORS}")
+    graph = parse(text, constants | {key: _raised(error) for key, error in errors.items()})
     verify(graph)
     rows = safetensors_file.parameter_rows(notes.get(_PARAMETERS, ""), arrays, refuse)
     weights = {name: Parameter(arrays[name], name, requires_grad=trained) for name, trained in rows}
     saved = SavedGraph(graph, interface["inputs"], weights, interface["draws"], interface["result"])
     _need_whole(saved)
     return saved
+
+
+def _raised(error: dict[str, Any]) -> HostFn:
+    """What raises an error that a file names."""
+    pieces = error["pieces"]
+    parts = None if pieces is None else tuple(p if isinstance(p, str) else tuple(p) for p in pieces)
+    return ErrorTemplate(error["kind"], parts, tuple(error["operands"]), error["hint"], error["guarded"]).host()
 
 
 def _need_whole(saved: SavedGraph) -> None:
@@ -150,8 +172,16 @@ def _need_whole(saved: SavedGraph) -> None:
         raise CheckpointError("the program has a param that is no tensor.")
     if any(at >= len(graph.outputs) for at in _outputs(saved.result)):
         raise CheckpointError("the result names outputs that the program does not have.")
-    if python_calls(graph):
+    if python_calls(graph, errors=False):
         raise CheckpointError("it calls Python functions, which no file holds.")
+    if not all(map(_fits, python_calls(graph))):
+        raise CheckpointError("an error that it raises does not fit its operands.")
+
+
+def _fits(node: Node) -> bool:
+    """Whether a node can raise its error."""
+    fits: bool = node.op is HOST_CALL and not node.outputs and node.attrs["fn"].error.fits(len(node.inputs))
+    return fits
 
 
 def _outputs(result: Any) -> list[int]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import events
+from msnb.base.errors import MsnbError
 from msnb.base.source_location import Origin, here
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
@@ -23,8 +24,7 @@ from msnb.graph.capture.values.branch_merge import Late
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
 from msnb.ir import control_flow
 from msnb.ir.builder import SymbolicTensor
-
-_CONVERSIONS: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
+from msnb.ir.error_template import ErrorTemplate, Piece, formatted
 
 
 class Text:
@@ -140,11 +140,7 @@ def snapshot(value: Any) -> Any:
 
 
 def _formatted(value: Any, conversion: Any, spec: str) -> str:
-    if callable(conversion):
-        return str(conversion(value))
-    if conversion != -1:
-        value = _CONVERSIONS[conversion](value)
-    return format(value, spec)
+    return str(conversion(value)) if callable(conversion) else formatted(value, conversion, spec)
 
 
 def is_open(value: Any) -> bool:
@@ -205,11 +201,15 @@ def refill(value: Any, values: dict[int, Any]) -> Any:
     return value
 
 
-def at_run(engine: Capture, name: str, values: Any, action: Callable[[Any], None], guard: Any = None) -> None:
+def at_run(
+    engine: Capture, name: str, values: Any, action: Callable[[Any], None], guard: Any = None,
+    error: Exception | None = None,
+) -> None:  # fmt: skip
     """Call ``action(values)`` at every run, with values in place of tensors and open numbers.
 
     Args:
         guard: a tensor; the action runs only where it is false.
+        error: what the action raises, if that is all it does.
     """
     found = list(open_values(values, {}).items())
 
@@ -221,7 +221,35 @@ def at_run(engine: Capture, name: str, values: Any, action: Callable[[Any], None
         return ()
 
     args = [v for _, v in found] if guard is None else [guard, *(v for _, v in found)]
-    control_flow.host_call(engine, control_flow.HostFn(run, name), args, (), effect=True)
+    told = None if error is None else _told(error, [key for key, _ in found], guard is not None)
+    control_flow.host_call(engine, control_flow.HostFn(run, name, error=told), args, (), effect=True)
+
+
+def _told(error: Exception, found: list[int], guarded: bool) -> ErrorTemplate | None:
+    """The error as data; None where a file cannot say it: a class of the user's, a message that is no text.
+
+    Args:
+        found: the ids of the open values that the node is given, in order.
+    """
+    kind, fields = type(error), error.__dict__
+    if kind.__module__ not in ("builtins", MsnbError.__module__) or len(error.args) > 1 or error.__cause__ is not None:
+        return None
+    message = error.args[0] if error.args else ""
+    pieces = [_piece(part, found) for part in (message.parts if isinstance(message, Text) else (message,))]
+    operands, hint = fields.get("operands", ()), fields.get("hint", "")
+    if None in pieces or not all(isinstance(line, str) for line in (*operands, hint)):
+        return None
+    return ErrorTemplate(kind.__name__, tuple(p for p in pieces if p) if error.args else None, operands, hint, guarded)
+
+
+def _piece(part: Any, found: list[int]) -> Piece | None:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, tuple):
+        return None
+    if id(part[0]) in found and type(part[1]) is int and type(part[2]) is str:
+        return (found.index(id(part[0])), part[1], part[2])
+    return None if has_open(part) else _formatted(*part)
 
 
 def has_effects(graph: Any) -> bool:
@@ -244,7 +272,8 @@ def check(engine: Capture, pred: SymbolicTensor, message: Any, has_message: bool
     def fail(values: Any) -> None:
         raise AssertionError(*values)
 
-    at_run(engine, "assert", [message] if has_message else [], fail, pred)
+    values = [message] if has_message else []
+    at_run(engine, "assert", values, fail, pred, AssertionError(*values))
 
 
 def check_ran(engine: Capture, late: Late) -> None:
@@ -256,7 +285,7 @@ def check_ran(engine: Capture, late: Late) -> None:
     def fail(values: Any) -> None:
         raise UnboundLocalError(late.unbound)
 
-    at_run(engine, "loop ran", [], fail, late.ran())
+    at_run(engine, "loop ran", [], fail, late.ran(), UnboundLocalError(late.unbound))
 
 
 def raise_at_run(engine: Capture, error: Exception, origin: Origin | None) -> None:
@@ -274,7 +303,7 @@ def raise_at_run(engine: Capture, error: Exception, origin: Origin | None) -> No
         if kept is not None:
             kept.__traceback__ = kept.__context__ = None
     before, engine.origin = engine.origin, origin
-    at_run(engine, "raise", (*_carried(error), None if cause is None else _carried(cause)), fail)
+    at_run(engine, "raise", (*_carried(error), None if cause is None else _carried(cause)), fail, error=error)
     engine.origin = before
 
 

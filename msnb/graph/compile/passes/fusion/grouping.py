@@ -112,6 +112,18 @@ class _Views:
             value = self.through[value].inputs[0]
         return found[::-1]
 
+    def let_through(self, view: Node, group: Group) -> bool:
+        """Whether a group that looks through a view too keeps the places of its nodes, and the loops of its results."""
+        space = Space()
+        if not space.add(view):
+            return False
+        for _, node in group.nodes:
+            self.prepare(space, node)
+            if not space.add(node):
+                return False
+        # stored when all have their places, as in lowering
+        return all(group.space.stored(n.out) is None or space.stored(n.out) is not None for _, n in group.nodes)
+
 
 class _Fusion:
     def __init__(self, graph: Graph, every: bool) -> None:
@@ -315,18 +327,7 @@ class _Fusion:
         if any(kind_of(n) == "view" and view.out in n.inputs for n in self.graph.nodes):
             return False
         readers = [g for g in self.groups if any(view.out in n.inputs for _, n in g.nodes)]
-        return all(self._looks_through(view, g) for g in readers)
-
-    def _looks_through(self, view: Node, group: Group) -> bool:
-        space = Space()
-        if not space.add(view):
-            return False
-        for _, node in group.nodes:
-            self.views.prepare(space, node)
-            if not space.add(node):
-                return False
-        made = [node.out for _, node in group.nodes]  # stored when all have their places, as in lowering
-        return all(group.space.stored(v) is None or space.stored(v) is not None for v in made)
+        return all(self.views.let_through(view, g) for g in readers)
 
     def _fixed(self) -> set[Value]:
         """Values that lie in memory whatever the groups do: read as they are, or through a view."""
