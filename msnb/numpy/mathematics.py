@@ -210,7 +210,7 @@ def clip(x: Any, xmin: Any = None, xmax: Any = None, dtype: Any = None, **bounds
     """Numbers moved into bounds (None: no bound), which NumPy calls ``a_min`` and ``a_max``, or ``min`` and ``max``.
 
     Raises:
-        TypeError: no bound, or one by two names.
+        ValueError: no bound. TypeError: one by two names.
 
     Examples:
         >>> import msnb.numpy as mnp

@@ -104,7 +104,7 @@ def test_clip(mode: Any) -> None:
         assert mnp.clip(a, **words).tolist() == [2, 5, 6]
     assert mnp.clip(a, 2, 6, dtype=ms.float32).dtype is ms.float32
     for wrong in (lambda: mnp.clip(a, 2, a_min=3), lambda: mnp.clip(a, 2, upper=3), lambda: mnp.clip(a)):
-        with pytest.raises(TypeError, match="clip"):
+        with pytest.raises((TypeError, ValueError), match="clip"):
             wrong()
 
 
