@@ -229,7 +229,7 @@ def diag(input: Any) -> Any:
 
 def outer(input: Any, vec2: Any) -> Any:
     """``ops.outer``; a number times a tensor keeps the tensor's shape."""
-    return ops.mul(input, vec2) if input.ndim == 0 else ops.outer(input, vec2)
+    return ops.mul(input, vec2) if input.ndim == 0 and vec2.ndim else ops.outer(input, vec2)
 
 
 conv_transpose2d = mint_functional.conv_transpose2d

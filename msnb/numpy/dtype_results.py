@@ -40,13 +40,13 @@ def in_dtype(found: Any, dtype: Any) -> Any:
     return tuple(in_dtype(part, dtype) for part in found) if isinstance(found, tuple) else found.astype(as_dtype(dtype))
 
 
-def _operands(args: Any) -> list[Any]:
-    """Lists as arrays, and an array no narrower than the 32 bits of a number of Python's beside it."""
+def operands_of(args: Any, wide: bool = True) -> list[Any]:
+    """Lists as arrays, and (``wide``) an array no narrower than the 32 bits of a number of Python's beside it."""
     made = [array(a) if isinstance(a, (list, tuple)) else a for a in args]
     kinds = {type(a) for a in made} & {int, float}
     if not kinds or not any(isinstance(a, Tensor) for a in made):
         return [array(a) if type(a) in kinds else a for a in made]
-    return [_widened(a, float in kinds) if isinstance(a, Tensor) else a for a in made]
+    return [_widened(a, float in kinds) if isinstance(a, Tensor) and wide else a for a in made]
 
 
 def _widened(x: Tensor, by_float: bool) -> Tensor:
@@ -64,7 +64,7 @@ def typed(operands: int, fn: Callable[..., Any], wide: bool = True) -> Callable[
     def call(*args: Any, dtype: Any = None, **given: Any) -> Any:
         if len(args) == operands + 1:
             *args, dtype = args  # type: ignore[assignment]
-        return in_dtype(called(*(_operands(args) if wide else args), **given), dtype)
+        return in_dtype(called(*operands_of(args, wide), **given), dtype)
 
     own = [p for p in inspect.signature(fn).parameters.values() if p.kind is not p.VAR_KEYWORD]
     call.__signature__ = inspect.Signature([*own[:operands], _DTYPE])  # type: ignore[attr-defined]

@@ -12,12 +12,12 @@ from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import as_dtype, float32, float64
 from msnb.numpy.creation import array, linspace
-from msnb.numpy.dtype_results import in_dtype
+from msnb.numpy.dtype_results import in_dtype, operands_of
 from msnb.ops.mindspore import mint
 
 __all__ = [
     "array_equal", "blackman", "cbrt", "clip", "convolve", "corrcoef", "cov", "cross", "divmod", "gradient", "hamming",
-    "hanning", "heaviside", "histogram", "interp", "polyval", "radians", "round",
+    "hanning", "heaviside", "histogram", "interp", "kron", "polyval", "radians", "round",
 ]  # fmt: skip
 
 
@@ -159,7 +159,13 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
 
 def divmod(x1: Any, x2: Any, dtype: Any = None) -> Any:
     """Quotient (rounded down) and remainder."""
-    return in_dtype((ops.floor_divide(array(x1), x2), ops.remainder(array(x1), x2)), dtype)
+    one, other = operands_of((x1, x2))
+    return in_dtype((ops.floor_divide(one, other), ops.remainder(one, other)), dtype)
+
+
+def kron(a: Any, b: Any) -> Any:
+    """Every number of one array times the whole other one, laid out as blocks."""
+    return ops.kron(*operands_of((a, b)))
 
 
 def cbrt(x: Any, dtype: Any = None) -> Any:

@@ -194,6 +194,8 @@ def test_numbers_of_lists_and_of_python_count_32_bits(mode: Any) -> None:
                      small, half)  # fmt: skip
     assert [t.dtype for t in found] == [ms.int32, ms.float32, ms.float16, ms.int32] and found[0].tolist() == [301, 302]
     assert mnp.add([1, 2], 3).dtype is mnp.power(2, 7).dtype is mnp.add(ms.Tensor([True]), 2).dtype is ms.int32
+    assert mnp.kron(ms.Tensor([1], ms.int32), [2]).dtype is mnp.maximum([1], 2).dtype is ms.int32
+    assert [t.dtype for t in mnp.divmod(small, 2)] == [ms.int32] * 2
     assert mnp.maximum(small, 2).dtype is ms.uint8 and mnp.power(ms.Tensor(np.ones(2)), 2.5).dtype is ms.float64
     assert mnp.arange(ms.Tensor(1.5)).tolist() == [0.0, 1.0] and mnp.arange(ms.Tensor(1.5)).dtype is ms.float32
     assert mnp.polyder(mnp.array([1, 2, 3])).dtype is ms.int32
