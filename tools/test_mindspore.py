@@ -1,6 +1,6 @@
 """Call every shared name in MindSpore and in the alias with the same operands, and list where the answers differ.
 
-    python tools/test_mindspore.py [dotted names, e.g. ops.Diag mint.cumsum]
+    python tools/test_mindspore.py [dotted names, e.g. ops.Diag mint.cumsum Tensor.median nn.ELU]
 
 MindSpore's wheel goes to build/peers/mindspore (``bench/peers.py``). All names take about half an hour; the answers are
 kept in build/peers/answers and a run that was stopped goes on where it was. A library that dies, or hangs, loses the

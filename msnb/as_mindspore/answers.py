@@ -13,6 +13,7 @@ from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.as_mindspore.array_answers import int32
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
@@ -105,6 +106,16 @@ def cumsum(x: Any, axis: int, dtype: Any = None) -> Any:
     return _same_dtype(x, ops.cumsum(x, axis, dtype), dtype)
 
 
+def trace(input: Any) -> Any:
+    """``ops.trace`` in the dtype of the input."""
+    return _same_dtype(input, ops.trace(input))
+
+
+def stack(tensors: Any, axis: int = 0) -> Any:
+    """``ops.stack``; one tensor is one part, not its rows."""
+    return ops.stack((tensors,) if isinstance(tensors, Tensor) else tensors, axis)
+
+
 def _extreme(reduce: Any, input: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> tuple[Any, Any]:
     if where is not None:
         if initial is None:
@@ -137,9 +148,8 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> Any:
 
 def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
     """``ops.nanmedian`` along the last axis unless another is given, with the place of the value."""
-    values = ops.nanmedian(input, axis, True)
-    places = ops.argmax((input == values).astype(dtypes.int32), axis, keepdims)
-    return (values if keepdims else ops.squeeze(values, axis)), places
+    found: tuple[Any, Any] = mint.nanmedian(input, axis, keepdims)
+    return found
 
 
 def unique(input: Any) -> tuple[Any, Any]:
@@ -215,6 +225,11 @@ def avg_pool3d(
 def diag(input: Any) -> Any:
     """A tensor of twice the axes with ``input`` on its diagonal."""
     return ops.diag(input.reshape(-1)).reshape((*input.shape, *input.shape))
+
+
+def outer(input: Any, vec2: Any) -> Any:
+    """``ops.outer``; a number times a tensor keeps the tensor's shape."""
+    return ops.mul(input, vec2) if input.ndim == 0 and vec2.ndim else ops.outer(input, vec2)
 
 
 conv_transpose2d = mint_functional.conv_transpose2d

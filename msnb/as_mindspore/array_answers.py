@@ -1,6 +1,8 @@
 """MindSpore's answers of ``numpy``, of methods, and how Parameters look.
 
-    numpy                                           places are int32, counts float32, several results stand in a list
+    numpy                                           places and sums of int32 are int32, counts float32, several results
+                                                    stand in a list
+    x.median() x.nansum() x.cumsum() x.diag() ...   as the functions of differences
     x.argmin() x.argsort() x.sort() x.topk(k)
     x.searchsorted(v) x.count_nonzero()             places are int32
     x.stride()                                      a list
@@ -14,6 +16,8 @@ while the alias holds and come back with ``uninstall``.
 from __future__ import annotations
 
 import functools
+import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +27,7 @@ from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
-from msnb.ops.definition.keyword_aliases import ValuesAndIndices
+from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 
 
@@ -89,7 +93,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
 def unique(x: Any, return_inverse: bool = False) -> Any:
     """The different numbers in the order in which they come, and with ``return_inverse`` int32 places among them."""
     values, places = unique_pair(mnp.array(x))
-    return (values, int32(places)) if return_inverse else values
+    return (values, int32(places).reshape(-1)) if return_inverse else values
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None = None) -> Any:
@@ -115,9 +119,95 @@ def _listed(fn: Callable[..., Any]) -> Callable[..., Any]:
 atleast_1d, atleast_2d, atleast_3d = map(_listed, (mnp.atleast_1d, mnp.atleast_2d, mnp.atleast_3d))
 
 
+def _whole(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def call(tup: Any) -> Any:
+        return tup if isinstance(tup, Tensor) else fn(tup)
+
+    call.__doc__ = f"``numpy.{fn.__name__}``; one array is no sequence of arrays: it stays as it is."
+    return call
+
+
+column_stack, dstack, hstack, vstack = map(_whole, (mnp.column_stack, mnp.dstack, mnp.hstack, mnp.vstack))
+
+
+def _typed(fn: Callable[..., Any], kind: Callable[[Any, Any], Any] | None, what: str) -> Callable[..., Any]:
+    """``fn`` whose result has the dtype that ``kind`` finds for its first operand and that of msnb; without a kind it
+    is computed in float32 for float16."""
+    form = inspect.signature(fn)
+
+    def call(*args: Any, **named: Any) -> Any:
+        given = form.bind(*args, **named)
+        first = next(iter(given.arguments))
+        x = mnp.array(given.arguments[first])
+        if kind is None and x.dtype is dtypes.float16:
+            given.arguments[first] = x.astype(dtypes.float32)
+        found = fn(*given.args, **given.kwargs)
+        return found if kind is None or given.arguments.get("dtype") else found.astype(kind(x.dtype, found.dtype))
+
+    call.__name__, call.__doc__ = fn.__name__, f"``numpy.{fn.__name__}``{what}."
+    call.__signature__ = form  # type: ignore[attr-defined]
+    return call
+
+
+def _sum_of_integers(x: Any, found: Any) -> Any:
+    return dtypes.int32 if found is dtypes.int64 and x is not dtypes.int64 else found
+
+
+def _float_of(x: Any, found: Any) -> Any:
+    return found if x.differentiable else dtypes.float32
+
+
+def _dtype_of_first(x: Any, found: Any) -> Any:
+    return found if x.differentiable else x
+
+
+_SUMS = (mnp.cumsum, mnp.cumprod, mnp.nancumsum, mnp.nansum)
+cumsum, cumprod, nancumsum, nansum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn in _SUMS]
+_ROUNDED = (mnp.ceil, mnp.fix, mnp.sign, mnp.trunc)
+ceil, fix, sign, trunc = [_typed(fn, _float_of, "; of integers in float32") for fn in _ROUNDED]
+_OF_HALVES = (mnp.cov, mnp.corrcoef, mnp.norm, mnp.nanmean, mnp.nanvar, mnp.nanstd, mnp.unwrap)
+cov, corrcoef, norm, nanmean, nanvar, nanstd, unwrap = [
+    _typed(fn, None, "; of float16 in float32") for fn in _OF_HALVES
+]
+copysign: Any = _typed(mnp.copysign, _dtype_of_first, "; of integers in their dtype")
+
+
+def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """``numpy.heaviside`` in the dtype that both operands have together."""
+    common = mnp.result_type(mnp.array(x1), mnp.array(x2)) if dtype is None else dtype
+    return mnp.heaviside(x1, x2).astype(common)
+
+
+def float_power(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """``numpy.float_power`` in float32 unless an operand is float64 or complex."""
+    wide = any(isinstance(x, Tensor) and x.dtype in _WIDE for x in (x1, x2))
+    found = mnp.float_power(x1, x2, dtype=dtype)
+    return found if wide or dtype is not None else found.astype(dtypes.float32)
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """``numpy.squeeze``; axes of another size than 1 stay."""
+    return answers().squeeze(mnp.array(a), axis)
+
+
+_WIDE = (dtypes.float64, dtypes.complex64, dtypes.complex128)
+
+
+def answers() -> Any:
+    """The module of ``ops``'s answers, which reads this one."""
+    return importlib.import_module("msnb.as_mindspore.answers")
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+    """``numpy.full_like``; a tensor or a list to fill with brings its dtype."""
+    own = isinstance(fill_value, (Tensor, list, tuple)) and dtype is None
+    return mnp.full_like(a, fill_value, mnp.array(fill_value).dtype if own else dtype, shape)
+
+
 # ---- attributes ----------------------------------------------------------------------------------------------------
 
-_PLACES = ("argmin", "argsort", "sort", "topk", "count_nonzero")
+_PLACES = ("argmin", "argsort", "sort", "topk", "top_k", "count_nonzero")
+_AS_FUNCTIONS = ("median", "nanmedian", "nansum", "cummin", "diag", "squeeze", "round", "outer")
 _before: dict[tuple[type, str], Any] = {}
 
 
@@ -166,6 +256,8 @@ def exchange(on: bool) -> None:
         return
     theirs: dict[tuple[type, str], Any] = {(Tensor, name): _narrow(getattr(Tensor, name)) for name in _PLACES}
     theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
+    theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
+    theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name)

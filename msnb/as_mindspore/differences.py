@@ -61,8 +61,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     _theirs("ops.bernoulli", "(input, p): input has the shape", "(p, shape)", _SILENT, "test_bernoulli"),
     *(
         _theirs(f"ops.{name}", "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32")
-        for name in ("reduce_sum", "nansum", "cumsum")
+        for name in ("reduce_sum", "nansum", "cumsum", "trace")
     ),
+    _theirs("mint.nansum", "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32"),
     *(
         _theirs(f"ops.{name}", "(value, place 0)", "the value", _PAIR, "test_extreme_of_all_elements")
         for name in ("max", "min")
@@ -94,6 +95,28 @@ DIFFERENCES: tuple[Difference, ...] = (
         for n in (1, 2, 3)
     ),
     *(
+        _numpy(name, "one tensor stays", "its rows are stacked", _SILENT, "test_stacks_of_one_array")
+        for name in ("column_stack", "dstack", "hstack", "vstack")
+    ),
+    *(
+        _numpy(name, "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_dtypes_of_numpy")
+        for name in ("cumsum", "cumprod", "nancumsum", "nansum")
+    ),
+    *(
+        _numpy(name, "integers in, float32 out", "integers in, integers out", _DTYPE, "test_dtypes_of_numpy")
+        for name in ("ceil", "fix", "sign", "trunc")
+    ),
+    *(
+        _numpy(name, "float16 in, float32 out", "float16 in, float16 out", _DTYPE, "test_dtypes_of_numpy")
+        for name in ("cov", "corrcoef", "norm", "nanmean", "nanvar", "nanstd", "unwrap")
+    ),
+    *(
+        _numpy(name, "integers in, integers out", "integers in, float32 out", _DTYPE, "test_dtypes_of_numpy")
+        for name in ("copysign", "heaviside")
+    ),
+    _numpy("float_power", "float32", "float64, as NumPy", _DTYPE, "test_dtypes_of_numpy"),
+    _numpy("full_like", "the dtype of a tensor that fills", "the dtype of a", _DTYPE, "test_dtypes_of_numpy"),
+    *(
         _theirs(f"ops.avg_pool{n}d", "stride 1", "the kernel's size", _SILENT, "test_stride_of_avg_pool")
         for n in (1, 2, 3)
     ),
@@ -102,11 +125,14 @@ DIFFERENCES: tuple[Difference, ...] = (
         for n in (2, 3)
     ),
     _theirs("ops.diag", "of a matrix: four axes", "of a matrix: its diagonal", _SILENT, "test_diag_of_a_matrix"),
+    _theirs("ops.stack", "one tensor is one part", "its rows are stacked", _SILENT, "test_stack_of_one_tensor"),
+    _theirs("ops.outer", "of a number: the shape of vec2", "[1, n]", _SILENT, "test_outer_of_a_number"),
     _theirs("ops.conv3d_transpose", "(inputs, weight, pad_mode, padding, stride ...)", "the order of conv3d",
             "programs use it", "test_order_of_conv_transpose2d"),
     _theirs("ops.conv_transpose2d", "PyTorch's order", "MindSpore's order of conv2d", "programs use it",
             "test_order_of_conv_transpose2d"),
     _theirs("ops.squeeze", "other sizes than 1 stay", "an error", "programs rely on it", "test_squeeze"),
+    _numpy("squeeze", "other sizes than 1 stay", "an error", "programs rely on it", "test_squeeze"),
     Difference(
         "nn.Dropout",
         "Dropout(0.8) keeps 80%",
@@ -119,6 +145,15 @@ DIFFERENCES: tuple[Difference, ...] = (
     *(
         _ours(f"ops.{name}", "integers, cut off", "float32", "a mean cut off is wrong", "test_means_of_integers")
         for name in ("mean", "std", "var")
+    ),
+    *(
+        _ours(f"numpy.{name}", "integers, cut off", "float32", "a mean cut off is wrong", "test_cut_off_in_numpy")
+        for name in ("mean", "average", "exp2", "reciprocal")
+    ),
+    *(
+        _ours(f"numpy.{name}", "float64 in, float32 out", "float64 in, float64 out", "digits are lost",
+              "test_digits_of_numpy")
+        for name in ("divide", "true_divide", "trapz", "round")
     ),
     *(
         _ours(f"ops.{name}", "0", "NaN", "a NaN that becomes 0 hides an overflow", "test_nan_stays")
@@ -146,8 +181,17 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(name, ".ckpt is protobuf", ".ckpt is safetensors", "MindSpore must load it", "test_checkpoints")
         for name in ("save_checkpoint", "train.save_checkpoint")
     ),
+    _ours("nn.Conv2dTranspose", "output_padding: zeros", "the sums that lie there", "its other devices and PyTorch",
+          "test_output_padding"),
     _ours("nn.Momentum", "use_nesterov changes nothing on a CPU", "it looks ahead", "their own page says so",
           "test_nesterov"),
+    *(
+        _ours(f"ops.{name}", "float16 by a 0-d float32 tensor: float16", "float32",
+              "digits are lost, against its own rule of conversion: ops.add gives float32", "test_halves_by_a_number")
+        for name in ("mul", "true_divide")
+    ),
+    _ours("ops.any", "of uint8: uint8; along an axis of floats: False", "bool", "its CPU kernel reads bytes",
+          "test_truth_of_numbers"),
     _ours("ops.allclose", "a Python bool", "a bool tensor", "works in compiled functions too", "test_allclose"),
 )
 
@@ -158,7 +202,8 @@ def answers() -> dict[str, dict[str, str]]:
     for row in DIFFERENCES:
         module, _, name = row.name.rpartition(".")
         if row.holds == "MindSpore":
-            found[f"msnb.{module}" if module else "msnb"][name] = row.answer
+            home = "ops.mindspore.mint" if module == "mint" else module
+            found[f"msnb.{home}".rstrip(".")][name] = row.answer
     return dict(found)
 
 

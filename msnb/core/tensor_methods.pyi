@@ -124,13 +124,13 @@ class TensorMethods:
         """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64."""
 
     def argmax_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Tensor, Tensor]:
-        """The largest values along an axis, and their places."""
+        """The largest values along an axis, and their places, to which the gradient goes."""
 
     def argmin(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Index of the first smallest element; as ``argmax``."""
 
     def argmin_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Tensor, Tensor]:
-        """The smallest values along an axis, and their places."""
+        """The smallest values along an axis, and their places, to which the gradient goes."""
 
     def argsort(
         self, axis: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...

@@ -36,9 +36,9 @@ from msnb.ops import (
     argmin as argmin, atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_to
     as broadcast_to, column_stack as column_stack, count_nonzero as count_nonzero, diagonal as diagonal, diff
     as diff, dot as dot, dsplit as dsplit, dstack as dstack, fliplr as fliplr, flipud as flipud, hsplit as hsplit,
-    hstack as hstack, inner as inner, isclose as isclose, kron as kron, matrix_power as matrix_power, moveaxis
-    as moveaxis, multi_dot as multi_dot, outer as outer, ptp as ptp, ravel as ravel, reshape as reshape, round
-    as round, squeeze as squeeze, take_along_axis as take_along_axis, tensordot as tensordot,
+    hstack as hstack, inner as inner, isclose as isclose, matrix_power as matrix_power, moveaxis
+    as moveaxis, multi_dot as multi_dot, outer as outer, ptp as ptp, ravel as ravel, reshape as reshape,
+    squeeze as squeeze, take_along_axis as take_along_axis, tensordot as tensordot,
     tile as tile, transpose as transpose, vander as vander, vsplit as vsplit, vstack as vstack,
 )  # fmt: skip
 # isort: on

@@ -138,7 +138,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
         (Int32, [1.0, 1.5])
     """
     first, last = (0, start) if stop is None else (start, stop)
-    whole = all(not isinstance(v, float) for v in (first, last, step))
+    whole = not any(isinstance(v, float) or (isinstance(v, Tensor) and v.dtype.is_float) for v in (first, last, step))
     return ops.arange(first, last, step, dtype=(int32 if whole else float32) if dtype is None else as_dtype(dtype))
 
 
@@ -168,7 +168,10 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     low, high = ops.broadcast_to(low, (low + high).shape), ops.broadcast_to(high, (low + high).shape)
     step = (high - low) / builtins.max(num - 1 if endpoint else num, 1)
     places = ops.arange(num, dtype=float32).reshape((num,) + (1,) * low.ndim)
-    out = ops.moveaxis(low + places * step, 0, axis) if low.ndim else low + places * step
+    out = low + places * step
+    if endpoint and num > 1:  # the last is `stop` itself, not what rounding makes of it
+        out = ops.where(ops.equal(places, num - 1), high, out)
+    out = ops.moveaxis(out, 0, axis) if low.ndim else out
     out = out.astype(float32 if dtype is None else as_dtype(dtype))
     return (out, step) if retstep else out
 

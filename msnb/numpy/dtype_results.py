@@ -13,7 +13,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msnb import ops
-from msnb.core.dtypes import as_dtype
+from msnb.core.dtypes import as_dtype, float16, float32, int32
+from msnb.core.tensor import Tensor
+from msnb.numpy.creation import array
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.record import Op
 
@@ -38,15 +40,31 @@ def in_dtype(found: Any, dtype: Any) -> Any:
     return tuple(in_dtype(part, dtype) for part in found) if isinstance(found, tuple) else found.astype(as_dtype(dtype))
 
 
-def typed(operands: int, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``fn`` of so many operands, with ``dtype=`` behind them."""
+def operands_of(args: Any, wide: bool = True) -> list[Any]:
+    """Lists as arrays, and (``wide``) an array no narrower than the 32 bits of a number of Python's beside it."""
+    made = [array(a) if isinstance(a, (list, tuple)) else a for a in args]
+    kinds = {type(a) for a in made} & {int, float}
+    if not kinds or not any(isinstance(a, Tensor) for a in made):
+        return [array(a) if type(a) in kinds else a for a in made]
+    return [_widened(a, float in kinds) if isinstance(a, Tensor) and wide else a for a in made]
+
+
+def _widened(x: Tensor, by_float: bool) -> Tensor:
+    if x.dtype is float16 and by_float:
+        return x.astype(float32)
+    narrow = x.dtype.itemsize < int32.itemsize and not (x.dtype.is_float or by_float)
+    return x.astype(int32) if narrow else x
+
+
+def typed(operands: int, fn: Callable[..., Any], wide: bool = True) -> Callable[..., Any]:
+    """``fn`` of so many operands, with ``dtype=`` behind them; ``wide``: numbers of Python's count 32 bits."""
     called = fn if isinstance(fn, Op) else worded(fn)
 
     @functools.wraps(fn, updated=())
     def call(*args: Any, dtype: Any = None, **given: Any) -> Any:
         if len(args) == operands + 1:
             *args, dtype = args  # type: ignore[assignment]
-        return in_dtype(called(*args, **given), dtype)
+        return in_dtype(called(*operands_of(args, wide), **given), dtype)
 
     own = [p for p in inspect.signature(fn).parameters.values() if p.kind is not p.VAR_KEYWORD]
     call.__signature__ = inspect.Signature([*own[:operands], _DTYPE])  # type: ignore[attr-defined]
@@ -58,9 +76,9 @@ def of_one(fn: Callable[..., Any]) -> Callable[..., Any]:
     return typed(1, fn)
 
 
-def of_two(fn: Callable[..., Any]) -> Callable[..., Any]:
+def of_two(fn: Callable[..., Any], wide: bool = True) -> Callable[..., Any]:
     """A function of two operands, with ``dtype=``."""
-    return typed(2, fn)
+    return typed(2, fn, wide)
 
 
 abs: Function = of_one(ops.abs)
@@ -128,8 +146,8 @@ logical_and: Function = of_two(ops.logical_and)
 logical_or: Function = of_two(ops.logical_or)
 logical_xor: Function = of_two(ops.logical_xor)
 matmul: Function = of_two(ops.matmul)
-maximum: Function = of_two(ops.maximum)
-minimum: Function = of_two(ops.minimum)
+maximum: Function = of_two(ops.maximum, wide=False)
+minimum: Function = of_two(ops.minimum, wide=False)
 mod: Function = of_two(ops.mod)
 multiply: Function = of_two(ops.multiply)
 not_equal: Function = of_two(ops.not_equal)

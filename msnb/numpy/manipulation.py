@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.numpy.array_functions import reflected_oddly, with_ramps, with_statistics
 from msnb.numpy.creation import array
 
@@ -52,7 +52,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
     """An array in parts: so many equal ones, or cut before these places.
 
     Raises:
-        TypeError: the axis does not divide by the number of parts; ``array_split`` takes any.
+        ValueError: the axis does not divide by the number of parts; ``array_split`` takes any.
 
     Examples:
         >>> import msnb.numpy as mnp
@@ -61,7 +61,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
     """
     t = array(x)
     if isinstance(indices_or_sections, int) and t.shape[axis] % indices_or_sections:
-        raise ArgumentError(
+        raise AttributeValueError(
             f"split: axis {axis} of size {t.shape[axis]} does not divide into {indices_or_sections} equal parts.",
             hint="array_split makes parts that differ by one.",
         )
@@ -88,8 +88,9 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """The numbers moved along an axis, those that leave coming in at the other end."""
-    return ops.roll(array(a), shift, axis)
+    """The numbers moved along an axis, those that leave coming in at the other end; without one, all in a row."""
+    whole = sum(shift) if axis is None and isinstance(shift, (tuple, list)) else shift
+    return ops.roll(array(a), whole, axis)
 
 
 def rot90(a: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
@@ -154,7 +155,7 @@ def _pairs(width: Any, axes: int) -> list[tuple[int, int]]:
     pairs = [(r, r) if isinstance(r, int) else (int(r[0]), int(r[-1])) for r in rows]
     pairs = pairs * axes if len(pairs) == 1 else pairs
     if len(pairs) != axes:
-        raise ArgumentError(f"pad: {len(pairs)} pairs of widths for {axes} axes.")
+        raise ShapeError(f"pad: {len(pairs)} pairs of widths for {axes} axes.")
     return pairs
 
 
@@ -179,12 +180,19 @@ def isin(element: Any, test_elements: Any, invert: bool = False) -> Any:
     return ops.logical_not(found) if invert else found
 
 
-in1d = isin
+def in1d(ar1: Any, ar2: Any, invert: bool = False) -> Any:
+    """``isin`` of all numbers of the first in a row."""
+    return isin(array(ar1).reshape(-1), ar2, invert)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """Into which of the intervals between ``bins`` each number falls."""
-    return ops.searchsorted(array(bins), array(x), right=not right)
+    """Into which of the intervals between ``bins``, which rise or fall, each number falls."""
+    edges, t = array(bins), array(x)
+    rising = ops.searchsorted(edges, t, right=not right)
+    if edges.shape[0] < 2:
+        return rising
+    falling = edges.shape[0] - ops.searchsorted(ops.flip(edges, (0,)), t, right=not right)
+    return ops.where(edges[0] <= edges[-1], rising, falling)
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:

@@ -10,13 +10,14 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.dtypes import as_dtype, float32
+from msnb.core.dtypes import as_dtype, float32, float64
 from msnb.numpy.creation import array, linspace
-from msnb.numpy.dtype_results import in_dtype
+from msnb.numpy.dtype_results import in_dtype, operands_of
+from msnb.ops.mindspore import mint
 
 __all__ = [
     "array_equal", "blackman", "cbrt", "clip", "convolve", "corrcoef", "cov", "cross", "divmod", "gradient", "hamming",
-    "hanning", "heaviside", "histogram", "interp", "polyval", "radians",
+    "hanning", "heaviside", "histogram", "interp", "kron", "polyval", "radians", "round",
 ]  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
         mode: "full", "same" (as long as the longer one) or "valid" (where both overlap wholly).
 
     Raises:
-        TypeError: not one axis each, no numbers, or an unknown mode.
+        ValueError: not one axis each, no numbers, or an unknown mode.
 
     Examples:
         >>> import msnb.numpy as mnp
@@ -79,11 +80,11 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """
     x, kernel = array(a).astype(float32), array(v).astype(float32)
     if x.ndim != 1 or kernel.ndim != 1:
-        raise ArgumentError(f"convolve takes two rows of numbers, got {x.ndim} and {kernel.ndim} axes.")
+        raise ShapeError(f"convolve takes two rows of numbers, got {x.ndim} and {kernel.ndim} axes.")
     if mode not in ("full", "same", "valid"):
-        raise ArgumentError(f"convolve: mode is full, same or valid, got {mode!r}.")
+        raise AttributeValueError(f"convolve: mode is full, same or valid, got {mode!r}.")
     if 0 in (*x.shape, *kernel.shape):
-        raise ArgumentError("convolve needs at least one number in each row.")
+        raise ShapeError("convolve needs at least one number in each row.")
     x, kernel = (x, kernel) if x.shape[0] >= kernel.shape[0] else (kernel, x)
     n, k = x.shape[0], kernel.shape[0]
     wide = ops.pad(x, (k - 1, k - 1))
@@ -120,7 +121,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         [[1.0, 2.0], [1.0, 2.0, 3.0]]
     """
     x = array(a).reshape(-1).astype(float32)
-    borders = _borders(x, bins, range) if isinstance(bins, int) else array(bins).astype(float32)
+    borders = _borders(x, bins, range) if isinstance(bins, int) else array(bins)
     inside = (x[:, None] >= borders[:-1]) & (x[:, None] < borders[1:])
     last = ops.equal(x, borders[-1])[:, None] & ops.equal(ops.arange(borders.shape[0] - 1), borders.shape[0] - 2)
     hits = (inside | last).astype(float32)
@@ -158,13 +159,28 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
 
 def divmod(x1: Any, x2: Any, dtype: Any = None) -> Any:
     """Quotient (rounded down) and remainder."""
-    return in_dtype((ops.floor_divide(array(x1), x2), ops.remainder(array(x1), x2)), dtype)
+    one, other = operands_of((x1, x2))
+    return in_dtype((ops.floor_divide(one, other), ops.remainder(one, other)), dtype)
+
+
+def kron(a: Any, b: Any) -> Any:
+    """Every number of one array times the whole other one, laid out as blocks."""
+    return ops.kron(*operands_of((a, b)))
 
 
 def cbrt(x: Any, dtype: Any = None) -> Any:
     """The cube root, of negative numbers too."""
-    t = array(x).astype(float32)
+    t = array(x)
+    t = t if t.dtype is float64 else t.astype(float32)
     return in_dtype(ops.sign(t) * ops.pow(ops.abs(t), 1 / 3), dtype)
+
+
+def round(a: Any, decimals: int = 0) -> Any:
+    """The nearest numbers with so many decimals, halves to the even one; negative ones round to tens, hundreds."""
+    t = array(a)
+    if t.dtype.is_float or t.dtype.is_complex:
+        return mint.round(t, decimals=decimals)
+    return t if decimals >= 0 else mint.round(t, decimals=decimals).astype(t.dtype)
 
 
 def radians(x: Any, dtype: Any = None) -> Any:
@@ -200,7 +216,7 @@ def clip(x: Any, xmin: Any = None, xmax: Any = None, dtype: Any = None, **bounds
     """Numbers moved into bounds (None: no bound), which NumPy calls ``a_min`` and ``a_max``, or ``min`` and ``max``.
 
     Raises:
-        TypeError: no bound, or one by two names.
+        ValueError: no bound. TypeError: one by two names.
 
     Examples:
         >>> import msnb.numpy as mnp

@@ -13,9 +13,9 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.dtypes import bool_, float32, int64
+from msnb.core.dtypes import bool_, float32, int32, int64
 from msnb.core.tensor import Tensor
-from msnb.numpy.creation import array
+from msnb.numpy.creation import array, result_type
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 
 __all__ = [
@@ -66,7 +66,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     """At each place the choice of the first condition that holds there, else ``default``.
 
     Raises:
-        ArgumentError: not as many choices as conditions, or none.
+        ValueError: not as many choices as conditions, or none.
 
     Examples:
         >>> import msnb.numpy as mnp
@@ -75,7 +75,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         [1, 50, 0]
     """
     if len(condlist) != len(choicelist) or not len(condlist):
-        raise ArgumentError(f"select needs a choice for each condition, got {len(condlist)} and {len(choicelist)}.")
+        counts = f"{len(condlist)} and {len(choicelist)}"
+        raise AttributeValueError(f"select needs a choice for each condition, got {counts}.")
     found: Any = default
     for condition, choice in reversed([*zip(condlist, choicelist)]):
         found = ops.where(array(condition).astype(bool_), array(choice), found)
@@ -128,6 +129,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     if return_indices:
         raise ArgumentError("intersect1d gives values alone.", hint="nonzero(a == value) finds where they stand.")
     first, second = array(ar1).reshape(-1), array(ar2).reshape(-1)
+    first = first.astype(result_type(first[:0], second[:0]))
     first = ops.sort(first).values if assume_unique else ops.unique(first)
     return first[ops.any(first.reshape(-1, 1) == second, -1)]
 
@@ -139,14 +141,14 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     return first[~ops.any(first.reshape(-1, 1) == second, -1)]
 
 
-def array_equiv(a1: Any, a2: Any) -> bool:
-    """Whether two arrays that broadcast have the same values."""
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether two arrays that broadcast have the same values, as a bool tensor."""
     first, second = array(a1), array(a2)
     try:
         np.broadcast_shapes(first.shape, second.shape)
     except ValueError:
-        return False
-    return bool(ops.all(first == second))
+        return array(False)
+    return ops.all(first == second)
 
 
 # ---- along axes ------------------------------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     if m < 0:
         raise AttributeValueError(f"polyder: m is an integer from 0, got {m!r}.")
     for _ in range(m):
-        found = found[:-1] * array(np.arange(found.shape[0] - 1, 0, -1))
+        found = found[:-1] * array(np.arange(found.shape[0] - 1, 0, -1), int32)
     return found
 
 

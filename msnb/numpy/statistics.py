@@ -119,10 +119,13 @@ def nanmin(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) 
 
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
     """``var`` of the numbers that are not NaN."""
-    t = array(a)
+    x = array(a)
+    narrow = x.dtype.is_float and x.dtype.itemsize == 2  # their squares may not fit
+    t = x if x.dtype.is_float and not narrow else x.astype(float32)
     there = ops.logical_not(ops.isnan(t))
     off = ops.where(there, t - ops.nanmean(t, axis, True), 0)
-    return in_dtype(ops.sum(off * off, axis, keepdims) / (ops.sum(there, axis, keepdims) - ddof), dtype)
+    found = ops.sum(off * off, axis, keepdims) / (ops.sum(there, axis, keepdims) - ddof)
+    return in_dtype(found, x.dtype if dtype is None and narrow else dtype)
 
 
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:

@@ -71,7 +71,10 @@ def test_sums_of_int32(mode: int) -> None:
         found = [compiled(lambda a, f=f: f(a, 0), x) for f in (theirs(name), getattr(msnb.ops, name))]
         assert found[0].tolist() == found[1].tolist()
         assert [f.dtype for f in found] == [msnb.int32, msnb.int64], name
+    assert compiled(lambda a: theirs("trace")(a), x).dtype is msnb.int32
     assert theirs("cumsum")(x, 0, msnb.float32).dtype is msnb.float32
+    mint = importlib.import_module("mindspore.mint")
+    assert compiled(lambda a: mint.nansum(a, dim=0, keepdim=True), x).dtype is msnb.int32
 
 
 def test_extreme_of_all_elements(mode: int) -> None:
@@ -146,11 +149,26 @@ def test_order_of_conv_transpose2d() -> None:
     np.testing.assert_allclose(deep.squeeze(2).asnumpy(), flat.asnumpy())
 
 
+def test_outer_of_a_number(mode: int) -> None:
+    number = Tensor(2.0)
+    assert compiled(lambda n, x: theirs("outer")(n, x), number, Tensor(X)).tolist() == (number * Tensor(X)).tolist()
+    assert msnb.ops.outer(number, Tensor(X)).shape == (1, 6) and theirs("outer")(number, number).shape == (1, 1)
+
+
+def test_stack_of_one_tensor(mode: int) -> None:
+    assert compiled(lambda x: theirs("stack")(x, axis=1), Tensor(X)).shape == (2, 1, 3)
+    assert msnb.ops.stack(Tensor(X), 1).shape == (3, 2) and theirs("stack")([Tensor(X)] * 2).shape == (2, 2, 3)
+    with pytest.raises(TypeError):
+        theirs("stack")(3)
+
+
 def test_squeeze(mode: int) -> None:
     assert compiled(lambda x: theirs("squeeze")(x, 0), Tensor(X)).shape == (2, 3)
     assert compiled(lambda x: theirs("squeeze")(x, (0, 2)), Tensor([X])).shape == (2, 3)
-    with pytest.raises(ValueError, match="size"):
-        msnb.ops.squeeze(Tensor(X), 0)
+    assert compiled(lambda x: numpys("squeeze")[0](x, 0), Tensor(X)).shape == (2, 3)
+    for squeeze in (msnb.ops.squeeze, numpys("squeeze")[1]):
+        with pytest.raises(ValueError, match="size"):
+            squeeze(Tensor(X), 0)
 
 
 def test_positional_dropout(mode: int) -> None:
@@ -180,6 +198,25 @@ def test_nan_stays(mode: int) -> None:
 def test_activations_of_integers(mode: int) -> None:
     for name in ("leaky_relu", "hardtanh", "selu"):
         assert compiled(lambda x, name=name: theirs(name)(x), Tensor([-2, 3], msnb.int32)).dtype is msnb.float32, name
+
+
+def test_halves_by_a_number(mode: int) -> None:
+    x, number = Tensor([[1.0, 2.0]], msnb.float16), Tensor(1.5, msnb.float32)
+    for name in ("mul", "true_divide", "add"):
+        assert compiled(lambda x, n, f=theirs(name): f(x, n), x, number).dtype is msnb.float32, name
+    assert compiled(lambda x: x * 1.5, x).dtype is msnb.float16
+
+
+def test_output_padding(mode: int) -> None:
+    net = msnb.nn.Conv2dTranspose(1, 1, 3, pad_mode="pad", padding=1, stride=2, output_padding=1, weight_init="ones")
+    found = net(Tensor(np.ones((1, 1, 2, 2), np.float32)))
+    assert found[0, 0, :, 3].tolist() == [1.0, 2.0, 1.0, 1.0]
+
+
+def test_truth_of_numbers(mode: int) -> None:
+    for dtype in (msnb.uint8, msnb.float32):
+        found = compiled(lambda x: theirs("any")(x, 1), Tensor([[0, 2], [0, 0]], dtype))
+        assert (found.dtype, found.tolist()) == (msnb.bool_, [True, False])
 
 
 def test_allclose(mode: int) -> None:
@@ -229,6 +266,53 @@ def test_lists_of_numpy(mode: int) -> None:
         assert numpys(f"atleast_{n}d")[0](Tensor(1.0)).ndim == n
 
 
+def test_stacks_of_one_array(mode: int) -> None:
+    x = Tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+    for name, shape in {"column_stack": (3, 2), "dstack": (1, 3, 2), "hstack": (6,), "vstack": (2, 3)}.items():
+        seen, own = (compiled(lambda x, f=f: f(x), x) for f in numpys(name))
+        assert (seen.tolist(), own.shape) == (x.tolist(), shape), name
+        both = [compiled(lambda x, f=f: f((x, x)), x) for f in numpys(name)]
+        assert both[0].tolist() == both[1].tolist(), name
+
+
+def test_dtypes_of_numpy(mode: int) -> None:
+    whole, half = Tensor([[2, -3], [1, 4]], msnb.int32), Tensor([[0.5, 2.0], [1.5, -1.0]], msnb.float16)
+    cases: list[tuple[str, tuple[Any, ...], Any, Any]] = [
+        *((name, (whole,), msnb.int32, msnb.int64) for name in ("cumsum", "cumprod", "nancumsum", "nansum")),
+        *((name, (whole,), msnb.float32, msnb.int32) for name in ("ceil", "fix", "sign", "trunc")),
+        *((name, (half,), msnb.float32, msnb.float16)
+          for name in ("cov", "corrcoef", "norm", "nanmean", "nanvar", "nanstd", "unwrap")),
+        *((name, (whole, whole), msnb.int32, msnb.float32) for name in ("copysign", "heaviside")),
+        ("float_power", (whole, half), msnb.float32, msnb.float64),
+        ("full_like", (whole, half), msnb.float16, msnb.int32),
+    ]  # fmt: skip
+    for name, given, seen, own in cases:
+        found = [compiled(lambda *t, f=f: f(*t), *given) for f in numpys(name)]
+        assert [f.dtype for f in found] == [seen, own], name
+        if name != "full_like":
+            np.testing.assert_allclose(*[f.asnumpy() for f in found], rtol=5e-3, err_msg=name)
+    cumsum, norm = numpys("cumsum")[0], numpys("norm")[0]
+    assert cumsum(whole, 0, msnb.float32).dtype is cumsum(whole, dtype=msnb.float32).dtype is msnb.float32
+    assert float(norm(x=half)) == pytest.approx(7.5**0.5)
+    with pytest.raises(TypeError, match="missing a required argument"):
+        cumsum()
+
+
+def test_cut_off_in_numpy(mode: int) -> None:
+    x = Tensor([2, 1, -1, 3], msnb.int32)
+    cases = {"mean": 1.25, "average": 1.25, "exp2": [4, 2, 0.5, 8], "reciprocal": [0.5, 1, -1, 1 / 3]}
+    for name, want in cases.items():
+        found = compiled(lambda x, f=numpys(name)[0]: f(x), x)
+        assert found.dtype is msnb.float32 and found.tolist() == pytest.approx(want), name
+
+
+def test_digits_of_numpy(mode: int) -> None:
+    x = Tensor(np.array([0.1, 0.7]))
+    cases: dict[str, tuple[Any, ...]] = {"divide": (x, x), "true_divide": (x, x), "trapz": (x,), "round": (x,)}
+    for name, given in cases.items():
+        assert compiled(lambda *t, f=numpys(name)[0]: f(*t), *given).dtype is msnb.float64, name
+
+
 def test_methods_of_tensors(mode: int) -> None:
     from msnb.as_mindspore import uninstall
 
@@ -247,6 +331,25 @@ def test_methods_of_tensors(mode: int) -> None:
     assert [t.dtype for t in found()] == [msnb.int64] * 5
     assert x.stride() == (1,) and str(weight) == "[1.]" and "value=" in repr(weight)
     assert msnb.ops.ArgMaxWithValue()(x)[0].dtype is msnb.int64
+
+
+def test_methods_that_are_functions(mode: int) -> None:
+    from msnb.as_mindspore import uninstall
+
+    def of_integers(x: Any) -> Any:
+        return x.cumsum(), x.cumsum(axis=0), x.nansum(), x.cummin(0)[1], x.top_k(1)[1]
+
+    x = Tensor([[1, 2], [0, 4]], msnb.int32)
+    found = compiled(of_integers, x)
+    assert [t.shape for t in found] == [(4,), (2, 2), (), (2, 2), (2, 1)] and {t.dtype for t in found} == {msnb.int32}
+    found = compiled(lambda x: (x.median()[0], x.nanmedian()[1], x.diag(), x.squeeze(0)), Tensor(X))
+    assert [t.shape for t in found] == [(2,), (2,), (2, 3, 2, 3), (2, 3)]
+    assert Tensor([0, 2], msnb.int32).bincount().dtype is msnb.float32
+    assert float(Tensor(1.26).round(decimals=1)) == pytest.approx(1.3)
+    with pytest.raises(TypeError):
+        x.cumsum(0, 1, 2)
+    uninstall()
+    assert x.cumsum().shape == (2, 2) and x.cumsum(0).dtype is x.top_k(1)[1].dtype is msnb.int64
 
 
 def test_bernoulli(mode: int) -> None:

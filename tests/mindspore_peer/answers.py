@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from patterns import PATTERNS
 
-PLACES = ("ops", "mint", "mint.nn.functional", "mint.linalg", "mint.special", "numpy")
+PLACES = ("ops", "mint", "mint.nn.functional", "mint.linalg", "mint.special", "numpy", "nn")
 RANDOM = tuple(
     "rand normal uniform gamma poisson multinomial bernoulli dropout shuffle choice permutation sampler random empty "
     "seed laplace exponential rrelu gumbel".split()
@@ -41,7 +41,7 @@ LIMIT = 20
 
 
 def shared_names(ms: Any) -> list[str]:
-    """Dotted names of functions and of Primitive classes that are made without arguments, and of Tensor methods."""
+    """Dotted names of functions, of Primitive classes and layers made without arguments, and of Tensor methods."""
     found = []
     for place in PLACES:
         module = importlib.import_module(f"mindspore.{place}")

@@ -55,9 +55,9 @@ def differing(mine: list[Any], theirs: list[Any]) -> tuple[str, str] | None:
         return "count", f"{len(theirs)} there, {len(mine)} here"
     for ours, other in zip(mine, theirs):
         if not isinstance(other, np.ndarray):
-            if isinstance(other, str) or isinstance(ours, str) or bool(ours == other):
+            if isinstance(other, str) or isinstance(ours, str) or np.array_equal(ours, other, equal_nan=True):
                 continue
-            return "values", f"{other} there, {ours} here"
+            return "values", f"{other} there, {np.ravel(ours)[:6]} here"
         if not isinstance(ours, np.ndarray):
             return "type", f"a tensor there, {type(ours).__name__} here"
         if (ours.dtype, ours.shape) != (other.dtype, other.shape):

@@ -71,3 +71,54 @@ def test_inputs_of_any_number_of_axes() -> None:
     assert "no values" in repr(said) and said.shape == (-2,)
     with pytest.raises(DTypeError):
         net(ops.ones((2,), dtype=ms.int32))
+
+
+def test_axes_of_a_layer_norm_that_begin_earlier(mode: int, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((2, 4, 3)).astype(np.float32)
+    net = nn.LayerNorm((3,), 1, -1, epsilon=1e-5)
+    net.gamma.set_data(Tensor([1.0, 2.0, 3.0]))
+    off = x - x.mean((1, 2), keepdims=True)
+    want = off / np.sqrt(x.var((1, 2), keepdims=True) + 1e-5) * np.float32([1, 2, 3])
+    np.testing.assert_allclose(net(Tensor(x)).asnumpy(), want, rtol=1e-4, atol=1e-5)
+    rows = nn.LayerNorm((4, 3), 1, 1)(Tensor(x))
+    np.testing.assert_allclose(rows.asnumpy(), off / np.sqrt(x.var((1, 2), keepdims=True)), rtol=1e-3, atol=1e-4)
+    with pytest.raises(ValueError):
+        nn.LayerNorm((5,), 1, -1)(Tensor(x))
+
+
+def test_statistics_of_batches_that_are_asked_for_move(mode: int) -> None:
+    net = nn.BatchNorm2d(1, use_batch_statistics=True)
+    net.set_train(False)
+    net(Tensor(np.full((1, 1, 2, 2), 10.0, np.float32)))
+    assert net.moving_mean.tolist() == pytest.approx([1.0])
+    net = nn.BatchNorm2d(1, use_batch_statistics=False)
+    net(Tensor(np.full((1, 1, 2, 2), 10.0, np.float32)))
+    assert net.moving_mean.tolist() == [0.0]
+
+
+def test_padding_of_volumes_counts(mode: int) -> None:
+    x = Tensor(np.ones((1, 1, 3, 3, 3), np.float32))
+    for counted, want in ((True, (2 / 3) ** 3), (False, 1.0)):
+        found = nn.AvgPool3d(3, 2, "same", count_include_pad=counted)(x)
+        assert found.reshape(-1).tolist() == pytest.approx([want] * 8)
+
+
+def test_windows_of_odd_norms_keep_signs(mode: int) -> None:
+    x = Tensor([[[1.0, -2.0, -3.0, 1.0]]])
+    assert nn.LPPool1d(1, 2)(x).tolist() == [[[-1.0, -2.0]]]
+    np.testing.assert_allclose(nn.LPPool1d(3, 2)(x).asnumpy(), -np.cbrt([[[7.0, 26.0]]]), rtol=1e-5)
+    np.testing.assert_allclose(nn.LPPool1d(2, 2)(x).asnumpy(), np.sqrt([[[5.0, 10.0]]]), rtol=1e-5)
+
+
+def test_gelu_of_an_encoder_is_exact(mode: int) -> None:
+    layer = nn.TransformerEncoderLayer(4, 2, 8, 0.0, "gelu")
+    x = Tensor([-1.5, 0.7])
+    assert layer.activation(x).tolist() == ops.gelu(x, "none").tolist() != nn.GELU()(x).tolist()
+
+
+def test_slopes_of_halves(mode: int) -> None:
+    x = Tensor([[-1.0, 2.0]], ms.float16)
+    assert nn.PReLU()(x).dtype is ms.float16 and nn.PReLU()(x).tolist() == [[-0.25, 2.0]]
+    assert nn.PReLU()(Tensor(-2.0)).shape == () and nn.PReLU(2, 0.5)(Tensor([[-1.0, -2.0]])).shape == (1, 2)
+    with pytest.raises(ValueError, match="one per channel"):
+        nn.PReLU(3)(x)

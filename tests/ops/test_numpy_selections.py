@@ -70,7 +70,7 @@ def test_they_compile() -> None:
 
 
 def test_they_refuse() -> None:
-    with pytest.raises(ArgumentError, match="a choice for each condition"):
+    with pytest.raises(AttributeValueError, match="a choice for each condition"):
         mnp.select([], [])
     with pytest.raises(AttributeValueError, match="mode is 'clip' or 'wrap'"):
         mnp.choose(ms.Tensor([0]), [ms.Tensor([1])], mode="raise")

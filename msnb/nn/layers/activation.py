@@ -123,10 +123,7 @@ class PReLU(Cell):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        weight = self.compute(getattr(self, self._held))
-        if weight.shape[0] > 1:
-            weight = ops.reshape(weight, (weight.shape[0], *((1,) * (x.ndim - 2))))
-        return ops.where(x > 0, x, weight * x)
+        return ops.prelu(x, self.compute(getattr(self, self._held)))
 
 
 class Softplus(Cell):

@@ -89,8 +89,7 @@ class _BatchNorm(Cell):
         self._need_shape(x)
         if self.training if self.use_batch_statistics is None else self.use_batch_statistics:
             y, mean, variance = ops.batch_norm_train(x, self.gamma, self.beta, self.eps, self._axis(x))
-            if self.training:
-                self._move(x.size / self.num_features, mean, variance)
+            self._move(x.size / self.num_features, mean, variance)
             return y
         return ops.batch_norm(
             x, self.moving_mean, self.moving_variance, self.gamma, self.beta, eps=self.eps, axis=self._axis(x)
@@ -195,7 +194,8 @@ class LayerNorm(Cell):
 
     Args:
         normalized_shape: int or ints: the sizes of those axes.
-        begin_norm_axis, begin_params_axis: for MindSpore's signature; -1 or the axis where normalized_shape begins.
+        begin_norm_axis: the first axis that is normalized; -1: where normalized_shape begins.
+        begin_params_axis: the axis at which gamma and beta begin.
         gamma_init, beta_init: first values.
         epsilon: added to the variance (MindSpore's default 1e-7; PyTorch's is 1e-5).
         dtype: of the Parameters.
@@ -230,7 +230,13 @@ class LayerNorm(Cell):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.layer_norm(x, self.normalized_shape, self.gamma, self.beta, self.epsilon)
+        shape, first = self.normalized_shape, self.begin_norm_axis % x.ndim
+        if self.begin_norm_axis == -1 or first == x.ndim - len(shape):
+            return ops.layer_norm(x, shape, self.gamma, self.beta, self.epsilon)
+        start = self.begin_params_axis % x.ndim
+        wide = (*shape, *(1,) * (x.ndim - start - len(shape)))
+        normal = ops.layer_norm(x, x.shape[first:], None, None, self.epsilon)
+        return normal * self.gamma.reshape(wide) + self.beta.reshape(wide)
 
     def extend_repr(self) -> str:
         """Its sizes."""

@@ -74,7 +74,6 @@ class SyncBatchNorm(BatchNorm2d):
         mean = ALL_REDUCE(ops.mean(x, axes), op="sum", group=members) / len(members)
         apart = x - ops.reshape(mean, column)
         variance = ALL_REDUCE(ops.mean(ops.square(apart), axes), op="sum", group=members) / len(members)
-        if self.training:
-            self._move(x.size / self.num_features * len(members), mean, variance)
+        self._move(x.size / self.num_features * len(members), mean, variance)
         scale = ops.reshape(self.gamma * ops.rsqrt(variance + self.eps), column)
         return apart * scale + ops.reshape(self.beta, column)

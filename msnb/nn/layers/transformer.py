@@ -55,7 +55,7 @@ class _Layer(Cell):
         self.norm2 = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
         self.dropout1 = Dropout(p=dropout)
         self.dropout2 = Dropout(p=dropout)
-        self.activation = get_activation(activation)
+        self.activation = ops.gelu if activation == "gelu" else get_activation(activation)  # nn.GELU approximates
         self.norm_first = bool(norm_first)
 
     def _attend(self, x: Any, mask: Any, padding: Any) -> Any:

@@ -35,7 +35,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1.
 
     Raises:
-        TypeError: both bounds are missing.
+        ValueError: both bounds are missing.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clamp.html
 
@@ -45,7 +45,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
         [0, 3]
     """
     if min is None and max is None:
-        raise ArgumentError("clip needs at least one of min and max.")
+        raise AttributeValueError("clip needs at least one of min and max.")
     x = as_tensor(x)
     low = x if min is None else arithmetic.clamp_min(x, min)
     out: Tensor = low if max is None else arithmetic.clamp_max(low, max)
@@ -326,10 +326,15 @@ def frac(x: Any) -> Tensor:
     return out
 
 
+def _as_float_of(x: Any, y: Any) -> Any:
+    """``y`` in the dtype of ``x`` where that alone has floats: a constant beside integers would make them float32."""
+    whole = isinstance(y, (int, float)) or not as_tensor(y).dtype.differentiable
+    return cast(y, x.dtype) if whole and isinstance(x, Tensor) and x.dtype.is_float else y
+
+
 def xlogy(x: Any, y: Any) -> Tensor:
     """x log(y); 0 where x is 0, with the slope log(y) there, unless y is NaN."""
-    if isinstance(y, (int, float)) and isinstance(x, Tensor) and x.dtype.is_float:
-        y = cast(y, x.dtype)
+    y = _as_float_of(x, y)
     unbounded = find("logical_or")(y <= 0, equal(y, float("inf")))
     held = find("logical_and")(equal(x, 0), unbounded)
     out: Tensor = where(held, 0.0, x * transcendental.log(where(held, 1.0, y)))
@@ -413,8 +418,10 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = No
     """Mean over axes of what is not NaN, in a dtype if one is asked for."""
     x = as_tensor(x) if dtype is None else cast(as_tensor(x), as_dtype(dtype))
     counted = sum_of(find("logical_not")(isnan(x)), axis, keepdims)
-    out: Tensor = nansum(x, axis, keepdims) / cast(counted, as_tensor(x).dtype)
-    return out
+    narrow = x.dtype.is_float and x.dtype.itemsize == 2  # its sum may not fit, nor the number of its elements
+    wide = cast(x, dtypes.float32) if narrow or not x.dtype.differentiable else x
+    out: Tensor = nansum(wide, axis, keepdims) / cast(counted, wide.dtype)
+    return cast(out, x.dtype) if narrow else out
 
 
 def copysign(x: Any, other: Any) -> Tensor:
@@ -434,6 +441,7 @@ def float_power(x: Any, exponent: Any) -> Tensor:
 
 def xdivy(x: Any, y: Any) -> Tensor:
     """x / y; 0 where both are 0."""
+    y = _as_float_of(x, y)
     held = find("logical_and")(equal(x, 0), equal(y, 0))
     out: Tensor = where(held, 0.0, x / where(held, 1.0, y))
     return out

@@ -30,15 +30,15 @@ _SAME = (
     "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "rsqrt", "scatter", "scatter_add", "sigmoid",
     "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt", "square", "stack", "sum", "t", "tan", "tanh",
     "tile", "topk", "trace", "tril", "triu", "trunc", "unbind", "unsqueeze", "view_as", "where", "xlogy", "zeros",
-    "zeros_like", "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "nanmedian", "polar",
+    "zeros_like", "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "polar",
     "polygamma", "ravel", "rot90", "take", "unique_consecutive",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
     "add", "bernoulli", "cat", "clone", "concat", "count_nonzero", "div", "divide", "equal", "fix", "flatten",
-    "gather", "isneginf", "isposinf", "max", "meshgrid", "min", "nansum", "norm", "normal", "permute", "rand",
-    "rand_like", "randint", "randint_like", "randn", "randn_like", "round", "searchsorted", "select", "squeeze",
+    "gather", "isneginf", "isposinf", "max", "meshgrid", "min", "nanmedian", "nansum", "norm", "normal", "permute",
+    "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "round", "searchsorted", "select", "squeeze",
     "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "unique", "var", "var_mean",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
@@ -157,6 +157,15 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over axes, NaN counting as 0, in a dtype if one is asked for."""
     return ops.nansum(input if dtype is None else input.astype(dtype), dim, keepdim)
+
+
+def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle of the values that are numbers; along an axis with its place: (values, places)."""
+    if dim is None:
+        return ops.nanmedian(input)
+    values = ops.nanmedian(input, dim, True)
+    places = ops.argmax((input == values).astype("int32"), dim, keepdim)
+    return (values if keepdim else ops.squeeze(values, dim)), places
 
 
 def permute(input: Any, dims: Any) -> Any:

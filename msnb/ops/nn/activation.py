@@ -72,6 +72,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.shape not in ((), (1,), (channels,)):
         raise ShapeError("prelu needs one weight, or one per channel.", operands=operand_lines(x._type, weight._type))
+    weight = cast(weight, x.dtype) if x.dtype.is_float else weight
     if weight.shape == (1,) and not x.ndim:
         weight = find("reshape")(weight, shape=())
     elif weight.shape not in ((), (1,)) and x.ndim > 2:

@@ -58,7 +58,8 @@ def _lp_pool(name: str, x: Any, norm_type: float, kernel: Any, stride: Any, ceil
     steps = sizes if stride is None else _sizes(name, "stride", stride, count)
     if not norm_type > 0:
         raise AttributeValueError(f"{name}: norm_type is a number above 0, got {norm_type!r}.")
-    powers = t.abs() ** norm_type
+    signed = norm_type % 2 == 1  # the powers keep their signs, and the root its one
+    powers = t.abs() ** norm_type * (t.sign() if signed else 1)
     for axis, size, step in zip(range(t.ndim - count, t.ndim), sizes, steps):
         long = powers.shape[axis]
         windows = max(0, (math.ceil if ceil_mode else math.floor)((long - size) / step)) + 1
@@ -71,7 +72,8 @@ def _lp_pool(name: str, x: Any, norm_type: float, kernel: Any, stride: Any, ceil
         places = np.arange(windows)[:, None] * step + np.arange(size)
         powers = functional.sum(gather(powers, Tensor(places), axis), axis + 1)
     empty = powers == 0
-    return where(empty, 0.0, where(empty, 1.0, powers) ** (1 / norm_type))
+    roots = where(empty, 1.0, powers.abs()) ** (1 / norm_type)
+    return where(empty, 0.0, roots * powers.sign() if signed else roots)
 
 
 def lp_pool1d(x: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
@@ -79,7 +81,7 @@ def lp_pool1d(x: Any, norm_type: float, kernel_size: Any, stride: Any = None, ce
 
     Args:
         x: [C, L] or [N, C, L] floats.
-        norm_type: p, above 0.
+        norm_type: p, above 0. An odd one keeps signs, as in MindSpore and PyTorch: 1 gives plain sums.
         kernel_size: of a window.
         stride: from one window to the next; None: kernel_size.
         ceil_mode: take windows that reach over the end too; there they see zeros.

@@ -282,7 +282,7 @@ def avg_pool3d(
     """The mean of each window of volumes; arguments as in ``max_pool3d``.
 
     Args:
-        count_include_pad: padding counts as zeros. With pad_mode="same" it never counts.
+        count_include_pad: padding counts as zeros.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.avg_pool3d.html
 
@@ -291,10 +291,9 @@ def avg_pool3d(
         >>> ms.ops.avg_pool3d(ms.ops.arange(8.0).reshape(1, 1, 2, 2, 2), 2).tolist()
         [[[[[3.5]]]]]
     """
-    counted = bool(count_include_pad) and pad_mode != "same"
     return _pooled(
         "avg_pool3d", avg_pool2d, x, kernel_size, stride, pad_mode, padding, ceil_mode=ceil_mode,
-        count_include_pad=counted,
+        count_include_pad=bool(count_include_pad),
     )  # fmt: skip
 
 

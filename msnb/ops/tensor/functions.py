@@ -24,7 +24,8 @@ from msnb.ops.math.sort import searchsorted, topk
 from msnb.ops.math.statistics import std_mean, unsorted_segment_sum
 from msnb.ops.nn.activation import gelu, hardshrink, softshrink
 from msnb.ops.random import draws
-from msnb.ops.shape.creation import empty, full
+from msnb.ops.reduction import functional
+from msnb.ops.shape.creation import empty, full, zeros
 from msnb.ops.sparse.sparse_functions import dense_to_sparse_coo, dense_to_sparse_csr
 from msnb.ops.spatial.interpolate import interpolate
 from msnb.ops.special import bessel_functions, gamma_functions, windows
@@ -149,13 +150,13 @@ def _approximately_equal(x: Any, other: Any, tolerance: float = 1e-5) -> Tensor:
 
 
 def _argmax_with_value(x: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-    """The largest values along an axis, and their places."""
-    return x.amax(axis, keep_dims), x.argmax(axis, keepdims=keep_dims)
+    """The largest values along an axis, and their places, to which the gradient goes."""
+    return functional.max(x, axis, keep_dims, return_indices=True) if x.ndim else (x, zeros((), dtypes.int64))
 
 
 def _argmin_with_value(x: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-    """The smallest values along an axis, and their places."""
-    return x.amin(axis, keep_dims), x.argmin(axis, keepdims=keep_dims)
+    """The smallest values along an axis, and their places, to which the gradient goes."""
+    return functional.min(x, axis, keep_dims, return_indices=True) if x.ndim else (x, zeros((), dtypes.int64))
 
 
 def _triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
