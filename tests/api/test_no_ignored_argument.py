@@ -34,6 +34,7 @@ ALLOWED = {
     "Tensor.sort(stable)": "False permits equal elements in any order; they keep theirs",
     "Tensor.top_k(sorted)": "False permits any order; these are in order",
     "Tensor.topk(sorted)": "False permits any order; these are in order",
+    "Tensor.unique(sorted)": "False permits any order; these are in order",
     "Optimizer.prepare(step)": "an interface: optimizers that need the number of steps write it",
     "argsort(stable)": "False permits equal elements in any order; they keep theirs",
     "array(copy)": "tensors are values, so a copy and the original cannot be told apart",
