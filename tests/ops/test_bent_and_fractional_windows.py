@@ -329,3 +329,13 @@ def test_second_gradients_read_where_maxima_stand(mode: int, rng: Rng, pad_mode:
     blocks = [a.reshape(1, 2, 2, 2, 2, 2, 2, 2).transpose(0, 1, 2, 4, 6, 3, 5, 7).reshape(-1, 8)
               for a in (volume, more)]  # fmt: skip
     assert found.reshape(-1).tolist() == blocks[1][np.arange(16), blocks[0].argmax(1)].tolist()
+
+
+@pytest.mark.parametrize("made", [
+    lambda: ops.MaxPool3DGradGrad(2, 2, data_format="NDHWC"),
+    lambda: ops.MaxPool3DGradWithArgmax(2, 2, 0, data_format="NDHWC"),
+])  # fmt: skip
+def test_places_are_of_channels_that_come_second(mode: str, made: Any) -> None:
+    x = ops.ones((1, 1, 2, 2, 2))
+    with pytest.raises(AttributeValueError, match="data_format must put the channels second, got 'NDHWC'"):
+        made()(x, x, x)

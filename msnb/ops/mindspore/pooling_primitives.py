@@ -69,10 +69,29 @@ def _read(grad: Any, places: Any, axes: int) -> Any:
     return ops.gather_elements(flat, flat.ndim - 1, at).reshape(places.shape)
 
 
+def _by_places(x: Any, dout: Any, argmax: Any, data_format: str = "NCHW", **_window: Any) -> Any:
+    """The gradient of a pooling that gave places: they say all that the window said."""
+    _need_channels_second(data_format)
+    return _written(x, dout, argmax)
+
+
+def _in_volumes(x: Any, ksize: Any, data_format: str, **attrs: Any) -> Any:
+    _need_channels_second(data_format)
+    return _with_places("MaxPool3DWithArgmax", 3)(x, ksize, **attrs)
+
+
+def _need_channels_second(data_format: str) -> None:
+    if data_format not in ("NCHW", "NCDHW"):
+        raise AttributeValueError(f"data_format must put the channels second, got {data_format!r}.")
+
+
 def _second(count: int) -> Callable[..., Any]:
     """The gradient of a pooling's gradient by ``dout``: ``grad`` where the maxima of x stand."""
 
-    def gradient(x: Any, out: Any, grad: Any, kernel_size: Any, strides: Any, pad_mode: str, **form: Any) -> Any:
+    def gradient(
+        x: Any, _out: Any, grad: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str = "NCHW"
+    ) -> Any:
+        _need_channels_second(data_format)
         pool, mode = _with_places(f"MaxPool{count}DGradGrad", count), pad_mode.lower()
         at = pool(x, kernel_size, strides, 0, 1, False, dtypes.int64, mode if mode == "same" else "pad")[1]
         return _read(grad, at, count)
@@ -101,7 +120,7 @@ def _members(shape: Any, rows: Any, columns: Any, overlapping: bool) -> tuple[An
     return own, (own[0].sum(1).expand_dims(1) * own[1].sum(1)).expand_dims(-1)
 
 
-def _fractional_max_grad(x: Any, out: Any, dout: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+def _fractional_max_grad(x: Any, _out: Any, dout: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
     places = fractional.maxima_between(x, rows, columns, overlapping)[1]
     planes = (part.transpose((0, 3, 1, 2)) for part in (x, dout, places))
     return _written(*planes).transpose((0, 2, 3, 1))
@@ -114,8 +133,7 @@ def _fractional_avg_grad(shape: Any, dout: Any, rows: Any, columns: Any, overlap
 
 
 def _fixed(x: Any, random_samples: Any, ksize: Any, output_shape: Any, data_format: str) -> tuple[Any, Any]:
-    if data_format not in ("NCHW", "NCDHW"):
-        raise AttributeValueError(f"data_format must put the channels second, got {data_format!r}.")
+    _need_channels_second(data_format)
     return fractional.at_samples("FractionalMaxPoolWithFixedKsize", x, random_samples, ksize, output_shape)
 
 
@@ -181,7 +199,6 @@ _PLACES = {"dilation": (1, 1), "ceil_mode": False, "argmax_type": dtypes.int64}
 _VOLUMES = {"ksize": NEEDED, "strides": NEEDED, "pads": NEEDED, "dilation": (1, 1, 1), "ceil_mode": False,
             "data_format": "NCDHW"}  # fmt: skip
 _FIXED = {"ksize": NEEDED, "output_shape": NEEDED}
-_BY_PLACES = (lambda x, dout, argmax, **attrs: _written(x, dout, argmax))
 _RATIO = {"pooling_ratio": NEEDED, "pseudo_random": False, "overlapping": False, "deterministic": False, "seed": 0,
           "seed2": 0}  # fmt: skip
 _REGIONS = {"spatial_scale": NEEDED, "group_size": NEEDED, "output_dim": NEEDED}
@@ -194,15 +211,14 @@ POOLINGS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "FractionalMaxPoolGrad": (_fractional_max_grad, {"overlapping": False}),
     "FractionalMaxPoolWithFixedKsize": (_fixed, {**_FIXED, "data_format": "NCHW"}),
     "FractionalMaxPool3DWithFixedKsize": (_fixed, {**_FIXED, "data_format": "NCDHW"}),
-    "FractionalMaxPoolGradWithFixedKsize": (_BY_PLACES, {"data_format": "NCHW"}),
-    "FractionalMaxPool3DGradWithFixedKsize": (_BY_PLACES, {"data_format": "NCDHW"}),
+    "FractionalMaxPoolGradWithFixedKsize": (_by_places, {"data_format": "NCHW"}),
+    "FractionalMaxPool3DGradWithFixedKsize": (_by_places, {"data_format": "NCDHW"}),
     "MaxPoolWithArgmax": (_with_argmax, {**_WINDOW, "data_format": "NCHW"}),
     "MaxPoolWithArgmaxV2": (lambda x, kernel_size, **attrs: _with_places("MaxPoolWithArgmaxV2", 2)(
         x, kernel_size, **attrs), {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),
-    "MaxPool3DWithArgmax": (lambda x, ksize, data_format, **attrs: _with_places("MaxPool3DWithArgmax", 3)(
-        x, ksize, **attrs), {**_VOLUMES, "argmax_type": dtypes.int64}),
-    "MaxPoolGradWithArgmaxV2": (_BY_PLACES, {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),
-    "MaxPool3DGradWithArgmax": (_BY_PLACES, _VOLUMES),
+    "MaxPool3DWithArgmax": (_in_volumes, {**_VOLUMES, "argmax_type": dtypes.int64}),
+    "MaxPoolGradWithArgmaxV2": (_by_places, {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),
+    "MaxPool3DGradWithArgmax": (_by_places, _VOLUMES),
     "MaxPoolGradGrad": (_second(2), _WINDOW),
     "MaxPool3DGradGrad": (_second(3), {**_WINDOW, "data_format": "NCDHW"}),
     "MaxPoolGradGradWithArgmax": (lambda x, grad, argmax, **attrs: _read(grad, argmax, 3), _WINDOW),
