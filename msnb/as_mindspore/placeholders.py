@@ -178,7 +178,7 @@ NAMES: dict[str, str] = {
         ASGD AdaFactor AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AdamOffload AvgPool1dExt AvgPool2dExt
         AvgPool3dExt BleuScore ConfusionMatrixMetric Conv2dThor DenseThor DiGamma Dice Dropout2dExt DropoutExt
         EmbeddingExt EmbeddingLookupThor EmbeddingThor FTRL ForwardValueAndGrad GetNextSingleOp GradAccumulationCell
-        HausdorffDistance ImageGradients Jvp L1LossExt LARS LBeta LayerNormExt LazyAdam LogSoftmaxExt MSSSIM MatDet
+        HausdorffDistance ImageGradients Jvp L1LossExt LBeta LayerNormExt LazyAdam LogSoftmaxExt MSSSIM MatDet
         MatInverse MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool2dExt MeanSurfaceDistance MicroBatchInterleaved
         Moments MultiClassDiceLoss MultiFieldEmbeddingLookup MultiMarginLoss MultilabelMarginLoss OcclusionSensitivity
         OptTFTWrapper PReLUExt ParameterUpdate Perplexity PipelineGradReducer ProximalAdagrad ROC Roll

@@ -33,6 +33,7 @@ from msnb.nn.training.gradient_reducer import DistributedGradReducer as Distribu
 from msnb.nn.training.loss import *
 from msnb.nn.training.loss_scale import *
 from msnb.nn.training.training_cells import *
+from msnb.optim import LARS as LARS
 from msnb.optim import SGD as SGD
 from msnb.optim import Adadelta as Adadelta
 from msnb.optim import Adagrad as Adagrad

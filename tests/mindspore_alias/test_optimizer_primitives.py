@@ -187,3 +187,15 @@ def test_what_does_not_fit_is_an_error() -> None:
     with pytest.raises(TypeError, match="needs lr"):
         ops.SparseApplyAdagrad()
     assert accum.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_lars_divides_the_decay_by_the_loss_scale(mode: int) -> None:
+    """MindSpore's layer around an optimizer does so, once more than the paper."""
+    from mindspore import nn
+
+    w = ms.Parameter(ms.Tensor([3.0, 4.0]), name="w")
+    step = nn.LARS(nn.Momentum([w], 1.0, 0.0, weight_decay=0.5, loss_scale=4.0), epsilon=0.0, coefficient=0.1)
+    step((ms.Tensor([0.0, 8.0]),))  # a gradient of length 2, a weight of 5, a decay of 0.125
+    trust = 0.1 * 5 / (2 + 0.125 * 5)
+    want = np.array([3 - trust * 0.125 * 3, 4 - trust * (2 + 0.125 * 4)])
+    np.testing.assert_allclose(w.asnumpy(), want, rtol=1e-6)
