@@ -203,6 +203,9 @@ class TensorMethods:
     def byte(self) -> Tensor:
         """The values as uint8."""
 
+    def cauchy(self, median: builtins.float = ..., sigma: builtins.float = ...) -> Tensor:
+        """Draws of the Cauchy distribution in the shape of the tensor."""
+
     def cdist(self, x2: Any, p: builtins.float = ...) -> Tensor:
         """The distances of all pairs of rows."""
 
@@ -401,7 +404,20 @@ class TensorMethods:
     def fill_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``fill(...)``; returns the tensor."""
 
-    def flatten(self, order: str = ..., *, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
+    def fill_diagonal(self, fill_value: builtins.float, wrap: builtins.bool = ...) -> Tensor:
+        """A copy with a number on the main diagonal; of a tall matrix, with ``wrap``, again below each square."""
+
+    def fill_diagonal_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``fill_diagonal(...)``; returns the tensor."""
+
+    def flatten(
+        self,
+        order: Any = ...,
+        end: builtins.int | None = ...,
+        *,
+        start_dim: builtins.int = ...,
+        end_dim: builtins.int = ...,
+    ) -> Tensor:
         """All elements as a vector; or the axes from ``start_dim`` to ``end_dim`` merged."""
 
     def flip(self, *axes: Any, axis: Any = ...) -> Tensor:
@@ -740,8 +756,8 @@ class TensorMethods:
         Where there is a NaN it is the result; ``nanmedian`` leaves them out."""
 
     def min(self, *place: Any, **words: Any) -> Any:
-        """Smallest element; as ``max``, with ``initial`` from above. ``axis=`` and ``keepdims=`` ask for the values
-        alone."""
+        """Smallest element; as ``max``, with ``initial`` from above. ``axis=``, ``keepdims=``, ``initial=`` and
+        ``where=`` ask for the values alone."""
 
     def minimum(self, other: Any) -> Tensor:
         """The smaller of two; NaN wins. Ties share the gradient."""
@@ -797,7 +813,7 @@ class TensorMethods:
     def nanmedian(self, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Tensor:
         """The middle of the values that are numbers; of two middle ones the lower, as for ``median``."""
 
-    def nanquantile(self, q: builtins.float, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def nanquantile(self, q: Any, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Tensor:
         """``quantile`` of the values that are numbers: NaNs do not count."""
 
     def nansum(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
@@ -883,8 +899,8 @@ class TensorMethods:
     def ptp(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Largest less smallest element over axes."""
 
-    def qr(self, mode: str = ...) -> tuple[Any, Any]:
-        """Orthonormal columns and a triangle whose product is x."""
+    def qr(self, some: builtins.bool | str = ...) -> tuple[Any, Any]:
+        """Q and R; of ``some`` false, or the mode 'complete', all columns of Q."""
 
     def quantile(
         self, q: Any, axis: builtins.int | None = ..., keepdims: builtins.bool = ..., interpolation: str = ...
@@ -962,15 +978,16 @@ class TensorMethods:
     def rsqrt_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``rsqrt(...)``; returns the tensor."""
 
-    def scatter(self, axis: builtins.int, index: Any, src: Any, reduce: str = ...) -> Tensor:
+    def scatter(self, axis: builtins.int, index: Any, src: Any = ..., reduce: str = ..., *, value: Any = ...) -> Tensor:
         """``tensor_scatter_elements`` with PyTorch's order of arguments; of a larger ``src`` the part that index
         spans."""
 
     def scatter_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``scatter(...)``; returns the tensor."""
 
-    def scatter_add(self, axis: builtins.int, index: Any, src: Any) -> Tensor:
-        """One addition per element of ``index`` along ``axis``."""
+    def scatter_add(self, axis: Any, index: Any, src: Any = ...) -> Tensor:
+        """One addition per element of ``index`` along ``axis``; or, called as ``x.scatter_add(indices, updates)``, of
+        parts at places [..., k]."""
 
     def scatter_add_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``scatter_add(...)``; returns the tensor."""
@@ -1108,6 +1125,9 @@ class TensorMethods:
     ) -> Any:
         """The spectrum of every piece of a signal."""
 
+    def storage_offset(self) -> builtins.int:
+        """Where in its memory a tensor starts: 0, for values have memory of their own."""
+
     def sub(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """Difference of two tensors. ``alpha`` scales the other operand."""
 
@@ -1135,7 +1155,7 @@ class TensorMethods:
     def t(self) -> Tensor:
         """A matrix with its axes exchanged; vectors and numbers as they are."""
 
-    def take(self, index: Any, axis: builtins.int | None = ...) -> Tensor:
+    def take(self, index: Any, axis: builtins.int | None = ..., mode: str = ...) -> Tensor:
         """NumPy's take: along an axis, or from the flattened tensor."""
 
     def take_along_dim(self, indices: Any, dim: builtins.int | None = ...) -> Tensor:
@@ -1227,8 +1247,8 @@ class TensorMethods:
     def trunc_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``trunc(...)``; returns the tensor."""
 
-    def type(self, dtype: Any) -> Tensor:
-        """The values with another dtype."""
+    def type(self, dtype: Any = ...) -> Any:
+        """The values with another dtype; without one, the dtype."""
 
     def type_as(self, other: Any) -> Tensor:
         """``x`` in the dtype of ``other``."""

@@ -208,13 +208,7 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
         a: an array. indices: whole numbers. axis: which, or None.
         mode: what becomes of places outside: "raise" an error, "clip" the nearest place, "wrap" counted on from 0.
     """
-    t, places = array(a), array(indices)
-    if mode not in ("raise", "clip", "wrap"):
-        raise AttributeValueError(f"take: mode is 'raise', 'clip' or 'wrap', not {mode!r}.")
-    if mode != "raise":
-        n = t.size if axis is None else t.shape[axis]
-        places = ops.clip(places, 0, n - 1) if mode == "clip" else places % n
-    return ops.take(t, places, axis)
+    return ops.take(array(a), array(indices), axis, mode)
 
 
 def broadcast_arrays(*args: Any) -> list[Any]:

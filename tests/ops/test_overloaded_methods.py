@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import Tensor
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError, IndexOutOfRange, ShapeError
 
 X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 
@@ -55,3 +55,67 @@ def test_draws_in_place_from_a_generator(mode: str) -> None:
 def test_new_empty_on_a_device() -> None:
     made = Tensor(X).new_empty((2, 3), dtype=ms.int32, device="CPU")
     assert made.shape == (2, 3) and made.dtype == ms.int32
+
+
+def test_places_outside_are_clipped_or_counted_on(mode: str) -> None:
+    x, at = Tensor(X), Tensor([0, 5, -1])
+    assert x.take(Tensor([3, 0])).tolist() == [4.0, 1.0]
+    assert x.take(at, None, "clip").tolist() == [1.0, 4.0, 1.0]
+    assert x.take(at, 1, mode="wrap").tolist() == [[1.0, 2.0, 2.0], [3.0, 4.0, 4.0]]
+    with pytest.raises(IndexOutOfRange):
+        x.take(at)
+    with pytest.raises(AttributeValueError, match="take: mode is 'raise', 'clip' or 'wrap', not 'far'"):
+        x.take(at, 0, "far")
+
+
+def test_extremes_of_what_counts(mode: str) -> None:
+    x, counts = Tensor(X), Tensor([[True, False], [True, True]])
+    run = ms.jit(lambda t, c: (t.min(0, False, initial=9, where=c), t.max((0, 1), initial=-9.0, where=~c)))
+    low, high = run(x, counts)
+    assert low.tolist() == [1.0, 4.0] and high.tolist() == 2.0
+    assert x.max(1, initial=3.5).tolist() == [3.5, 4.0]
+    with pytest.raises(AttributeValueError, match="min: where= needs initial="):
+        x.min(0, where=counts)
+
+
+def test_axes_of_flatten_by_position() -> None:
+    x = ms.ops.ones((2, 3, 4))
+    shapes = [x.flatten(1).shape, x.flatten(0, 1).shape, x.flatten(1, end_dim=2).shape, x.flatten().shape]
+    assert shapes == [(2, 12), (6, 4), (2, 12), (24,)]
+    with pytest.raises(ArgumentError, match="flatten takes an order or two axes"):
+        x.flatten("C", 1)
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (7, 3), (2, 5), (3, 3, 3)])
+def test_diagonals_are_filled_as_numpy_does(mode: str, shape: tuple[int, ...], wrap: bool) -> None:
+    want = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    x = Tensor(want.copy())
+    np.fill_diagonal(want, -5.0, wrap)
+    np.testing.assert_array_equal(x.fill_diagonal(-5.0, wrap).asnumpy(), want)
+    assert x.fill_diagonal_(-5.0, wrap) is x
+    np.testing.assert_array_equal(x.asnumpy(), want)
+    with pytest.raises(ShapeError, match="fill_diagonal takes a matrix"):
+        ms.ops.ones((2, 3, 3)).fill_diagonal(1.0)
+
+
+def test_scatter_takes_numbers_and_places_of_parts(mode: str) -> None:
+    x, at = Tensor(X), Tensor([[0, 1]])
+    want = [[7.0, 2.0], [3.0, 7.0]]
+    assert x.scatter(0, at, value=7.0).tolist() == x.scatter(0, at, Tensor(7.0)).tolist() == want
+    assert x.scatter(dim=0, index=at, src=Tensor([[1.0, 1.0]]), reduce="add").tolist() == [[2.0, 2.0], [3.0, 5.0]]
+    assert x.scatter_add(Tensor([[0], [0]]), Tensor([[1.0, 1.0], [5.0, 5.0]])).tolist() == [[7.0, 8.0], [3.0, 4.0]]
+    with pytest.raises(ArgumentError, match="scatter takes src, or a number as value"):
+        x.scatter(0, at)
+    assert x.scatter_(0, at, value=7.0) is x and x.tolist() == want
+
+
+def test_shorter_words(mode: str) -> None:
+    x = Tensor(X)
+    assert x.type() == ms.float32 and x.type(ms.int32).dtype == ms.int32 and x.storage_offset() == 0
+    assert [part.shape for part in ms.ops.ones((3, 2)).qr(False)] == [(3, 3), (3, 2)]
+    assert [part.shape for part in ms.ops.ones((3, 2)).qr()] == [(3, 2), (2, 2)]
+    both = x.nanquantile(Tensor([0.25, 0.5]), axis=0)
+    np.testing.assert_allclose(both.asnumpy(), np.nanquantile(X, [0.25, 0.5], axis=0))
+    drawn = ms.ops.ones((4001,)).cauchy(2.0, 3.0).asnumpy()
+    assert abs(np.median(drawn) - 2) < 0.4 and abs(np.quantile(drawn, 0.75) - 5) < 0.8

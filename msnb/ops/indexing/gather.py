@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
-from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.shape.concat_split import unstack
 from msnb.ops.shape.creation import arange
@@ -168,8 +168,20 @@ def index_select(x: Any, axis: int, index: Any) -> Tensor:
 
 
 @worded
-def take(x: Any, index: Any, axis: int | None = None) -> Tensor:
-    """NumPy's take: along an axis, or from the flattened tensor."""
+def take(x: Any, index: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
+    """NumPy's take: along an axis, or from the flattened tensor.
+
+    Args:
+        x: a tensor.
+        index: integers of any shape. axis: which, or None.
+        mode: what becomes of places outside: "raise" an error, "clip" the nearest place, "wrap" counted on from 0.
+    """
+    if mode not in ("raise", "clip", "wrap"):
+        raise AttributeValueError(f"take: mode is 'raise', 'clip' or 'wrap', not {mode!r}.")
+    if mode != "raise":
+        t, places = as_tensor(x), as_tensor(index)
+        n = t.size if axis is None else t.shape[axis]
+        index = find("minimum")(find("maximum")(places, 0), n - 1) if mode == "clip" else places % n
     return gather(reshape(x, (-1,)), index, 0) if axis is None else gather(x, index, axis)
 
 

@@ -22,7 +22,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
-from msnb.ops.definition.record import Example, InvalidExample, Op, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import sizes_text
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.arithmetic import fmod, maximum
@@ -211,8 +211,20 @@ def tensor_scatter_elements(x: Any, index: Any, updates: Any, axis: int = 0, red
 
 
 @worded
-def scatter(x: Any, axis: int, index: Any, src: Any, reduce: str = "none") -> Tensor:
-    """``tensor_scatter_elements`` with PyTorch's order of arguments; of a larger ``src`` the part that index spans."""
+def scatter(x: Any, axis: int, index: Any, src: Any = None, reduce: str = "none", *, value: Any = None) -> Tensor:
+    """``tensor_scatter_elements`` with PyTorch's order of arguments; of a larger ``src`` the part that index spans.
+
+    Args:
+        x: a tensor.
+        axis: of the places. index: integers, with as many axes as x.
+        src: a tensor of at least the shape of index; reduce: "none", "add" or "multiply".
+        value: a number in place of ``src``.
+    """
+    if (src is None) == (value is None):
+        raise ArgumentError("scatter takes src, or a number as value.")
+    src = value if src is None else src
+    if isinstance(src, Tensor) and not src.ndim:
+        src = find("broadcast_to")(src, shape=as_tensor(index).shape)
     if not isinstance(src, (int, float)) and (src := as_tensor(src)).shape != (shape := as_tensor(index).shape):
         src = src[tuple(slice(n) for n in shape)]
     return tensor_scatter_elements(x, index, src, axis, {"multiply": "mul"}.get(reduce, reduce))

@@ -119,17 +119,23 @@ def _at(ordered: Any, place: Any) -> Tensor:
 
 
 @worded
-def nanquantile(x: Any, q: float, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanquantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """``quantile`` of the values that are numbers: NaNs do not count.
 
     Args:
-        x: floating point tensor. q: one number from 0 to 1. axis, keepdims: as for ``quantile``.
+        x: floating point tensor.
+        q: a number from 0 to 1, or several: along a new first axis.
+        axis, keepdims: as for ``quantile``.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.nanquantile(ms.Tensor([float("nan"), 1.0, 3.0]), 0.5).item()
         2.0
     """
+    if isinstance(q, Tensor) or np.ndim(q):
+        shares = np.asarray(q.asnumpy() if isinstance(q, Tensor) else q, np.float64)
+        rows = [nanquantile(x, float(share), axis, keepdims) for share in shares.reshape(-1)]
+        return rows[0] if not shares.ndim else concat([expand_dims(row, 0) for row in rows], axis=0)
     if not 0 <= q <= 1:
         raise AttributeValueError(f"nanquantile: q is a number from 0 to 1, got {q!r}.")
     ordered, count, placed = _numbers_first(x, axis, keepdims)

@@ -108,8 +108,9 @@ def _bounded(op: str, found: Any, initial: Any) -> Any:
 
 @worded
 def max(
-    x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None, initial: Any = None
-) -> Any:
+    x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None, initial: Any = None,
+    where: Any = None,
+) -> Any:  # fmt: skip
     """Largest element: of all, or along an axis together with its index. NaN wins. Ties share the gradient, except
     along an axis with indices: there it goes to the element whose index is given.
 
@@ -118,6 +119,7 @@ def max(
         axis, keepdims: as in ``sum``.
         return_indices: whether to give (values, indices); by default for one axis.
         initial: values below it become it, as in NumPy.
+        where: bools that broadcast against ``x``: which elements count; needs ``initial``.
 
     Returns:
         With one axis (values, indices), as in MindSpore and PyTorch; else the largest element of the axes. ``amax``
@@ -135,27 +137,31 @@ def max(
         >>> values.tolist(), indices.tolist(), ms.ops.max(x).item()
         ([3, 6], [1, 0], 6)
     """
-    return _bounded("maximum", _extreme(MAX, ARGMAX, x, axis, keepdims, return_indices), initial)
+    counted = _counted("max", x, where, initial)
+    return _bounded("maximum", _extreme(MAX, ARGMAX, counted, axis, keepdims, return_indices), initial)
 
 
 @worded
 def min(
-    x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None, initial: Any = None
-) -> Any:
+    x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None, initial: Any = None,
+    where: Any = None,
+) -> Any:  # fmt: skip
     """Smallest element; as ``max``, with ``initial`` from above."""
-    return _bounded("minimum", _extreme(MIN, ARGMIN, x, axis, keepdims, return_indices), initial)
+    counted = _counted("min", x, where, initial)
+    return _bounded("minimum", _extreme(MIN, ARGMIN, counted, axis, keepdims, return_indices), initial)
 
 
 def extreme_method(fn: Any) -> Any:
-    """``max`` or ``min`` as a method: NumPy's words (axis, keepdims) ask for NumPy's result, the values alone."""
+    """``max`` or ``min`` as a method: NumPy's words (axis, keepdims, initial, where) ask for NumPy's result, the values
+    alone."""
 
     def method(self: Any, *place: Any, **words: Any) -> Any:
-        if not {"axis", "keepdims"}.isdisjoint(words):
+        if not {"axis", "keepdims", "initial", "where"}.isdisjoint(words):
             words.setdefault("return_indices", False)
         return fn(self, *place, **words)
 
     method.__name__ = method.__qualname__ = fn.__name__
-    method.__doc__ = f"{fn.__doc__}\n    ``axis=`` and ``keepdims=`` ask for the values alone.\n"
+    method.__doc__ = f"{fn.__doc__}\n    ``axis=``, ``keepdims=``, ``initial=`` and ``where=`` ask for the values alone.\n"
     return method
 
 

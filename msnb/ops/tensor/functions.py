@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.record import Op
-from msnb.ops.definition.type_inference import normal_axis
-from msnb.ops.elementwise import cast
+from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.elementwise import cast, logic
 from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.transcendental import erfinv, logaddexp
+from msnb.ops.elementwise.transcendental import erfinv, logaddexp, tan
 from msnb.ops.indexing import grids, masked_select, scatter, slice_updates
 from msnb.ops.indexing.gather import take_along_dim
 from msnb.ops.indexing.masked_select import masked_scatter
@@ -25,7 +26,7 @@ from msnb.ops.math.statistics import std_mean, unsorted_segment_sum
 from msnb.ops.nn.activation import gelu, hardshrink, softshrink
 from msnb.ops.random import draws
 from msnb.ops.reduction import functional
-from msnb.ops.shape.creation import empty, full, zeros
+from msnb.ops.shape.creation import arange, empty, full, zeros
 from msnb.ops.sparse.sparse_functions import dense_to_sparse_coo, dense_to_sparse_csr
 from msnb.ops.spatial.interpolate import interpolate
 from msnb.ops.special import bessel_functions, gamma_functions, windows
@@ -42,7 +43,7 @@ _SAME: tuple[Any, ...] = (
     clip_norm_interpolate.float_power, log_sums.logcumsumexp, clip_norm_interpolate.nanmean,
     clip_norm_interpolate.nansum, clip_norm_interpolate.ptp,
     clip_norm_interpolate.sinc, clip_norm_interpolate.xdivy, clip_norm_interpolate.xlogy,
-    factorization.lstsq, factorization.pinv, factorization.qr, factorization.svd,
+    factorization.lstsq, factorization.pinv, factorization.svd,
     erfinv, hardshrink, logaddexp, softshrink,
     interpolate,
     matrix_functions.cholesky, matrix_functions.cross, matrix_functions.det, matrix_functions.logdet,
@@ -109,6 +110,33 @@ def _unique(
     return masked_select.unique(x, return_inverse, return_counts)
 
 
+def _qr(x: Any, some: bool | str = True) -> tuple[Any, Any]:
+    """Q and R; of ``some`` false, or the mode "complete", all columns of Q."""
+    return factorization.qr(x, ("reduced" if some else "complete") if isinstance(some, bool) else some)
+
+
+def _fill_diagonal(x: Any, fill_value: float, wrap: bool = False) -> Tensor:
+    """A copy with a number on the main diagonal; of a tall matrix, with ``wrap``, again below each square."""
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
+        raise ShapeError("fill_diagonal takes a matrix, or a cube of any axes.", operands=operand_lines(x._type))
+    step = sum(math.prod(x.shape[k + 1 :]) for k in range(x.ndim))
+    end = x.size if wrap else math.prod(x.shape[1:]) * min(x.shape)
+    flat = arange(x.size)
+    on = logic.logical_and(flat % step == 0, flat < end)
+    return where(on.reshape(x.shape), cast.cast(fill_value, x.dtype), x)
+
+
+def _storage_offset(x: Any) -> int:
+    """Where in its memory a tensor starts: 0, for values have memory of their own."""
+    return 0
+
+
+def _cauchy(x: Any, median: float = 0.0, sigma: float = 1.0) -> Tensor:
+    """Draws of the Cauchy distribution in the shape of the tensor."""
+    drawn = draws.rand(*x.shape, dtype=dtypes.float32)
+    return cast.cast(median + sigma * tan(math.pi * (drawn - 0.5)), x.dtype)
+
+
 def _number_of_axes(x: Any) -> int:
     """The number of axes (PyTorch's word)."""
     return int(x.ndim)
@@ -167,7 +195,9 @@ def _triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = Fals
 _OWN: dict[str, Any] = {
     "new_full": _new_full, "new_empty": _new_empty, "adjoint": _conjugate_turned, "is_signed": _signed,
     "ndimension": _number_of_axes, "nelement": properties.numel, "index_put": _index_put,
-    "select": _select, "unique": _unique, "top_k": topk, "positive": _itself, "i0": bessel_functions.bessel_i0,
+    "select": _select, "unique": _unique, "qr": _qr, "fill_diagonal": _fill_diagonal,
+    "storage_offset": _storage_offset, "cauchy": _cauchy, "top_k": topk, "positive": _itself,
+    "i0": bessel_functions.bessel_i0,
     "invert": _complement, "inv": _reciprocal, "soft_shrink": softshrink,
     "matrix_determinant": matrix_functions.det, "log_matrix_determinant": matrix_functions.slogdet,
     "argmax_with_value": _argmax_with_value, "argmin_with_value": _argmin_with_value,

@@ -20,9 +20,9 @@ from msnb.ops.tensor import functions, operators, subscripts
 
 BOUND_BEFORE = (functions, subscripts, operators)
 _METHODS = (
-    "abs", "add", "addcdiv", "addcmul", "ceil", "clamp", "clip", "cos", "div", "erf", "erfinv", "exp", "floor",
-    "index_add", "index_copy", "index_fill", "index_put", "lerp", "log", "masked_fill", "mul", "nan_to_num", "neg",
-    "pow", "reciprocal", "relu", "round", "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sqrt",
+    "abs", "add", "addcdiv", "addcmul", "ceil", "clamp", "clip", "cos", "div", "erf", "erfinv", "exp", "fill_diagonal",
+    "floor", "index_add", "index_copy", "index_fill", "index_put", "lerp", "log", "masked_fill", "mul", "nan_to_num",
+    "neg", "pow", "reciprocal", "relu", "round", "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sqrt",
     "square", "sub", "tanh", "tril", "triu", "trunc",
 )  # fmt: skip
 

@@ -180,9 +180,9 @@ def _detached(x: Any) -> Tensor:
     return stop_gradient(x)
 
 
-def _converted(x: Any, dtype: Any) -> Tensor:
-    """The values with another dtype."""
-    return cast(x, dtype)
+def _converted(x: Any, dtype: Any = None) -> Any:
+    """The values with another dtype; without one, the dtype."""
+    return x.dtype if dtype is None else cast(x, dtype)
 
 
 def _filled(x: Any, value: Any) -> Tensor:

@@ -158,16 +158,21 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     slot.engine.assign(x, updated(x, key, value))
 
 
-def _flatten_method(x: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+def _flatten_method(
+    x: Any, order: Any = "C", end: int | None = None, *, start_dim: int = 0, end_dim: int = -1
+) -> Tensor:
     """All elements as a vector; or the axes from ``start_dim`` to ``end_dim`` merged."""
-    if isinstance(order, int):  # PyTorch's flatten(start_dim)
-        order, start_dim = "C", order
+    if isinstance(order, int):  # PyTorch's flatten(start_dim, end_dim)
+        order, start_dim, end_dim = "C", order, end_dim if end is None else end
+    elif end is not None:
+        raise ArgumentError(f"flatten takes an order or two axes, not {order!r} and {end!r}.")
     return flatten(x, order, start_dim=start_dim, end_dim=end_dim)
 
 
-def _scatter_add_method(x: Any, axis: int, index: Any, src: Any) -> Tensor:
-    """One addition per element of ``index`` along ``axis``."""
-    return scatter(x, axis, index, src, "add")
+def _scatter_add_method(x: Any, axis: Any, index: Any, src: Any = None) -> Tensor:
+    """One addition per element of ``index`` along ``axis``; or, called as ``x.scatter_add(indices, updates)``, of parts
+    at places [..., k]."""
+    return tensor_scatter_add(x, axis, index) if src is None else scatter(x, axis, index, src, "add")
 
 
 def _repeat_method(x: Any, repeats: Any, *rest: Any, axis: Any = None) -> Tensor:
