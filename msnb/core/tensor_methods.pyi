@@ -756,8 +756,8 @@ class TensorMethods:
         Where there is a NaN it is the result; ``nanmedian`` leaves them out."""
 
     def min(self, *place: Any, **words: Any) -> Any:
-        """Smallest element; as ``max``, with ``initial`` from above. ``axis=``, ``keepdims=``, ``initial=`` and
-        ``where=`` ask for the values alone."""
+        """Smallest element; as ``max``, with ``initial`` from above. By ``axis=``, ``keepdims=``, ``initial=`` or
+        ``where=`` the values alone."""
 
     def minimum(self, other: Any) -> Tensor:
         """The smaller of two; NaN wins. Ties share the gradient."""

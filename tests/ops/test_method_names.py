@@ -12,7 +12,7 @@ import msnb as ms
 CALLS = {
     "add": lambda x: x.add(), "abs": lambda x: x.abs(1), "remainder": lambda x: x.remainder(divisor=x),
     "div": lambda x: x.div(x, mode="floor"), "float": lambda x: x.float(1), "where": lambda x: x.where(),
-    "copy": lambda x: x.copy(1), "type": lambda x: x.type(), "new_zeros": lambda x: x.new_zeros(1, size=2),
+    "copy": lambda x: x.copy(1), "type": lambda x: x.type(1, 2), "new_zeros": lambda x: x.new_zeros(1, size=2),
     "flatten": lambda x: x.flatten(1, 2, 3), "repeat": lambda x: x.repeat(), "matmul": lambda x: x.matmul(),
     "index_put": lambda x: x.index_put(), "byte": lambda x: x.byte(1), "select": lambda x: x.select(0),
 }  # fmt: skip

@@ -161,7 +161,7 @@ def extreme_method(fn: Any) -> Any:
         return fn(self, *place, **words)
 
     method.__name__ = method.__qualname__ = fn.__name__
-    method.__doc__ = f"{fn.__doc__}\n    ``axis=``, ``keepdims=``, ``initial=`` and ``where=`` ask for the values alone.\n"
+    method.__doc__ = f"{fn.__doc__}\n    By ``axis=``, ``keepdims=``, ``initial=`` or ``where=`` the values alone.\n"
     return method
 
 
