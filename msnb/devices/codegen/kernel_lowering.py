@@ -135,6 +135,8 @@ class _Lowering:
         result = type_of(node.out).dtype
 
         def reduce(kind: str, y: Inst) -> Inst:
+            if over and not y.dims & over:
+                return _of_equals(kind, y, n)
             return Inst("reduce", (y,), y.dtype, Reduction(kind, over)) if over else y
 
         if name in ("any", "all"):
@@ -149,6 +151,13 @@ class _Lowering:
         if name == "mean":
             total = Inst("div", (total, number(n, wide)), wide)
         return cast(total, result)
+
+
+def _of_equals(kind: str, x: Inst, n: int) -> Inst:
+    """The reduction of ``n`` times the same value: no loop has it, for it changes along no dim that is reduced."""
+    if kind == "prod":
+        raise UnsupportedKernel("the product of a value with itself")
+    return Inst("mul", (x, number(n, x.dtype)), x.dtype) if kind == "sum" else x
 
 
 def _variance(x: Inst, n: int, ddof: int, reduce: Callable[[str, Inst], Inst]) -> Inst:

@@ -13,7 +13,7 @@ from msnb import ops
 from msnb.devices.cpu import thread_pool
 from msnb.graph.compile.passes.fusion.grouping import fuse
 from msnb.ir.control_flow import FUSED
-from tests.devices.cpu.codegen_programs import buffers, native, traced
+from tests.devices.cpu.codegen_programs import both, buffers, close, native, traced
 
 pytest.importorskip("llvmlite")
 from msnb.devices.cpu.codegen.kernel_library import lowered
@@ -120,3 +120,16 @@ def test_an_accumulator_is_as_long_as_a_row(rng: Rng) -> None:
     (plan,) = plans(lambda x: (x * x).sum(1), ms.Tensor(normal(rng, 2000, 5, 100)))
     assert plan.scratch.bytes <= 4 * 128 and not plan.gathers
     assert plan.total == 2000
+
+
+@pytest.mark.parametrize("shape", [(3,), (64,), (5, 7), (300, 40)])
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "any", "all", "var", "count_nonzero"])
+def test_reductions_of_what_is_the_same_everywhere(shape: tuple[int, ...], name: str) -> None:
+    """Integers are finite, so nothing is read: the value changes along no loop, and counts as often as there are
+    elements (the sum was 1)."""
+    t = ms.Tensor(np.arange(np.prod(shape), dtype=np.int32).reshape(shape))
+    reduce = getattr(ops, name)
+    for axis in (None, 0, -1):
+        graph = traced(lambda x, a=axis: (reduce(ops.isfinite(x).astype(ms.float32) * 2.5, axis=a), x + 1), t)
+        for got, want in both(graph, buffers((t,))):
+            close(got, want, 8)

@@ -72,13 +72,13 @@ def is_registered(array: np.ndarray) -> bool:
 def live() -> list[tuple[int, int]]:
     """Address and bytes of all device memory."""
     with _lock:
-        return [(address, nbytes) for address, (nbytes, _, owner) in _live.items() if owner() is not None]
+        return [(address, nbytes) for address, (nbytes, _, owner) in _live.copy().items() if owner() is not None]
 
 
 def token_at(address: int) -> int:
     """Which allocation holds an address; 0 if none does."""
     with _lock:
-        for start, (nbytes, token, owner) in _live.items():
+        for start, (nbytes, token, owner) in _live.copy().items():
             if start <= address < start + max(nbytes, 1) and owner() is not None:
                 return token
     return 0
