@@ -126,7 +126,7 @@ def _fill_diagonal(x: Any, fill_value: float, wrap: bool = False) -> Tensor:
     return where(on.reshape(x.shape), cast.cast(fill_value, x.dtype), x)
 
 
-def _storage_offset(x: Any) -> int:
+def _storage_offset(self: Any) -> int:
     """Where in its memory a tensor starts: 0, for values have memory of their own."""
     return 0
 
