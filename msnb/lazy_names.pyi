@@ -19,12 +19,41 @@ from msnb.api.compiler_hints import no_inline as no_inline
 from msnb.api.explain import explain as explain
 from msnb.api.jit import jit as jit
 from msnb.api.jit import jit as ms_function
+from msnb.api.runtime import Event as Event
+from msnb.api.runtime import Stream as Stream
+from msnb.api.runtime import StreamCtx as StreamCtx
+from msnb.api.runtime import communication_stream as communication_stream
+from msnb.api.runtime import current_stream as current_stream
+from msnb.api.runtime import default_stream as default_stream
+from msnb.api.runtime import dispatch_threads_num as dispatch_threads_num
+from msnb.api.runtime import empty_cache as empty_cache
+from msnb.api.runtime import max_memory_allocated as max_memory_allocated
+from msnb.api.runtime import max_memory_reserved as max_memory_reserved
+from msnb.api.runtime import memory_allocated as memory_allocated
+from msnb.api.runtime import memory_reserved as memory_reserved
+from msnb.api.runtime import memory_stats as memory_stats
+from msnb.api.runtime import memory_summary as memory_summary
+from msnb.api.runtime import reset_max_memory_allocated as reset_max_memory_allocated
+from msnb.api.runtime import reset_max_memory_reserved as reset_max_memory_reserved
+from msnb.api.runtime import reset_peak_memory_stats as reset_peak_memory_stats
+from msnb.api.runtime import run_check as run_check
+from msnb.api.runtime import set_cur_stream as set_cur_stream
 from msnb.api.transforms.shard import shard as shard
 from msnb.api.transforms.taylor import get_grad as get_grad
+from msnb.base.settings import get_current_device as get_current_device
+from msnb.base.settings import set_deterministic as set_deterministic
 from msnb.base.settings import set_device as set_device
+from msnb.base.settings import set_recursion_limit as set_recursion_limit
 from msnb.core.dtypes import dtype_to_nptype as dtype_to_nptype
 from msnb.core.dtypes import dtype_to_pytype as dtype_to_pytype
 from msnb.core.dtypes import pytype_to_dtype as pytype_to_dtype
+from msnb.core.random import default_generator as default_generator
+from msnb.core.random import get_rng_state as get_rng_state
+from msnb.core.random import initial_seed as initial_seed
+from msnb.core.random import manual_seed as manual_seed
+from msnb.core.random import seed as seed
+from msnb.core.random import set_rng_state as set_rng_state
+from msnb.core.storage.byte_buffer import frombuffer as frombuffer
 from msnb.nn import initializer as initializer
 from msnb.notebook.show import program_views as show
 from msnb.numpy import scipy as scipy
@@ -194,6 +223,7 @@ __all__ = [
     "CheckpointConfig",
     "DynamicLossScaleManager",
     "EarlyStopping",
+    "Event",
     "FixedLossScaleManager",
     "History",
     "JitConfig",
@@ -210,6 +240,8 @@ __all__ = [
     "RunContext",
     "STRICT",
     "SparseTensor",
+    "Stream",
+    "StreamCtx",
     "TimeMonitor",
     "abs",
     "add",
@@ -233,19 +265,25 @@ __all__ = [
     "ceil",
     "chunk",
     "clamp",
+    "communication_stream",
     "concat",
     "constexpr",
     "cos",
     "cumprod",
     "cumsum",
+    "current_stream",
     "dataset",
+    "default_generator",
+    "default_stream",
     "diag",
+    "dispatch_threads_num",
     "div",
     "dot",
     "dtype_to_nptype",
     "dtype_to_pytype",
     "einsum",
     "empty",
+    "empty_cache",
     "empty_like",
     "eq",
     "equal",
@@ -258,15 +296,19 @@ __all__ = [
     "flip",
     "floor",
     "from_torch",
+    "frombuffer",
     "full",
     "full_like",
     "gather",
     "ge",
     "get_auto_parallel_context",
+    "get_current_device",
     "get_grad",
+    "get_rng_state",
     "gt",
     "histc",
     "index_select",
+    "initial_seed",
     "initializer",
     "is_tensor",
     "isfinite",
@@ -287,11 +329,18 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "lt",
+    "manual_seed",
     "masked_select",
     "matmul",
     "max",
+    "max_memory_allocated",
+    "max_memory_reserved",
     "maximum",
     "mean",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
     "meshgrid",
     "min",
     "minimum",
@@ -326,16 +375,25 @@ __all__ = [
     "relu",
     "repeat_interleave",
     "reset_auto_parallel_context",
+    "reset_max_memory_allocated",
+    "reset_max_memory_reserved",
+    "reset_peak_memory_stats",
     "reshape",
     "roll",
     "round",
     "rsqrt",
+    "run_check",
     "save_checkpoint",
     "scatter",
     "scatter_add",
     "scipy",
+    "seed",
     "set_auto_parallel_context",
+    "set_cur_stream",
+    "set_deterministic",
     "set_device",
+    "set_recursion_limit",
+    "set_rng_state",
     "shard",
     "show",
     "sigmoid",

@@ -1,4 +1,4 @@
-"""Objects of MindSpore's executors, compiler switches and settings of ``device_context`` that programs touch.
+"""Objects of MindSpore's executors, compiler switches, ``hal`` and settings of ``device_context`` that programs touch.
 
 They have little to do here: threads have a meaning, choices of CUDA algorithms have none.
 """
@@ -10,9 +10,40 @@ from types import SimpleNamespace
 from typing import Any
 
 from msnb.api.jit import jit, prepare
-from msnb.base import events
-from msnb.base.settings import set_context
+from msnb.api.runtime import (
+    Event,
+    Stream,
+    StreamCtx,
+    communication_stream,
+    current_stream,
+    default_stream,
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_max_memory_allocated,
+    reset_max_memory_reserved,
+    reset_peak_memory_stats,
+    set_cur_stream,
+    synchronize,
+)
+from msnb.base import device_registry, events
+from msnb.base.errors import DeviceError
+from msnb.base.settings import get_context, set_context
 from msnb.nn.cells.cell import Cell
+
+__all__ = [
+    "Event", "Stream", "StreamCtx", "cell_attr_register", "communication_stream", "compile_config", "conv_allow_hf32",
+    "conv_allow_tf32", "conv_dgrad_algo", "conv_fprop_algo", "conv_wgrad_algo", "current_stream", "default_stream",
+    "device_count", "empty_cache", "get_arch_list", "get_device_capability", "get_device_name",
+    "get_device_properties", "is_available", "is_initialized", "is_stub_tensor", "matmul_allow_hf32",
+    "matmul_allow_tf32", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
+    "memory_stats", "memory_summary", "op_precision_mode", "precision_mode", "reset_max_memory_allocated",
+    "reset_max_memory_reserved", "reset_peak_memory_stats", "set_cur_stream", "synchronize", "threads_num",
+]  # fmt: skip
 
 
 class _PyNativeExecutor:
@@ -56,6 +87,58 @@ def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
 def is_stub_tensor(tensor: Any) -> bool:
     """Whether a tensor's value is still to come: never."""
     return False
+
+
+def device_count(device_target: str | None = None) -> int:
+    """How many devices of a kind there are: GPUs are counted, of the others there is one."""
+    if not is_available(device_target):
+        return 0
+    made = device_registry.device(_target(device_target))
+    return int(made.xp.cuda.runtime.getDeviceCount()) if made.name == "GPU" else 1
+
+
+def is_available(device_target: str | None = None) -> bool:
+    """Whether a device of this kind can be used here."""
+    try:
+        device_registry.device(_target(device_target))
+    except DeviceError:
+        return False
+    return True
+
+
+def is_initialized(device_target: str | None = None) -> bool:
+    """Whether operations run on this kind of device now."""
+    return bool(_target(device_target) == get_context("device_target"))
+
+
+def get_device_name(device_id: int = 0, device_target: str | None = None) -> str:
+    """The name of a device: its kind, and its number."""
+    return f"{_target(device_target)}:{device_id}"
+
+
+def get_arch_list(device_target: str | None = None) -> None:
+    """Chips that the library was built for: none, kernels are generated for the chip that is there."""
+    _target(device_target)
+
+
+def get_device_capability(device_id: int = 0, device_target: str | None = None) -> tuple[int, int] | None:
+    """The compute capability of a GPU, (9, 0); None for other devices, which have none."""
+    if _target(device_target) != "GPU":
+        return None
+    word = device_registry.device("GPU").xp.cuda.Device(device_id).compute_capability
+    return int(word[:-1]), int(word[-1])
+
+
+def get_device_properties(device_id: int = 0, device_target: str | None = None) -> dict[str, Any] | None:
+    """What CUDA says of a GPU; None for other devices."""
+    if _target(device_target) != "GPU":
+        return None
+    found: dict[str, Any] = device_registry.device("GPU").xp.cuda.runtime.getDeviceProperties(device_id)
+    return found
+
+
+def _target(device_target: str | None) -> str:
+    return str(get_context("device_target")) if device_target is None else device_target
 
 
 def threads_num(num: int) -> None:

@@ -26,6 +26,7 @@ _PRIVATE = {
                              for part in ("", ".op_tuning", ".op_precision", ".op_debug"))),
         "msnb.as_mindspore.executor_names",
     ),
+    "hal": "msnb.as_mindspore.executor_names",
     "common._decorator": "msnb.as_mindspore.private_names",
     "common._register_for_tensor": "msnb.core.tensor",
     "common.auto_dynamic_shape": "msnb",
@@ -35,8 +36,8 @@ _PRIVATE = {
     **dict.fromkeys(("graph", "graph.dynamic_shape", "common.dynamic_shape"), "msnb"),
     "multiprocessing": "multiprocessing",
     **dict.fromkeys(
-        ("boost", "common.generator", "experimental", "experimental.optim", "hal", "mint.distributed",
-         "mint.optim", "profiler", "rewrite", "safeguard", "train.summary", "train.train_thor"),
+        ("boost", "experimental", "experimental.optim", "mint.optim",
+         "profiler", "rewrite", "safeguard", "train.summary", "train.train_thor"),
         "msnb.as_mindspore.placeholders",
     ),
     "nn._loss": "msnb.nn",
@@ -110,7 +111,7 @@ _FILES = {
     "nn.sparse": "sparse",
     "nn.utils": "init",
     "numpy": "array_creations array_ops dtypes logic_ops math_ops utils",
-    "ops": "communication deprecated functional_overload signature tensor_method",
+    "ops": "deprecated functional_overload signature tensor_method",
     "ops.auto_generate": "cpp_create_prim_instance_helper gen_extend_func pyboost_inner_prim",
     "ops.composite": "base env_ops math_ops",
     "ops.function":

@@ -76,35 +76,28 @@ def _sentence(place: str, missing: AttributeError) -> str:
 NAMES: dict[str, str] = {
     "": """
         BackupAndRestore BleuScore ConfusionMatrixMetric ConvertModelUtils ConvertNetUtils CosineSimilarity
-        CustomPassType DatasetHelper DeviceCtx Dice Dirac Event FlopsUtilizationCollector HausdorffDistance
+        CustomPassType DatasetHelper DeviceCtx Dice Dirac FlopsUtilizationCollector HausdorffDistance
         MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit Perplexity PluggableAllocator
-        Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse Stream StreamCtx StreamLimitCtx
-        SummaryCollector SummaryLandscape SummaryRecord Symbol SymbolTree TrainFaultTolerance UntypedStorage ValueType
-        VarianceScaling async_ckpt_thread_status auc build_searched_strategy ckpt_to_safetensors clear_op_infer
-        clear_op_wrapper communication_stream connect_network_with_dataset convert_checkpoint_by_rank
-        convert_checkpoints current_stream default_generator default_stream dispatch_threads_num empty_cache
-        enable_dynamic export_split_mindir float8_e4m3fn float8_e5m2 flops_collection frombuffer get_algo_parameters
-        get_ckpt_path_with_strategy get_current_device get_device_limit get_level get_log_config get_ps_context
-        get_py_obj_dtype get_rng_state get_stream_limit hifloat8 initial_seed list_ load_checkpoint_async
-        load_distributed_checkpoint load_mindir load_obf_params_into_net load_segmented_checkpoints manual_seed
-        max_memory_allocated max_memory_reserved memory_allocated memory_replay memory_reserved memory_stats
-        memory_summary merge_pipeline_strategys merge_sliced_parameter mindio_preload ms_memory_recycle number
-        obfuscate_ckpt parameter_broadcast qint4x2 rank_list_for_convert rank_list_for_transform rearrange_inputs
+        Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse StreamLimitCtx SummaryCollector
+        SummaryLandscape SummaryRecord Symbol SymbolTree TrainFaultTolerance UntypedStorage ValueType VarianceScaling
+        async_ckpt_thread_status auc build_searched_strategy ckpt_to_safetensors clear_op_infer clear_op_wrapper
+        connect_network_with_dataset convert_checkpoint_by_rank convert_checkpoints enable_dynamic export_split_mindir
+        float8_e4m3fn float8_e5m2 flops_collection get_algo_parameters get_ckpt_path_with_strategy get_device_limit
+        get_level get_log_config get_ps_context get_py_obj_dtype get_stream_limit hifloat8 list_ load_checkpoint_async
+        load_distributed_checkpoint load_mindir load_obf_params_into_net load_segmented_checkpoints memory_replay
+        merge_pipeline_strategys merge_sliced_parameter mindio_preload ms_memory_recycle number obfuscate_ckpt
+        parameter_broadcast qint4x2 rank_list_for_convert rank_list_for_transform rearrange_inputs
         register_custom_backend register_custom_pass register_op_infer register_op_wrapper register_saved_tensors_hooks
-        reset_algo_parameters reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats
-        reset_stream_limit restore_group_info_list run_check safetensors_to_ckpt save_mindir saved_tensors_hooks seed
-        set_algo_parameters set_cpu_affinity set_cur_stream set_deterministic set_device_limit set_dump
-        set_kernel_launch_capture set_kernel_launch_group set_mindio_server_info set_op_strategy_config set_ps_context
-        set_recursion_limit set_rng_state set_stream_limit swap_tensors sync_pipeline_shared_parameters tensor_type
-        transform_checkpoint_by_rank transform_checkpoints tuple_ type_none unified_safetensors use_mem_pool
+        reset_algo_parameters reset_stream_limit restore_group_info_list safetensors_to_ckpt save_mindir
+        saved_tensors_hooks set_algo_parameters set_cpu_affinity set_device_limit set_dump set_kernel_launch_capture
+        set_kernel_launch_group set_mindio_server_info set_op_strategy_config set_ps_context set_stream_limit
+        swap_tensors sync_pipeline_shared_parameters tensor_type transform_checkpoint_by_rank transform_checkpoints
+        tuple_ type_none unified_safetensors use_mem_pool
     """,
     "boost": """
         AdaSum AutoBoost BoostTrainOneStepCell BoostTrainOneStepWithLossScaleCell DimReduce FreezeOpt
         GradientAccumulation GradientFreeze GroupLossScaleManager LessBN OptimizerProcess ParameterProcess freeze_cell
         gradient_accumulation_op gradient_clear_op
-    """,
-    "common.generator": """
-        default_generator get_rng_state initial_seed manual_seed seed set_rng_state
     """,
     "communication": """
         get_comm_name
@@ -125,12 +118,6 @@ NAMES: dict[str, str] = {
     "graph": """
         CustomPassType clear_op_infer clear_op_wrapper register_custom_backend register_custom_pass register_op_infer
         register_op_wrapper
-    """,
-    "hal": """
-        Event Stream StreamCtx communication_stream current_stream default_stream device_count empty_cache get_arch_list
-        get_device_capability get_device_name get_device_properties is_available is_initialized max_memory_allocated
-        max_memory_reserved memory_allocated memory_reserved memory_stats memory_summary reset_max_memory_allocated
-        reset_max_memory_reserved reset_peak_memory_stats set_cur_stream synchronize
     """,
     "mindrecord": """
         Cifar100ToMR Cifar10ToMR CsvToMR FileReader ImageNetToMR MindPage MnistToMR TFRecordToMR set_dec_mode
@@ -156,13 +143,6 @@ NAMES: dict[str, str] = {
         normalize npu_gelu one_hot pad pixel_shuffle prelu qr recv recv_object_list reduce reduce_scatter
         reduce_scatter_tensor reduce_scatter_tensor_uneven relu relu6 relu_ scatter_object_list send send_object_list
         sigmoid_ silu soft_margin_loss threshold threshold_ triangular_solve unfold upsample vdot vector_norm
-    """,
-    "mint.distributed": """
-        P2POp all_gather all_gather_into_tensor all_gather_into_tensor_uneven all_gather_object all_reduce all_to_all
-        all_to_all_single barrier batch_isend_irecv broadcast broadcast_object_list destroy_process_group gather
-        gather_object get_backend get_global_rank get_group_rank get_process_group_ranks get_rank get_world_size
-        init_process_group irecv is_available is_initialized isend new_group recv recv_object_list reduce reduce_scatter
-        reduce_scatter_tensor reduce_scatter_tensor_uneven scatter scatter_object_list send send_object_list
     """,
     "mint.nn": """
         AvgPool1d AvgPool3d ConvTranspose2d Fold SyncBatchNorm UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d
@@ -251,11 +231,9 @@ NAMES: dict[str, str] = {
         Node NodeType ScopedValue SymbolTree ValueType
     """,
     "runtime": """
-        Event MemPool PluggableAllocator Stream StreamCtx StreamLimitCtx communication_stream current_stream
-        default_stream dispatch_threads_num empty_cache get_device_limit get_stream_limit max_memory_allocated
-        max_memory_reserved memory_allocated memory_replay memory_reserved memory_stats memory_summary
-        reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats reset_stream_limit set_cpu_affinity
-        set_cur_stream set_device_limit set_kernel_launch_capture set_kernel_launch_group set_stream_limit use_mem_pool
+        MemPool PluggableAllocator StreamLimitCtx get_device_limit get_stream_limit memory_replay reset_stream_limit
+        set_cpu_affinity set_device_limit set_kernel_launch_capture set_kernel_launch_group set_stream_limit
+        use_mem_pool
     """,
     "safeguard": """
         load_obf_params_into_net obfuscate_ckpt

@@ -38,6 +38,14 @@ class BufferDevice(Protocol):
         """Wait until everything launched on this device is done."""
         ...
 
+    def memory_use(self) -> tuple[int, int]:
+        """Bytes that buffers take of the device's own memory, and bytes that its pool holds."""
+        ...
+
+    def release_memory(self) -> None:
+        """Give free blocks of the pool back."""
+        ...
+
 
 _factories: dict[str, Callable[[], BufferDevice]] = {}
 _made: dict[str, Any] = {}

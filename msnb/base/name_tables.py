@@ -35,6 +35,14 @@ _FILES |= {name: f"msnb.train.pytorch.conversion:{name}" for name in ("from_torc
 _AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")
 _TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
 _TAYLOR = {name: f"msnb.api.transforms.taylor:{name}" for name in ("jet", "derivative", "linearize", "get_grad")}
+_RANDOM = ("default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state")
+_DEVICE = ("get_current_device", "set_deterministic", "set_device", "set_recursion_limit")
+_RUNTIME = (
+    "Event", "Stream", "StreamCtx", "communication_stream", "current_stream", "default_stream",
+    "dispatch_threads_num", "empty_cache", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
+    "memory_reserved", "memory_stats", "memory_summary", "reset_max_memory_allocated", "reset_max_memory_reserved",
+    "reset_peak_memory_stats", "run_check", "set_cur_stream",
+)  # fmt: skip
 _DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
 _MARKS = (
     "mutable", "constexpr", "jit_class", "lazy_inline", "no_inline", "JitConfig", "STRICT", "COMPATIBLE", "LAX",
@@ -81,7 +89,10 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.train:{name}" for name in (*_TRAIN, *_CALLBACKS)},
         **{name: f"msnb.train.amp:{name}" for name in _AMP},
         **{name: f"msnb.core.dtypes:{name}" for name in _DTYPES},
-        "set_device": "msnb.base.settings:set_device",
+        **{name: f"msnb.core.random:{name}" for name in _RANDOM},
+        **{name: f"msnb.base.settings:{name}" for name in _DEVICE},
+        **{name: f"msnb.api.runtime:{name}" for name in _RUNTIME},
+        "frombuffer": "msnb.core.storage.byte_buffer:frombuffer",
         "initializer": "msnb.nn.initializer",
         "stop_gradient": "msnb.ops:stop_gradient",
         "is_tensor": "msnb.ops:is_tensor",
@@ -136,8 +147,8 @@ MOVED: dict[str, dict[str, str]] = {
 
 MODULES = {
     "msnb.amp": "msnb.train.amp",
-    "msnb.communication": "msnb.parallel.engine.process_group_api",
-    "msnb.communication.management": "msnb.parallel.engine.process_group_api",
+    "msnb.communication": "msnb.parallel.engine.client.process_group_api",
+    "msnb.communication.management": "msnb.parallel.engine.client.process_group_api",
     "msnb.context": "msnb.base.settings",
     "msnb.scipy": "msnb.numpy.scipy",
     "msnb.scipy.fft": "msnb.numpy.scipy.cosine_transforms",
@@ -147,6 +158,7 @@ MODULES = {
     "msnb.common": "msnb",
     "msnb.common.api": "msnb",
     "msnb.common.dtype": "msnb.core.dtypes",
+    "msnb.common.generator": "msnb.core.random",
     "msnb.common.initializer": "msnb.nn.initializer",
     "msnb.common.parameter": "msnb.core.parameter",
     "msnb.common.seed": "msnb",
@@ -169,6 +181,7 @@ MODULES = {
     "msnb.log": "logging",
     "msnb.runtime": "msnb.api.runtime",
     "msnb.mint": "msnb.ops.mindspore.mint",
+    "msnb.mint.distributed": "msnb.parallel.engine.client.distributed",
     "msnb.mint.linalg": "msnb.ops.mindspore.mint_special",
     "msnb.mint.special": "msnb.ops.mindspore.mint_special",
     "msnb.mint.nn": "msnb.nn.mindspore.mint_layers",
@@ -191,6 +204,7 @@ MODULES = {
     "msnb.nn.optim": "msnb.optim",
     "msnb.parallel.auto_parallel": "msnb.nn.mindspore.auto_parallel",
     "msnb.parallel.nn": "msnb.nn.mindspore.auto_parallel",
+    "msnb.ops.communication": "msnb.parallel.engine.client.distributed",
     "msnb.ops.composite": "msnb.ops",
     "msnb.ops.function": "msnb.ops",
     "msnb.ops.functional": "msnb.ops",
@@ -275,9 +289,7 @@ SAID: dict[str, dict[str, str]] = {
         "get_grad": f"{_PART}; gradients come in the order of the parameters.",
         "fft": "is spelled ms.ops.fft, or ms.numpy.fft.fft as in NumPy.",
         "load_mindir": "is spelled ms.load: a file that ms.export wrote.",
-        "run_check": f"{_PART}; make quickstart trains a network.",
         "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
-        "manual_seed": _torch("manual_seed", "ms.set_seed"),
         **dict.fromkeys(("utils", "data"), _LOADER),
         "func": "PyTorch's torch.func is here ms.grad, ms.vmap, ms.vjp, ms.jvp, ms.jacrev, ms.jacfwd, ms.hessian.",
         "set_default_dtype": "PyTorch's set_default_dtype is dtype= here: float32 is the default; net.to_float(dtype).",
@@ -337,7 +349,6 @@ SAID: dict[str, dict[str, str]] = {
             f"{_PART}; callbacks such as History and LossMonitor keep what a training gives.",
         ),
         "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
-        "manual_seed": _torch("manual_seed", "ms.set_seed"),
         "as_tensor": _torch("as_tensor", "ms.tensor"),
         **dict.fromkeys(
             ("scan", "while_loop", "fori_loop", "cond", "Scan", "WhileLoop", "ForiLoop"),

@@ -13,10 +13,10 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msnb.base import device_registry, events, missing_names
-from msnb.base.errors import ContextError
+from msnb.base.errors import ArgumentError, ContextError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -255,6 +255,47 @@ def set_device(device_target: str, device_id: int = 0) -> None:
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_device.html
     """
     set_context(device_target=device_target, device_id=device_id)
+
+
+class CurrentDevice(NamedTuple):
+    """Where operations run: ``device_target`` and ``device_id``."""
+
+    device_target: str
+    device_id: int
+
+
+def get_current_device() -> CurrentDevice:
+    """Where operations run.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.get_current_device.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.get_current_device().device_id
+        0
+    """
+    return CurrentDevice(get_context("device_target"), get_context("device_id"))
+
+
+def set_deterministic(deterministic: bool) -> None:
+    """Whether runs give the same bits: ``set_context(deterministic="ON")`` or ``"OFF"``.
+
+    Raises:
+        TypeError: neither True nor False.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_deterministic.html
+    """
+    if not isinstance(deterministic, bool):
+        raise ArgumentError(f"set_deterministic takes True or False, got {deterministic!r}.")
+    set_context(deterministic="ON" if deterministic else "OFF")
+
+
+def set_recursion_limit(recursion_limit: int = 1000) -> None:
+    """How deep calls may nest while a program is captured: ``set_context(max_call_depth=recursion_limit)``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_recursion_limit.html
+    """
+    set_context(max_call_depth=recursion_limit)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from msnb.base.errors import AttributeValueError, DeviceError
 
 WORLD_GROUP = "world_group"
-_WORLD_NAMES = (WORLD_GROUP, "hccl_world_group", "nccl_world_group", "mccl_world_group")
+WORLD_NAMES = (WORLD_GROUP, "hccl_world_group", "nccl_world_group", "mccl_world_group")
 
 Group = Sequence[int]
 
@@ -137,7 +137,7 @@ def ranks_of(group: str) -> tuple[int, ...]:
     Raises:
         ValueError: no group is called so.
     """
-    if group in _WORLD_NAMES:
+    if group in WORLD_NAMES:
         return tuple(range(current().size))
     if group not in _groups:
         legal = ", ".join(map(repr, (WORLD_GROUP, *_groups)))
@@ -153,7 +153,7 @@ def members_of(what: str, group: str) -> tuple[int, ...]:
         ValueError: no such group, or this rank is not in it.
     """
     found, world = ranks_of(group), current()
-    if group not in _WORLD_NAMES and world.rank not in found:
+    if group not in WORLD_NAMES and world.rank not in found:
         raise AttributeValueError(f"{what}: rank {world.rank} is not in the group {group!r} of ranks {list(found)}.",
                                   hint="only members of a group take part in its collectives.")  # fmt: skip
     return found
@@ -173,7 +173,7 @@ def create_group(group: str, rank_ids: Sequence[int]) -> None:
     if not ranks or not fine or len(set(ranks)) < len(ranks):
         raise AttributeValueError(f"create_group({group!r}, {list(ranks)}): legal are different ranks from 0 to "
                                   f"{size - 1}, at least one.")  # fmt: skip
-    if not isinstance(group, str) or not group or group in _WORLD_NAMES or _groups.get(group, ranks) != ranks:
+    if not isinstance(group, str) or not group or group in WORLD_NAMES or _groups.get(group, ranks) != ranks:
         raise AttributeValueError(f"create_group({group!r}, {list(ranks)}): this is no name, or it is taken.",
                                   hint="destroy_group(name) frees a name.")  # fmt: skip
     _groups[group] = ranks
@@ -185,7 +185,7 @@ def destroy_group(group: str) -> None:
     Raises:
         ValueError: there is none of this name, or it is the world.
     """
-    if group in _WORLD_NAMES:
+    if group in WORLD_NAMES:
         raise AttributeValueError(f"destroy_group({group!r}): the world stays.")
     ranks_of(group)
     del _groups[group]

@@ -97,6 +97,71 @@ class Generator:
         self.state.set_data(state)
 
 
+class DefaultGenerator(Generator):
+    """The stream of all draws that name none: ``ms.default_generator``. ``manual_seed`` is ``ms.set_seed``."""
+
+    def __init__(self) -> None:
+        pass  # its state is the module's
+
+    @property
+    def state(self) -> Parameter:  # type: ignore[override]  # there is one, made on first use
+        """The Parameter uint64[2] = (seed, draw index) of this stream."""
+        return state()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin anew with a seed, as ``set_seed``; gives back the generator."""
+        set_seed(seed)
+        return self
+
+
+default_generator = DefaultGenerator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """``set_seed``, in PyTorch's words; gives back ``default_generator``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.manual_seed.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.manual_seed(13).initial_seed()
+        13
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the stream of draws anew with a seed that nobody knows before; gives back the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed with which the stream of draws began."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """Where the stream of draws is, for ``set_rng_state``.
+
+    Returns:
+        A uint64 tensor [2]: the seed and the number of draws so far.
+
+    Examples:
+        >>> import msnb as ms
+        >>> state = ms.get_rng_state()
+        >>> x = ms.ops.rand(2)
+        >>> ms.set_rng_state(state)
+        >>> ms.ops.rand(2).tolist() == x.tolist()
+        True
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Tensor) -> None:
+    """Go on from where ``get_rng_state`` was asked."""
+    default_generator.set_state(state)
+
+
 def set_seed(seed: int) -> None:
     """Start the stream of random draws anew.
 

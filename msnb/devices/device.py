@@ -78,6 +78,8 @@ class Device(Protocol):
     def to_host(self, buffer: Any) -> NDArray[Any]: ...
     def owns(self, buffer: Any) -> bool: ...
     def synchronize(self) -> None: ...
+    def memory_use(self) -> tuple[int, int]: ...
+    def release_memory(self) -> None: ...
     def failure(
         self, error: BaseException, who: str, count: int = 0, operands: Sequence[str] = (), plugin: bool = False
     ) -> MsnbError | None: ...
@@ -137,6 +139,13 @@ class ArrayDevice:
 
     def synchronize(self) -> None:
         """Array libraries on the host run at once: nothing to wait for."""
+
+    def memory_use(self) -> tuple[int, int]:
+        """Nothing: memory of the host belongs to the system."""
+        return 0, 0
+
+    def release_memory(self) -> None:
+        """No pool, nothing to give back."""
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
         """The reference body of ``op`` for these input types, with the conversions its promotion asks for."""

@@ -43,7 +43,6 @@ def test_a_program_imports_more_than_it_uses() -> None:
     ("use", "sentence"),
     [
         (lambda m: m.ops.Betainc()(1.0), r"^mindspore.ops.Betainc is not part of msnb yet\."),
-        (lambda m: m.hal.is_available("GPU"), r"^mindspore.hal.is_available .* yet; ms.runtime has synchronize"),
         (lambda m: m.Symbol(), r"another shape compiles another version"),
         (lambda m: m.profiler.Profiler(), r"ms.show.profile\(fn, x, times=True\)"),
         (lambda m: m.profiler.ProfilerLevel.Level1, r"ms.show.profile\(fn, x, times=True\)"),
@@ -52,7 +51,6 @@ def test_a_program_imports_more_than_it_uses() -> None:
 )
 def test_every_use_says_what_is_missing(use: Any, sentence: str) -> None:
     import mindspore
-    import mindspore.hal
     import mindspore.profiler
 
     with pytest.raises(PlaceholderError, match=sentence):

@@ -53,3 +53,20 @@ def training(comm, steps):
         return first, net.weight.asnumpy()
     finally:
         ms.reset_auto_parallel_context()
+
+
+def in_place(comm):
+    """PyTorch's way: results are written into tensors, objects travel, transfers wait for one another."""
+    from msnb.mint import distributed as dist
+
+    rank, size = dist.get_rank(), dist.get_world_size()
+    total, rows, came = ms.Tensor([1.0 + rank]), ms.ops.zeros(size), ms.ops.zeros((1 << 18,))
+    dist.all_reduce(total)
+    dist.all_gather_into_tensor(rows, ms.Tensor([float(rank)]))
+    works = [dist.isend(ms.Tensor(np.full(1 << 18, rank, np.float32)), (rank + 1) % size),
+             dist.irecv(came, (rank - 1) % size)]  # fmt: skip
+    for work in works:
+        work.wait()
+    names = [None] * size
+    dist.all_gather_object(names, f"rank {rank}")
+    return total.item(), rows.tolist(), came.asnumpy()[[0, -1]].tolist(), names

@@ -418,6 +418,12 @@ def test_functions_of_real_ranks_call_collectives(engine, graph):
         np.testing.assert_allclose(slope, 2 * np.sum(values, axis=0), rtol=1e-12)
 
 
+@needs_mpi
+def test_real_ranks_write_into_tensors(engine):
+    for rank, found in enumerate(engine.map(hybrid_program.in_place)):
+        assert found == (10.0, [0, 1, 2, 3], [(rank - 1) % N] * 2, [f"rank {r}" for r in range(N)])
+
+
 JOB = """
 import msnb as ms
 from msnb.communication import get_group_size, get_rank, init, release

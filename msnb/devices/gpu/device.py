@@ -200,6 +200,15 @@ class GPU(ArrayDevice):
             raise self.failure(error, "an operation before synchronize()") or error from None
         self.faults.check()
 
+    def memory_use(self) -> tuple[int, int]:
+        """Bytes in use of CuPy's pool, and bytes that the pool holds."""
+        pool = self.xp.get_default_memory_pool()
+        return int(pool.used_bytes()), int(pool.total_bytes())
+
+    def release_memory(self) -> None:
+        """CuPy's pool gives its free blocks back."""
+        self.xp.get_default_memory_pool().free_all_blocks()
+
     def failure(
         self, error: BaseException, who: str, count: int = 0, operands: Sequence[str] = (), plugin: bool = False
     ) -> MsnbError | None:

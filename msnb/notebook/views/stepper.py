@@ -45,7 +45,7 @@ Stop = str | int
 
 
 @dataclass
-class Event:
+class StepEvent:
     """One node that ran.
 
     Attributes:
@@ -129,22 +129,22 @@ class StepView(View):
                 told = f"no node of {self.title} is at the breakpoint {stop!r}."
                 raise ArgumentError(told, hint=f"its ops are {ops}.")
 
-    def _walk(self) -> Iterator[Event]:
+    def _walk(self) -> Iterator[StepEvent]:
         graph = self.program.graph
         for i, (node, read, made) in enumerate(nodes_of(graph, self.program.inputs)):
             if node.op is not constant:
                 yield self._event(i, node, read, made)
 
-    def _event(self, i: int, node: Node, read: list[Any], made: list[Any]) -> Event:
+    def _event(self, i: int, node: Node, read: list[Any], made: list[Any]) -> StepEvent:
         inputs = [_tensor(b, v) for b, v in zip(read, node.inputs)]
         outputs = [_tensor(b, v) for b, v in zip(made, node.outputs)]
         fresh = _has_nan(made, node.outputs) and not _has_nan(read, node.inputs)
         name = self.names.get(node, "")
         hit = [f"breakpoint {stop}" for stop in self.stops if _hit(stop, name, node)]
         reasons = [*hit, *(["NaN"] if fresh and self.watch else [])]
-        return Event(i, name, node, inputs, outputs, fresh, ", ".join(reasons))
+        return StepEvent(i, name, node, inputs, outputs, fresh, ", ".join(reasons))
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[StepEvent]:
         self.reset()
         return self._events
 
@@ -152,11 +152,11 @@ class StepView(View):
         """Back to the first node."""
         self._events = self._walk()
 
-    def next(self) -> Event | None:
+    def next(self) -> StepEvent | None:
         """The next node, or None at the end."""
         return next(self._events, None)
 
-    def run(self) -> Event | None:
+    def run(self) -> StepEvent | None:
         """On to the next stop; None when the program ends before one."""
         return next((event for event in self._events if event.stop), None)
 
