@@ -286,6 +286,15 @@ def test_channels_are_dropped_whole(mode: int) -> None:
         net.set_train()
         y = net(x).asnumpy().reshape(1200, -1)
         assert (y == y[:, :1]).all() and set(np.unique(y)) == {0.0, 2.0}
+    for layer in (nn.Dropout1d, nn.Dropout2d, nn.Dropout3d):
+        everything, nothing = layer(1.0), layer(0.0)
+        x = ops.ones((2, 3, 4, 4, 4)[: int(layer.__name__[7]) + 2])
+        assert float(everything.set_train()(x).sum()) == 0 and nothing.set_train()(x).asnumpy().all()
+        assert repr(everything) == f"{layer.__name__}(p=1.0)"
+        with pytest.raises(ValueError, match="needs 0 <= p <= 1"):
+            layer(1.5)
+        with pytest.raises(TypeError, match="p is a number"):
+            layer("half")
 
 
 def test_the_other_losses(mode: int, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base.errors import ArgumentError, ArgumentError, ShapeError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -288,8 +288,17 @@ class Dropout(Cell):
         return f"p={self.p}"
 
 
-class _ChannelDropout(Dropout):
-    """In training: zero whole channels with probability p; arguments as in ``Dropout``."""
+class _ChannelDropout(Cell):
+    """In training: zero whole channels with probability ``p``, from 0 to 1; ``p`` may stand in first place, for MindSpore
+    and PyTorch mean the same by it."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        if isinstance(p, bool) or not isinstance(p, (int, float)):
+            raise ArgumentError(f"{type(self).__name__}: p is a number from 0 to 1, got {p!r}.")
+        if not 0.0 <= p <= 1.0:
+            raise ValueError(f"{type(self).__name__} needs 0 <= p <= 1, got p={p}.")
+        self.p: float = float(p)
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -297,17 +306,21 @@ class _ChannelDropout(Dropout):
             return x
         return getattr(ops, type(self).__name__.lower())(x, p=self.p, training=True)
 
+    def extend_repr(self) -> str:
+        """Its probability."""
+        return f"p={self.p}"
+
 
 class Dropout1d(_ChannelDropout):
-    """In training: zero whole channels of rows of samples [n, channels, length]; arguments as in ``Dropout``."""
+    """In training: zero whole channels of rows of samples [n, channels, length] with probability ``p``."""
 
 
 class Dropout2d(_ChannelDropout):
-    """In training: zero whole channels of images [n, channels, height, width]; arguments as in ``Dropout``."""
+    """In training: zero whole channels of images [n, channels, height, width] with probability ``p``."""
 
 
 class Dropout3d(_ChannelDropout):
-    """In training: zero whole channels of volumes [n, channels, ...]; arguments as in ``Dropout``."""
+    """In training: zero whole channels of volumes [n, channels, ...] with probability ``p``."""
 
 
 class Unflatten(Cell):
