@@ -245,6 +245,18 @@ def test_an_idle_worker_that_is_killed_is_replaced():
 
 
 @pytest.mark.long
+def test_a_worker_that_is_being_ended_gets_no_work(monkeypatch):
+    """Between the signal and the process's end it looks as if it lived: it did the work of the next epoch."""
+    data = numbers(4).map(material.whose, **TWO)
+    pids = {int(x) for (x,) in rows(data)}
+    for process in [p for c in worker_pool._alive for p in c.processes if p.process.pid in pids]:
+        monkeypatch.setattr(process.process, "kill", lambda: None)  # a signal that is still on its way
+        process.kill()
+        monkeypatch.undo()
+    assert not pids & {int(x) for (x,) in rows(data)}
+
+
+@pytest.mark.long
 def test_a_worker_with_nothing_to_do_leaves_and_another_comes(monkeypatch):
     data = numbers(4).map(material.whose, num_parallel_workers=1, python_multiprocessing=True)
     monkeypatch.setenv("MSNB_WORKER_IDLE", "0.2")

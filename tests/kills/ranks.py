@@ -43,7 +43,7 @@ class Training:
     def trial(self, rng: random.Random, seconds: float) -> tuple[bool, str]:
         """Some steps, in the middle of which a rank is killed."""
         pids = self.trainer.engine.pids
-        with killed_after(rng.uniform(0, seconds), lambda: rng.choice(sorted(pids.values()))) as killed:
+        with killed_after(rng.uniform(0, seconds), lambda: rng.choice(sorted(pids.values()) or [None])) as killed:
             got = self.steps()
         want = [float(self.single(*batch(self.at + i))) for i in range(STEPS)]
         self.at += STEPS

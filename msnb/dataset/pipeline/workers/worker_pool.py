@@ -184,6 +184,7 @@ class _Process:
         self.link, theirs = socket.socketpair()
         self.known: set[int] = set()
         self.busy: int | None = None  # the number of the work
+        self.killed = False  # by us; it may take a moment until it has ended
         home = str(Path(PACKAGE_DIR).resolve().parent)
         path = os.pathsep.join(dict.fromkeys([home, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
         with theirs:
@@ -199,7 +200,7 @@ class _Process:
     def stale(self) -> bool:
         """Whether it has ended, or may have an old state of a module that was loaded anew."""
         now = sys.modules
-        return self.process.poll() is not None or any(
+        return self.killed or self.process.poll() is not None or any(
             name in now and getattr(now[name], "__spec__", None) is not spec for name, spec in self.specs.items()
         )
 
@@ -226,9 +227,14 @@ class _Process:
         self.end()
         return self.process.wait()
 
+    def kill(self) -> None:
+        """End it at once: nobody gives it work any more."""
+        self.killed = True
+        self.process.kill()
+
     def end(self) -> None:
         """Kill it: it holds nothing that anyone needs."""
-        self.process.kill()
+        self.kill()
         self.process.wait()
         self.let_go()
 
@@ -307,13 +313,13 @@ class Crew:
             time.sleep(0.005)
         for process in list(self.processes):
             if process.busy == work.number:
-                process.process.kill()
+                process.kill()
 
     def close(self) -> None:
         """Have no processes any more; some wait a while for another crew."""
         processes, self.processes = self.processes, []
         for process in processes:
-            if process.busy is None and process.process.poll() is None:
+            if process.busy is None and not process.stale():
                 _spare.append(process)
             else:
                 process.end()
