@@ -100,7 +100,12 @@ def _matmul_work(types: Any, out_types: Any, attrs: Any) -> Work:
 
 
 def _matmul_body(xp: Any, x: Any, y: Any) -> Any:
-    return xp.matmul(*wide(xp, x, y))
+    """Many matrices by one are one product of all their rows: as one call for each of them, threads of the library wait
+    for one another at every matrix."""
+    x, y = wide(xp, x, y)
+    if x.ndim > 2 and y.ndim == 2 and x.size and x.flags.c_contiguous:
+        return xp.matmul(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
+    return xp.matmul(x, y)
 
 
 def _matmul_batched(inputs: Sequence[Any]) -> Any:
