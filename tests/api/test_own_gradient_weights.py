@@ -92,3 +92,36 @@ def test_an_input_given_back_counts_once(run: Mode) -> None:
 def test_the_same_value_of_second_order(run: Mode) -> None:
     cube = ms.custom_vjp(lambda x: x * x * x, lambda x, out, dout: 3 * x * x * dout)
     assert run(lambda x: ms.grad(ms.grad(lambda x: cube(x).sum()))(x))(ms.Tensor(2.0)).item() == 12.0
+
+
+class _Several(nn.Cell):
+    """A number, a tensor and nothing: only the tensor has a gradient."""
+
+    def construct(self, x):
+        return 3, x * x, None
+
+    def bprop(self, x, out, dout):
+        assert out[0] == 3 and out[2] is None and dout[0] is None and dout[2] is None
+        return (7 * x * dout[1],)
+
+
+class _Back(nn.Cell):
+    def construct(self, x):
+        return x * 2, None
+
+    def bprop(self, *args):
+        return args[-1]  # the gradient of the tensor, and that of None
+
+
+def test_results_that_are_no_tensors_pass(mode):
+    several, back = _Several(), _Back()
+
+    def loss(x):
+        number, y, nothing = several(x)
+        z, nothing = back(y)
+        return number * z if nothing is None else x
+
+    x = ms.Tensor([5.0])
+    assert loss(x).tolist() == [150] and ms.grad(loss)(x).tolist() == [3 * 1 * 7 * 5]
+    assert ms.jit(ms.grad(loss))(x).tolist() == [105]
+    assert ms.custom_vjp(lambda x: None, lambda x, out, dout: (x,))(x) is None

@@ -30,7 +30,8 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
     """``fn`` with a gradient of its own.
 
     Args:
-        fn: a function of tensors that gives a tensor or a tuple of tensors.
+        fn: a function of tensors that gives a tensor or a tuple of tensors; what else it gives (numbers, None) has
+            the gradient None.
         bprop: ``bprop(*inputs, out, dout)`` gives the gradient of every input (None: zero); ``out`` and ``dout`` are
             tuples where ``fn`` gives several tensors.
 
@@ -54,7 +55,17 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
         inputs = slot.engine.given(inputs)
         leaves, shape = pytree.flatten(inputs)
         at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-        outs, out_shape = _cut_off(fn, inputs, leaves, at)
+        found, out_shape = _cut_off(fn, inputs, leaves, at)
+        places = [i for i, leaf in enumerate(found) if isinstance(leaf, Tensor)]
+        outs = [found[i] for i in places]
+
+        def result(tensors: Sequence[Any], others: Sequence[Any]) -> Any:
+            """The structure of the result with tensors in the places of its tensors."""
+            filled = list(others)
+            for i, x in zip(places, tensors):
+                filled[i] = x
+            return pytree.unflatten(out_shape, filled)
+
         if outs and (not is_eager(slot.engine) or tracked_inputs(outs)):
             given_on = slot.engine.apply(REFUSE_GRADIENT, tuple(outs), {"name": _name_of(fn, bprop)})
             outs = list(given_on) if isinstance(given_on, tuple) else [given_on]
@@ -68,17 +79,19 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
             parts = pytree.unflatten(shape, given)
             _need_signature(bprop, len(parts))
             rule = bprop if is_eager(slot.engine) else slot.engine.convert(bprop)
-            found = rule(*parts, pytree.unflatten(out_shape, values), pytree.unflatten(out_shape, douts))
-            return _gradients(found, parts, [given[i] for i in at])
+            gradients = rule(*parts, result(values, found), result(douts, [None] * len(found)))
+            return _gradients(gradients, parts, [given[i] for i in at])
 
         xs = [leaves[i] for i in at]
+        if not outs:
+            return result((), found)
         op, run, outer = CUSTOM_GRADIENT, backward, list[Any]()
         if not is_eager(slot.engine):
             op, (run, outer) = WITH_VJP, _traced_now(backward, xs, outs)
         host = HostFn(run, getattr(bprop, "__name__", "bprop"))
         attrs = {"n_in": len(at), "n_out": len(outs), "own": True, "fn": host}
         results = slot.engine.apply(op, (*xs, *outs, *outer), attrs)
-        return pytree.unflatten(out_shape, results if isinstance(results, tuple) else (results,))
+        return result(results if isinstance(results, tuple) else (results,), found)
 
     return call
 
@@ -157,6 +170,8 @@ def _name_of(fn: Fn, bprop: Fn) -> str:
 def _gradients(found: Any, parts: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
     """One gradient per tensor input, from what bprop returned (one per argument)."""
     given = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+    while len(given) > len(parts) and given[-1] is None:
+        given = given[:-1]  # of results that are no tensors, as they came in ``dout``
     if len(given) != len(parts):
         raise GradientError(
             f"bprop gave {len(given)} gradients for {len(parts)} inputs.",
