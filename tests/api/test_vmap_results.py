@@ -69,3 +69,12 @@ def test_as_many_cells_as_examples(mode: str) -> None:
         ms.vmap(cells, (0, None))(Tensor(ROWS), Tensor(1.0))
     with pytest.raises(NotImplementedError, match="a CellList does not run"):
         cells(Tensor(ROWS))
+
+
+def test_every_cell_may_see_the_same_arguments(mode):
+    cells = nn.CellList([Member(float(k)) for k in range(3)])
+    alone = [cell(Tensor(ROWS[0]), Tensor(3.0)) for cell in cells]
+    found = ms.vmap(cells, (None, None))(Tensor(ROWS[0]), Tensor(3.0))
+    for k, one in enumerate(alone):
+        for part, whole in zip(one, found):
+            np.testing.assert_allclose(whole[k].asnumpy(), part.asnumpy())

@@ -243,7 +243,8 @@ def vmap(fn: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P,
     """``fn`` over a batch: a function that maps it over one axis of its arguments, in one program.
 
     Args:
-        fn: a function of tensors, written for one example; or a CellList with a Cell per example (model ensembling).
+        fn: a function of tensors, written for one example; or a CellList with a Cell per example (model ensembling);
+            there no argument has to be batched.
         in_axes: the axis of the batch in every argument: an int, or a tuple with one entry per argument (None: the
             argument is the same for all).
         out_axes: where the batch axis goes in the results: an int, or a tuple with one entry per result (None: what is
@@ -409,7 +410,8 @@ def _ensemble(cells: Any, in_axes: Any, out_axes: Any) -> Fn:
         args = tuple(tensor_tree(x) for x in args)
         axes = _axes_of(args, in_axes)
         leaves, shape = pytree.flatten(args)
-        size = _batch_size([x for x in leaves if isinstance(x, Tensor)], axes)
+        mapped = any(axis is not None for axis in axes)  # else every Cell sees all of it: the batch is that of Cells
+        size = _batch_size([x for x in leaves if isinstance(x, Tensor)], axes) if mapped else len(cells)
         if size != len(cells):
             raise ShapeError(f"vmap: {len(cells)} Cells over a batch of {size}: each Cell takes one example.")
         lanes = []
