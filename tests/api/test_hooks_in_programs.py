@@ -93,3 +93,32 @@ def test_a_hook_from_outside_and_one_of_the_program(mode: int) -> None:
     assert run(y).tolist() == [20.0, -40.0]
     handle.remove()
     assert run(y).tolist() == [2.0, -4.0]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_tensor_tells_its_hooks(jitted: bool) -> None:
+    counts = []
+
+    def f(x):
+        y = x * x
+        y.register_hook(lambda g: g * 2)
+        handle = y.register_hook(lambda g: g * 3)
+        counts.append(len(y.hooks()))
+        handle.remove()
+        counts.append(len(y.hooks()))
+        y.add_(2.0)
+        counts.append(len(y.hooks()))
+        y.register_hook(lambda g: g * 5)
+        counts.append(len(y.hooks()))
+        return y.sum()
+
+    slope = ms.jit(ms.grad(f)) if jitted else ms.grad(f)
+    assert slope(ms.Tensor([3.0])).tolist() == [60] and counts[:4] == [2, 1, 0, 1]
+    x, w = ms.Tensor([1.0]), ms.Parameter([1.0], name="w")
+    handles = [x.register_hook(lambda g: g), w.register_hook(lambda g: g)]
+    assert len(x.hooks()) == len(w.hooks()) == 1
+    for handle in handles:
+        handle.remove()
+    assert x.hooks() == w.hooks() == ()
+    with pytest.raises(RuntimeError, match="a hook on still, whose gradient nobody takes"):
+        ms.Parameter([1.0], name="still", requires_grad=False).register_hook(lambda g: g)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.api.function_tracing import FunctionTrace
-from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook
+from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook, note_hooks, noted_hooks
 from msnb.base.errors import ArgumentError, GradientError
 from msnb.core import pytree
 from msnb.core.engine import slot
@@ -291,7 +291,7 @@ def register_hook(x: Tensor, hook: Fn) -> HookHandle:
         A handle; after its ``remove()`` the hook is not called any more.
 
     Raises:
-        TypeError: the hook cannot be called.
+        TypeError: the hook cannot be called. RuntimeError: a Parameter with requires_grad=False.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.register_hook.html
 
@@ -306,6 +306,11 @@ def register_hook(x: Tensor, hook: Fn) -> HookHandle:
     """
     if not callable(hook):
         raise ArgumentError(f"a hook must be callable, got {type(hook).__name__}.")
+    if isinstance(x, Parameter) and not x.requires_grad:
+        raise GradientError(
+            f"a hook on {x.name}, whose gradient nobody takes: it has requires_grad=False.",
+            hint="set requires_grad=True before, or register the hook on a tensor that is computed from it.",
+        )
     if isinstance(x, Parameter) or (is_eager(slot.engine) and not tracked_inputs([x])):
         return keep_hook(x, hook)
     hooks = {1: hook}
@@ -315,9 +320,12 @@ def register_hook(x: Tensor, hook: Fn) -> HookHandle:
         return None if found is None else found(gradient)
 
     if_kept.__name__ = getattr(hook, "__name__", "hook")
+    before = noted_hooks(x)
     slot.engine.assign(x, hook_gradient(x, if_kept))
     if not is_eager(slot.engine):
+        if_kept.within = hooks  # type: ignore[attr-defined]
         keep_hook(x, if_kept)
+    note_hooks(x, [*before, hooks])
     return HookHandle(hooks, 1)
 
 

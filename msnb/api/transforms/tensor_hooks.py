@@ -46,6 +46,46 @@ def keep_hook(x: Tensor, hook: Fn) -> HookHandle:
     return handle
 
 
+_given: dict[int, tuple[weakref.ref[Tensor], Any, list[dict[int, Fn]]]] = {}
+
+
+def noted_hooks(x: Tensor) -> list[dict[int, Fn]]:
+    """What ``note_hooks`` was told of a tensor that has not been written into since."""
+    found = _given.get(id(x))
+    return found[2] if found is not None and found[0]() is x and found[1] is _value_of(x) else []
+
+
+def note_hooks(x: Tensor, hooks: list[dict[int, Fn]]) -> None:
+    """Remember what was registered on a tensor of a program that is being differentiated, for ``Tensor.hooks``."""
+    place = id(x)
+    _given[place] = (weakref.ref(x, lambda _: _given.pop(place, None)), _value_of(x), hooks)
+
+
+def _value_of(x: Any) -> Any:
+    """What is another object when the tensor has been written into: its value in a program, or its buffer."""
+    return x._value if hasattr(x, "_value") else x._data
+
+
+def hooks(x: Tensor) -> tuple[Fn, ...]:
+    """The hooks of a tensor's gradient, in the order in which they were registered; a write in place ends them.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.hooks.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> x = ms.Tensor([1.0])
+        >>> handle = x.register_hook(lambda g: 2 * g)
+        >>> len(x.hooks())
+        1
+    """
+    kept = x.kept_hooks if isinstance(x, Parameter) else hooks_on(x)
+    outer = [hook for hook in kept if not hasattr(hook, "within")]
+    return (*outer, *(hook for each in noted_hooks(x) for hook in each.values()))
+
+
+Tensor.hooks = hooks  # type: ignore[attr-defined]
+
+
 def hooks_for(x: Any) -> tuple[Fn, ...]:
     """The hooks for the gradient by ``x``, in whatever mode; a capture notes that it relied on them."""
     session = getattr(slot.engine, "session", None)
