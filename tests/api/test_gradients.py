@@ -103,6 +103,8 @@ def test_grad_operation() -> None:
     assert ms.ops.GradOperation()(model)(x, y).tolist() == [2.0]
     assert [g.tolist() for g in ms.ops.GradOperation(get_all=True)(model)(x, y)] == [[2.0], [1.0]]
     assert [g.tolist() for g in ms.ops.GradOperation(get_by_list=True)(model, [w])(x, y)] == [[3.0]]
+    with pytest.raises(TypeError, match="is no Cell, it has no weights"):
+        ms.ops.GradOperation(get_by_list=True)(lambda x: x * w)
     assert ms.ops.GradOperation(sens_param=True)(model)(x, y, tensor(10.0)).tolist() == [20.0]
 
 

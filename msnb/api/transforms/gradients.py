@@ -464,7 +464,11 @@ class GradOperation:
     def __call__(self, fn: Fn, weights: Any = None) -> Fn:
         """The gradient function of ``fn``."""
         if self.get_by_list and weights is None:
-            weights = fn.trainable_params()  # type: ignore[attr-defined]
+            if not hasattr(fn, "trainable_params"):
+                name = getattr(fn, "__name__", "the function")
+                hint = f"GradOperation(get_by_list=True)({name}, weights) names them; a Cell's are its trainable_params()."
+                raise ArgumentError(f"GradOperation(get_by_list=True): {name} is no Cell, it has no weights.", hint=hint)
+            weights = fn.trainable_params()
         integers = self.integers or ("zero" if self.get_all else "refuse")
         return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param, integers)
 
