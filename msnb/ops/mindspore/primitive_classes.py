@@ -25,9 +25,10 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import in_own_words
 from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
-from msnb.ops.mindspore.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
 from msnb.ops.mindspore.pooling_primitives import POOLINGS
+from msnb.ops.mindspore.primitives.gradient_primitives import GRADIENTS
+from msnb.ops.mindspore.primitives.image_primitives import IMAGES
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.mindspore.sparse_primitives import SPARSE
 from msnb.ops.random import draws
@@ -395,6 +396,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **ARRAYS,
     **CONVOLUTIONS, **POOLINGS,
     **SAMPLERS,
+    **IMAGES,
     **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
