@@ -27,6 +27,7 @@ from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
 from msnb.ops.mindspore.pooling_primitives import POOLINGS
+from msnb.ops.mindspore.primitives.box_primitives import BOXES, DRAWN_BOXES
 from msnb.ops.mindspore.primitives.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.primitives.image_primitives import IMAGES
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
@@ -160,7 +161,7 @@ class _SeededPrimitive(Primitive):
         return named if stream is None else {**named, "key": next_key(stream)}
 
 
-_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS)
+_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS, *DRAWN_BOXES)
 _BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
 _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("alpha",): ("CeLU", "Elu"), ("axis",): ("CountNonZero", "Cummax", "GLU", "InplaceIndexAdd"),
@@ -396,7 +397,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **ARRAYS,
     **CONVOLUTIONS, **POOLINGS,
     **SAMPLERS,
-    **IMAGES,
+    **IMAGES, **BOXES, **DRAWN_BOXES,
     **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
