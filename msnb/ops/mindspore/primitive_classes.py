@@ -30,6 +30,7 @@ from msnb.ops.mindspore.pooling_primitives import POOLINGS
 from msnb.ops.mindspore.primitives.box_primitives import BOXES, DRAWN_BOXES
 from msnb.ops.mindspore.primitives.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.primitives.image_primitives import IMAGES
+from msnb.ops.mindspore.primitives.number_primitives import DRAWN_NUMBERS, NUMBERS
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.mindspore.sparse_primitives import SPARSE
 from msnb.ops.random import draws
@@ -161,7 +162,7 @@ class _SeededPrimitive(Primitive):
         return named if stream is None else {**named, "key": next_key(stream)}
 
 
-_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS, *DRAWN_BOXES)
+_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS, *DRAWN_BOXES, *DRAWN_NUMBERS)
 _BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
 _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("alpha",): ("CeLU", "Elu"), ("axis",): ("CountNonZero", "Cummax", "GLU", "InplaceIndexAdd"),
@@ -397,7 +398,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **ARRAYS,
     **CONVOLUTIONS, **POOLINGS,
     **SAMPLERS,
-    **IMAGES, **BOXES, **DRAWN_BOXES,
+    **IMAGES, **BOXES, **DRAWN_BOXES, **NUMBERS, **DRAWN_NUMBERS,
     **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
