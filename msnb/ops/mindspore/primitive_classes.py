@@ -31,6 +31,7 @@ from msnb.ops.mindspore.primitives.box_primitives import BOXES, DRAWN_BOXES
 from msnb.ops.mindspore.primitives.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.primitives.image_primitives import IMAGES
 from msnb.ops.mindspore.primitives.number_primitives import DRAWN_NUMBERS, NUMBERS
+from msnb.ops.mindspore.primitives.sequence_primitives import SEQUENCES
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.mindspore.sparse_primitives import SPARSE
 from msnb.ops.random import draws
@@ -186,7 +187,6 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
 }  # fmt: skip
 _POSITIONAL = {name: order for order, names in _SAME.items() for name in names}
 """The order of attributes where they are those of our function."""
-_OTHER_MEANING = frozenset({"Bincount", "CTCLoss"})  # MindSpore's take other tensors than our functions of that name
 _NEEDED: Any = inspect.Parameter.empty
 _made: dict[str, type[Primitive]] = {}
 
@@ -216,8 +216,6 @@ def _of_table(name: str) -> type[Primitive] | None:
 
 
 def _of_function(name: str) -> type[Primitive] | None:
-    if name in _OTHER_MEANING:
-        return None
     wanted = name.lower()  # underscores do not count: LayerNorm is layer_norm
     found = next((n for n in vars(ops) if n.replace("_", "") == wanted and n[:1] != "_"), None)
     fn = None if found is None else getattr(ops, found)
@@ -398,7 +396,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **ARRAYS,
     **CONVOLUTIONS, **POOLINGS,
     **SAMPLERS,
-    **IMAGES, **BOXES, **DRAWN_BOXES, **NUMBERS, **DRAWN_NUMBERS,
+    **IMAGES, **BOXES, **DRAWN_BOXES, **NUMBERS, **DRAWN_NUMBERS, **SEQUENCES,
     **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
