@@ -200,14 +200,16 @@ def _log_body(xp: Any, x: Any) -> Any:
     return xp.asarray(found.astype(x.dtype))
 
 
-MATRIX_EXP, _EXP_ALONG = _function(
-    "matrix_exp", "The exponential of every matrix.", _exp_body, lambda: _EXP_ALONG,
+_EXP: tuple[Op, Op] = _function(
+    "matrix_exp", "The exponential of every matrix.", _exp_body, lambda: _EXP[1],
     (Example((_A,)), Example((np.stack([_A, 4 * _A.T]),)), Example((_NONE,))),
 )  # fmt: skip
-MATRIX_LOG, _LOG_ALONG = _function(
+MATRIX_EXP: Op = _EXP[0]
+_LOG: tuple[Op, Op] = _function(
     "matrix_log", "The principal logarithm of every matrix; NaN where it is complex and the matrix real.", _log_body,
-    lambda: _LOG_ALONG, (Example((_NEAR_ONE,)), Example((np.stack([_NEAR_ONE, 4 * _NEAR_ONE]),)), Example((_NONE,))),
+    lambda: _LOG[1], (Example((_NEAR_ONE,)), Example((np.stack([_NEAR_ONE, 4 * _NEAR_ONE]),)), Example((_NONE,))),
 )  # fmt: skip
+MATRIX_LOG: Op = _LOG[0]
 
 
 def eig(A: Any) -> tuple[Any, Any]:

@@ -263,7 +263,7 @@ def _weight_scale_momentum(
     weight_decay: Any, loss_scale: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any
 ) -> tuple[Any, Any]:
     rule: Rule = _momentum
-    return rule(var, accum, lr, var * weight_decay + grad * loss_scale, momentum, use_nesterov=False)  # type: ignore[return-value]
+    return rule(var, accum, lr, var * weight_decay + grad * loss_scale, momentum, use_nesterov=False)
 
 
 def _adam_step(

@@ -80,7 +80,7 @@ def _leaps(states: Any, blank: int, like: Any, merge: bool) -> Any:
 
 
 def _rows(log_probs: Any, states: Any, blank: int, merge: bool = True) -> list[Any]:
-    """The rows of log_alpha, [n, 2 S + 1] each, as far as time goes. Without ``merge`` a path leaves a label at once."""
+    """The rows of log_alpha, [n, 2 S + 1] each, as far as time goes. Without ``merge`` a label lasts one step."""
     steps, n, _ = log_probs.shape
     width = states.shape[1]
     seen = gather_elements(log_probs, 2, broadcast_to(expand_dims(states, 0), (steps, n, width)))

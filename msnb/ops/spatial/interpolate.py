@@ -81,7 +81,8 @@ def cubic_matrix(at: Array, size: int, inside: bool) -> Array:
     if not inside:
         return _blend(at, size, (-1, 0, 1, 2), _spline)
     weights = _spline(at[:, None] - np.arange(size), -0.5)
-    return weights / weights.sum(1, keepdims=True)
+    found: Array = weights / weights.sum(1, keepdims=True)
+    return found
 
 
 def _linear(size: int, out: int, scale: float | None, align_corners: bool) -> Array:
@@ -272,7 +273,7 @@ def _blended(t: Any, at: Sequence[Any]) -> Any:
     out = None
     for corner in itertools.product((0, 1), repeat=len(at)):
         weight = math.prod([p if side else 1 - p for p, side in zip(part, corner)], start=1)
-        one = _read(t, [b + side for b, side in zip(base, corner)]) * weight.expand_dims(1)  # type: ignore[attr-defined]
+        one = _read(t, [b + side for b, side in zip(base, corner)]) * weight.expand_dims(1)
         out = one if out is None else out + one
     return out
 
@@ -296,7 +297,8 @@ def _read(t: Any, at: Sequence[Any]) -> Any:
     """Pixels [n, channels, *places] at whole places; zero outside of the image."""
     n, c, *sizes = t.shape
     axes = len(sizes)
-    inside, flat = None, None
+    inside: Any = None
+    flat: Any = None
     for p, size in zip(at, sizes):
         within = (p >= 0) & (p <= size - 1)
         inside = within if inside is None else inside & within
@@ -305,5 +307,5 @@ def _read(t: Any, at: Sequence[Any]) -> Any:
     count = math.prod(sizes)
     first = as_tensor(np.arange(n, dtype=np.int32) * count).reshape((n, *(1,) * axes))
     pixels = reshape(transpose(t, (0, *range(2, axes + 2), 1)), (n * count, c))
-    found = GATHER(pixels, flat + first, axis=0) * inside.expand_dims(-1).astype(t.dtype)  # type: ignore[union-attr]
+    found = GATHER(pixels, flat + first, axis=0) * inside.expand_dims(-1).astype(t.dtype)
     return transpose(found, (0, axes + 1, *range(1, axes + 1)))

@@ -18,8 +18,8 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_size, as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.random.draws import drawn_uniform
-from msnb.ops.spatial.bounding_boxes import UNSUPPRESSED
 from msnb.ops.sparse.sparse_tensor import is_known
+from msnb.ops.spatial.bounding_boxes import UNSUPPRESSED
 
 
 def _number(name: str, value: Any) -> int:
@@ -34,8 +34,8 @@ def _overlaps(boxes: Any) -> Any:
     """[..., n, 4] -> [..., n, n]: shared area over the area of both; nothing for a box without area."""
     low = ops.minimum(boxes[..., :2], boxes[..., 2:])
     high = ops.maximum(boxes[..., :2], boxes[..., 2:])
-    sides = ops.minimum(high.expand_dims(-2), high.expand_dims(-3)) - ops.maximum(low.expand_dims(-2), low.expand_dims(-3))
-    sides = ops.maximum(sides, 0)
+    ends, begins = ops.minimum(high.expand_dims(-2), high.expand_dims(-3)), low.expand_dims(-2)
+    sides = ops.maximum(ends - ops.maximum(begins, low.expand_dims(-3)), 0)
     shared, area = sides[..., 0] * sides[..., 1], (high - low)[..., 0] * (high - low)[..., 1]
     whole = area.expand_dims(-1) + area.expand_dims(-2) - shared
     return ops.where(whole > 0, shared / ops.where(whole > 0, whole, 1), 0)
@@ -57,7 +57,9 @@ def _need(name: str, boxes: Any, scores: Any, columns: Any) -> None:
         raise ShapeError(f"{name} takes {what} and scores [n].", operands=operand_lines(boxes._type, scores._type))
 
 
-def _with_overlaps(overlaps: Any, scores: Any, max_output_size: Any, overlap_threshold: Any, score_threshold: Any) -> Any:
+def _with_overlaps(
+    overlaps: Any, scores: Any, max_output_size: Any, overlap_threshold: Any, score_threshold: Any
+) -> Any:  # fmt: skip
     name, count = "NonMaxSuppressionWithOverlaps", as_tensor(max_output_size)
     _need(name, overlaps, scores, scores.shape[0])
     if is_known(count) and count.item() < 0:
@@ -83,7 +85,8 @@ def _combined(
                          operands=operand_lines(boxes._type, scores._type))  # fmt: skip
     if is_known(threshold) and not 0 <= threshold.item() <= 1:
         raise AttributeValueError(f"{name}: iou_threshold lies from 0 to 1, got {threshold.item()}.")
-    each, total = _number("max_output_size_per_class", max_output_size_per_class), _number("max_total_size", max_total_size)
+    each = _number("max_output_size_per_class", max_output_size_per_class)
+    total = _number("max_total_size", max_total_size)
     batch, n, classes = scores.shape
     order = ops.argsort(scores, 1, True).swapaxes(1, 2)  # [batch, classes, n]
     ranked = ops.gather_elements(scores.swapaxes(1, 2), 2, order)
@@ -114,15 +117,15 @@ def _candidates(draws: Any, height: Any, width: Any, ratios: Any, areas: Any) ->
     high = ops.minimum(ops.minimum(high, ops.floor((width + 0.499) / ratio)), height)
     low = ops.minimum(low, high)
     rows = low + ops.floor(draws[1] * (high - low + 1))
-    for step, wrong in ((1.0, lambda area: area < least), (-1.0, lambda area: area > most)):
-        rows = ops.where(wrong(rows * ops.round(rows * ratio)), rows + step, rows)
+    rows = ops.where(rows * ops.round(rows * ratio) < least, rows + 1, rows)
+    rows = ops.where(rows * ops.round(rows * ratio) > most, rows - 1, rows)
     columns = ops.round(rows * ratio)
     area = rows * columns
     legal = [area >= least, area <= most, columns <= width, rows <= height, columns > 0, rows > 0]
     inside = legal[0]
     for test in legal[1:]:
         inside = ops.logical_and(inside, test)
-    top, left = (ops.floor(d * (whole - part + 1)) for d, whole, part in ((draws[2], height, rows), (draws[3], width, columns)))
+    top, left = ops.floor(draws[2] * (height - rows + 1)), ops.floor(draws[3] * (width - columns + 1))
     return top, left, rows, columns, inside
 
 
@@ -149,7 +152,8 @@ def _distorted(
     down = ops.maximum(ops.minimum(top + rows, y1) - ops.maximum(top, y0), 0)
     across = ops.maximum(ops.minimum(left + columns, x1) - ops.maximum(left, x0), 0)
     area = (y1 - y0) * (x1 - x0)
-    covered = ops.logical_and(area > 0, down * across / ops.maximum(area, 1) >= as_tensor(min_object_covered).reshape(()))
+    least = as_tensor(min_object_covered).reshape(())
+    covered = ops.logical_and(area > 0, down * across / ops.maximum(area, 1) >= least)
     good = ops.logical_and(legal, covered.any(0))
     first = ops.argmax(good.astype(dtypes.int32), 0)
     whole = (0.0, 0.0, height, width)

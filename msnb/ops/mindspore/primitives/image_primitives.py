@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -144,15 +143,17 @@ _KERNELS: dict[str, tuple[float, Callable[[Any], Any]]] = {
 """Kernels of resampling: how far each reaches, and its value at a distance."""
 
 
-def _scale_and_translate(images: Any, size: Any, scale: Any, translation: Any, kernel_type: str, antialias: bool) -> Any:
+def _scale_and_translate(
+    images: Any, size: Any, scale: Any, translation: Any, kernel_type: str, antialias: bool
+) -> Any:  # fmt: skip
+    name, t = "ScaleAndTranslate", as_tensor(images)
     if kernel_type not in _KERNELS:
-        raise AttributeValueError(f"ScaleAndTranslate: kernel_type is one of {', '.join(_KERNELS)}, not {kernel_type!r}.")
-    t = as_tensor(images)
+        raise AttributeValueError(f"{name}: kernel_type is one of {', '.join(_KERNELS)}, not {kernel_type!r}.")
     if t.ndim != 4:
-        raise ShapeError("ScaleAndTranslate takes images [n, height, width, channels].", operands=operand_lines(t._type))
+        raise ShapeError(f"{name} takes images [n, height, width, channels].", operands=operand_lines(t._type))
     t = t.astype(dtypes.float32)
     reach, kernel = _KERNELS[kernel_type]
-    for k, new in enumerate(sizes_of("ScaleAndTranslate", size)):
+    for k, new in enumerate(sizes_of(name, size)):
         old = t.shape[k + 1]
         back = 1 / scale[k]
         at = (as_tensor(np.arange(new, dtype=np.float32)) + 0.5) * back - back * translation[k]
@@ -177,7 +178,8 @@ def _glimpse(
         raise AttributeValueError("ExtractGlimpse: noise is 'uniform', 'gaussian' or 'zero', and 'uniform' with "
                                   f"uniform_noise; got {noise!r}.")  # fmt: skip
     t, n = as_tensor(x), as_tensor(x).shape[0]
-    places, inside = [], None
+    places: list[Any] = []
+    inside: Any = None
     for k, new in enumerate(sizes_of("ExtractGlimpse", size)):
         old, at = t.shape[k + 1], as_tensor(offsets)[:, k].astype(dtypes.float32)
         at = at * old if normalized else at
@@ -210,18 +212,10 @@ def _dilation(x: Any, filter: Any, stride: Any, dilation: Any, pad_mode: str, da
         raise ShapeError("Dilation2D takes [n, channels, height, width] and a filter [channels, rows, columns].",
                          operands=operand_lines(t._type, f._type))  # fmt: skip
     step, gap = _two("stride", stride), _two("dilation", dilation)
-    reach = [(k - 1) * d + 1 for k, d in zip(f.shape[1:], gap)]
-    same = pad_mode.lower() == "same"
-    new = [-(-h // s) if same else (h - r) // s + 1 for h, s, r in zip(t.shape[2:], step, reach)]
-    if same:
-        least = float(np.finfo(t.dtype.numpy).min) if t.dtype.is_float else 0
-        lacks = [max((o - 1) * s + r - h, 0) for o, s, r, h in zip(new, step, reach, t.shape[2:])]
-        t = ops.pad(t, [side for lack in reversed(lacks) for side in (lack // 2, lack - lack // 2)], value=least)
+    least = float(np.finfo(t.dtype.numpy).min) if t.dtype.is_float else 0
     out = None
-    for i, j in itertools.product(range(f.shape[1]), range(f.shape[2])):
-        top, left = i * gap[0], j * gap[1]
-        part = t[:, :, top : top + (new[0] - 1) * step[0] + 1 : step[0], left : left + (new[1] - 1) * step[1] + 1 : step[1]]
-        part = part + f[:, i, j].reshape((-1, 1, 1))
+    for place, part in _elements(t, f.shape[1:], step, gap, pad_mode.lower() == "same", least):
+        part = part + f[(slice(None), *place)].reshape((-1, 1, 1))
         out = part if out is None else ops.maximum(out, part)
     return out
 
@@ -233,21 +227,22 @@ def _two(name: str, value: Any) -> tuple[int, int]:
     return each[0], each[1]
 
 
-def _patches(x: Any, kernel: tuple[int, ...], step: tuple[int, ...], rate: tuple[int, ...], same: bool) -> Any:
-    """[n, kernel elements * channels, *windows]: the elements of each window behind one another, its channels last."""
-    t = as_tensor(x)
+def _elements(x: Any, kernel: Any, step: Any, rate: Any, same: bool, outside: float) -> Any:
+    """(place in the window, that element of every window [n, channels, *windows]), place by place."""
     reach = [(k - 1) * r + 1 for k, r in zip(kernel, rate)]
-    new = [-(-h // s) if same else (h - w) // s + 1 for h, s, w in zip(t.shape[2:], step, reach)]
+    new = [-(-h // s) if same else (h - w) // s + 1 for h, s, w in zip(x.shape[2:], step, reach)]
     if same:
-        lacks = [max((o - 1) * s + w - h, 0) for o, s, w, h in zip(new, step, reach, t.shape[2:])]
-        t = ops.pad(t, [side for lack in reversed(lacks) for side in (lack // 2, lack - lack // 2)])
-    parts = []
+        lacks = [max((o - 1) * s + w - h, 0) for o, s, w, h in zip(new, step, reach, x.shape[2:])]
+        x = ops.pad(x, [side for lack in reversed(lacks) for side in (lack // 2, lack - lack // 2)], value=outside)
     for place in itertools.product(*map(range, kernel)):
-        begin = [p * r for p, r in zip(place, rate)]
-        cut = [slice(b, b + (o - 1) * s + 1, s) for b, o, s in zip(begin, new, step)]
-        parts.append(t[(slice(None), slice(None), *cut)])
-    found = ops.stack(parts, 1)  # [n, elements, channels, *windows]
-    return found.reshape((t.shape[0], len(parts) * t.shape[1], *new))
+        cut = [slice(p * r, p * r + (o - 1) * s + 1, s) for p, r, o, s in zip(place, rate, new, step)]
+        yield place, x[(slice(None), slice(None), *cut)]
+
+
+def _patches(x: Any, kernel: Any, step: Any, rate: Any, same: bool) -> Any:
+    """[n, kernel elements * channels, *windows]: the elements of each window behind one another, its channels last."""
+    found = ops.stack([part for _, part in _elements(as_tensor(x), kernel, step, rate, same, 0.0)], 1)
+    return found.reshape((found.shape[0], -1, *found.shape[3:]))
 
 
 def _padding(name: str, padding: str) -> bool:
@@ -257,12 +252,13 @@ def _padding(name: str, padding: str) -> bool:
 
 
 def _image_patches(x: Any, ksizes: Any, strides: Any, rates: Any, padding: str) -> Any:
-    return _patches(x, *(tuple(v)[-2:] for v in (ksizes, strides, rates)), _padding("ExtractImagePatches", padding))
+    kernel, step, rate = (tuple(v)[-2:] for v in (ksizes, strides, rates))
+    return _patches(x, kernel, step, rate, _padding("ExtractImagePatches", padding))
 
 
 def _volume_patches(x: Any, kernel_size: Any, strides: Any, padding: str) -> Any:
-    three = [(v,) * 3 if isinstance(v, int) else tuple(v)[-3:] for v in (kernel_size, strides)]
-    return _patches(x, *three, (1, 1, 1), _padding("ExtractVolumePatches", padding))
+    kernel, step = ((v,) * 3 if isinstance(v, int) else tuple(v)[-3:] for v in (kernel_size, strides))
+    return _patches(x, kernel, step, (1, 1, 1), _padding("ExtractVolumePatches", padding))
 
 
 _SIDES = {"align_corners": False, "half_pixel_centers": False}

@@ -70,7 +70,7 @@ def _segment(kind: str) -> Callable[..., Any]:
         if ids.ndim != 1 or not x.ndim or not ids.dtype.is_int:
             raise ShapeError(f"Segment{kind} takes [rows, ...] and a vector of integers.",
                              operands=operand_lines(x._type, ids._type))  # fmt: skip
-        (count,) = as_sizes("num_segments", (ids[-1] + 1,))
+        count: Any = as_size("num_segments", ids[-1] + 1)
         name = {"Mean": "sum"}.get(kind, kind.lower())
         found = getattr(ops, f"unsorted_segment_{name}")(x, ids, count)
         if kind in ("Sum", "Prod"):
@@ -157,7 +157,7 @@ def _euclidean(x: Any, axes: Any, keep_dims: bool) -> Any:
 
 def _nuclear(x: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None and x.ndim != 2:
-        raise ShapeError("NuclearNorm takes a matrix, or dim, the two axes of matrices.", operands=operand_lines(x._type))
+        raise ShapeError("NuclearNorm takes a matrix, or the two axes in dim.", operands=operand_lines(x._type))
     return ops.matrix_norm(x, "nuc", (0, 1) if dim is None else tuple(dim), keepdim)
 
 
@@ -192,8 +192,8 @@ def _margins(x: Any, target: Any, reduction: str) -> tuple[Any, Any]:
     at = ops.where(counts, named, 0).astype(dtypes.int64)
     meant = ops.tensor_scatter_elements(ops.zeros_like(named), at, counts.astype(named.dtype), 1, "add") > 0
     ahead = ops.gather_elements(rows, 1, at).expand_dims(2) - rows.expand_dims(1)
-    lost = ops.where(ops.logical_and(counts.expand_dims(2), ops.logical_not(meant).expand_dims(1)), ops.relu(1 - ahead), 0)
-    loss = ops.sum(lost, (1, 2)) / classes
+    pairs = ops.logical_and(counts.expand_dims(2), ops.logical_not(meant).expand_dims(1))
+    loss = ops.sum(ops.where(pairs, ops.relu(1 - ahead), 0), (1, 2)) / classes
     if reduction not in ("mean", "sum", "none"):
         raise AttributeValueError(f"MultilabelMarginLoss: reduction is 'mean', 'sum' or 'none', not {reduction!r}.")
     loss = loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss.reshape(x.shape[:-1])
@@ -278,10 +278,10 @@ def _depthwise(
     dilation: Any, group: int,
 ) -> Any:  # fmt: skip
     """Each channel convolved by itself, with weights [channel_multiplier, channels, rows, columns]."""
-    channels, rows, columns = x.shape[1], *w.shape[2:]
+    channels, (rows, columns) = x.shape[1], w.shape[2:]
     if w.shape[:2] != (channel_multiplier, channels) or mode != 3 or group != 1:
-        raise ShapeError(f"DepthwiseConv2dNative takes weights [{channel_multiplier}, {channels}, rows, columns], mode 3 "
-                         "and group 1.", operands=operand_lines(x._type, w._type))  # fmt: skip
+        raise ShapeError(f"DepthwiseConv2dNative takes weights [{channel_multiplier}, {channels}, rows, columns], mode "
+                         "3 and group 1.", operands=operand_lines(x._type, w._type))  # fmt: skip
     one = w.swapaxes(0, 1).reshape((-1, 1, rows, columns))
     return ops.conv2d(x, one, None, stride, pad_mode, pad, dilation, channels)
 
@@ -339,9 +339,8 @@ def _any_ints(shape: Any, dtype: Any) -> Any:
 def _sampled(x: Any, seed: Any, offset: Any, numsamples: int, replacement: bool) -> Any:
     """Places drawn in proportion to the weights of each row; seed and offset of 0 draw from the stream of all draws."""
     if x.ndim not in (1, 2) or (not replacement and numsamples > x.shape[-1]):
-        raise ShapeError(f"MultinomialWithReplacement takes weights [n] or [rows, n]; {numsamples} different places of "
-                         f"{x.shape[-1]} cannot be drawn." if x.ndim in (1, 2) else
-                         "MultinomialWithReplacement takes weights [n] or [rows, n].", operands=operand_lines(x._type))  # fmt: skip
+        raise ShapeError("MultinomialWithReplacement takes weights [n] or [rows, n], and without replacement at most n "
+                         f"places can be drawn, not {numsamples}.", operands=operand_lines(x._type))  # fmt: skip
     if is_known(x) and not (x.sum(-1) > 0).all().item():
         raise AttributeValueError("MultinomialWithReplacement: the weights of each row have a sum above 0.")
     own = ops.stack([as_tensor(v).reshape(()).astype(dtypes.uint64) for v in (seed, offset)])

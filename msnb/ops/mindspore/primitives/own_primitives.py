@@ -152,7 +152,7 @@ class PrimitiveWithCheck(OwnPrimitive):
 
 
 def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
-    """Decorates the ``__init__`` of an operator class: its arguments are noted as attributes, its name is the class's."""
+    """Decorates the ``__init__`` of an operator class: arguments are noted as attributes, its name is the class's."""
 
     @functools.wraps(fn)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -73,8 +73,8 @@ def _ctc_loss_v2(
     """(loss [n], log_alpha); labels that do not fit have an infinite loss and, either way, no gradient."""
     if reduction != "none":
         raise AttributeValueError(f"CTCLossV2: reduction is 'none', not {reduction!r}; ops.ctc_loss has more.")
-    lengths = [as_tensor(list(v) if isinstance(v, tuple) else v) for v in (input_lengths, target_lengths)]
-    return ops.ctc_loss(log_probs, targets, *lengths, blank, "none", False)
+    times, counts = (list(v) if isinstance(v, tuple) else v for v in (input_lengths, target_lengths))
+    return ops.ctc_loss(log_probs, targets, times, counts, blank, "none", False)
 
 
 # ---- distances and n-grams ------------------------------------------------------------------------------------------
@@ -82,7 +82,8 @@ def _ctc_loss_v2(
 
 def _rows_of(indices: Any, values: Any, shape: Any, lead: tuple[int, ...], longest: int) -> tuple[Any, Any]:
     """(sequences [groups, longest], their lengths) of values by coordinates."""
-    group, wide = 0, indices.astype(dtypes.int64)
+    group: Any = 0
+    wide = indices.astype(dtypes.int64)
     for axis, size in enumerate(lead):
         group = group * size + wide[:, axis]
     order = ops.argsort(group)
@@ -200,7 +201,7 @@ def _dynamic_gru(
     if x.ndim != 3 or weight_hidden.shape[1:] != (3 * init_h.shape[-1],) or weight_input.shape != (
         x.shape[2], weight_hidden.shape[1]
     ):  # fmt: skip
-        raise ShapeError("DynamicGRUV2 takes x [time, n, features], weights [features, 3 hidden] and [hidden, 3 hidden].",
+        raise ShapeError("DynamicGRUV2 takes x [time, n, features], weights [features, 3 hidden], [hidden, 3 hidden].",
                          operands=operand_lines(x._type, weight_input._type, weight_hidden._type))  # fmt: skip
     kind = next((b.dtype for b in (bias_input, bias_hidden) if b is not None), init_h.dtype)
     size, clip, h, found = init_h.shape[-1], attrs["cell_clip"], init_h, []
