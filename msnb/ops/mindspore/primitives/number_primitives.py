@@ -278,20 +278,23 @@ def _depthwise(
     dilation: Any, group: int,
 ) -> Any:  # fmt: skip
     """Each channel convolved by itself, with weights [channel_multiplier, channels, rows, columns]."""
-    channels, (rows, columns) = x.shape[1], w.shape[2:]
-    if w.shape[:2] != (channel_multiplier, channels) or mode != 3 or group != 1:
-        raise ShapeError(f"DepthwiseConv2dNative takes weights [{channel_multiplier}, {channels}, rows, columns], mode "
-                         "3 and group 1.", operands=operand_lines(x._type, w._type))  # fmt: skip
-    one = w.swapaxes(0, 1).reshape((-1, 1, rows, columns))
+    channels, sides = x.shape[1], (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+    if w.shape != (channel_multiplier, channels, *sides) or mode != 3 or group != 1:
+        raise ShapeError(f"DepthwiseConv2dNative takes weights {[channel_multiplier, channels, *sides]}, mode 3 and "
+                         "group 1.", operands=operand_lines(x._type, w._type))  # fmt: skip
+    one = w.swapaxes(0, 1).reshape((-1, 1, *sides))
     return ops.conv2d(x, one, None, stride, pad_mode, pad, dilation, channels)
 
 
 def _moved(input: Any, to: str = "CPU", blocking: bool = True) -> Any:
-    """A copy; all tensors lie on the device of the context."""
+    """The values on another device; a program runs on one device, and says so once."""
+    t = as_tensor(list(input) if isinstance(input, (tuple, list)) else input)
     if to not in ("CPU", "Ascend"):
         raise AttributeValueError(f"MoveTo: to is 'CPU' or 'Ascend', not {to!r}.")
-    events.ignored("MoveTo(to=)", "tensors lie on the device of the context")
-    return as_tensor(list(input) if isinstance(input, (tuple, list)) else input).copy()
+    if is_known(t) or t.device == to:
+        return t.move_to(to, blocking)
+    events.ignored("MoveTo(to=)", "the tensors of a program lie on its device")
+    return t
 
 
 def _asserted(condition: Any, input_data: Any, summarize: int) -> None:
