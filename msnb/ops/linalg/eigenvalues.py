@@ -229,7 +229,7 @@ def eig(A: Any) -> tuple[Any, Any]:
     Examples:
         >>> import msnb as ms
         >>> w, v = ms.ops.eig(ms.Tensor([[0.0, -1.0], [1.0, 0.0]]))  # a quarter turn
-        >>> sorted(w.imag().tolist())
+        >>> sorted(w.imag.tolist())
         [-1.0, 1.0]
     """
     values, vectors = EIG(as_tensor(A))
