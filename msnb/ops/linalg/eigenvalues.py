@@ -202,7 +202,7 @@ def _log_body(xp: Any, x: Any) -> Any:
 
 _EXP: tuple[Op, Op] = _function(
     "matrix_exp", "The exponential of every matrix.", _exp_body, lambda: _EXP[1],
-    (Example((_A,)), Example((np.stack([_A, 4 * _A.T]),)), Example((_NONE,))),
+    (Example((_A,)), Example((np.stack([_A / 2, _A.T / 4]),)), Example((_NONE,))),
 )  # fmt: skip
 MATRIX_EXP: Op = _EXP[0]
 _LOG: tuple[Op, Op] = _function(
