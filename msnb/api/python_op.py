@@ -24,6 +24,7 @@ from msnb.core.types import TensorType, tensor_type
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn, host_call
 from msnb.ops import stop_gradient
+from msnb.ops.definition.type_inference import operand_lines
 
 
 class Custom:
@@ -127,3 +128,51 @@ class Custom:
                     f"{list(promised.shape)}."
                 )
         return [Tensor(np.asarray(array).astype(t.dtype.numpy)) for array, t in zip(arrays, types)]
+
+
+class PyFunc:
+    """A Python function of arrays as an operator: ``Custom`` with types and shapes said beforehand, and no gradient.
+
+    Args:
+        fn: ``fn(*arrays)`` gives an array, or a tuple of arrays; an input of shape () comes as a Python number.
+        in_types, in_shapes: dtype and shape of each input. out_types, out_shapes: of each result.
+        stateful: in a program calls keep their order, whether this says so or not.
+
+    Raises:
+        TypeError: inputs of other dtypes or shapes, or another number of them.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.PyFunc.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> add = PyFunc(lambda x, y: x + y, [ms.float32, ms.float32], [(2,), (2,)], [ms.float32], [(2,)])
+        >>> add(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]))[0].tolist()
+        [4.0, 6.0]
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], in_types: Sequence[Any], in_shapes: Sequence[Any], out_types: Sequence[Any],
+        out_shapes: Sequence[Any], stateful: bool = True,
+    ) -> None:  # fmt: skip
+        if len(in_types) != len(in_shapes) or len(out_types) != len(out_shapes):
+            raise ArgumentError("PyFunc: there are as many types as shapes, of inputs and of results.")
+        self.fn: Callable[..., Any] = fn
+        self.stateful: bool = stateful
+        self.given: list[tuple[Any, tuple[int, ...]]] = [
+            (as_dtype(kind), tuple(shape)) for kind, shape in zip(in_types, in_shapes)
+        ]
+        self._run = Custom(self._called, tuple(map(tuple, out_shapes)), tuple(out_types), "pyfunc")
+
+    def _called(self, *arrays: Any) -> Any:
+        return self.fn(*[a if a.ndim else a.item() for a in arrays])
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        """The results, always a tuple; inputs one by one, or a tuple of them."""
+        flat = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) else inputs
+        tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in flat]
+        found = [(x.dtype, tuple(x.shape)) for x in tensors]
+        if found != self.given:
+            said = ", ".join(f"{kind.name}{list(shape)}" for kind, shape in self.given)
+            raise ArgumentError(f"PyFunc takes {said}.", operands=operand_lines(*[x._type for x in tensors]))
+        out: tuple[Any, ...] = self._run(*tensors)
+        return out

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
+from msnb.api.python_op import PyFunc as PyFunc
+from msnb.api.transforms.custom_gradient import InsertGradientOf as InsertGradientOf
 from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
 from msnb.base import events
@@ -21,6 +23,9 @@ from msnb.nn.layers.recurrent_cells import lstm_gates
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.mindspore.array_primitives import ARRAYS, NEEDED
 from msnb.ops.mindspore.primitive_classes import Primitive
+from msnb.ops.mindspore.primitives.own_primitives import PrimitiveWithCheck as PrimitiveWithCheck
+from msnb.ops.mindspore.primitives.own_primitives import PrimitiveWithInfer as PrimitiveWithInfer
+from msnb.ops.mindspore.primitives.own_primitives import prim_attr_register as prim_attr_register
 
 
 def make_tuple(*values: Any) -> tuple[Any, ...]:

@@ -88,6 +88,10 @@ class IntegerOverflowError(MsnbError, OverflowError):
     """A Python integer that the integer dtype of an operation cannot hold."""
 
 
+class ConditionError(MsnbError, RuntimeError):
+    """A condition that a program set itself (``ops.Assert``, ``ops.CheckNumerics``) and that does not hold."""
+
+
 class StackError(MsnbError, RecursionError):
     """Calls of Cells nested deeper than Python's stack goes."""
 

@@ -356,6 +356,9 @@ class TensorMethods:
     def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """``tensor_split`` along axis 2."""
 
+    def eigvals(self) -> Tensor:
+        """The eigenvalues of square matrices, as ``eig`` gives them."""
+
     def eq(self, other: Any) -> Tensor:
         """x equals y; NaN equals nothing."""
 

@@ -25,6 +25,7 @@ from msnb.ops.indexing.scatter import *
 from msnb.ops.indexing.slice_updates import *
 from msnb.ops.linalg import assignment as _assignment
 from msnb.ops.linalg.diagonals import *
+from msnb.ops.linalg.eigenvalues import *
 from msnb.ops.linalg.einsum import einsum as einsum
 from msnb.ops.linalg.factorization import *
 from msnb.ops.linalg.matmul import *

@@ -116,6 +116,10 @@ from msnb.ops.linalg.diagonals import matrix_band_part as matrix_band_part
 from msnb.ops.linalg.diagonals import matrix_diag as matrix_diag
 from msnb.ops.linalg.diagonals import matrix_diag_part as matrix_diag_part
 from msnb.ops.linalg.diagonals import matrix_set_diag as matrix_set_diag
+from msnb.ops.linalg.eigenvalues import eig as eig
+from msnb.ops.linalg.eigenvalues import eigvals as eigvals
+from msnb.ops.linalg.eigenvalues import matrix_exp as matrix_exp
+from msnb.ops.linalg.eigenvalues import matrix_log as matrix_log
 from msnb.ops.linalg.einsum import einsum as einsum
 from msnb.ops.linalg.factorization import lstsq as lstsq
 from msnb.ops.linalg.factorization import matrix_norm as matrix_norm
@@ -406,6 +410,7 @@ from msnb.ops.spatial.pooling import avg_pool1d as avg_pool1d
 from msnb.ops.spatial.pooling import avg_pool2d as avg_pool2d
 from msnb.ops.spatial.pooling import max_pool1d as max_pool1d
 from msnb.ops.spatial.pooling import max_pool2d as max_pool2d
+from msnb.ops.spatial.resize import resize_bicubic as resize_bicubic
 from msnb.ops.spatial.resize import resize_bilinear as resize_bilinear
 from msnb.ops.spatial.resize import resize_nearest_neighbor as resize_nearest_neighbor
 from msnb.ops.spatial.roi import crop_and_resize as crop_and_resize
@@ -453,6 +458,7 @@ from msnb.ops.special.fourier import rfft as rfft
 from msnb.ops.special.fourier import rfft2 as rfft2
 from msnb.ops.special.fourier import rfftfreq as rfftfreq
 from msnb.ops.special.fourier import rfftn as rfftn
+from msnb.ops.special.gamma_functions import betainc as betainc
 from msnb.ops.special.gamma_functions import igamma as igamma
 from msnb.ops.special.gamma_functions import igammac as igammac
 from msnb.ops.special.gamma_functions import mvlgamma as mvlgamma
@@ -559,6 +565,7 @@ __all__ = [
     "bessel_k1e",
     "bessel_y0",
     "bessel_y1",
+    "betainc",
     "bias_add",
     "bilinear",
     "binary_cross_entropy",
@@ -731,7 +738,9 @@ __all__ = [
     "dsplit",
     "dstack",
     "dtype",
+    "eig",
     "eigh",
+    "eigvals",
     "einsum",
     "elementwise",
     "elu",
@@ -920,6 +929,8 @@ __all__ = [
     "matrix_band_part",
     "matrix_diag",
     "matrix_diag_part",
+    "matrix_exp",
+    "matrix_log",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
@@ -1041,6 +1052,7 @@ __all__ = [
     "repeat_elements",
     "repeat_interleave",
     "reshape",
+    "resize_bicubic",
     "resize_bilinear",
     "resize_nearest_neighbor",
     "reverse",

@@ -2,7 +2,7 @@
 
 Every example of every differentiable record is given imaginary parts; of what comes out, one real number is made by a
 random weight per element, and its derivative in random directions is compared with central differences. The vectors of
-eigh and svd have phases that nobody chose, so their losses are made of what does not depend on them.
+eig, eigh and svd have phases that nobody chose, so their losses are made of what does not depend on them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msnb.base.errors import MsnbError
 from msnb.ops.definition.record import REGISTRY, Example, Op
 from tests.ops.test_records import STRUCTURE
 
-PHASES = {"eigh", "svd"}
+PHASES = {"eig", "eigh", "svd"}
 RECORDS = [op for op in REGISTRY.values() if op.grad is not None and not op.traits & {"control", "stack"}]
 CASES = [pytest.param(op, e, id=f"{op.name}-{i}") for op in RECORDS if op.name not in STRUCTURE | PHASES
          for i, e in enumerate(op.examples)]  # fmt: skip
@@ -128,8 +128,14 @@ def of_eigh(x: Any) -> Any:
     return between(v, ops.exp(-w), v), between(v[:, :1], 1.0, v[:, :1]), w
 
 
+def of_eig(x: Any) -> Any:
+    w, v = ops.eig(x)
+    return between(v, ops.exp(-w), v), ops.abs(v), ops.matmul(v * w.expand_dims(-2), ops.inverse(v)), w * 1.0
+
+
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
-@pytest.mark.parametrize(("made", "shape"), [(of_svd(4, 3), (4, 3)), (of_svd(3, 4), (3, 4)), (of_eigh, (3, 3))])
+@pytest.mark.parametrize(("made", "shape"), [(of_svd(4, 3), (4, 3)), (of_svd(3, 4), (3, 4)), (of_eigh, (3, 3)),
+                                             (of_eig, (3, 3))])  # fmt: skip
 def test_what_phases_do_not_change(mode: int, made: Any, shape: tuple[int, int], rng: np.random.Generator) -> None:
     ms.set_context(mode=mode)
     x = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)

@@ -154,12 +154,6 @@ def test_two_remainders(mode: Any) -> None:
     assert ops.FloorMod()(x, y).tolist() == [2, 1, 0, -2]
 
 
-@pytest.mark.parametrize("name", ["CTCLoss", "Bincount"])
-def test_classes_with_other_inputs_are_missing(name: str) -> None:
-    with pytest.raises(AttributeError):
-        getattr(ops, name)
-
-
 # ---- seeds --------------------------------------------------------------------------------------------------------
 
 DRAWS: dict[str, Callable[[Any], Any]] = {

@@ -277,6 +277,34 @@ class HookBackward:
         return slot.engine.apply(CUSTOM_GRADIENT, (*inputs, *inputs), attrs)
 
 
+class InsertGradientOf(HookBackward):
+    """A tensor as it is, with a function that its gradient passes through.
+
+    Args:
+        f: ``f(dx)`` gives the gradient that goes on.
+
+    Raises:
+        TypeError: f cannot be called.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.InsertGradientOf.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> small = InsertGradientOf(lambda dx: dx.clip(-1, 1))
+        >>> ms.grad(lambda x: small(x) ** 2)(ms.Tensor(3.0)).item()
+        1.0
+    """
+
+    def __init__(self, f: Fn) -> None:
+        super().__init__(f)
+        self.f = f
+        self.hook_fn = lambda gradients: f(gradients[0])
+
+    def __call__(self, input_x: Any) -> Any:
+        """``input_x``."""
+        return super().__call__(input_x)
+
+
 def register_hook(x: Tensor, hook: Fn) -> HookHandle:
     """Call ``hook(grad)`` when the gradient of ``x`` is known.
 

@@ -121,6 +121,13 @@ _ALL = (
         "int64 ends at 2**63 - 1. A float tensor takes the number, rounded.",
     ),
     _lesson(
+        "ConditionError", "RuntimeError",
+        "A condition that the program set itself does not hold when it runs: `ops.Assert`, `ops.CheckNumerics`.",
+        "ms.ops.CheckNumerics()(ms.Tensor([1.0, float('nan')]))",
+        "ms.ops.CheckNumerics()(ms.ops.nan_to_num(ms.Tensor([1.0, float('nan')])))",
+        "The error shows the first elements of the data that the condition came with.",
+    ),
+    _lesson(
         "StackError", "RecursionError",
         "Cells call Cells deeper than Python's stack goes, or a Cell calls itself without end.",
         "class Endless(ms.nn.Cell):\n    def construct(self, x):\n        return self(x)\n\nEndless()(ms.Tensor(1.0))",

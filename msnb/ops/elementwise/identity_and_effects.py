@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DTypeError, ShapeError
+from msnb.base.errors import ConditionError, DTypeError, ShapeError
+from msnb.core import dtypes
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
@@ -112,6 +113,40 @@ def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
 
 
 print_ = print
+
+
+# ---- conditions --------------------------------------------------------------------------------------------------
+
+
+def _require_body(xp: Any, condition: Any, *data: Any, sentence: str, summarize: int) -> tuple[()]:
+    if not _on_host(condition).all():
+        rows = [_on_host(x).reshape(-1) for x in data]
+        lines = [f"data {k}: {row[:summarize]}{' ...' if row.size > summarize else ''}" for k, row in enumerate(rows)]
+        raise ConditionError(sentence, operands=lines)
+    return ()
+
+
+def _require_infer(condition: TensorType, *data: TensorType, sentence: str, summarize: int) -> tuple[()]:
+    if condition.dtype is not dtypes.bool_:
+        raise DTypeError("require takes a condition of booleans.", operands=operand_lines(condition))
+    return ()
+
+
+REQUIRE = define(
+    "require", "condition, *data", attrs={"sentence": "the condition does not hold.", "summarize": 3},
+    infer=_require_infer, body=_require_body, no_grad="it has no results",
+    doc="Raise an error when the program runs and some element of the condition is False.",
+    axes=lambda types, attrs: ", ".join("..." for _ in types) + " ->", traits=("effect",), family="effects",
+    examples=(Example((np.array([True, True]), example_inputs.ROW)), Example((np.array(True),))),
+    wrong=(InvalidExample((example_inputs.ROW,), {}, "a condition of booleans", DTypeError),),
+)  # fmt: skip
+
+
+def require(condition: Any, sentence: str, data: Any = (), summarize: int = 3) -> None:
+    """Raise ConditionError with this sentence, and the first elements of ``data``, unless the condition holds; in a
+    program when it runs."""
+    tensors = tuple(x if isinstance(x, Tensor) else Tensor(x) for x in (condition, *data))
+    slot.engine.apply(REQUIRE, tensors, {"sentence": sentence, "summarize": summarize})
 
 
 # ---- assignment --------------------------------------------------------------------------------------------------

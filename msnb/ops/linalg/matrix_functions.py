@@ -47,7 +47,8 @@ _B = np.array([[1.0, -0.5], [0.25, 2.0], [-1.5, 0.75]])
 _NONE = np.zeros((0, 3, 3))
 
 
-def _need_square(name: str, x: TensorType) -> None:
+def need_square(name: str, x: TensorType) -> None:
+    """Raise the error of an operand that is no stack of square matrices."""
     if x.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
         raise DTypeError(f"{name} needs float32, float64 or complex matrices.", operands=operand_lines(x),
                          hint="convert with x.astype(ms.float32).")  # fmt: skip
@@ -57,7 +58,7 @@ def _need_square(name: str, x: TensorType) -> None:
 
 def _square(name: str, *results: Callable[[TensorType], TensorType]) -> Any:
     def infer(x: TensorType) -> Any:
-        _need_square(name, x)
+        need_square(name, x)
         found = tuple(result(x) for result in results)
         return found if len(found) > 1 else found[0]
 
@@ -65,12 +66,13 @@ def _square(name: str, *results: Callable[[TensorType], TensorType]) -> Any:
     return infer
 
 
-def _cubic(types: Any, out_types: Any, attrs: Any) -> Work:
+def cubic(types: Any, out_types: Any, attrs: Any) -> Work:
+    """The work of an algorithm whose steps grow with the third power of the size."""
     size = bound_of(product((*types[0].shape, types[0].shape[-1]))) or 0
     return Work(cube=2.0 * size)
 
 
-_WRONG = (
+SQUARE_WRONG = (
     InvalidExample((_B,), {}, "square matrices", ShapeError),
     InvalidExample((np.eye(2, dtype=np.int64),), {}, "needs float32, float64 or complex", DTypeError),
 )
@@ -96,8 +98,8 @@ def _inverse_grad(dout: Any, out: Any) -> Any:
 
 INVERSE: Op = define(
     "inverse", "x", infer=_square("inverse", _same), body=refusing("inverse", lambda xp, x: xp.linalg.inv(x)),
-    grad=_inverse_grad, axes="... m! n! -> ... m! n!", work=_cubic, doc="The inverse of every matrix.",
-    examples=_EXAMPLES, wrong=_WRONG,
+    grad=_inverse_grad, axes="... m! n! -> ... m! n!", work=cubic, doc="The inverse of every matrix.",
+    examples=_EXAMPLES, wrong=SQUARE_WRONG,
 )  # fmt: skip
 
 
@@ -109,8 +111,8 @@ DET: Op = define(
     "det", "x",
     onnx="Det(x)", infer=_square("det", _scalars), body=lambda xp, x: xp.linalg.det(x),
     grad=lambda dout, x, out: _on_matrices(times_adjoint(dout, out)) * conjugate_transpose(INVERSE(x)),
-    axes="... m! n! -> ...", work=_cubic, doc="The determinant of every matrix (regular ones have a gradient).",
-    examples=_EXAMPLES, wrong=_WRONG,
+    axes="... m! n! -> ...", work=cubic, doc="The determinant of every matrix (regular ones have a gradient).",
+    examples=_EXAMPLES, wrong=SQUARE_WRONG,
 )  # fmt: skip
 
 def _slogdet_grad(douts: Any, x: Any, outs: Any) -> Any:
@@ -125,8 +127,8 @@ def _slogdet_grad(douts: Any, x: Any, outs: Any) -> Any:
 SLOGDET: Op = define(
     "slogdet", "x", infer=_square("slogdet", _scalars, _real_scalars), body=lambda xp, x: tuple(xp.linalg.slogdet(x)),
     grad=_slogdet_grad,
-    axes="... m! n! -> ..., ...", work=_cubic, doc="Sign and logarithm of the determinant of every matrix.",
-    examples=_EXAMPLES, wrong=_WRONG,
+    axes="... m! n! -> ..., ...", work=cubic, doc="Sign and logarithm of the determinant of every matrix.",
+    examples=_EXAMPLES, wrong=SQUARE_WRONG,
 )  # fmt: skip
 
 
@@ -149,9 +151,9 @@ def _cholesky_body(xp: Any, x: Any) -> Any:
 
 CHOLESKY: Op = define(
     "cholesky", "x", infer=_square("cholesky", _same), body=refusing("cholesky", _cholesky_body), grad=_cholesky_grad,
-    axes="... m! n! -> ... m! n!", work=_cubic,
+    axes="... m! n! -> ... m! n!", work=cubic,
     doc="The lower triangular L with L L' = x, for symmetric positive matrices given by their lower triangles.",
-    examples=(Example((_SPD,)), Example((np.stack([_SPD, 2 * _SPD]),)), Example((_NONE,))), wrong=_WRONG,
+    examples=(Example((_SPD,)), Example((np.stack([_SPD, 2 * _SPD]),)), Example((_NONE,))), wrong=SQUARE_WRONG,
 )  # fmt: skip
 
 
@@ -159,7 +161,7 @@ CHOLESKY: Op = define(
 
 
 def _solve_type(a: TensorType, b: TensorType) -> TensorType:
-    _need_square("solve", a)
+    need_square("solve", a)
     if b.ndim < 2 or a.shape[-1] != b.shape[-2]:
         raise ShapeError("solve: the rows of B are those of A.", operands=operand_lines(a, b, names=("A", "B")))
     lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -185,7 +187,7 @@ def _solve_body(xp: Any, a: Any, b: Any) -> Any:
 
 SOLVE: Op = define(
     "solve", "a, b", infer=_solve_type, body=refusing("solve", _solve_body),
-    grad=_solve_grad, axes="... m! k!, ... k! n -> ... m! n", batch=all_spread(_solve_lanes), work=_cubic,
+    grad=_solve_grad, axes="... m! k!, ... k! n -> ... m! n", batch=all_spread(_solve_lanes), work=cubic,
     promotes=True, doc="The X with A X = B, for regular matrices A.",
     examples=(Example((_A, _B)), Example((_STACK, _B)), Example((_A, np.stack([_B, -_B])))),
     wrong=(InvalidExample((_A, _B[:2]), {}, "the rows of B are those of A", ShapeError),),
@@ -208,7 +210,7 @@ def solve(a: Any, b: Any) -> Tensor:
 
 
 def _eigh_type(x: TensorType) -> tuple[TensorType, TensorType]:
-    _need_square("eigh", x)
+    need_square("eigh", x)
     return tensor_type(x.shape[:-1], x.dtype.real), x
 
 
@@ -224,10 +226,10 @@ def _eigh_grad(douts: Any, outs: Any) -> Any:
 
 EIGH: Op = define(
     "eigh", "x", infer=_eigh_type, body=refusing("eigh", lambda xp, x: tuple(xp.linalg.eigh(x))), grad=_eigh_grad,
-    axes="... m! n! -> ... m!, ... m! n!", work=_cubic,
+    axes="... m! n! -> ... m!, ... m! n!", work=cubic,
     doc="Eigenvalues (increasing) and eigenvectors of symmetric matrices given by their lower triangles; "
     "equal eigenvalues have no gradient of their vectors.",
-    examples=(Example((_SPD,)), Example((np.stack([_SPD, _SPD @ _SPD]),))), wrong=_WRONG,
+    examples=(Example((_SPD,)), Example((np.stack([_SPD, _SPD @ _SPD]),))), wrong=SQUARE_WRONG,
 )  # fmt: skip
 
 
@@ -272,7 +274,7 @@ def eigh(x: Any) -> tuple[Any, Any]:
 def matrix_power(x: Any, n: int) -> Tensor:
     """The product of n copies of every matrix; a negative n takes the inverse."""
     t = as_tensor(x)
-    _need_square("matrix_power", t._type)
+    need_square("matrix_power", t._type)
     if n < 0:
         return matrix_power(inverse(t), -n)
     if n == 0:

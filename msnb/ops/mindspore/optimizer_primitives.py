@@ -250,7 +250,60 @@ def _lars(weight: Any, grad: Any, norm_weight: Any, norm_gradient: Any, weight_d
     return trust * (grad + weight_decay * weight)
 
 
+def _cast_adam(
+    var: Any, m: Any, v: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any, grad: Any, norm: Any = 1.0
+) -> tuple[Any, Any, Any]:
+    """Adam with weight decay in float32, of weights in 16 bits; the gradient is divided by its norm."""
+    grad = grad.astype("float32") / norm
+    new, m, v = _adam_weight_decay(var.astype("float32"), m, v, lr, beta1, beta2, epsilon, decay, grad)
+    return new.astype(var.dtype), m, v
+
+
+def _weight_scale_momentum(
+    weight_decay: Any, loss_scale: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any
+) -> tuple[Any, Any]:
+    rule: Rule = _momentum
+    return rule(var, accum, lr, var * weight_decay + grad * loss_scale, momentum, use_nesterov=False)
+
+
+def _adam_step(
+    m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: Any, *,
+    use_nesterov: bool, use_locking: bool,
+) -> Any:  # fmt: skip
+    """What Adam adds to a weight; the two moments are written."""
+    scalars = (beta1_power, beta2_power, lr, beta1, beta2, epsilon)
+    step, first, second = _adam(ops.zeros_like(grad), m, v, *scalars, grad, use_nesterov=use_nesterov)
+    assign(m, first)
+    assign(v, second)
+    return step
+
+
+def _ada_factor(
+    epsilon: Any, clip_threshold: Any, beta1: Any, beta2: Any, weight_decay: Any, lr: Any, grad: Any, param: Any,
+    exp_avg: Any, row: Any, column: Any, exp_avg_sq: Any, global_norm: Any = 1.0, *, enable_scale_parameter: bool,
+    enable_first_moment: bool, enable_weight_decay: bool,
+) -> Any:  # fmt: skip
+    """Adafactor: second moments of matrices by rows and columns. The weight and the moments in use are written."""
+    weight, grad = param.astype("float32"), grad.astype("float32") / global_norm
+    if enable_scale_parameter:
+        lr = lr * ops.maximum(ops.sqrt(ops.mean(weight * weight)), epsilon[1])
+    square = grad * grad + epsilon[0]
+    if param.ndim > 1:
+        rows = assign(row, row * beta2 + ops.mean(square, -1) * (1 - beta2)).astype("float32")
+        columns = assign(column, column * beta2 + ops.mean(square, -2) * (1 - beta2)).astype("float32")
+        share = ops.rsqrt(rows / ops.mean(rows, -1, True)).expand_dims(-1)
+        step = share * ops.rsqrt(columns).expand_dims(-2) * grad
+    else:
+        step = ops.rsqrt(assign(exp_avg_sq, exp_avg_sq * beta2 + square * (1 - beta2)).astype("float32")) * grad
+    step = step / ops.maximum(ops.sqrt(ops.mean(step * step)) / clip_threshold, 1.0) * lr
+    if enable_first_moment:
+        step = assign(exp_avg, exp_avg * beta1 + step * (1 - beta1)).astype("float32")
+    weight = weight - weight * weight_decay * lr if enable_weight_decay else weight
+    return assign(param, (weight - step).astype(param.dtype))
+
+
 _NESTEROV = {"use_nesterov": False}
+_PARTS = dict.fromkeys(("enable_scale_parameter", "enable_first_moment", "enable_weight_decay"), False)
 _FTRL = dict.fromkeys(("lr", "l1", "l2", "lr_power"), NEEDED)
 _DENSE: dict[str, tuple[Rule, int, bool, dict[str, Any]]] = {
     "ApplyMomentum": (_momentum, 2, False, {**_NESTEROV, **_LOCK, "gradient_scale": 1.0}),
@@ -273,6 +326,7 @@ _DENSE: dict[str, tuple[Rule, int, bool, dict[str, Any]]] = {
     "ApplyGradientDescent": (_descent, 1, False, {}),
     "ApplyProximalGradientDescent": (_proximal_descent, 1, False, {}),
     "ApplyProximalAdagrad": (_proximal_adagrad, 2, True, _LOCK),
+    "FusedCastAdamWeightDecay": (_cast_adam, 3, True, _LOCK),
     "FusedSparseAdam": (_fused_sparse_adam, 3, True, {**_LOCK, **_NESTEROV}),
 }  # fmt: skip
 _SPARSE: dict[str, tuple[Rule, int, int, int, bool, dict[str, Any]]] = {
@@ -300,5 +354,8 @@ OPTIMIZERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **{name: (_updating(_by_rows(rule, count, grad, at), tuple(range(count)), every), attrs)
        for name, (rule, count, grad, at, every, attrs) in _SPARSE.items()},
     "SGD": (_updating(_sgd, (0, 3, 5), False), {"dampening": 0.0, "weight_decay": 0.0, "nesterov": False}),
+    "FusedWeightScaleApplyMomentum": (_updating(_weight_scale_momentum, (2, 3), False), {}),
+    "AdamNoUpdateParam": (_adam_step, {**_LOCK, **_NESTEROV}),
+    **dict.fromkeys(("FusedAdaFactor", "FusedAdaFactorWithGlobalNorm"), (_ada_factor, _PARTS)),
     "LARSUpdate": (_lars, {"epsilon": 1e-5, "hyperpara": 0.001, "use_clip": False}),
 }  # fmt: skip

@@ -25,9 +25,13 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import in_own_words
 from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
-from msnb.ops.mindspore.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
 from msnb.ops.mindspore.pooling_primitives import POOLINGS
+from msnb.ops.mindspore.primitives.box_primitives import BOXES, DRAWN_BOXES
+from msnb.ops.mindspore.primitives.gradient_primitives import GRADIENTS
+from msnb.ops.mindspore.primitives.image_primitives import IMAGES
+from msnb.ops.mindspore.primitives.number_primitives import DRAWN_NUMBERS, NUMBERS
+from msnb.ops.mindspore.primitives.sequence_primitives import SEQUENCES
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.mindspore.sparse_primitives import SPARSE
 from msnb.ops.random import draws
@@ -159,7 +163,7 @@ class _SeededPrimitive(Primitive):
         return named if stream is None else {**named, "key": next_key(stream)}
 
 
-_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS)
+_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS, *DRAWN_BOXES, *DRAWN_NUMBERS)
 _BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
 _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("alpha",): ("CeLU", "Elu"), ("axis",): ("CountNonZero", "Cummax", "GLU", "InplaceIndexAdd"),
@@ -183,7 +187,6 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
 }  # fmt: skip
 _POSITIONAL = {name: order for order, names in _SAME.items() for name in names}
 """The order of attributes where they are those of our function."""
-_OTHER_MEANING = frozenset({"Bincount", "CTCLoss"})  # MindSpore's take other tensors than our functions of that name
 _NEEDED: Any = inspect.Parameter.empty
 _made: dict[str, type[Primitive]] = {}
 
@@ -213,8 +216,6 @@ def _of_table(name: str) -> type[Primitive] | None:
 
 
 def _of_function(name: str) -> type[Primitive] | None:
-    if name in _OTHER_MEANING:
-        return None
     wanted = name.lower()  # underscores do not count: LayerNorm is layer_norm
     found = next((n for n in vars(ops) if n.replace("_", "") == wanted and n[:1] != "_"), None)
     fn = None if found is None else getattr(ops, found)
@@ -395,6 +396,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **ARRAYS,
     **CONVOLUTIONS, **POOLINGS,
     **SAMPLERS,
+    **IMAGES, **BOXES, **DRAWN_BOXES, **NUMBERS, **DRAWN_NUMBERS, **SEQUENCES,
     **SPARSE,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),

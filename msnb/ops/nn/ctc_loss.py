@@ -23,12 +23,16 @@ from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise.transcendental import exp
 from msnb.ops.indexing.gather import gather_elements
+from msnb.ops.indexing.scatter import tensor_scatter_elements
+from msnb.ops.indexing.slice_updates import reverse_sequence
+from msnb.ops.nn.activation import log_softmax
 from msnb.ops.reduction.functional import logsumexp, mean
 from msnb.ops.reduction.functional import sum as total
 from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.creation import full
-from msnb.ops.shape.views import broadcast_to, expand_dims, reshape
+from msnb.ops.shape.creation import full, zeros
+from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, transpose
 from msnb.ops.spatial.bounding_boxes import wide
 
 NEVER = -1e30  # the logarithm of nothing; sums of a few thousand of them stay finite in float32
@@ -67,26 +71,28 @@ def _states(targets: Any, blank: int) -> Any:
     return concat([pairs, full((n, 1), blank, dtype=targets.dtype)], axis=1)
 
 
-def _leaps(states: Any, blank: int, like: Any) -> Any:
+def _leaps(states: Any, blank: int, like: Any, merge: bool) -> Any:
     """[n, 2 S + 1]: 0 where a path may come from two states before, else the logarithm of nothing."""
     two = states[:, 2:]
-    may = (two != blank) & (two != states[:, :-2])
+    may = (two != blank) & (two != states[:, :-2]) if merge else two != blank
     begin = full((states.shape[0], 2), NEVER, dtype=like.dtype)
     return concat([begin, where(may, 0.0, NEVER).astype(like.dtype)], axis=1)
 
 
-def _rows(log_probs: Any, states: Any, blank: int) -> list[Any]:
-    """The rows of log_alpha, [n, 2 S + 1] each, as far as time goes."""
+def _rows(log_probs: Any, states: Any, blank: int, merge: bool = True) -> list[Any]:
+    """The rows of log_alpha, [n, 2 S + 1] each, as far as time goes. Without ``merge`` a label lasts one step."""
     steps, n, _ = log_probs.shape
     width = states.shape[1]
     seen = gather_elements(log_probs, 2, broadcast_to(expand_dims(states, 0), (steps, n, width)))
     before = full((n, 2), NEVER, dtype=log_probs.dtype)
-    leaps = _leaps(states, blank, log_probs)
+    leaps = _leaps(states, blank, log_probs, merge)
+    stays = None if merge else where(states == blank, 0.0, NEVER).astype(log_probs.dtype)
     first = np.where(np.arange(width) < 2, 0.0, NEVER)
     rows = [seen[0] + as_tensor(first).astype(log_probs.dtype)]
     for t in range(1, steps):
         padded = concat([before, rows[-1]], axis=1)
-        ways = stack([rows[-1], padded[:, 1:-1], padded[:, :-2] + leaps])
+        same = rows[-1] if stays is None else rows[-1] + stays
+        ways = stack([same, padded[:, 1:-1], padded[:, :-2] + leaps])
         rows.append(arithmetic.maximum(seen[t] + logsumexp(ways, 0), NEVER))
     return rows
 
@@ -100,6 +106,34 @@ def _ends(log_alpha: Any, input_lengths: Any, target_lengths: Any) -> Any:
     ways = gather_elements(last, 1, concat([behind, arithmetic.maximum(behind - 1, 0)], axis=1))
     alone = concat([full((n, 1), False, dtype="bool"), behind == 0], axis=1)  # no labels: only the blank
     return logsumexp(where(alone, NEVER, ways), 1)
+
+
+def loss_and_gradient(
+    logits: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, merge: bool
+) -> tuple[Any, Any]:
+    """The loss [n] of logits [time, n, classes], and its gradient: the share of a class less how likely it is there.
+
+    That is what the sums over paths before a state and behind it tell; those behind are those before, read backwards.
+    """
+    x = wide(logits)
+    steps, n, classes = x.shape
+    seen, ahead = (t.astype("int64") for t in (input_lengths, target_lengths))
+    states = _states(_without_padding(targets, target_lengths, blank), blank)
+    log_probs = log_softmax(x, -1)
+    alpha = stack(_rows(log_probs, states, blank, merge), 1)
+    log_likelihood = _ends(alpha, seen, ahead)
+    never = log_likelihood < NEVER / 2
+    back = _rows(reverse_sequence(log_probs, seen, 0, 1), reverse_sequence(states, 2 * ahead + 1, 1), blank, merge)
+    beta = reverse_sequence(reverse_sequence(stack(back, 1), seen, 1), 2 * ahead + 1, 2)
+    places = broadcast_to(expand_dims(states, 1), alpha.shape)
+    own = gather_elements(transpose(log_probs, (1, 0, 2)), 2, places)
+    rest = where(never, 0.0, log_likelihood).reshape((-1, 1, 1))
+    inside = expand_dims(as_tensor(np.arange(states.shape[1])), 0) < expand_dims(2 * ahead + 1, 1)
+    share = where(expand_dims(inside, 1), exp(arithmetic.minimum(alpha + beta - own - rest, 0.0)), 0.0)
+    passed = tensor_scatter_elements(zeros((n, steps, classes), dtype=x.dtype), places, share, 2, "add")
+    counts = (expand_dims(as_tensor(np.arange(steps)), 1) < expand_dims(seen, 0)) & expand_dims(~never, 0)
+    gradient = where(expand_dims(counts, 2), exp(log_probs) - transpose(passed, (1, 0, 2)), 0.0)
+    return where(never, np.inf, -log_likelihood), gradient
 
 
 def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
@@ -139,7 +173,9 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     loss = -_ends(alpha, *lengths)
     loss = where(loss > -NEVER / 2, 0.0 if zero_infinity else np.inf, loss)
     over = expand_dims(as_tensor(np.arange(alpha.shape[1])), 0) >= expand_dims(lengths[0], 1)
-    log_alpha = where(expand_dims(over, 2) | (alpha < NEVER / 2), -np.inf, alpha)
+    last = expand_dims(lengths[1].astype("int64") * 2, 1)
+    behind = expand_dims(as_tensor(np.arange(alpha.shape[2])), 0) > last  # states of what fills up the targets
+    log_alpha = where(expand_dims(over, 2) | expand_dims(behind, 1) | (alpha < NEVER / 2), -np.inf, alpha)
     if reduction == "mean":
         return mean(loss / arithmetic.maximum(lengths[1], 1).astype(loss.dtype)), log_alpha
     return (total(loss) if reduction == "sum" else loss), log_alpha

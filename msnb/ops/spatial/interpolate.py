@@ -14,6 +14,8 @@ https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.interpolate
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from math import floor
 from typing import Any
@@ -25,13 +27,13 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise import arithmetic
+from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.matmul import tensordot
 from msnb.ops.shape.index_records import INDEX
 from msnb.ops.shape.views import reshape, transpose
 from msnb.ops.spatial.pooling import averaging_matrix
-from msnb.ops.spatial.unfold import need_images
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample"]
 
@@ -68,6 +70,19 @@ def _blend(at: Array, size: int, taps: Sequence[int], weight: Callable[[Array], 
 def linear_matrix(at: Array, size: int) -> Array:
     """The matrix [out, in] of values at these places, by straight lines between ``size`` pixels."""
     return _blend(np.maximum(at, 0.0), size, (0, 1), lambda d: np.maximum(1 - np.abs(d), 0.0))
+
+
+def cubic_matrix(at: Array, size: int, inside: bool) -> Array:
+    """The matrix [out, in] of values at these places by cubics; ``inside``: only pixels of the image have weights.
+
+    Distances are rounded to 1024ths, as MindSpore and TensorFlow have them in a table.
+    """
+    at = np.floor(at) + np.rint((at - np.floor(at)) * 1024) / 1024
+    if not inside:
+        return _blend(at, size, (-1, 0, 1, 2), _spline)
+    weights = _spline(at[:, None] - np.arange(size), -0.5)
+    found: Array = weights / weights.sum(1, keepdims=True)
+    return found
 
 
 def _linear(size: int, out: int, scale: float | None, align_corners: bool) -> Array:
@@ -201,17 +216,17 @@ def _unit(size: int, align_corners: bool) -> Array:
 
 def grid_sample(x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool = False) -> Any:  # fmt: skip
-    """The values of images at points between pixels.
+    """The values of images, or volumes, at points between pixels.
 
     Args:
-        x: [n, channels, height, width].
-        grid: [n, rows, columns, 2], x and y from -1 to 1.
+        x: [n, channels, height, width] or [n, channels, depth, height, width].
+        grid: [n, rows, columns, 2], x and y from -1 to 1; of volumes [n, layers, rows, columns, 3]: x, y and z.
         mode: "bilinear" or "nearest".
-        padding_mode: what lies outside: "zeros" or "border".
+        padding_mode: what lies outside: "zeros"; "border": the nearest pixel; "reflection": the image, mirrored.
         align_corners: as ``affine_grid`` took it.
 
     Returns:
-        [n, channels, rows, columns].
+        [n, channels, rows, columns] or [n, channels, layers, rows, columns].
 
     Raises:
         ShapeError: other axes. ValueError: an unknown mode.
@@ -224,33 +239,41 @@ def grid_sample(x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "
         >>> ms.ops.grid_sample(x, ms.Tensor([[[[0.0, 0.0]]]])).tolist()
         [[[[2.0]]]]
     """
-    t, g = need_images("grid_sample", x), as_tensor(grid)
+    t, g = as_tensor(x), as_tensor(grid)
     _need_sampling(t, g, mode, padding_mode)
-    at = [_pixels(INDEX(g, spec=(FULL, FULL, FULL, k)), t.shape[3 - k], align_corners) for k in (1, 0)]
-    if padding_mode == "border":
-        at = [arithmetic.minimum(arithmetic.maximum(p, 0), t.shape[2 + k] - 1) for k, p in enumerate(at)]
+    axes = t.ndim - 2
+    sizes = t.shape[2:]
+    at = [_pixels(INDEX(g, spec=(*(FULL,) * (axes + 1), axes - 1 - k)), size, align_corners)
+          for k, size in enumerate(sizes)]  # fmt: skip
+    if padding_mode == "reflection":
+        at = [_mirrored(p, size, align_corners) for p, size in zip(at, sizes)]
+    if padding_mode != "zeros":
+        at = [arithmetic.minimum(arithmetic.maximum(p, 0), size - 1) for p, size in zip(at, sizes)]
     if mode == "nearest":
         return _read(t, [arithmetic.round(p) for p in at])
     return _blended(t, at)
 
 
 def _need_sampling(t: Any, g: Any, mode: str, padding_mode: str) -> None:
-    if g.ndim != 4 or g.shape[3] != 2 or g.shape[0] != t.shape[0]:
-        raise ShapeError("grid_sample takes a grid [n, rows, columns, 2].", operands=operand_lines(t._type, g._type))
+    axes = t.ndim - 2
+    if axes not in (2, 3) or g.ndim != axes + 2 or g.shape[axes + 1] != axes or g.shape[0] != t.shape[0]:
+        raise ShapeError("grid_sample takes images [n, channels, height, width] and a grid [n, rows, columns, 2], or "
+                         "volumes [n, channels, depth, height, width] and a grid [n, layers, rows, columns, 3].",
+                         operands=operand_lines(t._type, g._type))  # fmt: skip
     for name, given, legal in (("mode", mode, ("bilinear", "nearest")),
-                               ("padding_mode", padding_mode, ("zeros", "border"))):  # fmt: skip
+                               ("padding_mode", padding_mode, ("zeros", "border", "reflection"))):  # fmt: skip
         if given not in legal:
             raise AttributeValueError(f"grid_sample: {name} is {' or '.join(map(repr, legal))}, not {given!r}.")
 
 
 def _blended(t: Any, at: Sequence[Any]) -> Any:
-    """The four pixels around each point, each weighed by the area of the rectangle on its far side."""
+    """The pixels around each point, each weighed by the area (the volume) of the box on its far side."""
     base = [arithmetic.floor(p) for p in at]
     part = [p - b for p, b in zip(at, base)]
     out = None
-    for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        weight = (part[0] if i else 1 - part[0]) * (part[1] if j else 1 - part[1])
-        one = _read(t, [base[0] + i, base[1] + j]) * weight.expand_dims(1)
+    for corner in itertools.product((0, 1), repeat=len(at)):
+        weight = math.prod([p if side else 1 - p for p, side in zip(part, corner)], start=1)
+        one = _read(t, [b + side for b, side in zip(base, corner)]) * weight.expand_dims(1)
         out = one if out is None else out + one
     return out
 
@@ -259,14 +282,30 @@ def _pixels(at: Any, size: int, align_corners: bool) -> Any:
     return (at + 1) * ((size - 1) / 2) if align_corners else ((at + 1) * size - 1) / 2
 
 
+def _mirrored(at: Any, size: int, align_corners: bool) -> Any:
+    """The place inside that a place outside shows in mirrors: at the corner pixels' middles, or at their edges."""
+    low, span = (0.0, size - 1) if align_corners else (-0.5, size)
+    if span == 0:
+        return at * 0
+    away = arithmetic.abs(at - low)
+    turns = arithmetic.floor(away / span)
+    rest = away - turns * span
+    return where(arithmetic.floor_mod(turns, 2) == 0, rest, span - rest) + low
+
+
 def _read(t: Any, at: Sequence[Any]) -> Any:
-    """Pixels [n, channels, rows, columns] at whole places; zero outside of the image."""
-    n, c, h, w = t.shape
-    row, column = at
-    inside = (row >= 0) & (row <= h - 1) & (column >= 0) & (column <= w - 1)
-    flat = arithmetic.minimum(arithmetic.maximum(row, 0), h - 1) * w
-    flat = (flat + arithmetic.minimum(arithmetic.maximum(column, 0), w - 1)).astype("int32")
-    flat = flat + as_tensor(np.arange(n, dtype=np.int32) * (h * w)).reshape(n, 1, 1)
-    pixels = reshape(transpose(t, (0, 2, 3, 1)), (n * h * w, c))
-    found = GATHER(pixels, flat, axis=0) * inside.expand_dims(-1).astype(t.dtype)
-    return transpose(found, (0, 3, 1, 2))
+    """Pixels [n, channels, *places] at whole places; zero outside of the image."""
+    n, c, *sizes = t.shape
+    axes = len(sizes)
+    inside: Any = None
+    flat: Any = None
+    for p, size in zip(at, sizes):
+        within = (p >= 0) & (p <= size - 1)
+        inside = within if inside is None else inside & within
+        held = arithmetic.minimum(arithmetic.maximum(p, 0), size - 1).astype("int32")
+        flat = held if flat is None else flat * size + held
+    count = math.prod(sizes)
+    first = as_tensor(np.arange(n, dtype=np.int32) * count).reshape((n, *(1,) * axes))
+    pixels = reshape(transpose(t, (0, *range(2, axes + 2), 1)), (n * count, c))
+    found = GATHER(pixels, flat + first, axis=0) * inside.expand_dims(-1).astype(t.dtype)
+    return transpose(found, (0, axes + 1, *range(1, axes + 1)))

@@ -9,28 +9,38 @@ Source: https://www.mindspore.cn/docs/en/r1.10/api_python/ops/mindspore.ops.Resi
 
 from __future__ import annotations
 
-from math import floor
 from typing import Any
 
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.matmul import tensordot
-from msnb.ops.spatial.interpolate import linear_matrix
+from msnb.ops.spatial.interpolate import cubic_matrix, linear_matrix
 from msnb.ops.spatial.unfold import need_images
 
-__all__ = ["resize_bilinear", "resize_nearest_neighbor"]
+__all__ = ["resize_bicubic", "resize_bilinear", "resize_nearest_neighbor"]
 
 
-def _sizes(name: str, size: Any) -> tuple[int, int]:
-    sizes = tuple(int(s) for s in size) if isinstance(size, (tuple, list)) else (int(size),) * 2
-    if len(sizes) != 2 or min(sizes) < 1:
-        raise AttributeValueError(f"{name}: size is (height, width), got {size!r}.")
-    return sizes[0], sizes[1]
+def sizes_of(name: str, size: Any) -> tuple[int, int]:
+    """(height, width) of two numbers, one for both, or a tensor of two."""
+    sizes = as_sizes(name, (size,) if isinstance(size, (tuple, list, Tensor)) else (size, size))
+    if len(sizes) != 2 or not all(isinstance(s, int) and s > 0 for s in sizes):
+        raise AttributeValueError(f"{name}: size is (height, width), known and above 0, got {size!r}.")
+    return sizes  # type: ignore[return-value]
+
+
+def _places(name: str, new: int, old: int, align_corners: bool, half_pixel_centers: bool) -> Any:
+    """Where the new pixels lie among the old ones."""
+    if align_corners and half_pixel_centers:
+        raise AttributeValueError(f"{name}: align_corners and half_pixel_centers exclude one another.")
+    at = np.arange(new, dtype=np.float64)
+    if align_corners:
+        return at * ((old - 1) / (new - 1) if new > 1 else 0.0)
+    return (at + 0.5) * (old / new) - 0.5 if half_pixel_centers else at * (old / new)
 
 
 def resize_bilinear(x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
@@ -49,22 +59,35 @@ def resize_bilinear(x: Any, size: Any, align_corners: bool = False, half_pixel_c
         [[[[1.0, 2.0, 3.0, 3.0]]]]
     """
     t = need_images("resize_bilinear", x)
-    if align_corners and half_pixel_centers:
-        raise AttributeValueError("resize_bilinear: align_corners and half_pixel_centers exclude one another.")
-    for axis, new in enumerate(_sizes("resize_bilinear", size), start=2):
+    for axis, new in enumerate(sizes_of("resize_bilinear", size), start=2):
         old = t.shape[axis]
-        at = np.arange(new, dtype=np.float64)
-        if align_corners:
-            at = at * ((old - 1) / (new - 1) if new > 1 else 0.0)
-        elif half_pixel_centers:
-            at = (at + 0.5) * (old / new) - 0.5
-        else:
-            at = at * (old / new)
+        at = _places("resize_bilinear", new, old, align_corners, half_pixel_centers)
         t = moveaxis(tensordot(t, as_tensor(linear_matrix(at, old)).astype(t.dtype), ([axis], [1])), -1, axis)
     return t  # type: ignore[no-any-return]
 
 
-def resize_nearest_neighbor(x: Any, size: Any, align_corners: bool = False) -> Tensor:
+def resize_bicubic(x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
+    """Images of another size, values between pixels by Keys's cubics; arguments as ``resize_bilinear``.
+
+    The cubics have the slope -0.75, with ``half_pixel_centers`` -0.5, and pixels outside the image have no weight then.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.resize_bicubic(ms.Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), (1, 4)).tolist()
+        [[[[1.0, 1.5, 2.0, 2.09375]]]]
+    """
+    t = need_images("resize_bicubic", x)
+    for axis, new in enumerate(sizes_of("resize_bicubic", size), start=2):
+        old = t.shape[axis]
+        at = _places("resize_bicubic", new, old, align_corners, half_pixel_centers)
+        matrix = as_tensor(cubic_matrix(at, old, half_pixel_centers)).astype(t.dtype)
+        t = moveaxis(tensordot(t, matrix, ([axis], [1])), -1, axis)
+    return t  # type: ignore[no-any-return]
+
+
+def resize_nearest_neighbor(
+    x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False
+) -> Tensor:
     """Images of another size, every pixel a copy of an old one; arguments as ``resize_bilinear``.
 
     Examples:
@@ -73,12 +96,9 @@ def resize_nearest_neighbor(x: Any, size: Any, align_corners: bool = False) -> T
         [[[[1.0, 1.0, 3.0, 3.0]]]]
     """
     t = need_images("resize_nearest_neighbor", x)
-    for axis, new in enumerate(_sizes("resize_nearest_neighbor", size), start=2):
+    for axis, new in enumerate(sizes_of("resize_nearest_neighbor", size), start=2):
         old = t.shape[axis]
-        if align_corners:
-            step = (old - 1) / (new - 1) if new > 1 else 0.0
-            at = [floor(i * step + 0.5) for i in range(new)]
-        else:
-            at = [min(floor(i * (old / new)), old - 1) for i in range(new)]
-        t = GATHER(t, as_tensor(np.array(at)), axis=axis)
+        at = _places("resize_nearest_neighbor", new, old, align_corners, half_pixel_centers)
+        near = np.floor(at + 0.5) if align_corners or half_pixel_centers else np.floor(at)
+        t = GATHER(t, as_tensor(np.minimum(near, old - 1).astype(np.int64)), axis=axis)
     return t  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from msnb.ops.indexing import grids, masked_select, scatter, slice_updates
 from msnb.ops.indexing.gather import take_along_dim
 from msnb.ops.indexing.masked_select import masked_scatter
 from msnb.ops.indexing.scatter import combine, scatter_reduce
-from msnb.ops.linalg import factorization, matrix_functions, solvers
+from msnb.ops.linalg import eigenvalues, factorization, matrix_functions, solvers
 from msnb.ops.linalg.matrix_functions import inverse
 from msnb.ops.linalg.triangular import diag
 from msnb.ops.math import clip_norm_interpolate, log_sums, number_functions, statistics
@@ -43,7 +43,7 @@ _SAME: tuple[Any, ...] = (
     clip_norm_interpolate.float_power, log_sums.logcumsumexp, clip_norm_interpolate.nanmean,
     clip_norm_interpolate.nansum, clip_norm_interpolate.ptp,
     clip_norm_interpolate.sinc, clip_norm_interpolate.xdivy, clip_norm_interpolate.xlogy,
-    factorization.lstsq, factorization.pinv, factorization.svd,
+    eigenvalues.eigvals, factorization.lstsq, factorization.pinv, factorization.svd,
     erfinv, hardshrink, logaddexp, softshrink,
     interpolate,
     matrix_functions.cholesky, matrix_functions.cross, matrix_functions.det, matrix_functions.logdet,
