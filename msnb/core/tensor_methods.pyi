@@ -507,6 +507,9 @@ class TensorMethods:
     def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Tensor:
         """How many values fall into each of ``bins`` equal intervals."""
 
+    def hooks(self) -> tuple[Fn, ...]:
+        """The hooks of a tensor's gradient, in the order in which they were registered; a write in place ends them."""
+
     def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """``tensor_split`` along axis 1 (a vector: along axis 0)."""
 
