@@ -19,7 +19,7 @@ from msnb.ops.indexing.masked_select import masked_scatter
 from msnb.ops.indexing.scatter import combine, scatter_reduce
 from msnb.ops.linalg import factorization, matrix_functions, solvers
 from msnb.ops.linalg.matrix_functions import inverse
-from msnb.ops.linalg.triangular import diag
+from msnb.ops.linalg.triangular import diagflat
 from msnb.ops.math import clip_norm_interpolate, log_sums, number_functions, statistics
 from msnb.ops.math.sort import searchsorted, topk
 from msnb.ops.math.statistics import std_mean, unsorted_segment_sum
@@ -34,7 +34,7 @@ from msnb.ops.tensor import properties
 from msnb.ops.tensor.operators import forward, named, single
 
 _SAME: tuple[Any, ...] = (
-    gelu, masked_scatter, scatter_reduce, take_along_dim, statistics.cdist,
+    gelu, masked_scatter, scatter_reduce, take_along_dim, diagflat, matrix_functions.adjoint, statistics.cdist,
     grids.t, grids.type_as, grids.fmax, grids.fmin, grids.sgn, grids.signbit, grids.logaddexp2,
     grids.hsplit, grids.vsplit, grids.dsplit,
     cast.angle, cast.is_complex,
@@ -74,11 +74,6 @@ def _new_empty(x: Any, size: Any, *, dtype: Any = None, device: str | None = Non
     """A tensor of another shape in this one's dtype, its values unknown; ``device`` names where it is."""
     made = empty(size, dtype=dtype or x.dtype)
     return made if device is None else made.move_to(device)
-
-
-def _conjugate_turned(x: Any) -> Tensor:
-    """The last two axes exchanged, complex numbers conjugated."""
-    return x.mT.conj() if cast.is_complex(x) else x.mT  # type: ignore[no-any-return]
 
 
 def _signed(x: Any) -> bool:
@@ -142,11 +137,6 @@ def _number_of_axes(x: Any) -> int:
     return int(x.ndim)
 
 
-def _diagonal_matrix(x: Any, offset: int = 0) -> Tensor:
-    """A matrix with all elements on a diagonal, ``offset`` above the main one."""
-    return diag(x.reshape(-1), offset)
-
-
 def _byte(x: Any) -> Tensor:
     """The values as uint8."""
     return cast.cast(x, "uint8")
@@ -193,7 +183,7 @@ def _triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = Fals
 
 
 _OWN: dict[str, Any] = {
-    "new_full": _new_full, "new_empty": _new_empty, "adjoint": _conjugate_turned, "is_signed": _signed,
+    "new_full": _new_full, "new_empty": _new_empty, "is_signed": _signed,
     "ndimension": _number_of_axes, "nelement": properties.numel, "index_put": _index_put,
     "select": _select, "unique": _unique, "qr": _qr, "fill_diagonal": _fill_diagonal,
     "storage_offset": _storage_offset, "cauchy": _cauchy, "top_k": topk, "positive": _itself,
@@ -205,7 +195,7 @@ _OWN: dict[str, Any] = {
     "scatter_div": scatter.tensor_scatter_div, "scatter_max": scatter.tensor_scatter_max,
     "scatter_min": scatter.tensor_scatter_min, "triangular_solve": _triangular_solve,
     "to_coo": dense_to_sparse_coo, "to_csr": dense_to_sparse_csr,
-    "approximate_equal": _approximately_equal, "diagflat": _diagonal_matrix, "byte": _byte, "short": _short,
+    "approximate_equal": _approximately_equal, "byte": _byte, "short": _short,
 }  # fmt: skip
 
 
@@ -214,7 +204,7 @@ def bind() -> None:
     for name, fn in {**{f.name if isinstance(f, Op) else f.__name__: f for f in _SAME}, **_OWN}.items():
         made = fn if not isinstance(fn, Op) else single(fn) if fn.arity == 1 else forward(fn)
         setattr(Tensor, name, named(name, made))
-    Tensor.H = Tensor.mH = property(_conjugate_turned)  # type: ignore[method-assign, assignment]
+    Tensor.H = Tensor.mH = property(matrix_functions.adjoint)  # type: ignore[method-assign, assignment]
 
 
 bind()
