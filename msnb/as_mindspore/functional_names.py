@@ -10,6 +10,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from msnb import ops
 from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
@@ -144,8 +146,10 @@ def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     return found if bias is None else found + bias
 
 
-poisson: Any = lambda shape, mean, seed=None: ops.random_poisson(shape, mean, seed, dtypes.float32)
-"""Poisson numbers in float32 (an older name of ``random_poisson``)."""
+def poisson(shape: Any, mean: Any, seed: int | None = None) -> Any:
+    """Poisson numbers in float32, in the shape that ``shape`` and that of ``mean`` broadcast to."""
+    rate = ops.broadcast_to(mean, np.broadcast_shapes(tuple(shape), mean.shape))
+    return ops.random_poisson((), rate, seed, dtypes.float32)
 
 
 def fills(x: Any, value: Any) -> Any:
