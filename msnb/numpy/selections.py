@@ -52,15 +52,7 @@ def choose(a: Any, choices: Any, mode: str = "clip") -> Any:
         >>> mnp.choose(mnp.array([1, 0]), [mnp.array([1, 2]), mnp.array([3, 4])]).tolist()
         [3, 2]
     """
-    rows = [array(c) for c in choices]
-    if mode not in ("clip", "wrap"):
-        raise AttributeValueError(f"choose: mode is 'clip' or 'wrap', not {mode!r}.")
-    t = array(a)
-    t = ops.clip(t, 0, len(rows) - 1) if mode == "clip" else t % len(rows)
-    found = rows[0]
-    for k, row in enumerate(rows[1:], 1):
-        found = ops.where(t == k, row, found)
-    return found if found.shape == t.shape else ops.where(t == 0, rows[0], found)
+    return array(a).choose([array(c) for c in choices], mode)
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:

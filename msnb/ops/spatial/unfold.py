@@ -230,13 +230,13 @@ def unfold(x: Any, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: Int
     return reshape(seen, (n, c * len(windows.places()), windows.steps[0] * windows.steps[1]))
 
 
-def fold(x: Any, output_size: IntOrInts, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0,
+def fold(x: Any, output_size: Any, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0,
          stride: IntOrInts = 1) -> Any:  # fmt: skip
     """Columns of windows back into an image; where windows overlap, they are summed (col2im).
 
     Args:
         x: [n, channels * kernel rows * kernel columns, windows].
-        output_size: of the image, an int or (rows, columns).
+        output_size: of the image, an int or (rows, columns), also as a tensor.
         kernel_size, dilation, padding, stride: as ``unfold`` took them.
 
     Returns:
@@ -251,7 +251,8 @@ def fold(x: Any, output_size: IntOrInts, kernel_size: IntOrInts, dilation: IntOr
         [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
     """
     t = need_images("fold", x, 3)
-    windows = _Windows("fold", pair("fold", "output_size", output_size), kernel_size, dilation, padding, stride)
+    size = tuple(output_size.tolist()) if isinstance(output_size, Tensor) else output_size
+    windows = _Windows("fold", pair("fold", "output_size", size), kernel_size, dilation, padding, stride)
     count, steps = len(windows.places()), windows.steps
     if t.shape[1] % count or t.shape[2] != steps[0] * steps[1]:
         raise ShapeError(
@@ -293,9 +294,8 @@ def col2im(input_x: Any, output_size: Any, kernel_size: IntOrInts, dilation: Int
     rows, columns = pair("col2im", "kernel_size", kernel_size)
     if t.shape[2] != rows * columns:
         raise ShapeError(f"col2im: windows of {rows} x {columns} have {rows * columns} places, axis 2 has {t.shape[2]}.")
-    size = output_size.tolist() if isinstance(output_size, Tensor) else output_size
     flat = reshape(t, (t.shape[0], t.shape[1] * t.shape[2], t.shape[3]))
-    return fold(flat, tuple(size), kernel_size, dilation, padding_value, stride)
+    return fold(flat, output_size, kernel_size, dilation, padding_value, stride)
 
 
 def _spread(x: Any, windows: _Windows, place: tuple[tuple[int, int, int], ...]) -> Any:

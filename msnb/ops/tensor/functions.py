@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
+from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Op
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import cast, logic
 from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.transcendental import erfinv, logaddexp, tan
+from msnb.ops.elementwise.transcendental import erfinv, exp, logaddexp, tan
 from msnb.ops.indexing import grids, masked_select, scatter, slice_updates
-from msnb.ops.indexing.gather import take_along_dim
+from msnb.ops.indexing.gather import gather, take_along_dim
 from msnb.ops.indexing.masked_select import masked_scatter
+from msnb.ops.indexing.pad import pad
+from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.indexing.scatter import combine, scatter_reduce
 from msnb.ops.linalg import factorization, matrix_functions, solvers
 from msnb.ops.linalg.matrix_functions import inverse
@@ -28,6 +31,7 @@ from msnb.ops.random import draws
 from msnb.ops.reduction import functional
 from msnb.ops.shape.creation import arange, empty, full, zeros
 from msnb.ops.sparse.sparse_functions import dense_to_sparse_coo, dense_to_sparse_csr
+from msnb.ops.spatial import unfold
 from msnb.ops.spatial.interpolate import interpolate
 from msnb.ops.special import bessel_functions, gamma_functions, windows
 from msnb.ops.tensor import properties
@@ -44,7 +48,7 @@ _SAME: tuple[Any, ...] = (
     clip_norm_interpolate.nansum, clip_norm_interpolate.ptp,
     clip_norm_interpolate.sinc, clip_norm_interpolate.xdivy, clip_norm_interpolate.xlogy,
     factorization.lstsq, factorization.pinv, factorization.svd,
-    erfinv, hardshrink, logaddexp, softshrink,
+    unfold.fold, unfold.col2im, erfinv, hardshrink, logaddexp, softshrink,
     interpolate,
     matrix_functions.cholesky, matrix_functions.cross, matrix_functions.det, matrix_functions.logdet,
     matrix_functions.matrix_power, matrix_functions.slogdet, inverse,
@@ -132,6 +136,66 @@ def _cauchy(x: Any, median: float = 0.0, sigma: float = 1.0) -> Tensor:
     return cast.cast(median + sigma * tan(math.pi * (drawn - 0.5)), x.dtype)
 
 
+def _log_normal(x: Any, mean: float = 1.0, std: float = 2.0) -> Tensor:
+    """exp of normal draws in the shape of the tensor."""
+    return cast.cast(exp(draws.randn(x.shape) * std + mean), x.dtype)
+
+
+def _uniform(x: Any, from_: float = 0.0, to: float = 1.0, generator: Any = None) -> Tensor:
+    """Draws between two bounds in the shape of the tensor."""
+    return cast.cast(draws.rand(x.shape, generator=generator) * (to - from_) + from_, x.dtype)
+
+
+def _resized(x: Any, *new_shape: Any) -> Tensor:
+    """The elements in another shape: as many as it holds, zeros behind them where it holds more."""
+    one = new_shape[0] if len(new_shape) == 1 and not isinstance(new_shape[0], int) else new_shape
+    flat, count = x.reshape(-1)[: math.prod(one)], math.prod(one)
+    return pad(flat, (0, count - flat.shape[0])).reshape(tuple(one))  # type: ignore[no-any-return]
+
+
+def _windows(x: Any, *place: Any, **words: Any) -> Tensor:
+    """``unfold(dimension, size, step)``: windows along an axis, their elements in a new last axis; or, by
+    ``kernel_size``, ``dilation``, ``padding``, ``stride``, those of images as columns: ``ops.unfold``."""
+    numbers = [value for value in place if isinstance(value, int)]
+    if len(numbers) == len(place) == 3 and x.ndim == 4:
+        told = "unfold of four axes: three numbers are a kernel, dilation and padding, or a dimension, size and step."
+        raise ArgumentError(told, hint="say which by name: unfold(dimension=2, size=3, step=1) or kernel_size=3.")
+    if not words.keys() & {"dimension", "size", "step"} and (len(place) != 3 or x.ndim == 4):
+        return unfold.unfold(x, *place, **words)  # type: ignore[no-any-return]
+    return _along(x, *place, **words)
+
+
+def _along(x: Any, dimension: int, size: int, step: int) -> Tensor:
+    at = normal_axis("unfold", dimension, x.ndim)
+    if not 0 < size <= x.shape[at] or step < 1:
+        told = f"unfold: windows of {size} in steps of {step} do not fit an axis of {x.shape[at]}."
+        raise AttributeValueError(told)
+    places = arange(0, x.shape[at] - size + 1, step).reshape(-1, 1) + arange(size)
+    return moveaxis(gather(x, places, at), at + 1, -1)
+
+
+def _choose(x: Any, choices: Any, mode: str = "clip") -> Tensor:
+    """At each place the element of ``choices[x]``; places outside are clipped ("clip") or counted on from 0 ("wrap")."""
+    if mode not in ("clip", "wrap"):
+        raise AttributeValueError(f"choose: mode is 'clip' or 'wrap', not {mode!r}.")
+    rows = [as_tensor(c) for c in choices]
+    at = x.clip(0, len(rows) - 1) if mode == "clip" else x % len(rows)
+    found = where(at == 0, rows[0], rows[0])
+    for k, row in enumerate(rows[1:], 1):
+        found = where(at == k, row, found)
+    return found
+
+
+def _bytes(x: Any) -> bytes:
+    """The elements as they lie in memory."""
+    return x.asnumpy().tobytes()  # type: ignore[no-any-return]
+
+
+def _never(x: Any) -> bool:
+    """False: a tensor lies in memory of its own, neither shared with other processes nor pinned."""
+    return False
+
+
 def _number_of_axes(x: Any) -> int:
     """The number of axes (PyTorch's word)."""
     return int(x.ndim)
@@ -196,6 +260,8 @@ _OWN: dict[str, Any] = {
     "scatter_min": scatter.tensor_scatter_min, "triangular_solve": _triangular_solve,
     "to_coo": dense_to_sparse_coo, "to_csr": dense_to_sparse_csr,
     "approximate_equal": _approximately_equal, "byte": _byte, "short": _short,
+    "log_normal": _log_normal, "uniform": _uniform, "resize": _resized, "unfold": _windows, "choose": _choose,
+    "get_bytes": _bytes, "is_pinned": _never, "is_shared": _never,
 }  # fmt: skip
 
 

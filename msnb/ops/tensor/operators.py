@@ -145,6 +145,7 @@ def _bind_operators() -> None:
         _bind(f"__{name}__", forward(op))
         _bind(f"__r{name}__", reflected(op))
         setattr(Parameter, f"__i{name}__", named(f"__i{name}__", _in_place(op), "Parameter"))
+        _bind(f"__i{name}__", forward(op))
     for name, op in _ORDER.items():
         _bind(f"__{name}__", forward(op))
     _bind("__pow__", _power)
@@ -189,7 +190,7 @@ def _of_family(name: str) -> Op:
 # functions whose first argument is the tensor
 _FUNCTIONS: dict[ModuleType, tuple[str, ...]] = {
     functional: (
-        "sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp", "var",
+        "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp", "var",
         "std",
     ),
     clip_norm_interpolate: (
@@ -214,6 +215,7 @@ def _bind_named() -> None:
             _bind(name, getattr(module, name))
     for name in ("max", "min"):
         _bind(name, functional.extreme_method(getattr(functional, name)))
+    _bind("sum", functional.sum_method)
     _bind("where", _chosen)
     _bind("assign_value", assign)
 
