@@ -72,9 +72,10 @@ class ModuleView(ModuleType):
                 if hasattr(further, name):
                     return getattr(further, name)
             if name.endswith("_ext") and PATHS[self.__name__] == "msnb.ops":
-                like = getattr(importlib.import_module(PATHS["mindspore.mint"]), name[:-4], None)
-                if like is not None:
-                    return like  # what MindSpore's own files call mint's function
+                for room in ("mindspore.mint", "mindspore.mint.nn.functional"):
+                    like = getattr(importlib.import_module(PATHS[room]), name[:-4], None)
+                    if like is not None:
+                        return like  # what MindSpore's own files call mint's function
             stands = placeholder(self.__name__, name, error)
             if stands is not None:
                 return stands

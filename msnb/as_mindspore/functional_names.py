@@ -179,7 +179,7 @@ def rows_added(row_tensor: Any, dense: Any) -> Any:
 
 
 def moved(input: Any, to: str = "CPU", blocking: bool = True) -> Any:
-    """A tensor, or numbers as one, in the memory of a device; ``blocking``: when the call returns, which it always is."""
+    """A tensor, or numbers as one, in the memory of a device, ``blocking`` or not: it is there when it is read."""
     return (input if isinstance(input, Tensor) else Tensor(input)).move_to(to, blocking)
 
 
@@ -231,7 +231,9 @@ def _method(name: str) -> Callable[..., Any]:
     return call
 
 
-_WRITING = ("bernoulli_", "clamp_", "erfinv_", "exponential_", "normal_", "put_", "random_", "tanh_", "uniform_", "zero_")
+_WRITING = (
+    "bernoulli_", "clamp_", "erfinv_", "exponential_", "normal_", "put_", "random_", "tanh_", "uniform_", "zero_",
+)  # fmt: skip
 globals().update({name: _method(name) for name in _WRITING})
 inplace_sigmoid: Callable[..., Any] = _method("sigmoid_")
 _ON_NUMBERS = ("add", "eq", "floordiv", "ge", "gt", "le", "lt", "mod", "mul", "ne", "pow", "sub")

@@ -120,9 +120,6 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.ops.mindspore.sampling_primitives:{name}"
            for name in ("uniform_candidate_sampler", "log_uniform_candidate_sampler", "choice_with_mask",
                         "multinomial_with_replacement", "randint_like")},
-        **{name: f"msnb.ops.nn.transformer_functions:{name}"
-           for name in ("swiglu", "rotary_position_embedding", "add_layer_norm", "add_rms_norm", "moe_token_permute",
-                        "moe_token_unpermute")},
         "constexpr": "msnb.api.compiler_hints:constexpr",
         **{f"tensor_{name}": f"msnb.ops:{name}" for name in ("add", "sub", "mul", "div", "pow", "mod")},
         "scalar_to_array": "msnb.core.tensor:Tensor",

@@ -17,7 +17,8 @@ from msnb.ops.mindspore import mint
 
 __all__ = [
     "array_equal", "blackman", "cbrt", "clip", "convolve", "corrcoef", "cov", "cross", "divmod", "gradient", "hamming",
-    "hanning", "heaviside", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "interp", "kron", "polyval", "radians", "round",
+    "hanning", "heaviside", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "interp", "kron",
+    "polyval", "radians", "round",
 ]  # fmt: skip
 
 

@@ -20,9 +20,8 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 
 __all__ = [
     "apply_along_axis", "apply_over_axes", "array_equiv", "bartlett", "choose", "correlate", "diag_indices", "ediff1d",
-    "intersect1d", "ix_", "piecewise", "polyadd", "polyder", "polyint", "polymul", "polysub",
-    "ravel_multi_index", "select", "setdiff1d",
-    "tril_indices_from", "triu_indices_from", "unravel_index", "unwrap",
+    "intersect1d", "ix_", "piecewise", "polyadd", "polyder", "polyint", "polymul", "polysub", "ravel_multi_index",
+    "select", "setdiff1d", "tril_indices_from", "triu_indices_from", "unravel_index", "unwrap",
 ]  # fmt: skip
 
 

@@ -43,6 +43,7 @@ from msnb.ops.nn.attention import scaled_dot_product_attention as scaled_dot_pro
 from msnb.ops.nn.ctc_loss import *
 from msnb.ops.nn.loss import *
 from msnb.ops.nn.normalization import *
+from msnb.ops.nn.transformer_functions import *
 from msnb.ops.random.draws import *
 from msnb.ops.random.gamma_poisson import *
 from msnb.ops.reduction.cumulative import *

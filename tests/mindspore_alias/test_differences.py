@@ -191,7 +191,7 @@ def test_means_of_integers(mode: int) -> None:
 
 def test_nan_stays(mode: int) -> None:
     x = Tensor([math.nan])
-    for name, inputs in {"relu": (x,), "relu6": (x,), "maximum": (x, Tensor([0.0]))}.items():
+    for name, inputs in {"relu": (x,), "relu6": (x,), "sign": (x,), "maximum": (x, Tensor([0.0]))}.items():
         assert math.isnan(float(compiled(lambda *a, name=name: theirs(name)(*a), *inputs))), name
 
 
@@ -311,6 +311,8 @@ def test_digits_of_numpy(mode: int) -> None:
     cases: dict[str, tuple[Any, ...]] = {"divide": (x, x), "true_divide": (x, x), "trapz": (x,), "round": (x,)}
     for name, given in cases.items():
         assert compiled(lambda *t, f=numpys(name)[0]: f(*t), *given).dtype is msnb.float64, name
+    found = numpys("ravel_multi_index")[0]((Tensor([2**25]), Tensor([1])), (2**26, 2))
+    assert found.tolist() == [2**26 + 1] and found.dtype is msnb.int64
 
 
 def test_methods_of_tensors(mode: int) -> None:

@@ -29,13 +29,12 @@ from msnb.ops.collective import ALL_REDUCE
 from msnb.ops.mindspore import mint_functional as F
 
 _SAME = (
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "ConstantPad1d",
-    "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "GLU", "Identity", "KLDivLoss", "L1Loss",
-    "LogSigmoid", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss",
-    "PixelShuffle", "ReLU", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
-    "Sigmoid", "SoftMarginLoss", "Softplus", "Softsign", "Tanh", "Tanhshrink",
-    "Upsample", "ZeroPad2d", "TripletMarginLoss", "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d", "ConstantPad3d", "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "ConstantPad1d", "ConstantPad2d",
+    "CosineEmbeddingLoss", "CrossEntropyLoss", "GLU", "Identity", "KLDivLoss", "L1Loss", "LogSigmoid", "MSELoss",
+    "MarginRankingLoss", "Mish", "NLLLoss", "PixelShuffle", "ReLU", "ReflectionPad1d", "ReflectionPad2d",
+    "ReplicationPad1d", "ReplicationPad2d", "Sigmoid", "SoftMarginLoss", "Softplus", "Softsign", "Tanh", "Tanhshrink",
+    "Upsample", "ZeroPad2d", "TripletMarginLoss", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "ConstantPad3d",
+    "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(nn, _name)
@@ -45,10 +44,10 @@ Hardswish: type[Cell] = nn.HSwish
 SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
 _OWN = (
     "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d",
-    "Conv2d", "Conv3d", "ConvTranspose2d", "Dropout", "ELU", "Embedding", "Flatten", "Fold", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LayerNorm", "LeakyReLU",
-    "Linear", "LogSoftmax", "MaxPool2d", "PReLU", "ReLU6", "SELU", "SiLU", "SmoothL1Loss", "Softmax", "Softmin",
-    "Softshrink", "SyncBatchNorm", "Threshold", "Unfold", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d",
-    "ZeroPad3d", "functional",
+    "Conv2d", "Conv3d", "ConvTranspose2d", "Dropout", "ELU", "Embedding", "Flatten", "Fold", "GELU", "GroupNorm",
+    "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LayerNorm", "LeakyReLU", "Linear", "LogSoftmax", "MaxPool2d",
+    "PReLU", "ReLU6", "SELU", "SiLU", "SmoothL1Loss", "Softmax", "Softmin", "Softshrink", "SyncBatchNorm", "Threshold",
+    "Unfold", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad3d", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -308,7 +307,8 @@ class AvgPool1d(AvgPool2d):
 class UpsamplingNearest2d(nn.Upsample):
     """Images of another size: every pixel is the nearest one."""
 
-    _mode, _align_corners = "nearest", None
+    _mode = "nearest"
+    _align_corners: bool | None = None
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, self._mode, self._align_corners)
@@ -473,13 +473,15 @@ class SyncBatchNorm(_BatchNorm):
 class Fold(Cell):
     """Columns of windows back into an image: ``ops.fold``."""
 
-    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(
+        self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    ) -> None:
         super().__init__()
         self.window: tuple[Any, Any, Any, Any, Any] = (output_size, kernel_size, dilation, padding, stride)
 
     def construct(self, input: Any) -> Any:
         """The layer."""
-        return F.fold(input, *self.window)
+        return F.unbatched(3)(ops.fold)(input, *self.window)
 
 
 class Unfold(Cell):

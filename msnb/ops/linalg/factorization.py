@@ -321,8 +321,8 @@ def cond(A: Any, p: Any = None) -> Tensor:
     if p is None or p in (2, -2):
         s = svd(t, compute_uv=False)
         large, small = functional.amax(s, -1), functional.amin(s, -1)
-        return small / large if p == -2 else large / small  # type: ignore[no-any-return]
-    return matrix_norm(t, p) * matrix_norm(inverse(t), p)  # type: ignore[no-any-return]
+        return small / large if p == -2 else large / small
+    return matrix_norm(t, p) * matrix_norm(inverse(t), p)
 
 
 def matrix_rank(x: Any, rtol: float | None = None) -> Tensor:

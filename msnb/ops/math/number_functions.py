@@ -34,9 +34,9 @@ from msnb.ops.shape.creation import full
 from msnb.ops.shape.views import reshape
 
 __all__ = [
-    "aminmax", "eps", "gcd", "is_nonzero", "isneginf", "isposinf", "isreal", "laplace", "lcm", "ldexp", "nextafter", "pdist",
-    "polar", "population_count", "random_categorical", "renorm", "standard_laplace", "truncate_div", "truncate_mod",
-    "unique_consecutive", "view_as_real",
+    "aminmax", "eps", "gcd", "is_nonzero", "isneginf", "isposinf", "isreal", "laplace", "lcm", "ldexp", "nextafter",
+    "pdist", "polar", "population_count", "random_categorical", "renorm", "standard_laplace", "truncate_div",
+    "truncate_mod", "unique_consecutive", "view_as_real",
 ]  # fmt: skip
 
 FAMILY = "integers"
@@ -293,7 +293,8 @@ def eps(x: Any) -> Tensor:
     t = as_tensor(x)
     if not t.dtype.is_float:
         raise DTypeError("eps is a fact of floats.", operands=operand_lines(t._type))
-    return full(t.shape, float(ml_dtypes.finfo(t.dtype.numpy).eps), dtype=t.dtype)
+    facts: Any = ml_dtypes.finfo
+    return full(t.shape, float(facts(t.dtype.numpy).eps), dtype=t.dtype)
 
 
 def random_categorical(logits: Any, num_sample: int, seed: int = 0, dtype: Any = dtypes.int64) -> Any:

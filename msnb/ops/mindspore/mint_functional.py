@@ -14,22 +14,19 @@ from msnb.ops.mindspore.mint import flatten as flatten
 
 Function: TypeAlias = Callable[..., Any]
 _SAME = (
-    "batch_norm", "binary_cross_entropy",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding", "gelu", "glu",
-    "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm", "interpolate", "kl_div",
-    "l1_loss", "layer_norm", "linear", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
-    "nll_loss", "normalize", "pad", "pixel_shuffle", "prelu", "selu", "sigmoid",
-    "soft_margin_loss", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-    "triplet_margin_loss", "max_unpool2d",
+    "batch_norm", "binary_cross_entropy", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding",
+    "gelu", "glu", "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm",
+    "interpolate", "kl_div", "l1_loss", "layer_norm", "linear", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
+    "nll_loss", "normalize", "pad", "pixel_shuffle", "prelu", "selu", "sigmoid", "soft_margin_loss", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "triplet_margin_loss", "max_unpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d",
-    "conv_transpose2d", "dropout", "dropout2d", "elu", "elu_", "flatten", "hardtanh", "hardtanh_", "leaky_relu", "log_softmax",
-    "max_pool2d", "one_hot",
-    "relu", "relu6", "relu_", "sigmoid_", "silu", "smooth_l1_loss", "softmax", "softmin", "threshold", "threshold_",
-    "upsample",
+    "conv_transpose2d", "dropout", "dropout2d", "elu", "elu_", "flatten", "hardtanh", "hardtanh_", "leaky_relu",
+    "log_softmax", "max_pool2d", "one_hot", "relu", "relu6", "relu_", "sigmoid_", "silu", "smooth_l1_loss", "softmax",
+    "softmin", "threshold", "threshold_", "upsample",
 )  # fmt: skip
 _ONE_AXIS_LESS = {
     "adaptive_avg_pool1d": 3, "adaptive_avg_pool2d": 4, "adaptive_avg_pool3d": 5, "adaptive_max_pool1d": 3,

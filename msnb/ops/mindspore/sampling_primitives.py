@@ -181,7 +181,8 @@ def multinomial_with_replacement(x: Any, seed: int, offset: int, numsamples: int
         [1, 1]
     """
     if x.ndim not in (1, 2):
-        raise ShapeError("multinomial_with_replacement takes [classes] or [n, classes].", operands=operand_lines(x._type))
+        lines = operand_lines(x._type)
+        raise ShapeError("multinomial_with_replacement takes [classes] or [n, classes].", operands=lines)
     if not replacement and numsamples > x.shape[-1]:
         told = f"multinomial_with_replacement: {numsamples} different classes of {x.shape[-1]} cannot be drawn."
         raise AttributeValueError(told, hint="replacement=True draws a class again.")

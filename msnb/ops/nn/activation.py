@@ -26,8 +26,8 @@ from msnb.ops.reduction.functional import MAX, SUM
 __all__ = [
     "celu", "elu", "fast_gelu", "gelu", "glu", "gumbel_softmax", "hard_sigmoid", "hard_swish", "hard_tanh",
     "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsigmoid",
-    "mish", "prelu", "relu6", "rrelu", "selu", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "swish",
-    "tanhshrink", "threshold",
+    "mish", "prelu", "relu6", "rrelu", "selu", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign",
+    "swish", "tanhshrink", "threshold",
 ]  # fmt: skip
 
 _ROOT_2_BY_PI = math.sqrt(2 / math.pi)

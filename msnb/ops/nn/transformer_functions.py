@@ -3,17 +3,30 @@
     moe_token_permute     rows of tokens in the order of their experts     order = argsort(indices), stable
     moe_token_unpermute   and back: the k copies of a token weighted and added up
 
-All are compositions; a compiled program fuses them. Source: https://www.mindspore.cn, ``ops.swiglu`` and its neighbours.
+All are compositions; a compiled program fuses them.
+Source: https://www.mindspore.cn, ``ops.swiglu`` and its neighbours.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.elementwise.arithmetic import square
+from msnb.ops.elementwise.transcendental import rsqrt
+from msnb.ops.indexing.gather import gather
+from msnb.ops.indexing.pad import pad
+from msnb.ops.math.sort import argsort
+from msnb.ops.nn.activation import silu
+from msnb.ops.reduction.functional import mean
+from msnb.ops.shape.concat_split import concat, split
+from msnb.ops.shape.views import expand_dims
+
+__all__ = [
+    "add_layer_norm", "add_rms_norm", "moe_token_permute", "moe_token_unpermute", "rotary_position_embedding", "swiglu",
+]  # fmt: skip
 
 
 def _need_floats(name: str, **given: Any) -> None:
@@ -28,7 +41,7 @@ def _halves(name: str, x: Any, dim: int) -> Any:
     if x.shape[at] % 2:
         told = f"{name} halves axis {at}, whose size {x.shape[at]} is not even."
         raise ShapeError(told, operands=operand_lines(x._type))
-    return ops.split(x, x.shape[at] // 2, at) if x.shape[at] else (x, x)
+    return split(x, x.shape[at] // 2, at) if x.shape[at] else (x, x)
 
 
 def swiglu(input: Any, dim: int = -1) -> Any:
@@ -48,7 +61,7 @@ def swiglu(input: Any, dim: int = -1) -> Any:
     """
     _need_floats("swiglu", input=input)
     first, second = _halves("swiglu", input, dim)
-    return ops.silu(first) * second
+    return silu(first) * second
 
 
 def rotary_position_embedding(x: Any, cos: Any, sin: Any, mode: int = 0) -> Any:
@@ -78,7 +91,7 @@ def rotary_position_embedding(x: Any, cos: Any, sin: Any, mode: int = 0) -> Any:
         raise ShapeError("rotary_position_embedding takes tensors of four axes.", operands=lines)
     pairs = x if mode == 0 else x.reshape((*x.shape[:-1], -1, 2)).swapaxes(-1, -2).reshape(x.shape)
     first, second = _halves("rotary_position_embedding", pairs, -1)
-    turned = ops.concat([-second, first], -1)
+    turned = concat([-second, first], -1)
     if mode:
         turned = turned.reshape((*x.shape[:-1], 2, -1)).swapaxes(-1, -2).reshape(x.shape)
     return (x * cos + turned * sin).astype(x.dtype)
@@ -124,9 +137,9 @@ def add_layer_norm(
     if not isinstance(additional_output, bool):
         raise DTypeError(f"add_layer_norm: additional_output is a bool, got {additional_output!r}.")
     wide = x.astype(dtypes.float32)
-    mean = ops.mean(wide, -1, True)
-    rstd = ops.rsqrt(ops.mean(ops.square(wide - mean), -1, True) + epsilon)
-    return ((wide - mean) * rstd * gamma + beta).astype(x.dtype), mean, rstd, x
+    middle = mean(wide, -1, True)
+    rstd = rsqrt(mean(square(wide - middle), -1, True) + epsilon)
+    return ((wide - middle) * rstd * gamma + beta).astype(x.dtype), middle, rstd, x
 
 
 def add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
@@ -151,7 +164,7 @@ def add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[A
     """
     x = _sum("add_rms_norm", x1, x2, epsilon, gamma=gamma)
     wide = x.astype(dtypes.float32)
-    rstd = ops.rsqrt(ops.mean(ops.square(wide), tuple(range(-gamma.ndim, 0)), True) + epsilon)
+    rstd = rsqrt(mean(square(wide), tuple(range(-gamma.ndim, 0)), True) + epsilon)
     return (wide * rstd * gamma).astype(x.dtype), rstd, x
 
 
@@ -190,9 +203,9 @@ def moe_token_permute(
         lines = operand_lines(tokens._type, indices._type, names=("tokens", "indices"))
         raise ShapeError("moe_token_permute takes tokens [n, features] and indices [n] or [n, k].", operands=lines)
     copies = 1 if indices.ndim == 1 else indices.shape[1]
-    order = ops.argsort(indices.reshape((-1,)))
-    rows = ops.gather(tokens, order // copies, 0)
-    return rows[:num_out_tokens], ops.argsort(order).astype(dtypes.int32)
+    order = argsort(indices.reshape((-1,)))
+    rows = gather(tokens, order // copies, 0)
+    return rows[:num_out_tokens], argsort(order).astype(dtypes.int32)
 
 
 def moe_token_unpermute(
@@ -225,9 +238,9 @@ def moe_token_unpermute(
         lines = operand_lines(permuted_tokens._type, sorted_indices._type, names=("permuted_tokens", "sorted_indices"))
         raise ShapeError("moe_token_unpermute takes [m, features], places [n k] and weights [n, k].", operands=lines)
     missing = count - permuted_tokens.shape[0]
-    rows = ops.pad(permuted_tokens, (0, 0, 0, missing)) if missing > 0 else permuted_tokens
-    rows = ops.gather(rows, sorted_indices, 0)
+    rows = pad(permuted_tokens, (0, 0, 0, missing)) if missing > 0 else permuted_tokens
+    rows = gather(rows, sorted_indices, 0)
     if probs is None:
         return rows
-    weighted = rows.reshape((*probs.shape, -1)) * ops.expand_dims(probs, -1)
+    weighted = rows.reshape((*probs.shape, -1)) * expand_dims(probs, -1)
     return weighted.sum(1).astype(permuted_tokens.dtype)

@@ -30,8 +30,8 @@ from msnb.ops.sparse.row_products import CSR_MATMUL_TRANSPOSED
 from msnb.ops.sparse.row_softmax import CSR_ROW_SOFTMAX
 
 __all__ = [
-    "coalesce", "coo_add", "coo_concat", "coo_to_csr", "coo_to_dense", "csr_add", "csr_div", "csr_gather", "csr_mm", "csr_mul",
-    "csr_mv", "csr_reduce_sum", "csr_softmax", "csr_to_coo", "csr_to_dense", "dense_to_sparse_coo",
+    "coalesce", "coo_add", "coo_concat", "coo_to_csr", "coo_to_dense", "csr_add", "csr_div", "csr_gather", "csr_mm",
+    "csr_mul", "csr_mv", "csr_reduce_sum", "csr_softmax", "csr_to_coo", "csr_to_dense", "dense_to_sparse_coo",
     "dense_to_sparse_csr",
 ]  # fmt: skip
 

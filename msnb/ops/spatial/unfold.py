@@ -293,7 +293,8 @@ def col2im(input_x: Any, output_size: Any, kernel_size: IntOrInts, dilation: Int
     t = need_images("col2im", input_x)
     rows, columns = pair("col2im", "kernel_size", kernel_size)
     if t.shape[2] != rows * columns:
-        raise ShapeError(f"col2im: windows of {rows} x {columns} have {rows * columns} places, axis 2 has {t.shape[2]}.")
+        told = f"col2im: windows of {rows} x {columns} have {rows * columns} places, axis 2 has {t.shape[2]}."
+        raise ShapeError(told, operands=operand_lines(t._type))
     flat = reshape(t, (t.shape[0], t.shape[1] * t.shape[2], t.shape[3]))
     return fold(flat, output_size, kernel_size, dilation, padding_value, stride)
 

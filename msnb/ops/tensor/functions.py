@@ -150,7 +150,7 @@ def _resized(x: Any, *new_shape: Any) -> Tensor:
     """The elements in another shape: as many as it holds, zeros behind them where it holds more."""
     one = new_shape[0] if len(new_shape) == 1 and not isinstance(new_shape[0], int) else new_shape
     flat, count = x.reshape(-1)[: math.prod(one)], math.prod(one)
-    return pad(flat, (0, count - flat.shape[0])).reshape(tuple(one))  # type: ignore[no-any-return]
+    return pad(flat, (0, count - flat.shape[0])).reshape(tuple(one))
 
 
 def _windows(x: Any, *place: Any, **words: Any) -> Tensor:
@@ -175,7 +175,7 @@ def _along(x: Any, dimension: int, size: int, step: int) -> Tensor:
 
 
 def _choose(x: Any, choices: Any, mode: str = "clip") -> Tensor:
-    """At each place the element of ``choices[x]``; places outside are clipped ("clip") or counted on from 0 ("wrap")."""
+    """At each place the element of ``choices[x]``; places outside are clipped or counted on from 0 ("wrap")."""
     if mode not in ("clip", "wrap"):
         raise AttributeValueError(f"choose: mode is 'clip' or 'wrap', not {mode!r}.")
     rows = [as_tensor(c) for c in choices]

@@ -27,10 +27,11 @@ from msnb.ops.tensor import functions, operators, subscripts
 
 BOUND_BEFORE = (functions, subscripts, operators)
 _METHODS = (
-    "abs", "add", "addcdiv", "addcmul", "addmm", "addr", "ceil", "clamp", "clip", "cos", "div", "erf", "erfinv", "exp", "fill_diagonal",
-    "floor", "floor_divide", "index_add", "index_copy", "index_fill", "index_put", "lerp", "log", "masked_fill", "masked_scatter", "mul",
-    "nan_to_num", "neg", "pow", "reciprocal", "relu", "remainder", "round", "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sqrt",
-    "square", "sub", "tanh", "tril", "triu", "trunc",
+    "abs", "add", "addcdiv", "addcmul", "addmm", "addr", "ceil", "clamp", "clip", "cos", "div", "erf", "erfinv", "exp",
+    "fill_diagonal", "floor", "floor_divide", "index_add", "index_copy", "index_fill", "index_put", "lerp", "log",
+    "masked_fill", "masked_scatter", "mul", "nan_to_num", "neg", "pow", "reciprocal", "relu", "remainder", "round",
+    "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sqrt", "square", "sub", "tanh", "tril", "triu",
+    "trunc",
 )  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def _drawn_exponential(self: Any, lambd: float = 1.0, *, generator: Any = None) 
 
 
 def _drawn_whole(self: Any, from_: int = 0, to: int | None = None, *, generator: Any = None) -> Any:
-    """Become whole numbers from ``from_`` to ``to`` - 1, by default as far as the dtype holds all; returns the tensor."""
+    """Become whole numbers from ``from_`` to ``to`` - 1, by default as far as the dtype goes; returns the tensor."""
     limits: Any = np.iinfo if self.dtype.is_int else ml_dtypes.finfo
     found = limits(self.dtype.numpy)
     most = min(int(found.max), 2**63 - 2) if self.dtype.is_int else 2 ** (int(found.nmant) + 1)

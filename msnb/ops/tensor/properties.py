@@ -211,7 +211,7 @@ def _with_item(x: Any, *args: Any) -> Tensor:
 def bind() -> None:
     """Methods that make copies. Values never alias, so a copy is the value under another name."""
     copies = dict.fromkeys(("copy", "clone", "value"), _copied)
-    made = {"detach": _detached, "type": _converted, "fill": _filled,
+    made = {"detach": _detached, "type": _converted, "fill": _filled, "fills": _filled,
             "new_zeros": _new(0), "new_ones": _new(1), "itemset": _with_item}  # fmt: skip
     for name, method in {**copies, **made}.items():
         setattr(Tensor, name, named(name, method))
