@@ -11,6 +11,7 @@ from msnb.api.function_tracing import Fn
 from msnb.api.transforms.tensor_hooks import HookHandle
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices
+from msnb.ops.definition.window_geometry import IntOrInts
 from msnb.ops.sparse.compressed_rows import CSRTensor
 from msnb.ops.sparse.coordinates import COOTensor
 
@@ -19,7 +20,7 @@ class TensorMethods:
 
     @property
     def H(self) -> Tensor:
-        """The last two axes exchanged, complex numbers conjugated."""
+        """Matrices with their last two axes exchanged and complex numbers conjugated."""
 
     @property
     def T(self) -> Tensor:
@@ -64,14 +65,20 @@ class TensorMethods:
     def addmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ y)`` for matrices."""
 
+    def addmm_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``addmm(...)``; returns the tensor."""
+
     def addmv(self, x: Any, v: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ v)``."""
 
     def addr(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Any:
         """beta x + alpha times the outer product of two vectors."""
 
+    def addr_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``addr(...)``; returns the tensor."""
+
     def adjoint(self) -> Tensor:
-        """The last two axes exchanged, complex numbers conjugated."""
+        """Matrices with their last two axes exchanged and complex numbers conjugated."""
 
     def all(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """True where every element over the axes is true (not zero)."""
@@ -167,6 +174,9 @@ class TensorMethods:
     def bernoulli(self, shape: Any = ..., *, seed: Any = ..., generator: Any = ...) -> Tensor:
         """1 with probability ``p``, else 0, in the shape of ``p`` (or ``shape``) and its dtype."""
 
+    def bernoulli_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``bernoulli(...)``; returns the tensor."""
+
     def bfloat16(self) -> Tensor:
         """The values as bfloat16."""
 
@@ -224,6 +234,9 @@ class TensorMethods:
     def cholesky_solve(self, input2: Any, upper: builtins.bool = ...) -> Any:
         """The x with A x = ``input``, where ``input2`` is the Cholesky factor of A."""
 
+    def choose(self, choices: Any, mode: str = ...) -> Tensor:
+        """At each place the element of ``choices[x]``; places outside are clipped or counted on from 0 ('wrap')."""
+
     def chunk(self, chunks: builtins.int, axis: builtins.int = ...) -> tuple[Tensor, ...]:
         """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule)."""
 
@@ -241,6 +254,16 @@ class TensorMethods:
 
     def clone(self) -> Tensor:
         """The same value as a Tensor of its own."""
+
+    def col2im(
+        self,
+        output_size: Any,
+        kernel_size: IntOrInts,
+        dilation: IntOrInts,
+        padding_value: IntOrInts,
+        stride: IntOrInts,
+    ) -> Any:
+        """``fold`` of columns that have an axis for the places of a window."""
 
     def conj(self) -> Tensor:
         """The complex conjugate."""
@@ -319,7 +342,7 @@ class TensorMethods:
         """Matrices with the last axis of ``x`` on a diagonal and zeros elsewhere."""
 
     def diagflat(self, offset: builtins.int = ...) -> Tensor:
-        """A matrix with all elements on a diagonal, ``offset`` above the main one."""
+        """A matrix of zeros with all elements of a tensor on a diagonal."""
 
     def diagonal(self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ...) -> Tensor:
         """The diagonals of the matrices that two axes span, along a new last axis."""
@@ -398,6 +421,9 @@ class TensorMethods:
     def expm1(self) -> Tensor:
         """exp(x) - 1, exact near 0."""
 
+    def exponential_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``exponential(...)``; returns the tensor."""
+
     def fill(self, value: Any) -> Tensor:
         """A tensor of this shape and dtype with ``value`` everywhere."""
 
@@ -409,6 +435,9 @@ class TensorMethods:
 
     def fill_diagonal_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``fill_diagonal(...)``; returns the tensor."""
+
+    def fills(self, value: Any) -> Tensor:
+        """A tensor of this shape and dtype with ``value`` everywhere."""
 
     def flatten(
         self,
@@ -445,6 +474,9 @@ class TensorMethods:
     def floor_divide(self, other: Any) -> Tensor:
         """Quotient rounded towards minus infinity."""
 
+    def floor_divide_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``floor_divide(...)``; returns the tensor."""
+
     def fmax(self, other: Any) -> Tensor:
         """The larger of two; of a number and NaN the number. At a tie the gradient goes to ``x``."""
 
@@ -453,6 +485,16 @@ class TensorMethods:
 
     def fmod(self, other: Any) -> Tensor:
         """Remainder with the sign of the dividend, as C's fmod."""
+
+    def fold(
+        self,
+        output_size: Any,
+        kernel_size: IntOrInts,
+        dilation: IntOrInts = ...,
+        padding: IntOrInts = ...,
+        stride: IntOrInts = ...,
+    ) -> Any:
+        """Columns of windows back into an image; where windows overlap, they are summed (col2im)."""
 
     def frac(self) -> Tensor:
         """x less its integer part."""
@@ -482,6 +524,9 @@ class TensorMethods:
 
     def ger(self, vec2: Any) -> Any:
         """The outer product of two vectors."""
+
+    def get_bytes(self) -> bytes:
+        """The elements as they lie in memory."""
 
     def greater(self, other: Any) -> Tensor:
         """x is above y."""
@@ -589,6 +634,12 @@ class TensorMethods:
     def is_complex(self) -> builtins.bool:
         """True when the tensor's dtype is complex."""
 
+    def is_pinned(self) -> builtins.bool:
+        """False: a tensor lies in memory of its own, neither shared with other processes nor pinned."""
+
+    def is_shared(self) -> builtins.bool:
+        """False: a tensor lies in memory of its own, neither shared with other processes nor pinned."""
+
     def is_signed(self) -> builtins.bool:
         """Whether the dtype has negative numbers."""
 
@@ -667,6 +718,9 @@ class TensorMethods:
     def log_matrix_determinant(self) -> tuple[Any, Any]:
         """Sign and logarithm of the absolute value of the determinant of every matrix."""
 
+    def log_normal(self, mean: builtins.float = ..., std: builtins.float = ...) -> Tensor:
+        """exp of normal draws in the shape of the tensor."""
+
     def log_softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
         """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
 
@@ -714,7 +768,7 @@ class TensorMethods:
 
     @property
     def mH(self) -> Tensor:
-        """The last two axes exchanged, complex numbers conjugated."""
+        """Matrices with their last two axes exchanged and complex numbers conjugated."""
 
     @property
     def mT(self) -> Tensor:
@@ -728,6 +782,9 @@ class TensorMethods:
 
     def masked_scatter(self, mask: Any, source: Any) -> Tensor:
         """``x`` with the first elements of ``source``, in order, where ``mask`` is True."""
+
+    def masked_scatter_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``masked_scatter(...)``; returns the tensor."""
 
     def masked_select(self, mask: Any) -> Tensor:
         """The elements of ``x`` where ``mask`` is True, as a vector; both broadcast."""
@@ -899,6 +956,9 @@ class TensorMethods:
     def ptp(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Largest less smallest element over axes."""
 
+    def put_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``put(...)``; returns the tensor."""
+
     def qr(self, some: builtins.bool | str = ...) -> tuple[Any, Any]:
         """Q and R; of ``some`` false, or the mode 'complete', all columns of Q."""
 
@@ -909,6 +969,9 @@ class TensorMethods:
 
     def rad2deg(self) -> Tensor:
         """Radians to degrees."""
+
+    def random_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``random(...)``; returns the tensor."""
 
     def random_categorical(self, num_sample: builtins.int, seed: builtins.int = ..., dtype: Any = ...) -> Any:
         """``num_sample`` classes drawn for each row of logits."""
@@ -938,6 +1001,9 @@ class TensorMethods:
     def remainder(self, other: Any) -> Tensor:
         """Remainder of floor division; it has the sign of the divisor, as Python's %."""
 
+    def remainder_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``remainder(...)``; returns the tensor."""
+
     def renorm(self, p: builtins.float, axis: builtins.int, maxnorm: builtins.float) -> Any:
         """Every slice along ``axis`` with a p-norm above ``maxnorm`` is scaled down to it."""
 
@@ -953,6 +1019,9 @@ class TensorMethods:
 
     def reshape_as(self, other: Any) -> Tensor:
         """``x`` in the shape of ``other``, which holds as many elements."""
+
+    def resize(self, *new_shape: Any) -> Tensor:
+        """The elements in another shape: as many as it holds, zeros behind them where it holds more."""
 
     def reverse(self, axis: Any) -> Any:
         """x in the other order along an axis or several."""
@@ -1137,8 +1206,9 @@ class TensorMethods:
     def subtract(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """Difference of two tensors. ``alpha`` scales the other operand."""
 
-    def sum(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
-        """Sum over axes."""
+    def sum(self, *place: Any, initial: Any = ..., **words: Any) -> Tensor:
+        """Sum over axes: ``sum(axis, keepdims, dtype=)``, or in NumPy's order ``sum(axis, dtype, keepdims, initial)``;
+        ``initial`` is added to it."""
 
     def sum_to_size(self, shape: Any) -> Tensor:
         """Add up what broadcasting ``shape`` to the shape of ``x`` repeated."""
@@ -1258,6 +1328,13 @@ class TensorMethods:
 
     def unflatten(self, dim: builtins.int, sizes: Any) -> Tensor:
         """One axis taken apart into several: the inverse of ``flatten``."""
+
+    def unfold(self, *place: Any, **words: Any) -> Tensor:
+        """``unfold(dimension, size, step)``: windows along an axis, their elements in a new last axis; or, by
+        ``kernel_size``, ``dilation``, ``padding``, ``stride``, those of images as columns: ``ops.unfold``."""
+
+    def uniform(self, from_: builtins.float = ..., to: builtins.float = ..., generator: Any = ...) -> Tensor:
+        """Draws between two bounds in the shape of the tensor."""
 
     def uniform_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``uniform(...)``; returns the tensor."""

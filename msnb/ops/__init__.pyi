@@ -116,7 +116,9 @@ from msnb.ops.linalg.diagonals import matrix_band_part as matrix_band_part
 from msnb.ops.linalg.diagonals import matrix_diag as matrix_diag
 from msnb.ops.linalg.diagonals import matrix_diag_part as matrix_diag_part
 from msnb.ops.linalg.diagonals import matrix_set_diag as matrix_set_diag
+from msnb.ops.linalg.einsum import batch_dot as batch_dot
 from msnb.ops.linalg.einsum import einsum as einsum
+from msnb.ops.linalg.factorization import cond as cond
 from msnb.ops.linalg.factorization import lstsq as lstsq
 from msnb.ops.linalg.factorization import matrix_norm as matrix_norm
 from msnb.ops.linalg.factorization import matrix_rank as matrix_rank
@@ -137,6 +139,7 @@ from msnb.ops.linalg.matmul import mv as mv
 from msnb.ops.linalg.matmul import outer as outer
 from msnb.ops.linalg.matmul import tensordot as tensordot
 from msnb.ops.linalg.matmul import vecdot as vecdot
+from msnb.ops.linalg.matrix_functions import adjoint as adjoint
 from msnb.ops.linalg.matrix_functions import cholesky as cholesky
 from msnb.ops.linalg.matrix_functions import cross as cross
 from msnb.ops.linalg.matrix_functions import det as det
@@ -160,6 +163,7 @@ from msnb.ops.linalg.solvers import ormqr as ormqr
 from msnb.ops.linalg.solvers import solve_triangular as solve_triangular
 from msnb.ops.linalg.triangular import diag as diag
 from msnb.ops.linalg.triangular import diag_embed as diag_embed
+from msnb.ops.linalg.triangular import diagflat as diagflat
 from msnb.ops.linalg.triangular import diagonal as diagonal
 from msnb.ops.linalg.triangular import trace as trace
 from msnb.ops.linalg.triangular import tril as tril
@@ -199,6 +203,7 @@ from msnb.ops.math.clip_norm_interpolate import xdivy as xdivy
 from msnb.ops.math.clip_norm_interpolate import xlogy as xlogy
 from msnb.ops.math.log_sums import logcumsumexp as logcumsumexp
 from msnb.ops.math.number_functions import aminmax as aminmax
+from msnb.ops.math.number_functions import eps as eps
 from msnb.ops.math.number_functions import is_nonzero as is_nonzero
 from msnb.ops.math.number_functions import isneginf as isneginf
 from msnb.ops.math.number_functions import isposinf as isposinf
@@ -260,6 +265,7 @@ from msnb.ops.nn.activation import logsigmoid as logsigmoid
 from msnb.ops.nn.activation import mish as mish
 from msnb.ops.nn.activation import prelu as prelu
 from msnb.ops.nn.activation import relu6 as relu6
+from msnb.ops.nn.activation import rrelu as rrelu
 from msnb.ops.nn.activation import selu as selu
 from msnb.ops.nn.activation import silu as silu
 from msnb.ops.nn.activation import softmax as softmax
@@ -270,6 +276,7 @@ from msnb.ops.nn.activation import softsign as softsign
 from msnb.ops.nn.activation import tanhshrink as tanhshrink
 from msnb.ops.nn.activation import threshold as threshold
 from msnb.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from msnb.ops.nn.ctc_loss import ctc_greedy_decoder as ctc_greedy_decoder
 from msnb.ops.nn.ctc_loss import ctc_loss as ctc_loss
 from msnb.ops.nn.loss import binary_cross_entropy as binary_cross_entropy
 from msnb.ops.nn.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
@@ -285,6 +292,7 @@ from msnb.ops.nn.loss import l1_loss as l1_loss
 from msnb.ops.nn.loss import margin_ranking_loss as margin_ranking_loss
 from msnb.ops.nn.loss import mse_loss as mse_loss
 from msnb.ops.nn.loss import multi_margin_loss as multi_margin_loss
+from msnb.ops.nn.loss import multilabel_margin_loss as multilabel_margin_loss
 from msnb.ops.nn.loss import multilabel_soft_margin_loss as multilabel_soft_margin_loss
 from msnb.ops.nn.loss import nll_loss as nll_loss
 from msnb.ops.nn.loss import poisson_nll_loss as poisson_nll_loss
@@ -299,6 +307,12 @@ from msnb.ops.nn.normalization import group_norm as group_norm
 from msnb.ops.nn.normalization import instance_norm as instance_norm
 from msnb.ops.nn.normalization import layer_norm as layer_norm
 from msnb.ops.nn.normalization import rms_norm as rms_norm
+from msnb.ops.nn.transformer_functions import add_layer_norm as add_layer_norm
+from msnb.ops.nn.transformer_functions import add_rms_norm as add_rms_norm
+from msnb.ops.nn.transformer_functions import moe_token_permute as moe_token_permute
+from msnb.ops.nn.transformer_functions import moe_token_unpermute as moe_token_unpermute
+from msnb.ops.nn.transformer_functions import rotary_position_embedding as rotary_position_embedding
+from msnb.ops.nn.transformer_functions import swiglu as swiglu
 from msnb.ops.random.draws import bernoulli as bernoulli
 from msnb.ops.random.draws import categorical as categorical
 from msnb.ops.random.draws import dropout as dropout
@@ -370,6 +384,7 @@ from msnb.ops.shape.views import sum_to as sum_to
 from msnb.ops.shape.views import transpose as transpose
 from msnb.ops.sparse.compressed_rows import coo_to_csr as coo_to_csr
 from msnb.ops.sparse.segments import sparse_segment_mean as sparse_segment_mean
+from msnb.ops.sparse.sparse_functions import coalesce as coalesce
 from msnb.ops.sparse.sparse_functions import coo_add as coo_add
 from msnb.ops.sparse.sparse_functions import coo_concat as coo_concat
 from msnb.ops.sparse.sparse_functions import coo_to_dense as coo_to_dense
@@ -390,6 +405,7 @@ from msnb.ops.spatial.bounding_boxes import bounding_box_encode as bounding_box_
 from msnb.ops.spatial.bounding_boxes import check_valid as check_valid
 from msnb.ops.spatial.bounding_boxes import iou as iou
 from msnb.ops.spatial.bounding_boxes import nms_with_mask as nms_with_mask
+from msnb.ops.spatial.bounding_boxes import rotated_iou as rotated_iou
 from msnb.ops.spatial.convolution import conv1d as conv1d
 from msnb.ops.spatial.convolution import conv1d_transpose as conv1d_transpose
 from msnb.ops.spatial.convolution import conv2d as conv2d
@@ -411,6 +427,7 @@ from msnb.ops.spatial.resize import resize_nearest_neighbor as resize_nearest_ne
 from msnb.ops.spatial.roi import crop_and_resize as crop_and_resize
 from msnb.ops.spatial.roi import roi_align as roi_align
 from msnb.ops.spatial.unfold import channel_shuffle as channel_shuffle
+from msnb.ops.spatial.unfold import col2im as col2im
 from msnb.ops.spatial.unfold import depth_to_space as depth_to_space
 from msnb.ops.spatial.unfold import fold as fold
 from msnb.ops.spatial.unfold import pixel_shuffle as pixel_shuffle
@@ -495,7 +512,9 @@ __all__ = [
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
     "add",
+    "add_layer_norm",
     "add_n",
+    "add_rms_norm",
     "addbmm",
     "addcdiv",
     "addcmul",
@@ -503,6 +522,7 @@ __all__ = [
     "addmv",
     "addn",
     "addr",
+    "adjoint",
     "affine_grid",
     "all",
     "all_gather",
@@ -543,6 +563,7 @@ __all__ = [
     "avg_pool3d",
     "baddbmm",
     "bartlett_window",
+    "batch_dot",
     "batch_norm",
     "batch_norm_train",
     "batch_to_space_nd",
@@ -598,12 +619,15 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
+    "coalesce",
+    "col2im",
     "collective",
     "column_stack",
     "combinations",
     "complex",
     "concat",
     "concatenate",
+    "cond",
     "conj",
     "conv1d",
     "conv1d_transpose",
@@ -700,6 +724,7 @@ __all__ = [
     "csr_tanh",
     "csr_to_coo",
     "csr_to_dense",
+    "ctc_greedy_decoder",
     "ctc_loss",
     "cummax",
     "cummin",
@@ -716,6 +741,7 @@ __all__ = [
     "det",
     "diag",
     "diag_embed",
+    "diagflat",
     "diagonal",
     "diagonal_scatter",
     "diff",
@@ -738,6 +764,7 @@ __all__ = [
     "embedding",
     "empty",
     "empty_like",
+    "eps",
     "eq",
     "equal",
     "erf",
@@ -945,6 +972,8 @@ __all__ = [
     "missing_names",
     "mm",
     "mod",
+    "moe_token_permute",
+    "moe_token_unpermute",
     "moveaxis",
     "movedim",
     "mse_loss",
@@ -952,6 +981,7 @@ __all__ = [
     "mul",
     "multi_dot",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "multinomial",
     "multiply",
@@ -1054,8 +1084,11 @@ __all__ = [
     "roi_align",
     "roll",
     "rot90",
+    "rotary_position_embedding",
+    "rotated_iou",
     "round",
     "row_stack",
+    "rrelu",
     "rsqrt",
     "scalar_to_tensor",
     "scaled_dot_product_attention",
@@ -1135,6 +1168,7 @@ __all__ = [
     "svd",
     "swapaxes",
     "swapdims",
+    "swiglu",
     "swish",
     "t",
     "take",
