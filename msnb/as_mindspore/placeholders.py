@@ -188,28 +188,28 @@ NAMES: dict[str, str] = {
         FusedAdaFactorWithGlobalNorm FusedCastAdamWeightDecay FusedWeightScaleApplyMomentum GeSwitch GetNext
         GridSampler3D GroupTopk HSVToRGB HistogramFixedWidth IndexPut InsertGradientOf LerpScalar LogNormalReverse
         LogSoftmaxExt MapCacheIdx MapUniform MatrixExp MatrixLogarithm MatrixSolveLs Merge Morph MoveTo
-        MultinomialWithReplacement NeighborExchangeV2 NoRepeatNGram NonDeterministicInts NonMaxSuppressionV3
-        NonMaxSuppressionWithOverlaps NuclearNorm P2POp Pack PagedAttention PagedAttentionMask
-        ParameterizedTruncatedNormal PrimitiveWithCheck PrimitiveWithInfer Pull Push PyExecute PyFunc RGBToHSV RNNTLoss
-        RaggedRange RandpermV2 Receive Reduce ReduceScatterV ReshapeAndCache Reshard ResizeArea ResizeBicubic
-        ResizeNearestNeighborV2 Reusing SampleDistortedBoundingBoxV2 ScaleAndTranslate SegmentMax SegmentMean SegmentMin
-        SegmentProd SegmentSum SelectView Send SliceGetItem SpaceToBatch SparseGatherV2 SplitV SubAndFilter TBERegOp
-        TCPStore TensorDump TransposeExtView TransposeView TridiagonalMatMul Unpack UpdateState UpsampleNearest3D
-        UpsampleTrilinear3D adaptive_avg_pool2d_ext add_flags all_gather_into_tensor all_gather_into_tensor_uneven
-        all_gather_matmul all_gather_object all_to_all_single all_to_all_v_c arg_dtype_cast arg_handler array_reduce
-        barrier batch_isend_irecv broadcast_gradient_args broadcast_object_list cpp_create_prim_instance_helper
-        custom_info_register destroy_process_group distribute eig eigvals embed env_get environ_add environ_create
-        environ_get environ_set fused_infer_attention_score gather_into_tensor gather_object geswitch get_backend
-        get_global_rank get_group_rank get_process_group_ranks get_rank get_vm_impl_fn get_world_size
-        incre_flash_attention init_process_group irecv is_available is_dynamic_sequence_element_unknown is_initialized
-        is_tensor_bool_cond isconstant isend iter_converter lightning_indexer make_map_parameter matmul_reduce_scatter
-        matrix_exp merge moe_distribute_combine moe_distribute_dispatch moe_init_routing_v2 ms_hasnext ms_next
-        mse_loss_ext multi_scale_deformable_attn_function new_group nsa_compress nsa_compress_attention
-        nsa_select_attention prim_arg_register prim_attr_register prompt_flash_attention pyboost_inner_prim
-        recompute_block recv recv_object_list reduce reduce_scatter_tensor reduce_scatter_tensor_uneven ref_to_embed
-        reshard ring_attention_update rotated_iou scatter_object_list scatter_tensor send send_object_list
-        set_comm_ops_inplace sparse_flash_attention speed_fusion_attention switch_layer tensor_operator_registry
-        tensordump vm_impl_registry zip_operation
+        NeighborExchangeV2 NoRepeatNGram NonDeterministicInts NonMaxSuppressionV3 NonMaxSuppressionWithOverlaps
+        NuclearNorm P2POp Pack PagedAttention PagedAttentionMask ParameterizedTruncatedNormal PrimitiveWithCheck
+        PrimitiveWithInfer Pull Push PyExecute PyFunc RGBToHSV RNNTLoss RaggedRange RandpermV2 Receive Reduce
+        ReduceScatterV ReshapeAndCache Reshard ResizeArea ResizeBicubic ResizeNearestNeighborV2 Reusing
+        SampleDistortedBoundingBoxV2 ScaleAndTranslate SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum
+        SelectView Send SliceGetItem SpaceToBatch SparseGatherV2 SplitV SubAndFilter TBERegOp TCPStore TensorDump
+        TransposeExtView TransposeView TridiagonalMatMul Unpack UpdateState UpsampleNearest3D UpsampleTrilinear3D
+        add_flags all_gather_into_tensor all_gather_into_tensor_uneven all_gather_matmul all_gather_object
+        all_to_all_single all_to_all_v_c arg_dtype_cast arg_handler array_reduce barrier batch_isend_irecv
+        broadcast_gradient_args broadcast_object_list cpp_create_prim_instance_helper custom_info_register
+        destroy_process_group distribute eig eigvals embed env_get environ_add environ_create environ_get environ_set
+        fused_infer_attention_score gather_into_tensor gather_object geswitch get_backend get_global_rank get_group_rank
+        get_process_group_ranks get_rank get_vm_impl_fn get_world_size incre_flash_attention init_process_group irecv
+        is_available is_dynamic_sequence_element_unknown is_initialized is_tensor_bool_cond isconstant isend
+        iter_converter lightning_indexer make_map_parameter matmul_reduce_scatter matrix_exp merge
+        moe_distribute_combine moe_distribute_dispatch moe_init_routing_v2 ms_hasnext ms_next
+        multi_scale_deformable_attn_function new_group nsa_compress nsa_compress_attention nsa_select_attention
+        prim_arg_register prim_attr_register prompt_flash_attention pyboost_inner_prim recompute_block recv
+        recv_object_list reduce reduce_scatter_tensor reduce_scatter_tensor_uneven ref_to_embed reshard
+        ring_attention_update scatter_object_list scatter_tensor send send_object_list set_comm_ops_inplace
+        sparse_flash_attention speed_fusion_attention switch_layer tensor_operator_registry tensordump vm_impl_registry
+        zip_operation
     """,
     "parallel": """
         GradAccumulation MicroBatchInterleaved build_searched_strategy convert_checkpoint_by_rank convert_checkpoints

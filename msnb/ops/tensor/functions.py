@@ -191,7 +191,7 @@ def _bytes(x: Any) -> bytes:
     return x.asnumpy().tobytes()  # type: ignore[no-any-return]
 
 
-def _never(x: Any) -> bool:
+def _never(self: Any) -> bool:
     """False: a tensor lies in memory of its own, neither shared with other processes nor pinned."""
     return False
 
