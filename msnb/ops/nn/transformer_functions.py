@@ -23,6 +23,7 @@ from msnb.ops.nn.activation import silu
 from msnb.ops.reduction.functional import mean
 from msnb.ops.shape.concat_split import concat, split
 from msnb.ops.shape.views import expand_dims
+from msnb.ops.spatial.bounding_boxes import wide
 
 __all__ = [
     "add_layer_norm", "add_rms_norm", "moe_token_permute", "moe_token_unpermute", "rotary_position_embedding", "swiglu",
@@ -122,7 +123,7 @@ def add_layer_norm(
         additional_output: MindSpore computes the sum only where it is asked for; here it is there in any case.
 
     Returns:
-        (y, mean [..., 1], 1 / standard deviation [..., 1], x1 + x2); the statistics in float32.
+        (y, mean [..., 1], 1 / standard deviation [..., 1], x1 + x2); the statistics in at least 32 bits.
 
     Raises:
         ValueError: shapes that do not fit. TypeError: no floats.
@@ -136,10 +137,10 @@ def add_layer_norm(
     x = _sum("add_layer_norm", x1, x2, epsilon, gamma=gamma, beta=beta)
     if not isinstance(additional_output, bool):
         raise DTypeError(f"add_layer_norm: additional_output is a bool, got {additional_output!r}.")
-    wide = x.astype(dtypes.float32)
-    middle = mean(wide, -1, True)
-    rstd = rsqrt(mean(square(wide - middle), -1, True) + epsilon)
-    return ((wide - middle) * rstd * gamma + beta).astype(x.dtype), middle, rstd, x
+    t = wide(x)
+    middle = mean(t, -1, True)
+    rstd = rsqrt(mean(square(t - middle), -1, True) + epsilon)
+    return ((t - middle) * rstd * gamma + beta).astype(x.dtype), middle, rstd, x
 
 
 def add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
@@ -151,7 +152,7 @@ def add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[A
         epsilon: added to the mean square.
 
     Returns:
-        (y, 1 / root mean square in float32 with axes of size 1, x1 + x2).
+        (y, 1 / root mean square in at least 32 bits with axes of size 1, x1 + x2).
 
     Raises:
         ValueError: shapes that do not fit. TypeError: no floats.
@@ -163,9 +164,9 @@ def add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[A
         [[1.0, -1.0]]
     """
     x = _sum("add_rms_norm", x1, x2, epsilon, gamma=gamma)
-    wide = x.astype(dtypes.float32)
-    rstd = rsqrt(mean(square(wide), tuple(range(-gamma.ndim, 0)), True) + epsilon)
-    return (wide * rstd * gamma).astype(x.dtype), rstd, x
+    t = wide(x)
+    rstd = rsqrt(mean(square(t), tuple(range(-gamma.ndim, 0)), True) + epsilon)
+    return (t * rstd * gamma).astype(x.dtype), rstd, x
 
 
 def _need_order(name: str, padded_mode: Any, indices: Any) -> None:
