@@ -328,7 +328,8 @@ def test_functions_of_vectors(mode: int) -> None:
     x = ms.ops.ones((2, 3))
     assert mint.addr_(x, Tensor([1.0, 2.0]), Tensor([1.0, 0.0, 2.0]), beta=2, alpha=3) is x
     assert x.tolist() == [[5.0, 2.0, 8.0], [8.0, 2.0, 14.0]]
-    found, matrix = run(lambda b, m: mint.triangular_solve(b, m, upper=False), Tensor([[2.0], [7.0]]), Tensor([[1.0, 9.0], [3.0, 1.0]]))
+    lower = Tensor([[1.0, 9.0], [3.0, 1.0]])
+    found, matrix = run(lambda b, m: mint.triangular_solve(b, m, upper=False), Tensor([[2.0], [7.0]]), lower)
     assert found.tolist() == [[2.0], [1.0]] and matrix.shape == (2, 2)
     steps, kernel = np.arange(6.0, dtype=np.float32).reshape(3, 1, 2), np.ones((2, 2, 1), np.float32)
     found = run(lambda x, w: mint.conv_tbc(x, w, Tensor([0.5]), 1), Tensor(steps), Tensor(kernel))

@@ -95,16 +95,19 @@ NUMBERS = {
     "scalar_floordiv": (-7, 2, -4), "scalar_mod": (-7.5, 2, 0.5), "scalar_pow": (7, 2, 49), "scalar_max": (7, 2, 7),
     "scalar_min": (7, 2, 2), "scalar_eq": (7, 2, False), "scalar_ne": (7, 2, True), "scalar_lt": (7, 2, False),
     "scalar_le": (7, 7, True), "scalar_gt": (7, 2, True), "scalar_ge": (2, 7, False), "scalar_usub": (3, -3),
-    "scalar_uadd": (3, 3), "scalar_log": (1.0, 0.0), "scalar_cast": (3.7, ms.int64, 3), "bool_and": (True, False, False),
+    "scalar_uadd": (3, 3), "scalar_log": (1.0, 0.0), "scalar_cast": (3.7, ms.int64, 3),
+    "bool_and": (True, False, False),
     "bool_or": (True, False, True), "bool_eq": (True, False, False), "bool_not": (True, False),
     "string_concat": ("a", "b", "ab"), "string_eq": ("a", "b", False), "in_dict": ("a", {"a": 1}, True),
     "not_in_dict": ("a", {"a": 1}, False), "dict_setitem": ({"a": 1}, "b", 2, {"a": 1, "b": 2}),
-    "list_setitem": ([1, 2], -1, 5, [1, 5]), "tuple_setitem": ((1, 2), 0, 3, (3, 2)), "tuple_reversed": ((1, 2), (2, 1)),
+    "list_setitem": ([1, 2], -1, 5, [1, 5]), "tuple_setitem": ((1, 2), 0, 3, (3, 2)),
+    "tuple_reversed": ((1, 2), (2, 1)),
     "list_equal": ([1], [1], True), "tuple_equal": ((1,), (2,), False), "tail": ((1, 2, 3), (2, 3)),
     "shape_mul": ((2, 3), 6), "make_slice": (1, 2, 3, slice(1, 2, 3)), "make_dict": (("a",), (1,), {"a": 1}),
     "is_": (None, None, True), "is_not": (None, None, False), "hastype": (1, ms.int64, True),
     "reduced_shape": ((2, 3), (-1,), (2, 1)), "augassign_add": ([1], [2], [1, 2]), "augassign_sub": (7, 2, 5),
-    "augassign_mul": (7, 2, 14), "augassign_div": (7, 2, 3.5), "augassign_floordiv": (7, 2, 3), "augassign_mod": (7, 2, 1),
+    "augassign_mul": (7, 2, 14), "augassign_div": (7, 2, 3.5), "augassign_floordiv": (7, 2, 3),
+    "augassign_mod": (7, 2, 1),
 }  # fmt: skip
 
 
@@ -127,7 +130,8 @@ TENSORS = {
     "matrix_determinant": ((X,), -1.0), "log_matrix_determinant": ((X,), (-1.0, 0.0)), "deepcopy": ((X,), X),
     "dyn_shape": ((X,), [2, 2]), "fills": ((X, 2), [[2, 2]] * 2), "top_k": ((X, 1), ([[1], [5]], [[0], [1]])),
     "accumulate_n": (([X, X],), X * 2), "hyper_add": (((X, [X]), (X, [X])), None), "move_to": ((X, "CPU"), X),
-    "coo2csr": ((np.array([0, 1, 1], np.int32), 3), [0, 1, 3, 3]), "csr2coo": ((np.array([0, 0, 3], np.int32), 3), [1] * 3),
+    "coo2csr": ((np.array([0, 1, 1], np.int32), 3), [0, 1, 3, 3]),
+    "csr2coo": ((np.array([0, 0, 3], np.int32), 3), [1] * 3),
     "mse_loss_ext": ((X, X + 2), 4.0), "inplace_sigmoid": ((X,), 1 / (1 + np.exp(-X))), "tanh_": ((X,), np.tanh(X)),
     "clamp_": ((X, 0, 2), X.clip(0, 2)), "zero_": ((X,), X * 0), "erfinv_": ((X * 0,), X * 0),
 }  # fmt: skip
@@ -174,4 +178,5 @@ def test_a_tensor_becomes_a_constant() -> None:
 
     assert ms.grad(loss)(ms.Tensor([3.0])).tolist() == [6.0]
     assert ops.poisson((4, 1), ms.Tensor([5.0, 10.0]), seed=5).shape == (4, 2)
-    assert ops.random_(ms.Tensor([0.0]), 3, 4).tolist() == [3.0] == ops.put_(ms.Tensor([0.0]), ms.Tensor([0]), ms.Tensor([3.0])).tolist()
+    x = ms.Tensor([0.0])
+    assert ops.random_(x, 3, 4).tolist() == [3.0] and ops.put_(x, ms.Tensor([0]), ms.Tensor([5.0])).tolist() == [5.0]

@@ -187,7 +187,7 @@ def test_draws(mode: int) -> None:
     assert found.dtype is ms.int8 and found.shape == X.shape and set(found.reshape(-1).tolist()) <= {3, 4}
 
 
-# ---- rotated boxes: Sutherland and Hodgman's clipping as the reference ------------------------------------------------
+# ---- rotated boxes: Sutherland and Hodgman's clipping as the reference -----------------------------------------------
 
 
 def corners(box: Any) -> list[tuple[float, float]]:
@@ -269,7 +269,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "rms norm": (lambda: ops.add_rms_norm(T(X), T(Y[:1]), T(X[0])), ShapeError, "of one shape"),
     "rms norm, epsilon": (lambda: ops.add_rms_norm(T(X), T(Y), T(X[0]), 1), DTypeError, "epsilon is a float"),
     "experts": (lambda: ops.moe_token_permute(T(X), T([1])), ShapeError, "indices"),
-    "experts, padded": (lambda: ops.moe_token_permute(T(X), T([1] * 3), None, True), AttributeValueError, "padded_mode"),
+    "padded": (lambda: ops.moe_token_permute(T(X), T([1, 2, 3]), None, True), AttributeValueError, "padded_mode"),
     "experts, back": (lambda: ops.moe_token_unpermute(T(X), T([1, 2]), T(X)), ShapeError, "weights"),
     "rotated_iou": (lambda: ops.rotated_iou(T(B[..., 0]), T(B[..., 0])), ShapeError, "b, n, 5"),
     "rotated_iou, mode": (lambda: ops.rotated_iou(T(B[0]), T(B[0]), mode=2), AttributeValueError, "mode is 0"),

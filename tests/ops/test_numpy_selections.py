@@ -40,7 +40,7 @@ CASES: dict[str, Any] = {
     "ravel_multi_index": lambda n, a: n.ravel_multi_index((a(OTHER), a(OTHER + 2)), (3, 4), mode="wrap"),
     "ravel_multi_index, clipped": lambda n, a: n.ravel_multi_index((a(ROW), a(ROW)), (3, 4), "clip", "F"),
     "histogram_bin_edges": lambda n, a: (n.histogram_bin_edges(a(X), 3), n.histogram_bin_edges(a(X), 2, (0, 1))),
-    "histogramdd": lambda n, a: (lambda counts, borders: (counts, *borders))(*n.histogramdd(a(X), (2, 3, 1, 2))),
+    "histogramdd": lambda n, a: (n.histogramdd(a(X), (2, 3, 1, 2))[0], *n.histogramdd(a(X), (2, 3, 1, 2))[1]),
     "histogramdd, weighted": lambda n, a: n.histogramdd(a(X.T[:, :2]), 2, weights=[1, 2, 3, 4], density=True),
     "histogramdd, range": lambda n, a: n.histogramdd(a(X[:, :2]), 3, ((-1, 1), (-2, 0.5))),
     "histogram2d": lambda n, a: n.histogram2d(a(X[0]), a(X[1]), [2, a(np.array([-3.0, 0.0, 3.0]))]),
