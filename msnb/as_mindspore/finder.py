@@ -93,7 +93,7 @@ class ModuleView(ModuleType):
 def _in_words(value: Any) -> Any:
     """Functions of tensors take MindSpore's keywords: ``ops.softmax(input=x)``."""
     home = getattr(value, "__module__", None) or ""
-    plain = isinstance(value, FunctionType) and not hasattr(value, "__wrapped__")
+    plain = isinstance(value, FunctionType) and "worded" not in value.__dict__
     return _worded(value) if plain and home.startswith(("msnb.ops.", "msnb.numpy.", "msnb.as_mindspore.")) else value
 
 

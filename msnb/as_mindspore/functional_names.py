@@ -85,11 +85,11 @@ def TopTypeof() -> Any:
     return typeof
 
 
-def mixed_precision_cast(dtype: Any, value: Any) -> Any:
+def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
     """Floats of a tensor, or of a structure of tensors, in another dtype."""
-    if isinstance(value, (tuple, list)):
-        return type(value)([mixed_precision_cast(dtype, v) for v in value])
-    return value.astype(dtype) if isinstance(value, Tensor) and value.dtype.is_float else value
+    if isinstance(x, (tuple, list)):
+        return type(x)([mixed_precision_cast(dst_dtype, v) for v in x])
+    return x.astype(dst_dtype) if isinstance(x, Tensor) and x.dtype.is_float else x
 
 
 class Jvp(Cell):
@@ -252,8 +252,9 @@ make_dict: Callable[..., Any] = lambda keys, values: dict(zip(keys, values))
 array_to_scalar: Callable[..., Any] = lambda value: value.item()
 dyn_shape: Callable[..., Any] = lambda input_x: ops.cast(Tensor(input_x.shape), dtypes.int64)
 dict_setitem = list_setitem = tuple_setitem = _with
-make_coo_tensor = make_sparse_tensor = COOTensor
-make_csr_tensor, make_row_tensor, make_row_tensor_inner = CSRTensor, RowTensor, RowTensor
+make_coo_tensor: Callable[..., Any] = lambda indices, values, dense_shape: COOTensor(indices, values, dense_shape)
+make_row_tensor: Callable[..., Any] = lambda indices, values, dense_shape: RowTensor(indices, values, dense_shape)
+make_csr_tensor, make_sparse_tensor, make_row_tensor_inner = CSRTensor, make_coo_tensor, make_row_tensor
 globals().update({f"{kind}_tensor_get_{part}": operator.attrgetter("shape" if part == "dense_shape" else part)
                   for kind in ("coo", "csr", "row") for part in ("indices", "values", "dense_shape")})
 csr_tensor_get_indptr: Callable[..., Any] = operator.attrgetter("indptr")

@@ -184,15 +184,15 @@ _diagonal = diagonal
 
 
 @worded
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum of a diagonal.
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+    """The sum of a diagonal, in a dtype if one is asked for.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.trace(ms.Tensor([[1.0, 2.0], [3.0, 4.0]])).item()
         5.0
     """
-    return diagonal(x, offset, axis1, axis2).sum(axis=-1)
+    return diagonal(x, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:

@@ -63,6 +63,7 @@ def unbatched(axes: int) -> Callable[[Function], Function]:
             found: Any = fn(ops.expand_dims(args[0], 0), *args[1:], **kwargs)
             return tuple(ops.squeeze(y, 0) for y in found) if isinstance(found, tuple) else ops.squeeze(found, 0)
 
+        call.__dict__["worded"] = True  # it has PyTorch's words
         return call
 
     return taking

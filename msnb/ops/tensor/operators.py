@@ -259,6 +259,12 @@ def _divided(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> T
     return below + cast.cast(uneven, below.dtype)
 
 
+def _astype(x: Any, dtype: Any, copy: bool = False) -> Tensor:
+    """The same values in another dtype; with ``copy`` a tensor of its own, also where nothing changes."""
+    found = cast.cast(x, dtype)
+    return found.copy() if copy and found is x else found
+
+
 def _bind_dtypes() -> None:
     def to(name: str) -> Callable[[Tensor], Tensor]:
         def method(self: Tensor) -> Tensor:
@@ -270,7 +276,7 @@ def _bind_dtypes() -> None:
     for method, name in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"),
                          ("int", "int32"), ("long", "int64"), ("bool", "bool")):  # fmt: skip
         _bind(method, to(name))
-    _bind("astype", cast.cast)
+    _bind("astype", _astype)
     _bind("real", property(single(cast.real)))
     _bind("imag", property(single(cast.imag)))
     _bind("conj", single(cast.conj))

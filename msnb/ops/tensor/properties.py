@@ -191,8 +191,9 @@ def _filled(x: Any, value: Any) -> Tensor:
 
 
 def _new(number: int) -> Any:
-    def method(x: Any, *size: Any, dtype: Any = None) -> Tensor:
-        return full(size[0] if len(size) == 1 else size, number, dtype=dtype or x.dtype)
+    def method(x: Any, *size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
+        sizes = shape if shape is not None else size[0] if len(size) == 1 else size
+        return full(sizes, number, dtype=dtype or x.dtype)
 
     method.__doc__ = f"A tensor of another shape full of {number}, in this one's dtype."
     return method
