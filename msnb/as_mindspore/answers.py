@@ -187,8 +187,8 @@ def max_pool2d(
 
 
 def max_pool3d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
-    ceil_mode: bool = False,
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """``ops.max_pool3d`` in MindSpore's order."""
     return _largest(ops.max_pool3d, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)

@@ -209,10 +209,11 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 # ---- attributes ----------------------------------------------------------------------------------------------------
 
 _IN_WORDS = (
-    "addbmm addmm addmm_ addmv allclose baddbmm bmm cross dot float_power gather gather_nd inner isclose logaddexp lstsq "
-    "matmul mm multiply new_ones new_zeros ormqr pow remainder scatter_add scatter_add_ scatter_div scatter_max scatter_min "
-    "scatter_mul scatter_sub select split sub swapdims tile xlogy"
-).split()
+    "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "float_power", "gather",
+    "gather_nd", "inner", "isclose", "logaddexp", "lstsq", "matmul", "mm", "multiply", "new_ones", "new_zeros", "ormqr",
+    "pow", "remainder", "scatter_add", "scatter_add_", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_sub", "select", "split", "sub", "swapdims", "tile", "xlogy",
+)  # fmt: skip
 _OF_METHODS = {
     "multiply": {"value": "other"}, "select": {"condition": "dim", "y": "index"}, "lstsq": {"A": "b"},
     "float_power": {"other": "exponent"},

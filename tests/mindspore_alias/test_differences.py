@@ -124,7 +124,7 @@ def test_order_of_max_pool(mode: int) -> None:
         x = Tensor(np.arange(4.0**axes, dtype=np.float32).reshape(1, 1, *(4,) * axes))
         name = f"max_pool{axes}d"
         assert compiled(lambda x, name=name: theirs(name)(x, 2, 1, 1), x).shape[2:] == (5,) * axes
-        values, places = compiled(lambda x, name=name: theirs(name)(x, 2, None, 0, 2, True), x)
+        values, places = compiled(lambda x, name=name: theirs(name)(x, 2, None, 0, 2, return_indices=True), x)
         assert values.reshape(-1).tolist() == [float(p) for p in places.reshape(-1).tolist()]
         assert getattr(msnb.ops, name)(x, 2, 1, "pad", 1).shape[2:] == (5,) * axes
 

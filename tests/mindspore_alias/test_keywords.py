@@ -125,6 +125,26 @@ def test_the_shape_is_given_once() -> None:
         ms.ops.ones(2, shape=(3,))
 
 
+def test_orders_of_mindspore() -> None:
+    from mindspore import mint, ops
+
+    x = Tensor(A)
+    volume = Tensor(np.arange(8.0, dtype=np.float32).reshape(1, 1, 2, 2, 2))
+    assert ops.max_pool3d(volume, 2, 2, 0, 1, False, True)[1].item() == 7, "ceil_mode stands before return_indices"
+    assert ops.softmax(x, 1, ms.float64).dtype is ops.prod(x, 1, False, ms.float64).dtype is ms.float64
+    assert ops.baddbmm(x[None], x[None], Tensor(SQUARE[None]), 2, 0).tolist() == (2 * A[None]).tolist()
+    order = ops.randperm(5, 3, 7, ms.int32)
+    assert sorted(order.tolist()) == [0, 1, 2, 3, 4] and order.dtype is ms.int32
+    assert ops.range(0, 5, 2, 3).tolist() == [0, 2, 4]
+    with pytest.raises(ValueError, match="more than maxlen=2"):
+        ops.range(0, 5, 2, 2)
+    assert sorted(mint.multinomial(Tensor([0.0, 1.0, 1.0]), 2).tolist()) == [1, 2], "without replacement by default"
+    assert x.top_k(2, True)[0].shape == (2, 2) and x.addr(x[:, 0], x[0], 0, 0).tolist() == (A * 0).tolist()
+    assert mint.special.log_softmax(x[None]).tolist() == [(A * 0).tolist()], "the first axis of three"
+    with pytest.raises(ValueError, match="output_size=5 is not the sum"):
+        mint.repeat_interleave(x, 2, 0, output_size=5)
+
+
 def test_orders_of_pytorch_in_mint() -> None:
     x, t = Tensor(A), Tensor((B > 0).astype(np.float32))
     weight = Tensor(np.abs(B))

@@ -24,22 +24,23 @@ _SAME = (
     "histc", "hypot", "imag", "index_add", "index_select", "inverse", "isclose", "isfinite", "isinf", "isnan", "le",
     "lerp", "less", "less_equal", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
     "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "masked_fill", "masked_select", "matmul", "maximum",
-    "mean", "median", "minimum", "mm", "mul", "multinomial", "multiply", "mv", "nan_to_num", "narrow", "ne", "neg",
-    "negative", "nonzero", "not_equal", "numel", "ones", "ones_like", "outer", "positive", "pow", "prod", "quantile",
-    "randperm", "real", "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "rsqrt", "scatter",
-    "scatter_add", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt", "square", "stack",
-    "sum", "t", "tan", "tanh", "tile", "topk", "trace", "tril", "triu", "trunc", "unbind", "unsqueeze", "view_as",
-    "where", "xlogy", "zeros", "zeros_like", "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace",
-    "polar", "polygamma", "ravel", "rot90", "take", "unique_consecutive",
+    "mean", "median", "minimum", "mm", "mul", "multiply", "mv", "nan_to_num", "narrow", "ne", "neg", "negative",
+    "nonzero", "not_equal", "numel", "ones", "ones_like", "outer", "positive", "pow", "prod", "quantile", "randperm",
+    "real", "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "rsqrt", "scatter", "scatter_add",
+    "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt", "square", "stack", "sum", "t", "tan",
+    "tanh", "tile", "topk", "trace", "tril", "triu", "trunc", "unbind", "unsqueeze", "view_as", "where", "xlogy",
+    "zeros", "zeros_like", "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "polar", "polygamma",
+    "ravel", "rot90", "take", "unique_consecutive",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
     "add", "addr_", "batch_norm_elemt", "batch_norm_gather_stats_with_counts", "batch_norm_stats", "bernoulli", "cat",
     "clone", "concat", "conv_tbc", "count_nonzero", "div", "divide", "equal", "fix", "flatten", "gather", "isneginf",
-    "isposinf", "max", "meshgrid", "min", "nanmedian", "nansum", "norm", "normal", "npu_gelu", "permute", "rand",
-    "rand_like", "randint", "randint_like", "randn", "randn_like", "round", "searchsorted", "select", "squeeze", "std",
-    "std_mean", "sub", "subtract", "swapaxes", "transpose", "triangular_solve", "unique", "var", "var_mean", "vdot",
+    "isposinf", "max", "meshgrid", "min", "multinomial", "nanmedian", "nansum", "norm", "normal", "npu_gelu", "permute",
+    "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "round", "searchsorted", "select", "squeeze",
+    "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "triangular_solve", "unique", "var", "var_mean",
+    "vdot",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -230,6 +231,11 @@ def randint_like(input: Any, low: int, high: int | None = None, *, dtype: Any = 
 def bernoulli(input: Any, *, generator: Any = None) -> Any:
     """1 with the probability that ``input`` says, else 0."""
     return ops.bernoulli(input, generator=generator)
+
+
+def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
+    """Classes drawn with probabilities proportional to ``input``, different ones by default."""
+    return ops.multinomial(input, num_samples, replacement, generator=generator)
 
 
 def searchsorted(

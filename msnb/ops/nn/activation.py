@@ -292,7 +292,7 @@ def _shifted(x: Tensor, axis: int) -> Tensor:
 
 @worded
 @whole
-def softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+def softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along ``axis``.
 
     Args:
@@ -316,7 +316,7 @@ def softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
 
 @worded
 @whole
-def log_softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+def log_softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
     x = _floats(x, dtype)
     at = normal_axis("log_softmax", axis, x.ndim)

@@ -83,7 +83,7 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
 
 
 @worded
-def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
     """Product over axes; arguments as ``sum``.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.prod.html

@@ -136,6 +136,11 @@ def _cauchy(x: Any, median: float = 0.0, sigma: float = 1.0) -> Tensor:
     return cast.cast(median + sigma * tan(math.pi * (drawn - 0.5)), x.dtype)
 
 
+def _top_k(x: Any, k: int, sorted: bool = True) -> Any:
+    """The largest ``k`` along the last axis, and their places."""
+    return topk(x, k, None, True, sorted)
+
+
 def _log_normal(x: Any, mean: float = 1.0, std: float = 2.0) -> Tensor:
     """exp of normal draws in the shape of the tensor."""
     return cast.cast(exp(draws.randn(x.shape) * std + mean), x.dtype)
@@ -250,7 +255,7 @@ _OWN: dict[str, Any] = {
     "new_full": _new_full, "new_empty": _new_empty, "is_signed": _signed,
     "ndimension": _number_of_axes, "nelement": properties.numel, "index_put": _index_put,
     "select": _select, "unique": _unique, "qr": _qr, "fill_diagonal": _fill_diagonal,
-    "storage_offset": _storage_offset, "cauchy": _cauchy, "top_k": topk, "positive": _itself,
+    "storage_offset": _storage_offset, "cauchy": _cauchy, "top_k": _top_k, "positive": _itself,
     "i0": bessel_functions.bessel_i0,
     "invert": _complement, "inv": _reciprocal, "soft_shrink": softshrink,
     "matrix_determinant": matrix_functions.det, "log_matrix_determinant": matrix_functions.slogdet,
