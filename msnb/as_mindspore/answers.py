@@ -79,6 +79,11 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
     return primitive_results.rms_norm(x, gamma, epsilon)
 
 
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """``ops.bincount`` in float32."""
+    return ops.bincount(input, weights, minlength).astype(dtypes.float32)
+
+
 def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: Any = None) -> Any:
     """``ops.multinomial`` with int32 places."""
     return int32(ops.multinomial(input, num_samples, replacement, seed))

@@ -57,6 +57,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(f"ops.{name}", "int32", "int64", _DTYPE, "test_dtype_of_indices")
         for name in ("argmin", "argsort", "sort", "topk", "cummin", "count_nonzero", "bucketize")
     ),
+    _theirs("ops.bincount", "float32", "int64", _DTYPE, "test_counts_of_numpy"),
     _theirs("ops.multinomial", "int32", "int64", _DTYPE, "test_width_of_places"),
     _theirs("ops.bernoulli", "(input, p): input has the shape", "(p, shape)", _SILENT, "test_bernoulli"),
     *(

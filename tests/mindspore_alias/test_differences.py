@@ -255,6 +255,8 @@ def test_counts_of_numpy() -> None:
     for fn, dtype in zip(numpys("bincount"), (msnb.float32, msnb.int64)):
         found = fn([1, 1, 3], length=5)
         assert (found.tolist(), found.dtype) == ([0, 2, 0, 1, 0], dtype)
+    assert theirs("bincount")(Tensor([1, 1, 3]), minlength=5).dtype is msnb.float32
+    assert msnb.ops.bincount(Tensor([1, 1, 3]), minlength=5).dtype is msnb.int64
 
 
 def test_lists_of_numpy(mode: int) -> None:

@@ -237,6 +237,10 @@ def test_rotated_boxes() -> None:
     assert ops.rotated_iou(ms.Tensor(a.astype(np.float16)), ms.Tensor(b[:, :0])).shape == (2, 7, 0)
 
 
+def test_nothing_for_nan_is_zero() -> None:
+    assert ops.nan_to_num(ms.Tensor([math.nan, math.inf]), None, 2.0).tolist() == [0.0, 2.0]
+
+
 T = ms.Tensor
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "rrelu of integers": (lambda: ops.rrelu(T([1])), DTypeError, "rrelu needs floats"),
