@@ -71,7 +71,7 @@ class TensorMethods:
     def addmv(self, x: Any, v: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ v)``."""
 
-    def addr(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Any:
+    def addr(self, vec1: Any, vec2: Any, beta: Any = ..., alpha: Any = ...) -> Any:
         """beta x + alpha times the outer product of two vectors."""
 
     def addr_(self, *args: Any, **options: Any) -> Self:
@@ -139,9 +139,7 @@ class TensorMethods:
     def argmin_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Tensor, Tensor]:
         """The smallest values along an axis, and their places, to which the gradient goes."""
 
-    def argsort(
-        self, axis: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...
-    ) -> Tensor:
+    def argsort(self, axis: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Tensor:
         """The indices that would sort ``x`` along ``axis`` (see ``sort``)."""
 
     def argwhere(self) -> Tensor:
@@ -156,8 +154,8 @@ class TensorMethods:
     def assign_value(self, value: Any) -> Tensor:
         """Give ``variable`` the value ``value``; returns ``variable``."""
 
-    def astype(self, dtype: Any) -> Tensor:
-        """The same values in another dtype. A tensor that has the dtype already is given back as it is."""
+    def astype(self, dtype: Any, copy: builtins.bool = ...) -> Tensor:
+        """The same values in another dtype; with ``copy`` a tensor of its own, also where nothing changes."""
 
     def atan(self) -> Tensor:
         """Inverse tangent in radians."""
@@ -168,7 +166,7 @@ class TensorMethods:
     def atanh(self) -> Tensor:
         """Inverse hyperbolic tangent."""
 
-    def baddbmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def baddbmm(self, x: Any, y: Any, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ y)`` for stacks of matrices."""
 
     def bernoulli(self, shape: Any = ..., *, seed: Any = ..., generator: Any = ...) -> Tensor:
@@ -721,7 +719,7 @@ class TensorMethods:
     def log_normal(self, mean: builtins.float = ..., std: builtins.float = ...) -> Tensor:
         """exp of normal draws in the shape of the tensor."""
 
-    def log_softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
+    def log_softmax(self, axis: builtins.int = ..., dtype: Any = ...) -> Tensor:
         """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
 
     def logaddexp(self, y: Any) -> Tensor:
@@ -857,9 +855,9 @@ class TensorMethods:
         """The logarithm of the multivariate gamma function of dimension ``p``."""
 
     def nan_to_num(
-        self, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...
+        self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...
     ) -> Tensor:
-        """NaN and infinities replaced; infinities by the largest finite numbers of the dtype unless given."""
+        """NaN replaced by a number, 0 for None; infinities by the largest finite numbers of the dtype unless given."""
 
     def nan_to_num_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``nan_to_num(...)``; returns the tensor."""
@@ -903,10 +901,10 @@ class TensorMethods:
     def new_full(self, size: Any, fill_value: Any, *, dtype: Any = ...) -> Tensor:
         """A tensor of another shape in this one's dtype."""
 
-    def new_ones(self, *size: Any, dtype: Any = ...) -> Tensor:
+    def new_ones(self, *size: Any, shape: Any = ..., dtype: Any = ...) -> Tensor:
         """A tensor of another shape full of 1, in this one's dtype."""
 
-    def new_zeros(self, *size: Any, dtype: Any = ...) -> Tensor:
+    def new_zeros(self, *size: Any, shape: Any = ..., dtype: Any = ...) -> Tensor:
         """A tensor of another shape full of 0, in this one's dtype."""
 
     def nextafter(self, other: Any) -> Tensor:
@@ -950,7 +948,7 @@ class TensorMethods:
     def pow_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``pow(...)``; returns the tensor."""
 
-    def prod(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+    def prod(self, axis: Any = ..., keepdims: builtins.bool = ..., dtype: Any = ...) -> Tensor:
         """Product over axes; arguments as ``sum``."""
 
     def ptp(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
@@ -1011,7 +1009,9 @@ class TensorMethods:
         """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; warns where PyTorch's may be
         meant."""
 
-    def repeat_interleave(self, repeats: Any, axis: builtins.int | None = ...) -> Tensor:
+    def repeat_interleave(
+        self, repeats: Any, axis: builtins.int | None = ..., *, output_size: builtins.int | None = ...
+    ) -> Tensor:
         """Every element repeated in place."""
 
     def reshape(self, *sizes: Any, shape: Any = ...) -> Tensor:
@@ -1026,7 +1026,7 @@ class TensorMethods:
     def reverse(self, axis: Any) -> Any:
         """x in the other order along an axis or several."""
 
-    def reverse_sequence(self, seq_lengths: Any, seq_dim: builtins.int, batch_dim: builtins.int = ...) -> Any:
+    def reverse_sequence(self, seq_lengths: Any, seq_dim: builtins.int = ..., batch_dim: builtins.int = ...) -> Any:
         """The first ``seq_lengths[i]`` elements along ``seq_dim`` of batch i in the other order; the rest as it is."""
 
     def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
@@ -1143,7 +1143,7 @@ class TensorMethods:
     def soft_shrink(self, lambd: builtins.float = ...) -> Tensor:
         """x moved towards 0 by lambd, and 0 within; NaN stays."""
 
-    def softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
+    def softmax(self, axis: builtins.int = ..., dtype: Any = ...) -> Tensor:
         """exp(x) / sum(exp(x)) along ``axis``."""
 
     def softshrink(self, lambd: builtins.float = ...) -> Tensor:
@@ -1273,18 +1273,18 @@ class TensorMethods:
     def to_csr(self) -> CSRTensor:
         """The elements of a dense matrix that are not zero, row by row; pointers and columns are int32."""
 
-    def top_k(
-        self, k: builtins.int, dim: builtins.int | None = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...
-    ) -> ValuesAndIndices:
-        """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood."""
+    def top_k(self, k: builtins.int, sorted: builtins.bool = ...) -> Any:
+        """The largest ``k`` along the last axis, and their places."""
 
     def topk(
         self, k: builtins.int, dim: builtins.int | None = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...
     ) -> ValuesAndIndices:
         """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood."""
 
-    def trace(self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ...) -> Tensor:
-        """The sum of a diagonal."""
+    def trace(
+        self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ..., dtype: Any = ...
+    ) -> Tensor:
+        """The sum of a diagonal, in a dtype if one is asked for."""
 
     def transpose(
         self, *axes: Any, perm: Any = ..., dim0: builtins.int | None = ..., dim1: builtins.int | None = ...
@@ -1382,9 +1382,6 @@ class TensorMethods:
 
     def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """``tensor_split`` along axis 0."""
-
-    def where(self, condition: Any, y: Any) -> Tensor:
-        """The tensor's own elements where ``condition`` holds, else those of ``y``."""
 
     def xdivy(self, y: Any) -> Tensor:
         """x / y; 0 where both are 0."""

@@ -1851,7 +1851,7 @@ def reduce_mean(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = .
 def reduce_min(x: Any, axis: Any = ..., keepdims: bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
     """Smallest element over axes, never with its index; as ``amax``."""
 
-def reduce_prod(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:
+def reduce_prod(x: Any, axis: Any = ..., keepdims: bool = ..., dtype: Any = ...) -> Tensor:
     """Product over axes; arguments as ``sum``."""
 
 def reduce_sum(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:

@@ -273,7 +273,8 @@ def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neg
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
     infinite = isinf(x)  # one number at a time: a choice between two numbers would be float32
-    out: Tensor = where(find("logical_and")(infinite, x > 0), high, where(infinite, low, where(isnan(x), nan or 0.0, x)))
+    real = where(isnan(x), 0.0 if nan is None else nan, x)
+    out: Tensor = where(find("logical_and")(infinite, x > 0), high, where(infinite, low, real))
     return out
 
 
