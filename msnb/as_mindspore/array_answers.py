@@ -7,6 +7,7 @@
     x.searchsorted(v) x.count_nonzero()             places are int32
     x.stride()                                      a list
     x.type()                                        a word
+    x.untyped_storage() x.data_ptr()                the memory of the tensor
     x.dot(other=y) x.pow(exponent=2) ...            MindSpore's keywords
     print(parameter)                                its name, shape, dtype
     cell.cells()                                    has a length, is read twice
@@ -25,6 +26,7 @@ from typing import Any
 
 import msnb.numpy as mnp
 from msnb import ops
+from msnb.as_mindspore.type_names import UntypedStorage
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -267,6 +269,16 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
     return repr(self.dtype) if dtype is None else self.astype(dtype)
 
 
+def _storage(self: Tensor) -> UntypedStorage:
+    """The memory of the tensor as bytes."""
+    return UntypedStorage(self)
+
+
+def _address(self: Tensor) -> int:
+    """Where the elements begin, on the CPU."""
+    return UntypedStorage(self).data_ptr()
+
+
 def _diag(self: Tensor, diagonal: int | None = None) -> Any:
     """``ops.diag``; with ``diagonal`` as ``mint.diag``."""
     return answers().diag(self) if diagonal is None else ops.diag(self, diagonal)
@@ -288,16 +300,20 @@ def exchange(on: bool) -> None:
         return
     if not on:
         for (owner, name), value in _before.items():
-            setattr(owner, name, value)
+            if value is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
         _before.clear()
         return
     theirs: dict[tuple[type, str], Any] = {(Tensor, name): _narrow(getattr(Tensor, name)) for name in _PLACES}
     theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
     theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
     theirs |= {(Tensor, name): _in_words(name) for name in _IN_WORDS}
-    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag}
+    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
+    theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
-        _before[owner, name] = getattr(owner, name)
+        _before[owner, name] = getattr(owner, name, None)
         setattr(owner, name, value)

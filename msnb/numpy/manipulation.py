@@ -127,8 +127,9 @@ def pad(
     if mode in ("constant", "empty"):
         return ops.pad(t, flat, value=constant_values if mode == "constant" else 0)
     if mode in ("wrap", "symmetric") and reflect_type == "even":
+        place: Any = np.pad
         for axis, pair in enumerate(pairs):
-            t = ops.gather(t, array(np.pad(np.arange(t.shape[axis]), pair, mode)), axis)
+            t = ops.gather(t, array(place(np.arange(t.shape[axis]), pair, mode)), axis)
         return t
     if reflect_type not in ("even", "odd"):
         raise AttributeValueError(f"pad: reflect_type is 'even' or 'odd', not {reflect_type!r}.")

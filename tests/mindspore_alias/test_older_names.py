@@ -180,3 +180,13 @@ def test_a_tensor_becomes_a_constant() -> None:
     assert ops.poisson((4, 1), ms.Tensor([5.0, 10.0]), seed=5).shape == (4, 2)
     x = ms.Tensor([0.0])
     assert ops.random_(x, 3, 4).tolist() == [3.0] and ops.put_(x, ms.Tensor([0]), ms.Tensor([5.0])).tolist() == [5.0]
+
+
+def test_the_memory_of_a_tensor() -> None:
+    import mindspore
+
+    x = ms.Tensor(X)
+    storage = x.untyped_storage()
+    assert isinstance(storage, mindspore.UntypedStorage) and storage.size() == storage.nbytes() == len(storage) == 16
+    assert storage.data_ptr() == x.data_ptr() == x.asnumpy().ctypes.data and storage.device == x.device
+    assert storage.element_size() == 1 and not storage.is_shared()

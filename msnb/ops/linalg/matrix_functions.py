@@ -292,7 +292,7 @@ def adjoint(x: Any) -> Tensor:
     Examples:
         >>> import msnb as ms
         >>> ms.ops.adjoint(ms.Tensor([[1 + 2j, 3.0]])).tolist()
-        [[(1-2j)], [(3+0j)]]
+        [[(1-2j)], [(3-0j)]]
     """
     t = as_tensor(x)
     if t.ndim < 2:
