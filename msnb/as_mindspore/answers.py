@@ -79,6 +79,11 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
     return primitive_results.rms_norm(x, gamma, epsilon)
 
 
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """``ops.bincount`` in float32."""
+    return ops.bincount(input, weights, minlength).astype(dtypes.float32)
+
+
 def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: Any = None) -> Any:
     """``ops.multinomial`` with int32 places."""
     return int32(ops.multinomial(input, num_samples, replacement, seed))
@@ -187,8 +192,8 @@ def max_pool2d(
 
 
 def max_pool3d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
-    ceil_mode: bool = False,
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """``ops.max_pool3d`` in MindSpore's order."""
     return _largest(ops.max_pool3d, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)

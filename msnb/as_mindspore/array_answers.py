@@ -6,6 +6,9 @@
     x.argmin() x.argsort() x.sort() x.topk(k)
     x.searchsorted(v) x.count_nonzero()             places are int32
     x.stride()                                      a list
+    x.type()                                        a word
+    x.untyped_storage() x.data_ptr()                the memory of the tensor
+    x.dot(other=y) x.pow(exponent=2) ...            MindSpore's keywords
     print(parameter)                                its name, shape, dtype
     cell.cells()                                    has a length, is read twice
 
@@ -23,11 +26,12 @@ from typing import Any
 
 import msnb.numpy as mnp
 from msnb import ops
+from msnb.as_mindspore.type_names import UntypedStorage
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
-from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
+from msnb.ops.definition.keyword_aliases import ValuesAndIndices, in_own_words, worded
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 
 
@@ -206,8 +210,19 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 # ---- attributes ----------------------------------------------------------------------------------------------------
 
-_PLACES = ("argmin", "argsort", "sort", "topk", "top_k", "count_nonzero")
-_AS_FUNCTIONS = ("median", "nanmedian", "nansum", "cummin", "diag", "squeeze", "round", "outer")
+_IN_WORDS = (
+    "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "float_power", "gather",
+    "gather_nd", "inner", "isclose", "logaddexp", "lstsq", "matmul", "mm", "multiply", "new_ones", "new_zeros", "ormqr",
+    "pow", "remainder", "scatter_add", "scatter_add_", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_sub", "select", "split", "sub", "swapdims", "tile", "xlogy",
+)  # fmt: skip
+_OF_METHODS = {
+    "multiply": {"value": "other"}, "select": {"condition": "dim", "y": "index"}, "lstsq": {"A": "b"},
+    "float_power": {"other": "exponent"},
+    "scatter_add": {"indices": "axis", "updates": "index"}, "scatter_add_": {"indices": "axis", "updates": "index"},
+}  # fmt: skip
+_PLACES = ("argmin", "argsort", "sort", "topk", "top_k")
+_AS_FUNCTIONS = ("median", "nanmedian", "nansum", "cummin", "squeeze", "round", "outer", "count_nonzero")
 _before: dict[tuple[type, str], Any] = {}
 
 
@@ -235,6 +250,40 @@ def _stride(self: Tensor, dim: int | None = None) -> Any:
     return list(steps) if dim is None else steps[dim]
 
 
+def _in_words(name: str) -> Callable[..., Any]:
+    """A method that takes MindSpore's keywords."""
+    method = getattr(Tensor, name)
+    form = [*inspect.signature(getattr(Tensor, name.rstrip("_"))).parameters.values()][1:]
+    own = frozenset(p.name for p in form if p.kind is not p.VAR_POSITIONAL)
+
+    @functools.wraps(method)
+    def call(self: Tensor, *args: Any, **named: Any) -> Any:
+        given = {_OF_METHODS.get(name, {}).get(word, word): value for word, value in named.items()}
+        return method(self, *args, **in_own_words(name, own, given) if given else {})
+
+    return call
+
+
+def _type(self: Tensor, dtype: Any = None) -> Any:
+    """The values with another dtype; without one, the dtype's name."""
+    return repr(self.dtype) if dtype is None else self.astype(dtype)
+
+
+def _storage(self: Tensor) -> UntypedStorage:
+    """The memory of the tensor as bytes."""
+    return UntypedStorage(self)
+
+
+def _address(self: Tensor) -> int:
+    """Where the elements begin, on the CPU."""
+    return UntypedStorage(self).data_ptr()
+
+
+def _diag(self: Tensor, diagonal: int | None = None) -> Any:
+    """``ops.diag``; with ``diagonal`` as ``mint.diag``."""
+    return answers().diag(self) if diagonal is None else ops.diag(self, diagonal)
+
+
 def _looks(self: Parameter) -> str:
     shape, wants = tuple(self.shape), self.requires_grad
     return f"Parameter (name={self.name}, shape={shape}, dtype={self.dtype!r}, requires_grad={wants})"
@@ -251,14 +300,20 @@ def exchange(on: bool) -> None:
         return
     if not on:
         for (owner, name), value in _before.items():
-            setattr(owner, name, value)
+            if value is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
         _before.clear()
         return
     theirs: dict[tuple[type, str], Any] = {(Tensor, name): _narrow(getattr(Tensor, name)) for name in _PLACES}
     theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
     theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
+    theirs |= {(Tensor, name): _in_words(name) for name in _IN_WORDS}
+    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
+    theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
-        _before[owner, name] = getattr(owner, name)
+        _before[owner, name] = getattr(owner, name, None)
         setattr(owner, name, value)

@@ -72,9 +72,10 @@ class ModuleView(ModuleType):
                 if hasattr(further, name):
                     return getattr(further, name)
             if name.endswith("_ext") and PATHS[self.__name__] == "msnb.ops":
-                like = getattr(importlib.import_module(PATHS["mindspore.mint"]), name[:-4], None)
-                if like is not None:
-                    return like  # what MindSpore's own files call mint's function
+                for room in ("mindspore.mint", "mindspore.mint.nn.functional"):
+                    like = getattr(importlib.import_module(PATHS[room]), name[:-4], None)
+                    if like is not None:
+                        return like  # what MindSpore's own files call mint's function
             stands = placeholder(self.__name__, name, error)
             if stands is not None:
                 return stands
@@ -92,7 +93,7 @@ class ModuleView(ModuleType):
 def _in_words(value: Any) -> Any:
     """Functions of tensors take MindSpore's keywords: ``ops.softmax(input=x)``."""
     home = getattr(value, "__module__", None) or ""
-    plain = isinstance(value, FunctionType) and not hasattr(value, "__wrapped__")
+    plain = isinstance(value, FunctionType) and "worded" not in value.__dict__
     return _worded(value) if plain and home.startswith(("msnb.ops.", "msnb.numpy.", "msnb.as_mindspore.")) else value
 
 

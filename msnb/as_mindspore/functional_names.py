@@ -6,8 +6,11 @@ Most say in a function what Python says by itself (``make_tuple(a, b)``); some h
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from msnb import ops
 from msnb.api.python_op import PyFunc as PyFunc
@@ -26,6 +29,9 @@ from msnb.ops.mindspore.primitive_classes import Primitive
 from msnb.ops.mindspore.primitives.own_primitives import PrimitiveWithCheck as PrimitiveWithCheck
 from msnb.ops.mindspore.primitives.own_primitives import PrimitiveWithInfer as PrimitiveWithInfer
 from msnb.ops.mindspore.primitives.own_primitives import prim_attr_register as prim_attr_register
+from msnb.ops.sparse.compressed_rows import CSRTensor
+from msnb.ops.sparse.coordinates import COOTensor
+from msnb.ops.sparse.row_tensor import RowTensor
 
 
 def make_tuple(*values: Any) -> tuple[Any, ...]:
@@ -84,11 +90,11 @@ def TopTypeof() -> Any:
     return typeof
 
 
-def mixed_precision_cast(dtype: Any, value: Any) -> Any:
+def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
     """Floats of a tensor, or of a structure of tensors, in another dtype."""
-    if isinstance(value, (tuple, list)):
-        return type(value)([mixed_precision_cast(dtype, v) for v in value])
-    return value.astype(dtype) if isinstance(value, Tensor) and value.dtype.is_float else value
+    if isinstance(x, (tuple, list)):
+        return type(x)([mixed_precision_cast(dst_dtype, v) for v in x])
+    return x.astype(dst_dtype) if isinstance(x, Tensor) and x.dtype.is_float else x
 
 
 class Jvp(Cell):
@@ -143,6 +149,126 @@ def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """``input1`` [..., a], ``weight`` [out, a, b] and ``input2`` [..., b] multiplied to [..., out], plus a bias."""
     found = ops.einsum("...a,oab,...b->...o", input1, weight, input2)
     return found if bias is None else found + bias
+
+
+def poisson(shape: Any, mean: Any, seed: int | None = None) -> Any:
+    """Poisson numbers in float32, in the shape that ``shape`` and that of ``mean`` broadcast to."""
+    rate = ops.broadcast_to(mean, np.broadcast_shapes(tuple(shape), mean.shape))
+    return ops.random_poisson((), rate, seed, dtypes.float32)
+
+
+def fills(x: Any, value: Any) -> Any:
+    """A tensor of the shape and dtype of ``x``, filled with one number."""
+    return ops.full(x.shape, value.item() if isinstance(value, Tensor) else value, dtype=x.dtype)
+
+
+def top_k(input_x: Any, k: int, sorted: bool = True) -> tuple[Any, Any]:
+    """The largest ``k`` along the last axis and their int32 places (an older name of ``topk``)."""
+    values, places = ops.topk(input_x, k, None, True, sorted)
+    return values, places.astype(dtypes.int32)
+
+
+def coo2csr(row_indices: Any, height: int) -> Any:
+    """Pointers of compressed rows [height + 1] for the rows, in order, of entries."""
+    return ops.searchsorted(row_indices, ops.arange(height + 1, dtype=row_indices.dtype)).astype(row_indices.dtype)
+
+
+def csr2coo(indptr: Any, nnz: int) -> Any:
+    """The row of each of ``nnz`` entries of compressed rows."""
+    return (ops.searchsorted(indptr, ops.arange(nnz, dtype=indptr.dtype), right=True) - 1).astype(indptr.dtype)
+
+
+def rows_added(row_tensor: Any, dense: Any) -> Any:
+    """A dense tensor with the rows of a RowTensor added to it."""
+    return row_tensor.to_dense() + dense
+
+
+def moved(input: Any, to: str = "CPU", blocking: bool = True) -> Any:
+    """A tensor, or numbers as one, in the memory of a device, ``blocking`` or not: it is there when it is read."""
+    return (input if isinstance(input, Tensor) else Tensor(input)).move_to(to, blocking)
+
+
+def scalar_cast(input_x: Any, input_y: Any) -> Any:
+    """A number of Python as the one of a dtype: whole, with a fraction, or a bool."""
+    kind = dtypes.as_dtype(input_y)
+    return bool(input_x) if kind is dtypes.bool_ else (float if kind.is_float else int)(input_x)
+
+
+def hastype(value: Any, kind: Any) -> bool:
+    """Whether ``typeof(value)`` is ``kind``; numbers of Python have the types int64, float64 and bool_."""
+    numbers = {int: dtypes.int64, float: dtypes.float64, bool: dtypes.bool_}
+    own = typeof(value)
+    return bool(own == kind or numbers.get(own) == kind)
+
+
+def reduced_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
+    """A shape after a reduction that keeps its axes: they have size 1."""
+    axes = {a % len(shape) for a in ((axis,) if isinstance(axis, int) else axis)}
+    return tuple(1 if i in axes else size for i, size in enumerate(shape))
+
+
+def _with(values: Any, index: Any, value: Any) -> Any:
+    """A copy of a tuple, list or dictionary with one element replaced."""
+    if isinstance(values, dict):
+        return {**values, index: value}
+    found = list(values)
+    found[index] = value
+    return type(values)(found)
+
+
+def hyper_add(x: Any, y: Any) -> Any:
+    """Sums of the tensors of two structures."""
+    if isinstance(x, (tuple, list)):
+        return type(x)([hyper_add(a, b) for a, b in zip(x, y)])
+    return ops.add(x, y)
+
+
+def stop_gradient_(input: Any) -> None:
+    """From here on no gradient goes through ``input``: it is a constant."""
+    input.copy_(ops.stop_gradient(input))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def call(input: Any, *args: Any, **named: Any) -> Any:
+        return getattr(input, name)(*args, **named)
+
+    call.__name__, call.__doc__ = name, f"``input.{name}(...)``, which writes ``input``."
+    return call
+
+
+_WRITING = (
+    "bernoulli_", "clamp_", "erfinv_", "exponential_", "normal_", "put_", "random_", "tanh_", "uniform_", "zero_",
+)  # fmt: skip
+globals().update({name: _method(name) for name in _WRITING})
+inplace_sigmoid: Callable[..., Any] = _method("sigmoid_")
+_ON_NUMBERS = ("add", "eq", "floordiv", "ge", "gt", "le", "lt", "mod", "mul", "ne", "pow", "sub")
+globals().update({f"scalar_{name}": getattr(operator, name) for name in _ON_NUMBERS})
+globals().update({f"augassign_{name}": getattr(operator, name) for name in ("add", "floordiv", "mod", "mul", "sub")})
+augassign_div = scalar_div = operator.truediv
+scalar_log, scalar_max, scalar_min, scalar_uadd, scalar_usub = math.log, max, min, operator.pos, operator.neg
+bool_and, bool_or, bool_not, bool_eq = operator.and_, operator.or_, operator.not_, operator.eq
+string_concat, string_eq, list_equal, tuple_equal = operator.add, operator.eq, operator.eq, operator.eq
+is_, is_not, make_slice, shape_mul = operator.is_, operator.is_not, slice, math.prod
+in_dict: Callable[..., bool] = lambda key, values: key in values
+not_in_dict: Callable[..., bool] = lambda key, values: key not in values
+tuple_reversed: Callable[..., Any] = lambda values: values[::-1]
+tail: Callable[..., Any] = lambda values: values[1:]
+make_dict: Callable[..., Any] = lambda keys, values: dict(zip(keys, values))
+array_to_scalar: Callable[..., Any] = lambda value: value.item()
+dyn_shape: Callable[..., Any] = lambda input_x: ops.cast(Tensor(input_x.shape), dtypes.int64)
+dict_setitem = list_setitem = tuple_setitem = _with
+make_coo_tensor: Callable[..., Any] = lambda indices, values, dense_shape: COOTensor(indices, values, dense_shape)
+make_row_tensor: Callable[..., Any] = lambda indices, values, dense_shape: RowTensor(indices, values, dense_shape)
+make_csr_tensor, make_sparse_tensor, make_row_tensor_inner = CSRTensor, make_coo_tensor, make_row_tensor
+globals().update({f"{kind}_tensor_get_{part}": operator.attrgetter("shape" if part == "dense_shape" else part)
+                  for kind in ("coo", "csr", "row") for part in ("indices", "values", "dense_shape")})
+csr_tensor_get_indptr: Callable[..., Any] = operator.attrgetter("indptr")
+row_tensor_add, move_to = rows_added, moved
+soft_shrink, pows, floordiv, floormod = ops.softshrink, ops.pow, ops.floor_divide, ops.floor_mod
+matrix_determinant, log_matrix_determinant, accumulate_n, deepcopy = ops.det, ops.slogdet, ops.addn, ops.identity
+shape_, reshape_, tensor_range, tensor_slice, tensor_muls = ops.shape, ops.reshape, ops.range, ops.slice, ops.mul
+tensor_exp, tensor_expm1, tensor_floordiv = ops.exp, ops.expm1, ops.floor_divide
+tensor_ge, tensor_gt, tensor_le, tensor_lt = ops.ge, ops.gt, ops.le, ops.lt
 
 
 # ---- operators: the calls of classes that are made below -----------------------------------------------------------

@@ -79,7 +79,7 @@ NAMES: dict[str, str] = {
         CustomPassType DatasetHelper DeviceCtx Dice Dirac FlopsUtilizationCollector HausdorffDistance
         MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit Perplexity PluggableAllocator
         Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse StreamLimitCtx SummaryCollector
-        SummaryLandscape SummaryRecord Symbol SymbolTree TrainFaultTolerance UntypedStorage ValueType VarianceScaling
+        SummaryLandscape SummaryRecord Symbol SymbolTree TrainFaultTolerance ValueType VarianceScaling
         async_ckpt_thread_status auc build_searched_strategy ckpt_to_safetensors clear_op_infer clear_op_wrapper
         connect_network_with_dataset convert_checkpoint_by_rank convert_checkpoints enable_dynamic export_split_mindir
         float8_e4m3fn float8_e5m2 flops_collection get_algo_parameters get_ckpt_path_with_strategy get_device_limit
@@ -132,24 +132,16 @@ NAMES: dict[str, str] = {
         ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU SGD SiLU Sigmoid SmoothL1Loss SoftMarginLoss Softmax
         SyncBatchNorm Tanh Threshold Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d
         ZeroPad3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
-        addr_ all_gather all_gather_into_tensor all_gather_into_tensor_uneven all_gather_object all_reduce all_to_all
-        all_to_all_single avg_pool1d avg_pool2d avg_pool3d barrier batch_isend_irecv batch_norm batch_norm_elemt
-        batch_norm_gather_stats_with_counts batch_norm_stats binary_cross_entropy binary_cross_entropy_with_logits
-        broadcast broadcast_object_list conv1d conv2d conv3d conv_tbc conv_transpose2d cosine_embedding_loss
-        cross_entropy destroy_process_group dropout dropout2d elu elu_ embedding fold gather_object gcd gelu get_backend
-        get_global_rank get_group_rank get_process_group_ranks get_rank get_world_size glu grid_sample group_norm
-        hardtanh hardtanh_ init_process_group interpolate inv irecv is_available is_initialized isend kl_div layer_norm
-        leaky_relu linear log_softmax logsigmoid matrix_norm max_pool2d max_unpool2d mse_loss new_group nll_loss
-        normalize npu_gelu one_hot pad pixel_shuffle prelu qr recv recv_object_list reduce reduce_scatter
-        reduce_scatter_tensor reduce_scatter_tensor_uneven relu relu6 relu_ scatter_object_list send send_object_list
-        sigmoid_ silu soft_margin_loss threshold threshold_ triangular_solve unfold upsample vdot vector_norm
-    """,
-    "mint.nn": """
-        AvgPool1d AvgPool3d ConvTranspose2d Fold SyncBatchNorm UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d
-        ZeroPad3d
-    """,
-    "mint.nn.functional": """
-        elu_ flatten hardtanh_ sigmoid_ threshold_ upsample
+        all_gather all_gather_into_tensor all_gather_into_tensor_uneven all_gather_object all_reduce all_to_all
+        all_to_all_single avg_pool1d avg_pool2d avg_pool3d barrier batch_isend_irecv batch_norm binary_cross_entropy
+        binary_cross_entropy_with_logits broadcast broadcast_object_list conv1d conv2d conv3d conv_transpose2d
+        cosine_embedding_loss cross_entropy destroy_process_group dropout dropout2d elu elu_ embedding fold
+        gather_object gelu get_backend get_global_rank get_group_rank get_process_group_ranks get_rank get_world_size
+        glu grid_sample group_norm hardtanh hardtanh_ init_process_group interpolate inv irecv is_available
+        is_initialized isend kl_div layer_norm leaky_relu linear log_softmax logsigmoid matrix_norm max_pool2d
+        max_unpool2d mse_loss new_group nll_loss normalize one_hot pad pixel_shuffle prelu qr recv recv_object_list
+        reduce reduce_scatter reduce_scatter_tensor reduce_scatter_tensor_uneven relu relu6 relu_ scatter_object_list
+        send send_object_list sigmoid_ silu soft_margin_loss threshold threshold_ unfold upsample vector_norm
     """,
     "mint.optim": """
         Adam AdamW FusedAdamW SGD
@@ -165,47 +157,26 @@ NAMES: dict[str, str] = {
         RootMeanSquareDistance SampledSoftmaxLoss TripletMarginWithDistanceLoss VirtualDatasetCellTriple Vjp
         WithGradCell auc get_metrics rearrange_inputs thor
     """,
-    "numpy": """
-        bitwise_not histogram2d histogram_bin_edges histogramdd polymul ravel_multi_index
-    """,
     "ops": """
-        AiCPURegOp AkgAscendRegOp AkgGpuRegOp AllGatherV AlltoAllV AlltoAllVC ApplyRotaryPosEmb Barrier
-        BatchISendIRecv CollectiveGather CollectiveScatter CopyWithSlice CpuRegOp CustomOpBuilder CustomRegOp
-        DataType DtypeToEnum DumpGradient Expand GeSwitch GetNext GroupTopk MapCacheIdx Merge Morph
-        NeighborExchangeV2 P2POp Pack PagedAttention PagedAttentionMask Pull Push PyExecute RNNTLoss Receive
-        Reduce ReduceScatterV ReshapeAndCache Reshard Reusing SelectView Send SliceGetItem TBERegOp TCPStore
-        TensorDump TransposeExtView TransposeView Unpack UpdateState accumulate_n adaptive_avg_pool2d_ext
-        add_flags add_layer_norm add_rms_norm adjoint all_gather_into_tensor all_gather_into_tensor_uneven
-        all_gather_matmul all_gather_object all_to_all_single all_to_all_v_c arg_dtype_cast arg_handler
-        array_reduce array_to_scalar augassign_add augassign_div augassign_floordiv augassign_mod augassign_mul
-        augassign_sub barrier batch_dot batch_isend_irecv bernoulli_ bool_and bool_eq bool_not bool_or
-        broadcast_gradient_args broadcast_object_list choice_with_mask clamp_ coalesce col2im cond coo2csr
-        coo_tensor_get_dense_shape coo_tensor_get_indices coo_tensor_get_values cpp_create_prim_instance_helper
-        csr2coo csr_tensor_get_dense_shape csr_tensor_get_indices csr_tensor_get_indptr csr_tensor_get_values
-        ctc_greedy_decoder custom_info_register deepcopy destroy_process_group diagflat dict_setitem distribute
-        dyn_shape embed env_get environ_add environ_create environ_get environ_set eps erfinv_ exponential_
-        fills floordiv floormod fused_infer_attention_score gather_into_tensor gather_object geswitch
-        get_backend get_global_rank get_group_rank get_process_group_ranks get_rank get_vm_impl_fn
-        get_world_size hastype hyper_add in_dict incre_flash_attention init_process_group inplace_sigmoid irecv
-        is_ is_available is_dynamic_sequence_element_unknown is_initialized is_not is_tensor_bool_cond
-        isconstant isend iter_converter lightning_indexer list_equal list_setitem log_matrix_determinant
-        make_coo_tensor make_csr_tensor make_dict make_map_parameter make_row_tensor make_row_tensor_inner
-        make_slice make_sparse_tensor matmul_reduce_scatter matrix_determinant merge moe_distribute_combine
-        moe_distribute_dispatch moe_init_routing_v2 moe_token_permute moe_token_unpermute move_to ms_hasnext
-        ms_next mse_loss_ext multi_scale_deformable_attn_function multilabel_margin_loss
-        multinomial_with_replacement new_group normal_ not_in_dict nsa_compress nsa_compress_attention
-        nsa_select_attention poisson pows prim_arg_register prompt_flash_attention put_ pyboost_inner_prim
-        randint_like random_ recompute_block recv recv_object_list reduce reduce_scatter_tensor
-        reduce_scatter_tensor_uneven reduced_shape ref_to_embed reshape_ reshard ring_attention_update
-        rotary_position_embedding rotated_iou row_tensor_add row_tensor_get_dense_shape row_tensor_get_indices
-        row_tensor_get_values rrelu scalar_add scalar_cast scalar_div scalar_eq scalar_floordiv scalar_ge
-        scalar_gt scalar_le scalar_log scalar_lt scalar_max scalar_min scalar_mod scalar_mul scalar_ne
-        scalar_pow scalar_sub scalar_uadd scalar_usub scatter_object_list scatter_tensor send send_object_list
-        set_comm_ops_inplace shape_ shape_mul soft_shrink sparse_flash_attention speed_fusion_attention
-        stop_gradient_ string_concat string_eq swiglu switch_layer tail tanh_ tensor_exp tensor_expm1
-        tensor_floordiv tensor_ge tensor_gt tensor_le tensor_lt tensor_muls tensor_operator_registry
-        tensor_range tensor_slice tensordump top_k tuple_equal tuple_reversed tuple_setitem uniform_
-        vm_impl_registry zero_ zip_operation
+        AiCPURegOp AkgAscendRegOp AkgGpuRegOp AllGatherV AlltoAllV AlltoAllVC ApplyRotaryPosEmb Barrier BatchISendIRecv
+        CollectiveGather CollectiveScatter CopyWithSlice CpuRegOp CustomOpBuilder CustomRegOp DataType DtypeToEnum
+        DumpGradient Expand GeSwitch GetNext GroupTopk MapCacheIdx Merge Morph NeighborExchangeV2 P2POp Pack
+        PagedAttention PagedAttentionMask Pull Push PyExecute RNNTLoss Receive Reduce ReduceScatterV ReshapeAndCache
+        Reshard Reusing SelectView Send SliceGetItem TBERegOp TCPStore TensorDump TransposeExtView TransposeView Unpack
+        UpdateState add_flags all_gather_into_tensor all_gather_into_tensor_uneven all_gather_matmul all_gather_object
+        all_to_all_single all_to_all_v_c arg_dtype_cast arg_handler array_reduce barrier batch_isend_irecv
+        broadcast_gradient_args broadcast_object_list cpp_create_prim_instance_helper custom_info_register
+        destroy_process_group distribute embed env_get environ_add environ_create environ_get environ_set
+        fused_infer_attention_score gather_into_tensor gather_object geswitch get_backend get_global_rank get_group_rank
+        get_process_group_ranks get_rank get_vm_impl_fn get_world_size incre_flash_attention init_process_group irecv
+        is_available is_dynamic_sequence_element_unknown is_initialized is_tensor_bool_cond isconstant isend
+        iter_converter lightning_indexer make_map_parameter matmul_reduce_scatter merge moe_distribute_combine
+        moe_distribute_dispatch moe_init_routing_v2 ms_hasnext ms_next multi_scale_deformable_attn_function new_group
+        nsa_compress nsa_compress_attention nsa_select_attention prim_arg_register prompt_flash_attention
+        pyboost_inner_prim recompute_block recv recv_object_list reduce reduce_scatter_tensor
+        reduce_scatter_tensor_uneven ref_to_embed reshard ring_attention_update scatter_object_list scatter_tensor send
+        send_object_list set_comm_ops_inplace sparse_flash_attention speed_fusion_attention switch_layer
+        tensor_operator_registry tensordump vm_impl_registry zip_operation
     """,
     "parallel": """
         GradAccumulation MicroBatchInterleaved build_searched_strategy convert_checkpoint_by_rank convert_checkpoints

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.core.dtypes import DType
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType as _TensorType
 
 
@@ -46,3 +47,33 @@ Dict = _kind("Dict", "dicts", _of(dict))
 NoneType = _kind("NoneType", "None", _of(type(None)))
 TensorType = _kind("TensorType", "tensors", lambda found: isinstance(found, _TensorType))
 Type = _kind("Type", "anything", lambda found: isinstance(found, (type, DType, _TensorType)))
+
+
+class UntypedStorage:
+    """The memory of a tensor as bytes: ``x.untyped_storage()``. Every tensor has memory of its own, also a slice."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    def size(self) -> int:
+        """The number of bytes."""
+        return self._tensor.nbytes
+
+    nbytes = __len__ = size
+
+    def element_size(self) -> int:
+        """1: the elements are bytes."""
+        return 1
+
+    def is_shared(self) -> bool:
+        """False: no other process sees it."""
+        return False
+
+    def data_ptr(self) -> int:
+        """The address of the first byte, on the CPU."""
+        return int(self._tensor.asnumpy().ctypes.data)
+
+    @property
+    def device(self) -> str:
+        """Where it is."""
+        return self._tensor.device

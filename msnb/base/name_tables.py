@@ -129,7 +129,8 @@ MOVED: dict[str, dict[str, str]] = {
         **_TAYLOR,
         **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
         **{name: f"msnb.ops.mindspore.sampling_primitives:{name}"
-           for name in ("uniform_candidate_sampler", "log_uniform_candidate_sampler")},
+           for name in ("uniform_candidate_sampler", "log_uniform_candidate_sampler", "choice_with_mask",
+                        "multinomial_with_replacement", "randint_like")},
         "constexpr": "msnb.api.compiler_hints:constexpr",
         **{f"tensor_{name}": f"msnb.ops:{name}" for name in ("add", "sub", "mul", "div", "pow", "mod")},
         "scalar_to_array": "msnb.core.tensor:Tensor",

@@ -11,6 +11,7 @@ from msnb.api.function_tracing import Fn
 from msnb.api.transforms.tensor_hooks import HookHandle
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices
+from msnb.ops.definition.window_geometry import IntOrInts
 from msnb.ops.sparse.compressed_rows import CSRTensor
 from msnb.ops.sparse.coordinates import COOTensor
 
@@ -19,7 +20,7 @@ class TensorMethods:
 
     @property
     def H(self) -> Tensor:
-        """The last two axes exchanged, complex numbers conjugated."""
+        """Matrices with their last two axes exchanged and complex numbers conjugated."""
 
     @property
     def T(self) -> Tensor:
@@ -64,14 +65,20 @@ class TensorMethods:
     def addmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ y)`` for matrices."""
 
+    def addmm_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``addmm(...)``; returns the tensor."""
+
     def addmv(self, x: Any, v: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ v)``."""
 
-    def addr(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Any:
+    def addr(self, vec1: Any, vec2: Any, beta: Any = ..., alpha: Any = ...) -> Any:
         """beta x + alpha times the outer product of two vectors."""
 
+    def addr_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``addr(...)``; returns the tensor."""
+
     def adjoint(self) -> Tensor:
-        """The last two axes exchanged, complex numbers conjugated."""
+        """Matrices with their last two axes exchanged and complex numbers conjugated."""
 
     def all(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """True where every element over the axes is true (not zero)."""
@@ -132,9 +139,7 @@ class TensorMethods:
     def argmin_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Tensor, Tensor]:
         """The smallest values along an axis, and their places, to which the gradient goes."""
 
-    def argsort(
-        self, axis: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...
-    ) -> Tensor:
+    def argsort(self, axis: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Tensor:
         """The indices that would sort ``x`` along ``axis`` (see ``sort``)."""
 
     def argwhere(self) -> Tensor:
@@ -149,8 +154,8 @@ class TensorMethods:
     def assign_value(self, value: Any) -> Tensor:
         """Give ``variable`` the value ``value``; returns ``variable``."""
 
-    def astype(self, dtype: Any) -> Tensor:
-        """The same values in another dtype. A tensor that has the dtype already is given back as it is."""
+    def astype(self, dtype: Any, copy: builtins.bool = ...) -> Tensor:
+        """The same values in another dtype; with ``copy`` a tensor of its own, also where nothing changes."""
 
     def atan(self) -> Tensor:
         """Inverse tangent in radians."""
@@ -161,11 +166,14 @@ class TensorMethods:
     def atanh(self) -> Tensor:
         """Inverse hyperbolic tangent."""
 
-    def baddbmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+    def baddbmm(self, x: Any, y: Any, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ y)`` for stacks of matrices."""
 
     def bernoulli(self, shape: Any = ..., *, seed: Any = ..., generator: Any = ...) -> Tensor:
         """1 with probability ``p``, else 0, in the shape of ``p`` (or ``shape``) and its dtype."""
+
+    def bernoulli_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``bernoulli(...)``; returns the tensor."""
 
     def bfloat16(self) -> Tensor:
         """The values as bfloat16."""
@@ -224,6 +232,9 @@ class TensorMethods:
     def cholesky_solve(self, input2: Any, upper: builtins.bool = ...) -> Any:
         """The x with A x = ``input``, where ``input2`` is the Cholesky factor of A."""
 
+    def choose(self, choices: Any, mode: str = ...) -> Tensor:
+        """At each place the element of ``choices[x]``; places outside are clipped or counted on from 0 ('wrap')."""
+
     def chunk(self, chunks: builtins.int, axis: builtins.int = ...) -> tuple[Tensor, ...]:
         """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule)."""
 
@@ -241,6 +252,16 @@ class TensorMethods:
 
     def clone(self) -> Tensor:
         """The same value as a Tensor of its own."""
+
+    def col2im(
+        self,
+        output_size: Any,
+        kernel_size: IntOrInts,
+        dilation: IntOrInts,
+        padding_value: IntOrInts,
+        stride: IntOrInts,
+    ) -> Any:
+        """``fold`` of columns that have an axis for the places of a window."""
 
     def conj(self) -> Tensor:
         """The complex conjugate."""
@@ -319,7 +340,7 @@ class TensorMethods:
         """Matrices with the last axis of ``x`` on a diagonal and zeros elsewhere."""
 
     def diagflat(self, offset: builtins.int = ...) -> Tensor:
-        """A matrix with all elements on a diagonal, ``offset`` above the main one."""
+        """A matrix of zeros with all elements of a tensor on a diagonal."""
 
     def diagonal(self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ...) -> Tensor:
         """The diagonals of the matrices that two axes span, along a new last axis."""
@@ -401,6 +422,9 @@ class TensorMethods:
     def expm1(self) -> Tensor:
         """exp(x) - 1, exact near 0."""
 
+    def exponential_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``exponential(...)``; returns the tensor."""
+
     def fill(self, value: Any) -> Tensor:
         """A tensor of this shape and dtype with ``value`` everywhere."""
 
@@ -412,6 +436,9 @@ class TensorMethods:
 
     def fill_diagonal_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``fill_diagonal(...)``; returns the tensor."""
+
+    def fills(self, value: Any) -> Tensor:
+        """A tensor of this shape and dtype with ``value`` everywhere."""
 
     def flatten(
         self,
@@ -448,6 +475,9 @@ class TensorMethods:
     def floor_divide(self, other: Any) -> Tensor:
         """Quotient rounded towards minus infinity."""
 
+    def floor_divide_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``floor_divide(...)``; returns the tensor."""
+
     def fmax(self, other: Any) -> Tensor:
         """The larger of two; of a number and NaN the number. At a tie the gradient goes to ``x``."""
 
@@ -456,6 +486,16 @@ class TensorMethods:
 
     def fmod(self, other: Any) -> Tensor:
         """Remainder with the sign of the dividend, as C's fmod."""
+
+    def fold(
+        self,
+        output_size: Any,
+        kernel_size: IntOrInts,
+        dilation: IntOrInts = ...,
+        padding: IntOrInts = ...,
+        stride: IntOrInts = ...,
+    ) -> Any:
+        """Columns of windows back into an image; where windows overlap, they are summed (col2im)."""
 
     def frac(self) -> Tensor:
         """x less its integer part."""
@@ -485,6 +525,9 @@ class TensorMethods:
 
     def ger(self, vec2: Any) -> Any:
         """The outer product of two vectors."""
+
+    def get_bytes(self) -> bytes:
+        """The elements as they lie in memory."""
 
     def greater(self, other: Any) -> Tensor:
         """x is above y."""
@@ -595,6 +638,12 @@ class TensorMethods:
     def is_complex(self) -> builtins.bool:
         """True when the tensor's dtype is complex."""
 
+    def is_pinned(self) -> builtins.bool:
+        """False: a tensor lies in memory of its own, neither shared with other processes nor pinned."""
+
+    def is_shared(self) -> builtins.bool:
+        """False: a tensor lies in memory of its own, neither shared with other processes nor pinned."""
+
     def is_signed(self) -> builtins.bool:
         """Whether the dtype has negative numbers."""
 
@@ -673,7 +722,10 @@ class TensorMethods:
     def log_matrix_determinant(self) -> tuple[Any, Any]:
         """Sign and logarithm of the absolute value of the determinant of every matrix."""
 
-    def log_softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
+    def log_normal(self, mean: builtins.float = ..., std: builtins.float = ...) -> Tensor:
+        """exp of normal draws in the shape of the tensor."""
+
+    def log_softmax(self, axis: builtins.int = ..., dtype: Any = ...) -> Tensor:
         """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
 
     def logaddexp(self, y: Any) -> Tensor:
@@ -720,7 +772,7 @@ class TensorMethods:
 
     @property
     def mH(self) -> Tensor:
-        """The last two axes exchanged, complex numbers conjugated."""
+        """Matrices with their last two axes exchanged and complex numbers conjugated."""
 
     @property
     def mT(self) -> Tensor:
@@ -734,6 +786,9 @@ class TensorMethods:
 
     def masked_scatter(self, mask: Any, source: Any) -> Tensor:
         """``x`` with the first elements of ``source``, in order, where ``mask`` is True."""
+
+    def masked_scatter_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``masked_scatter(...)``; returns the tensor."""
 
     def masked_select(self, mask: Any) -> Tensor:
         """The elements of ``x`` where ``mask`` is True, as a vector; both broadcast."""
@@ -806,9 +861,9 @@ class TensorMethods:
         """The logarithm of the multivariate gamma function of dimension ``p``."""
 
     def nan_to_num(
-        self, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...
+        self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...
     ) -> Tensor:
-        """NaN and infinities replaced; infinities by the largest finite numbers of the dtype unless given."""
+        """NaN replaced by a number, 0 for None; infinities by the largest finite numbers of the dtype unless given."""
 
     def nan_to_num_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``nan_to_num(...)``; returns the tensor."""
@@ -852,10 +907,10 @@ class TensorMethods:
     def new_full(self, size: Any, fill_value: Any, *, dtype: Any = ...) -> Tensor:
         """A tensor of another shape in this one's dtype."""
 
-    def new_ones(self, *size: Any, dtype: Any = ...) -> Tensor:
+    def new_ones(self, *size: Any, shape: Any = ..., dtype: Any = ...) -> Tensor:
         """A tensor of another shape full of 1, in this one's dtype."""
 
-    def new_zeros(self, *size: Any, dtype: Any = ...) -> Tensor:
+    def new_zeros(self, *size: Any, shape: Any = ..., dtype: Any = ...) -> Tensor:
         """A tensor of another shape full of 0, in this one's dtype."""
 
     def nextafter(self, other: Any) -> Tensor:
@@ -899,11 +954,14 @@ class TensorMethods:
     def pow_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``pow(...)``; returns the tensor."""
 
-    def prod(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+    def prod(self, axis: Any = ..., keepdims: builtins.bool = ..., dtype: Any = ...) -> Tensor:
         """Product over axes; arguments as ``sum``."""
 
     def ptp(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Largest less smallest element over axes."""
+
+    def put_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``put(...)``; returns the tensor."""
 
     def qr(self, some: builtins.bool | str = ...) -> tuple[Any, Any]:
         """Q and R; of ``some`` false, or the mode 'complete', all columns of Q."""
@@ -915,6 +973,9 @@ class TensorMethods:
 
     def rad2deg(self) -> Tensor:
         """Radians to degrees."""
+
+    def random_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``random(...)``; returns the tensor."""
 
     def random_categorical(self, num_sample: builtins.int, seed: builtins.int = ..., dtype: Any = ...) -> Any:
         """``num_sample`` classes drawn for each row of logits."""
@@ -944,6 +1005,9 @@ class TensorMethods:
     def remainder(self, other: Any) -> Tensor:
         """Remainder of floor division; it has the sign of the divisor, as Python's %."""
 
+    def remainder_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``remainder(...)``; returns the tensor."""
+
     def renorm(self, p: builtins.float, axis: builtins.int, maxnorm: builtins.float) -> Any:
         """Every slice along ``axis`` with a p-norm above ``maxnorm`` is scaled down to it."""
 
@@ -951,7 +1015,9 @@ class TensorMethods:
         """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; warns where PyTorch's may be
         meant."""
 
-    def repeat_interleave(self, repeats: Any, axis: builtins.int | None = ...) -> Tensor:
+    def repeat_interleave(
+        self, repeats: Any, axis: builtins.int | None = ..., *, output_size: builtins.int | None = ...
+    ) -> Tensor:
         """Every element repeated in place."""
 
     def reshape(self, *sizes: Any, shape: Any = ...) -> Tensor:
@@ -960,10 +1026,13 @@ class TensorMethods:
     def reshape_as(self, other: Any) -> Tensor:
         """``x`` in the shape of ``other``, which holds as many elements."""
 
+    def resize(self, *new_shape: Any) -> Tensor:
+        """The elements in another shape: as many as it holds, zeros behind them where it holds more."""
+
     def reverse(self, axis: Any) -> Any:
         """x in the other order along an axis or several."""
 
-    def reverse_sequence(self, seq_lengths: Any, seq_dim: builtins.int, batch_dim: builtins.int = ...) -> Any:
+    def reverse_sequence(self, seq_lengths: Any, seq_dim: builtins.int = ..., batch_dim: builtins.int = ...) -> Any:
         """The first ``seq_lengths[i]`` elements along ``seq_dim`` of batch i in the other order; the rest as it is."""
 
     def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
@@ -1080,7 +1149,7 @@ class TensorMethods:
     def soft_shrink(self, lambd: builtins.float = ...) -> Tensor:
         """x moved towards 0 by lambd, and 0 within; NaN stays."""
 
-    def softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
+    def softmax(self, axis: builtins.int = ..., dtype: Any = ...) -> Tensor:
         """exp(x) / sum(exp(x)) along ``axis``."""
 
     def softshrink(self, lambd: builtins.float = ...) -> Tensor:
@@ -1143,8 +1212,9 @@ class TensorMethods:
     def subtract(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """Difference of two tensors. ``alpha`` scales the other operand."""
 
-    def sum(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
-        """Sum over axes."""
+    def sum(self, *place: Any, initial: Any = ..., **words: Any) -> Tensor:
+        """Sum over axes: ``sum(axis, keepdims, dtype=)``, or in NumPy's order ``sum(axis, dtype, keepdims, initial)``;
+        ``initial`` is added to it."""
 
     def sum_to_size(self, shape: Any) -> Tensor:
         """Add up what broadcasting ``shape`` to the shape of ``x`` repeated."""
@@ -1209,18 +1279,18 @@ class TensorMethods:
     def to_csr(self) -> CSRTensor:
         """The elements of a dense matrix that are not zero, row by row; pointers and columns are int32."""
 
-    def top_k(
-        self, k: builtins.int, dim: builtins.int | None = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...
-    ) -> ValuesAndIndices:
-        """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood."""
+    def top_k(self, k: builtins.int, sorted: builtins.bool = ...) -> Any:
+        """The largest ``k`` along the last axis, and their places."""
 
     def topk(
         self, k: builtins.int, dim: builtins.int | None = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...
     ) -> ValuesAndIndices:
         """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood."""
 
-    def trace(self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ...) -> Tensor:
-        """The sum of a diagonal."""
+    def trace(
+        self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ..., dtype: Any = ...
+    ) -> Tensor:
+        """The sum of a diagonal, in a dtype if one is asked for."""
 
     def transpose(
         self, *axes: Any, perm: Any = ..., dim0: builtins.int | None = ..., dim1: builtins.int | None = ...
@@ -1264,6 +1334,13 @@ class TensorMethods:
 
     def unflatten(self, dim: builtins.int, sizes: Any) -> Tensor:
         """One axis taken apart into several: the inverse of ``flatten``."""
+
+    def unfold(self, *place: Any, **words: Any) -> Tensor:
+        """``unfold(dimension, size, step)``: windows along an axis, their elements in a new last axis; or, by
+        ``kernel_size``, ``dilation``, ``padding``, ``stride``, those of images as columns: ``ops.unfold``."""
+
+    def uniform(self, from_: builtins.float = ..., to: builtins.float = ..., generator: Any = ...) -> Tensor:
+        """Draws between two bounds in the shape of the tensor."""
 
     def uniform_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``uniform(...)``; returns the tensor."""
@@ -1311,9 +1388,6 @@ class TensorMethods:
 
     def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """``tensor_split`` along axis 0."""
-
-    def where(self, condition: Any, y: Any) -> Tensor:
-        """The tensor's own elements where ``condition`` holds, else those of ``y``."""
 
     def xdivy(self, y: Any) -> Tensor:
         """x / y; 0 where both are 0."""

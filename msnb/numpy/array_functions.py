@@ -101,7 +101,8 @@ def with_statistics(t: Any, axis: int, before: int, after: int, mode: str, lengt
     reduce: Any = {"maximum": ops.amax, "minimum": ops.amin, "mean": ops.mean}.get(mode)
     if reduce is None:
         raise AttributeValueError(
-            f"pad: mode is 'constant', 'edge', 'reflect', 'linear_ramp', 'maximum', 'minimum' or 'mean', not {mode!r}."
+            "pad: mode is 'constant', 'edge', 'reflect', 'symmetric', 'wrap', 'linear_ramp', 'maximum', 'minimum', "
+            f"'mean' or 'empty', not {mode!r}."
         )
     n, ends = t.shape[axis], []
     for count, length, front in ((before, lengths[0], True), (after, lengths[1], False)):

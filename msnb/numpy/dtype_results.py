@@ -20,14 +20,14 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.record import Op
 
 __all__ = [
-    "abs", "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "copysign", "cos", "cosh", "deg2rad", "divide", "equal",
-    "exp", "exp2", "expm1", "fabs", "fix", "float_power", "floor", "floor_divide", "fmod", "gcd", "greater",
-    "greater_equal", "hypot", "invert", "isfinite", "isinf", "isnan", "lcm", "less", "less_equal", "log", "log10",
-    "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
-    "maximum", "minimum", "mod", "multiply", "negative", "not_equal", "positive", "power", "rad2deg", "reciprocal",
-    "remainder", "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "trace",
-    "true_divide", "trunc",
+    "abs", "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "copysign", "cos", "cosh", "deg2rad", "divide", "equal", "exp",
+    "exp2", "expm1", "fabs", "fix", "float_power", "floor", "floor_divide", "fmod", "gcd", "greater", "greater_equal",
+    "hypot", "invert", "isfinite", "isinf", "isnan", "lcm", "less", "less_equal", "log", "log10", "log1p", "log2",
+    "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maximum",
+    "minimum", "mod", "multiply", "negative", "not_equal", "positive", "power", "rad2deg", "reciprocal", "remainder",
+    "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "trace", "true_divide",
+    "trunc",
 ]  # fmt: skip
 Function: TypeAlias = Callable[..., Any]
 _DTYPE = inspect.Parameter("dtype", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Any")
@@ -98,6 +98,7 @@ exp2: Function = of_one(ops.exp2)
 expm1: Function = of_one(ops.expm1)
 floor: Function = of_one(ops.floor)
 invert: Function = of_one(ops.invert)
+bitwise_not = invert
 isfinite: Function = of_one(ops.isfinite)
 isinf: Function = of_one(ops.isinf)
 isnan: Function = of_one(ops.isnan)

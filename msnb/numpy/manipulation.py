@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.numpy.array_functions import reflected_oddly, with_ramps, with_statistics
@@ -107,7 +109,8 @@ def pad(
     Args:
         arr: an array.
         pad_width: an int, (before, after) for every axis, or one such pair per axis.
-        mode: "constant", "reflect", "edge", "linear_ramp", "maximum", "minimum" or "mean".
+        mode: "constant", "reflect", "symmetric", "edge", "wrap", "linear_ramp", "maximum", "minimum", "mean" or
+            "empty", which is zeros.
         stat_length: of how many numbers from the edge "maximum", "minimum" and "mean" are taken; None: of all.
         constant_values: what the border holds in constant mode.
         end_values: where "linear_ramp" ends.
@@ -121,8 +124,13 @@ def pad(
     t = array(arr)
     pairs = _pairs(pad_width, t.ndim)
     flat = [side for pair in reversed(pairs) for side in pair]
-    if mode == "constant":
-        return ops.pad(t, flat, value=constant_values)
+    if mode in ("constant", "empty"):
+        return ops.pad(t, flat, value=constant_values if mode == "constant" else 0)
+    if mode in ("wrap", "symmetric") and reflect_type == "even":
+        place: Any = np.pad
+        for axis, pair in enumerate(pairs):
+            t = ops.gather(t, array(place(np.arange(t.shape[axis]), pair, mode)), axis)
+        return t
     if reflect_type not in ("even", "odd"):
         raise AttributeValueError(f"pad: reflect_type is 'even' or 'odd', not {reflect_type!r}.")
     if mode == "edge" or (mode == "reflect" and reflect_type == "even"):

@@ -17,7 +17,8 @@ from msnb.ops.mindspore import mint
 
 __all__ = [
     "array_equal", "blackman", "cbrt", "clip", "convolve", "corrcoef", "cov", "cross", "divmod", "gradient", "hamming",
-    "hanning", "heaviside", "histogram", "interp", "kron", "polyval", "radians", "round",
+    "hanning", "heaviside", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "interp", "kron",
+    "polyval", "radians", "round",
 ]  # fmt: skip
 
 
@@ -120,17 +121,118 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         >>> [t.tolist() for t in mnp.histogram(mnp.array([1.0, 2.0, 3.0]), bins=2)]
         [[1.0, 2.0], [1.0, 2.0, 3.0]]
     """
+    counts, borders = histogramdd(array(a).reshape(-1, 1), (bins,), (range,), weights, density)
+    return counts, borders[0]
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The borders that ``histogram`` counts between.
+
+    Args:
+        a, bins, range: as of ``histogram``.
+        weights: one for every number; borders do not depend on it.
+
+    Raises:
+        ValueError: no interval, borders that are no row, a range from high to low, or another number of weights.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.histogram_bin_edges(mnp.array([1.0, 3.0]), bins=2).tolist()
+        [1.0, 2.0, 3.0]
+    """
     x = array(a).reshape(-1).astype(float32)
-    borders = _borders(x, bins, range) if isinstance(bins, int) else array(bins)
+    if weights is not None and array(weights).size != x.size:
+        raise ShapeError(f"histogram_bin_edges: {x.size} numbers need as many weights, got {array(weights).size}.")
+    return _borders(x, bins, range)
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False
+) -> tuple[Any, Any, Any]:
+    """How many points of a plane fall into each rectangle.
+
+    Args:
+        x, y: coordinates of the points, [n] each.
+        bins: how many intervals of both axes, a pair of numbers or borders, or the borders of both.
+        range, weights, density: as of ``histogramdd``.
+
+    Returns:
+        (counts, borders of x, borders of y).
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.histogram2d([0.0, 2.0], [1.0, 5.0], 2)[0].tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
+    pair = bins if isinstance(bins, int) or len(bins) == 2 else (bins, bins)
+    counts, borders = histogramdd((x, y), pair, range, weights, density)
+    return counts, borders[0], borders[1]
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False
+) -> tuple[Any, list[Any]]:
+    """How many points fall into each box.
+
+    Args:
+        sample: an array [n, axes], or a list with the coordinates [n] of each axis.
+        bins: how many intervals of every axis, or for each axis how many, or their borders.
+        range: (first, last) border of each axis, or None for its smallest and largest number; None: for all axes.
+        weights: what each point counts.
+        density: give counts whose volume is 1.
+
+    Returns:
+        (counts in float32, a list of borders).
+
+    Raises:
+        ValueError: axes, bins, range or weights that do not fit each other.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.histogramdd(mnp.array([[0.0, 0.0], [2.0, 4.0]]), (2, 1))[0].tolist()
+        [[1.0], [1.0]]
+    """
+    points = array(sample)
+    if points.ndim != 2:
+        raise ShapeError(f"histogramdd takes an array [n, axes] or a list of rows, got {points.ndim} axes.")
+    points = (points.T if isinstance(sample, (list, tuple)) else points).astype(float32)
+    axes = points.shape[1]
+    sides = (bins,) * axes if isinstance(bins, int) else tuple(bins)
+    ends = (None,) * axes if range is None else tuple(range)
+    if len(sides) != axes or len(ends) != axes:
+        raise ShapeError(f"histogramdd: {axes} axes need as many bins and ranges, got {len(sides)} and {len(ends)}.")
+    columns = [points[:, i] for i, _ in enumerate(sides)]
+    borders = [_borders(*of_axis) for of_axis in zip(columns, sides, ends)]
+    hits = [_hits(x, edges) for x, edges in zip(columns, borders)]
+    if weights is not None:
+        hits[0] = hits[0] * array(weights).reshape(-1, 1)
+    names = "abcdefghijklm"[:axes]
+    counts = ops.einsum(",".join(f"z{name}" for name in names) + f"->{names}", *hits)
+    if density:
+        volume = ops.einsum(",".join(names) + f"->{names}", *[(b[1:] - b[:-1]).astype(float32) for b in borders])
+        counts = counts / ops.sum(counts) / volume
+    return counts, borders
+
+
+def _hits(x: Any, borders: Any) -> Any:
+    """1 where a number [n, 1] lies in an interval [1, bins], else 0; the last one holds its end too."""
     inside = (x[:, None] >= borders[:-1]) & (x[:, None] < borders[1:])
     last = ops.equal(x, borders[-1])[:, None] & ops.equal(ops.arange(borders.shape[0] - 1), borders.shape[0] - 2)
-    hits = (inside | last).astype(float32)
-    counts = ops.sum(hits if weights is None else hits * array(weights).reshape(-1, 1), 0)
-    return (counts / ops.sum(counts) / (borders[1:] - borders[:-1]) if density else counts), borders
+    return (inside | last).astype(float32)
 
 
-def _borders(x: Any, bins: int, ends: Any) -> Any:
+def _borders(x: Any, bins: Any, ends: Any) -> Any:
     """Borders at equal distances; where all numbers are the same, half to its left and right, as in NumPy."""
+    if not isinstance(bins, int):
+        if isinstance(bins, str) or array(bins).ndim != 1:
+            raise ShapeError("histogram: bins is a number of intervals or a row of borders.")
+        return array(bins)
+    if bins < 1:
+        raise AttributeValueError(f"histogram: there is at least one interval, got bins={bins}.")
+    if ends is None and not x.size:
+        ends = (0.0, 0.0)
+    if ends is not None and ends[0] > ends[1]:
+        raise AttributeValueError(f"histogram: range is (low, high), got {tuple(ends)}.")
     low, high = (ops.min(x), ops.max(x)) if ends is None else (array(end).astype(float32) for end in ends)
     half = ops.where(ops.equal(low, high), 0.5, 0.0).astype(float32)
     return linspace(low - half, high + half, bins + 1)

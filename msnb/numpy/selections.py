@@ -20,8 +20,8 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 
 __all__ = [
     "apply_along_axis", "apply_over_axes", "array_equiv", "bartlett", "choose", "correlate", "diag_indices", "ediff1d",
-    "intersect1d", "ix_", "piecewise", "polyadd", "polyder", "polyint", "polysub", "select", "setdiff1d",
-    "tril_indices_from", "triu_indices_from", "unravel_index", "unwrap",
+    "intersect1d", "ix_", "piecewise", "polyadd", "polyder", "polyint", "polymul", "polysub", "ravel_multi_index",
+    "select", "setdiff1d", "tril_indices_from", "triu_indices_from", "unravel_index", "unwrap",
 ]  # fmt: skip
 
 
@@ -51,15 +51,7 @@ def choose(a: Any, choices: Any, mode: str = "clip") -> Any:
         >>> mnp.choose(mnp.array([1, 0]), [mnp.array([1, 2]), mnp.array([3, 4])]).tolist()
         [3, 2]
     """
-    rows = [array(c) for c in choices]
-    if mode not in ("clip", "wrap"):
-        raise AttributeValueError(f"choose: mode is 'clip' or 'wrap', not {mode!r}.")
-    t = array(a)
-    t = ops.clip(t, 0, len(rows) - 1) if mode == "clip" else t % len(rows)
-    found = rows[0]
-    for k, row in enumerate(rows[1:], 1):
-        found = ops.where(t == k, row, found)
-    return found if found.shape == t.shape else ops.where(t == 0, rows[0], found)
+    return array(a).choose([array(c) for c in choices], mode)
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
@@ -242,6 +234,20 @@ def polysub(a1: Any, a2: Any) -> Any:
     return polyadd(a1, -array(a2))
 
 
+def polymul(a1: Any, a2: Any) -> Any:
+    """The product of two polynomials, or of one and a number.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.polymul([1, 2], [3, 4]).tolist()
+        [3, 10, 8]
+    """
+    first, second = (_row("polymul", ops.reshape(a, (1,)) if a.ndim == 0 else a) for a in map(array, (a1, a2)))
+    n = first.shape[0]
+    terms = [ops.pad(first[i] * second, (i, n - 1 - i)) for i in range(n)]
+    return ops.sum(ops.stack(terms), 0).astype(terms[0].dtype)
+
+
 def polyder(p: Any, m: int = 1) -> Any:
     """The derivative of order m of a polynomial.
 
@@ -323,6 +329,40 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
         found.append(rest % size)
         rest = rest // size
     return tuple(reversed(found)) if order == "C" else tuple(found)
+
+
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: str = "C") -> Any:
+    """Places of a shape as places of the flat array: ``unravel_index`` back.
+
+    Args:
+        multi_index: whole numbers, one array for each axis.
+        dims: the shape.
+        mode: "clip" or "wrap": what places outside mean. ("raise" would have to look at the values.)
+        order: "C", the last axis counts fastest, or "F", the first one.
+
+    Returns:
+        int64, in the shape that the arrays broadcast to.
+
+    Raises:
+        ValueError: another number of arrays than axes, another mode or order.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.ravel_multi_index(([3, 6], [4, 5]), (7, 6)).tolist()
+        [22, 41]
+    """
+    sizes = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(multi_index) != len(sizes):
+        raise ShapeError(f"ravel_multi_index: {len(sizes)} axes need as many arrays, got {len(multi_index)}.")
+    if mode not in ("clip", "wrap") or order not in ("C", "F"):
+        told = f"ravel_multi_index: mode is 'clip' or 'wrap', order 'C' or 'F', got {mode!r} and {order!r}."
+        raise AttributeValueError(told)
+    found: Any = 0
+    pairs = [*zip(multi_index, sizes)]
+    for index, size in pairs if order == "C" else reversed(pairs):
+        at = array(index).astype(int64)
+        found = found * size + (ops.clip(at, 0, size - 1) if mode == "clip" else at % size)
+    return found
 
 
 def bartlett(M: int) -> Any:

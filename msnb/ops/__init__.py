@@ -26,7 +26,7 @@ from msnb.ops.indexing.slice_updates import *
 from msnb.ops.linalg import assignment as _assignment
 from msnb.ops.linalg.diagonals import *
 from msnb.ops.linalg.eigenvalues import *
-from msnb.ops.linalg.einsum import einsum as einsum
+from msnb.ops.linalg.einsum import *
 from msnb.ops.linalg.factorization import *
 from msnb.ops.linalg.matmul import *
 from msnb.ops.linalg.matrix_functions import *
@@ -41,9 +41,10 @@ from msnb.ops.mindspore.attention_score import *
 from msnb.ops.mindspore.scalar_conversions import *
 from msnb.ops.nn.activation import *
 from msnb.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
-from msnb.ops.nn.ctc_loss import ctc_loss as ctc_loss
+from msnb.ops.nn.ctc_loss import *
 from msnb.ops.nn.loss import *
 from msnb.ops.nn.normalization import *
+from msnb.ops.nn.transformer_functions import *
 from msnb.ops.random.draws import *
 from msnb.ops.random.gamma_poisson import *
 from msnb.ops.reduction.cumulative import *

@@ -120,7 +120,9 @@ from msnb.ops.linalg.eigenvalues import eig as eig
 from msnb.ops.linalg.eigenvalues import eigvals as eigvals
 from msnb.ops.linalg.eigenvalues import matrix_exp as matrix_exp
 from msnb.ops.linalg.eigenvalues import matrix_log as matrix_log
+from msnb.ops.linalg.einsum import batch_dot as batch_dot
 from msnb.ops.linalg.einsum import einsum as einsum
+from msnb.ops.linalg.factorization import cond as cond
 from msnb.ops.linalg.factorization import lstsq as lstsq
 from msnb.ops.linalg.factorization import matrix_norm as matrix_norm
 from msnb.ops.linalg.factorization import matrix_rank as matrix_rank
@@ -141,6 +143,7 @@ from msnb.ops.linalg.matmul import mv as mv
 from msnb.ops.linalg.matmul import outer as outer
 from msnb.ops.linalg.matmul import tensordot as tensordot
 from msnb.ops.linalg.matmul import vecdot as vecdot
+from msnb.ops.linalg.matrix_functions import adjoint as adjoint
 from msnb.ops.linalg.matrix_functions import cholesky as cholesky
 from msnb.ops.linalg.matrix_functions import cross as cross
 from msnb.ops.linalg.matrix_functions import det as det
@@ -164,6 +167,7 @@ from msnb.ops.linalg.solvers import ormqr as ormqr
 from msnb.ops.linalg.solvers import solve_triangular as solve_triangular
 from msnb.ops.linalg.triangular import diag as diag
 from msnb.ops.linalg.triangular import diag_embed as diag_embed
+from msnb.ops.linalg.triangular import diagflat as diagflat
 from msnb.ops.linalg.triangular import diagonal as diagonal
 from msnb.ops.linalg.triangular import trace as trace
 from msnb.ops.linalg.triangular import tril as tril
@@ -203,6 +207,7 @@ from msnb.ops.math.clip_norm_interpolate import xdivy as xdivy
 from msnb.ops.math.clip_norm_interpolate import xlogy as xlogy
 from msnb.ops.math.log_sums import logcumsumexp as logcumsumexp
 from msnb.ops.math.number_functions import aminmax as aminmax
+from msnb.ops.math.number_functions import eps as eps
 from msnb.ops.math.number_functions import is_nonzero as is_nonzero
 from msnb.ops.math.number_functions import isneginf as isneginf
 from msnb.ops.math.number_functions import isposinf as isposinf
@@ -264,6 +269,7 @@ from msnb.ops.nn.activation import logsigmoid as logsigmoid
 from msnb.ops.nn.activation import mish as mish
 from msnb.ops.nn.activation import prelu as prelu
 from msnb.ops.nn.activation import relu6 as relu6
+from msnb.ops.nn.activation import rrelu as rrelu
 from msnb.ops.nn.activation import selu as selu
 from msnb.ops.nn.activation import silu as silu
 from msnb.ops.nn.activation import softmax as softmax
@@ -274,6 +280,7 @@ from msnb.ops.nn.activation import softsign as softsign
 from msnb.ops.nn.activation import tanhshrink as tanhshrink
 from msnb.ops.nn.activation import threshold as threshold
 from msnb.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from msnb.ops.nn.ctc_loss import ctc_greedy_decoder as ctc_greedy_decoder
 from msnb.ops.nn.ctc_loss import ctc_loss as ctc_loss
 from msnb.ops.nn.loss import binary_cross_entropy as binary_cross_entropy
 from msnb.ops.nn.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
@@ -289,6 +296,7 @@ from msnb.ops.nn.loss import l1_loss as l1_loss
 from msnb.ops.nn.loss import margin_ranking_loss as margin_ranking_loss
 from msnb.ops.nn.loss import mse_loss as mse_loss
 from msnb.ops.nn.loss import multi_margin_loss as multi_margin_loss
+from msnb.ops.nn.loss import multilabel_margin_loss as multilabel_margin_loss
 from msnb.ops.nn.loss import multilabel_soft_margin_loss as multilabel_soft_margin_loss
 from msnb.ops.nn.loss import nll_loss as nll_loss
 from msnb.ops.nn.loss import poisson_nll_loss as poisson_nll_loss
@@ -303,6 +311,12 @@ from msnb.ops.nn.normalization import group_norm as group_norm
 from msnb.ops.nn.normalization import instance_norm as instance_norm
 from msnb.ops.nn.normalization import layer_norm as layer_norm
 from msnb.ops.nn.normalization import rms_norm as rms_norm
+from msnb.ops.nn.transformer_functions import add_layer_norm as add_layer_norm
+from msnb.ops.nn.transformer_functions import add_rms_norm as add_rms_norm
+from msnb.ops.nn.transformer_functions import moe_token_permute as moe_token_permute
+from msnb.ops.nn.transformer_functions import moe_token_unpermute as moe_token_unpermute
+from msnb.ops.nn.transformer_functions import rotary_position_embedding as rotary_position_embedding
+from msnb.ops.nn.transformer_functions import swiglu as swiglu
 from msnb.ops.random.draws import bernoulli as bernoulli
 from msnb.ops.random.draws import categorical as categorical
 from msnb.ops.random.draws import dropout as dropout
@@ -374,6 +388,7 @@ from msnb.ops.shape.views import sum_to as sum_to
 from msnb.ops.shape.views import transpose as transpose
 from msnb.ops.sparse.compressed_rows import coo_to_csr as coo_to_csr
 from msnb.ops.sparse.segments import sparse_segment_mean as sparse_segment_mean
+from msnb.ops.sparse.sparse_functions import coalesce as coalesce
 from msnb.ops.sparse.sparse_functions import coo_add as coo_add
 from msnb.ops.sparse.sparse_functions import coo_concat as coo_concat
 from msnb.ops.sparse.sparse_functions import coo_to_dense as coo_to_dense
@@ -394,6 +409,7 @@ from msnb.ops.spatial.bounding_boxes import bounding_box_encode as bounding_box_
 from msnb.ops.spatial.bounding_boxes import check_valid as check_valid
 from msnb.ops.spatial.bounding_boxes import iou as iou
 from msnb.ops.spatial.bounding_boxes import nms_with_mask as nms_with_mask
+from msnb.ops.spatial.bounding_boxes import rotated_iou as rotated_iou
 from msnb.ops.spatial.convolution import conv1d as conv1d
 from msnb.ops.spatial.convolution import conv1d_transpose as conv1d_transpose
 from msnb.ops.spatial.convolution import conv2d as conv2d
@@ -416,6 +432,7 @@ from msnb.ops.spatial.resize import resize_nearest_neighbor as resize_nearest_ne
 from msnb.ops.spatial.roi import crop_and_resize as crop_and_resize
 from msnb.ops.spatial.roi import roi_align as roi_align
 from msnb.ops.spatial.unfold import channel_shuffle as channel_shuffle
+from msnb.ops.spatial.unfold import col2im as col2im
 from msnb.ops.spatial.unfold import depth_to_space as depth_to_space
 from msnb.ops.spatial.unfold import fold as fold
 from msnb.ops.spatial.unfold import pixel_shuffle as pixel_shuffle
@@ -501,7 +518,9 @@ __all__ = [
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
     "add",
+    "add_layer_norm",
     "add_n",
+    "add_rms_norm",
     "addbmm",
     "addcdiv",
     "addcmul",
@@ -509,6 +528,7 @@ __all__ = [
     "addmv",
     "addn",
     "addr",
+    "adjoint",
     "affine_grid",
     "all",
     "all_gather",
@@ -549,6 +569,7 @@ __all__ = [
     "avg_pool3d",
     "baddbmm",
     "bartlett_window",
+    "batch_dot",
     "batch_norm",
     "batch_norm_train",
     "batch_to_space_nd",
@@ -605,12 +626,15 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
+    "coalesce",
+    "col2im",
     "collective",
     "column_stack",
     "combinations",
     "complex",
     "concat",
     "concatenate",
+    "cond",
     "conj",
     "conv1d",
     "conv1d_transpose",
@@ -707,6 +731,7 @@ __all__ = [
     "csr_tanh",
     "csr_to_coo",
     "csr_to_dense",
+    "ctc_greedy_decoder",
     "ctc_loss",
     "cummax",
     "cummin",
@@ -723,6 +748,7 @@ __all__ = [
     "det",
     "diag",
     "diag_embed",
+    "diagflat",
     "diagonal",
     "diagonal_scatter",
     "diff",
@@ -747,6 +773,7 @@ __all__ = [
     "embedding",
     "empty",
     "empty_like",
+    "eps",
     "eq",
     "equal",
     "erf",
@@ -956,6 +983,8 @@ __all__ = [
     "missing_names",
     "mm",
     "mod",
+    "moe_token_permute",
+    "moe_token_unpermute",
     "moveaxis",
     "movedim",
     "mse_loss",
@@ -963,6 +992,7 @@ __all__ = [
     "mul",
     "multi_dot",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "multinomial",
     "multiply",
@@ -1066,8 +1096,11 @@ __all__ = [
     "roi_align",
     "roll",
     "rot90",
+    "rotary_position_embedding",
+    "rotated_iou",
     "round",
     "row_stack",
+    "rrelu",
     "rsqrt",
     "scalar_to_tensor",
     "scaled_dot_product_attention",
@@ -1147,6 +1180,7 @@ __all__ = [
     "svd",
     "swapaxes",
     "swapdims",
+    "swiglu",
     "swish",
     "t",
     "take",
@@ -1829,7 +1863,7 @@ def reduce_mean(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = .
 def reduce_min(x: Any, axis: Any = ..., keepdims: bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
     """Smallest element over axes, never with its index; as ``amax``."""
 
-def reduce_prod(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:
+def reduce_prod(x: Any, axis: Any = ..., keepdims: bool = ..., dtype: Any = ...) -> Tensor:
     """Product over axes; arguments as ``sum``."""
 
 def reduce_sum(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:

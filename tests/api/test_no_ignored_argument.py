@@ -32,7 +32,6 @@ ALLOWED = {
     "Tensor.move_to(blocking)": "False permits waiting later; the copy is complete when it is used",
     "Tensor.argsort(stable)": "False permits equal elements in any order; they keep theirs",
     "Tensor.sort(stable)": "False permits equal elements in any order; they keep theirs",
-    "Tensor.top_k(sorted)": "False permits any order; these are in order",
     "Tensor.topk(sorted)": "False permits any order; these are in order",
     "Tensor.unique(sorted)": "False permits any order; these are in order",
     "Optimizer.prepare(step)": "an interface: optimizers that need the number of steps write it",

@@ -41,6 +41,16 @@ CASES: list[tuple[str, dict[str, Any], Callable[[], Any]]] = [
     ("numpy.add", {"x1": A, "x2": B}, lambda: A + B),
     ("numpy.dot", {"a": A, "b": B.T}, lambda: A @ B.T),
     ("numpy.vstack", {"tup": (A, B)}, lambda: np.vstack((A, B))),
+    ("numpy.tile", {"A": A, "reps": (2, 1)}, lambda: np.tile(A, (2, 1))),
+    ("numpy.transpose", {"a": A, "axes": (1, 0)}, lambda: A.T),
+    ("ops.silu", {"input": A}, lambda: A / (1 + np.exp(-A))),
+    ("ops.selu", {"input_x": abs(A)}, lambda: abs(A) * 1.0507009873554805),
+    ("ops.permute", {"input": A, "axis": (1, 0)}, lambda: A.T),
+    ("ops.transpose", {"input": A, "dims": (1, 0)}, lambda: A.T),
+    ("ops.zeros", {"size": (2, 3)}, lambda: np.zeros((2, 3))),
+    ("mint.nn.functional.pad", {"input": A, "pad": (1, 0)}, lambda: np.pad(A, ((0, 0), (1, 0)))),
+    ("mint.nn.functional.layer_norm", {"input": A * 0, "normalized_shape": A.shape[1:]}, lambda: A * 0),
+    ("mint.repeat_interleave", {"input": A, "repeats": 2, "dim": 0, "output_size": 2 * len(A)}, lambda: A.repeat(2, 0)),
 ]
 
 
@@ -66,6 +76,32 @@ def test_keywords(name: str, given: dict[str, Any], want: Callable[[], Any], com
     np.testing.assert_allclose(run().asnumpy(), want(), rtol=1e-6)
 
 
+METHODS = [
+    ("matmul", {"tensor2": B.T}, lambda: A @ B.T), ("mm", {"mat2": B.T}, lambda: A @ B.T),
+    ("pow", {"exponent": 2}, lambda: A**2), ("isclose", {"other": A, "rtol": 0.1}, lambda: A == A),
+    ("multiply", {"value": B}, lambda: A * B), ("sub", {"y": B}, lambda: A - B), ("xlogy", {"other": abs(B)}, None),
+    ("addmm", {"mat1": A @ A.T, "mat2": A, "beta": 2}, lambda: 2 * A + A @ A.T @ A),
+    ("split", {"split_size": 1, "dim": 0}, None), ("tile", {"reps": (2, 1)}, lambda: np.tile(A, (2, 1))),
+    ("new_ones", {"size": (2,)}, lambda: np.ones(2)), ("swapdims", {"dim0": 0, "dim1": 1}, lambda: A.T),
+    ("to", {"dtype": ms.int32}, lambda: A.astype(np.int32)), ("to", {"device": "CPU", "copy": True}, lambda: A),
+    ("astype", {"dtype": ms.float64, "copy": False}, lambda: A), ("diag", {"diagonal": 1}, lambda: np.diag(A, 1)),
+    ("select", {"condition": A > 0, "y": B}, lambda: np.where(A > 0, A, B)),
+    ("count_nonzero", {"axis": 0, "keep_dims": True, "dtype": ms.int64}, lambda: (A != 0).sum(0, keepdims=True)),
+]
+
+
+@pytest.mark.parametrize("name, given, want", METHODS, ids=[f"{name} {' '.join(given)}" for name, given, _ in METHODS])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+def test_keywords_of_methods(name: str, given: dict[str, Any], want: Callable[[], Any] | None, compiled: bool) -> None:
+    def call(x: Any) -> Any:
+        return getattr(x, name)(**tensors(given))
+
+    found = (ms.jit(call) if compiled else call)(Tensor(A))
+    if want is not None:
+        np.testing.assert_allclose(found.asnumpy(), want(), rtol=1e-5)
+    assert Tensor(A).type() == "Float32"
+
+
 def test_operators_of_msnb_itself_take_them_too() -> None:
     x = Tensor(A)
     assert ms.ops.add(x, other=x).tolist() == ms.ops.add(x=x, y=x).tolist() == (2 * A).tolist()
@@ -77,7 +113,7 @@ def test_operators_of_msnb_itself_take_them_too() -> None:
     ("ops.softmax", {"input": A, "x": A}, "takes an argument by one name"),
     ("ops.add", {"other": A}, "has no attribute 'y'|takes the tensors"),
     ("ops.abs", {"inptu": A}, "takes the tensors|has no attribute"),
-    ("ops.ones", {"size": 1}, "size"),
+    ("ops.ones", {"sizes": 1}, "sizes"),
 ])  # fmt: skip
 def test_wrong_keywords(name: str, given: dict[str, Any], words: str) -> None:
     with pytest.raises((ArgumentError, TypeError), match=words):
@@ -87,6 +123,26 @@ def test_wrong_keywords(name: str, given: dict[str, Any], words: str) -> None:
 def test_the_shape_is_given_once() -> None:
     with pytest.raises(ArgumentError, match="takes the shape once"):
         ms.ops.ones(2, shape=(3,))
+
+
+def test_orders_of_mindspore() -> None:
+    from mindspore import mint, ops
+
+    x = Tensor(A)
+    volume = Tensor(np.arange(8.0, dtype=np.float32).reshape(1, 1, 2, 2, 2))
+    assert ops.max_pool3d(volume, 2, 2, 0, 1, False, True)[1].item() == 7, "ceil_mode stands before return_indices"
+    assert ops.softmax(x, 1, ms.float64).dtype is ops.prod(x, 1, False, ms.float64).dtype is ms.float64
+    assert ops.baddbmm(x[None], x[None], Tensor(SQUARE[None]), 2, 0).tolist() == (2 * A[None]).tolist()
+    order = ops.randperm(5, 3, 7, ms.int32)
+    assert sorted(order.tolist()) == [0, 1, 2, 3, 4] and order.dtype is ms.int32
+    assert ops.range(0, 5, 2, 3).tolist() == [0, 2, 4]
+    with pytest.raises(ValueError, match="more than maxlen=2"):
+        ops.range(0, 5, 2, 2)
+    assert sorted(mint.multinomial(Tensor([0.0, 1.0, 1.0]), 2).tolist()) == [1, 2], "without replacement by default"
+    assert x.top_k(2, True)[0].shape == (2, 2) and x.addr(x[:, 0], x[0], 0, 0).tolist() == (A * 0).tolist()
+    assert mint.special.log_softmax(x[None]).tolist() == [(A * 0).tolist()], "the first axis of three"
+    with pytest.raises(ValueError, match="output_size=5 is not the sum"):
+        mint.repeat_interleave(x, 2, 0, output_size=5)
 
 
 def test_orders_of_pytorch_in_mint() -> None:

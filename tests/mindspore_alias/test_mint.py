@@ -241,3 +241,97 @@ def test_one_image_without_its_batch(
 
 def _words(fn: Any) -> Any:
     return inspect.signature(fn).parameters
+
+
+# ---- layers and functions, by PyTorch's formulas --------------------------------------------------------------------
+
+
+def test_batch_norm_in_parts(mode: int, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((6, 3, 5)).astype(np.float32)
+    parts = [Tensor(x[:2]), Tensor(x[2:])]
+    weight, bias = Tensor([1.0, 2.0, 3.0]), Tensor([0.5, 0.0, -0.5])
+    moving = ms.Parameter(ms.ops.zeros(3), name="mean"), ms.Parameter(ms.ops.ones(3), name="variance")
+
+    def program(a: Any, b: Any) -> Any:
+        both = [ms.ops.stack(pair) for pair in zip(mint.batch_norm_stats(a, 1e-5), mint.batch_norm_stats(b, 1e-5))]
+        counts = Tensor([10.0, 20.0])
+        mean, invstd = mint.batch_norm_gather_stats_with_counts(a, *both, *moving, 0.2, 1e-5, counts)
+        return mint.batch_norm_elemt(b, weight, bias, mean, invstd)
+
+    wide = x.transpose(1, 0, 2).reshape(3, -1)
+    mean, variance = wide.mean(1), wide.var(1)
+    scale = np.array([1.0, 2.0, 3.0]) / np.sqrt(variance + 1e-5)
+    want = (x[2:] - mean[:, None]) * scale[:, None] + np.array([0.5, 0.0, -0.5])[:, None]
+    np.testing.assert_allclose(run(program, *parts).asnumpy(), want, 1e-4, 1e-5)
+    np.testing.assert_allclose(moving[0].asnumpy(), 0.2 * mean, 1e-4, 1e-6)
+    np.testing.assert_allclose(moving[1].asnumpy(), 0.8 + 0.2 * wide.var(1, ddof=1), 1e-4)
+    with pytest.raises(TypeError, match="batch_norm_stats"):
+        mint.batch_norm_elemt(parts[0])
+
+
+def test_transposed_convolution_and_padding(mode: int, rng: np.random.Generator) -> None:
+    layer = mint.nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2)
+    x = rng.standard_normal((2, 4, 3, 3)).astype(np.float32)
+    weight, want = layer.weight.asnumpy(), np.zeros((2, 6, 8, 8))
+    for i, j, k, m in np.ndindex(3, 3, 3, 3):
+        for g in range(2):
+            part = x[:, 2 * g : 2 * g + 2, i, j] @ weight[2 * g : 2 * g + 2, :, k, m]
+            want[:, 3 * g : 3 * g + 3, 2 * i + k, 2 * j + m] += part
+    found = run(layer, Tensor(x)).asnumpy()
+    np.testing.assert_allclose(found, want[..., 1:7, 1:7] + layer.bias.asnumpy()[:, None, None], 1e-4, 1e-5)
+    assert layer(Tensor(x[0])).shape == (6, 6, 6) and layer.weight.shape == (4, 3, 3, 3)
+    assert abs(weight).max() <= 1 / np.sqrt(27)
+    assert mint.nn.ZeroPad1d((1, 2))(Tensor([[[5.0]]])).tolist() == [[[0.0, 5.0, 0.0, 0.0]]]
+    assert mint.nn.ZeroPad3d(1)(ms.ops.ones((1, 1, 2, 3, 4))).shape == (1, 1, 4, 5, 6)
+    with pytest.raises(ValueError, match="padding_mode"):
+        mint.nn.ConvTranspose2d(1, 1, 1, padding_mode="reflect")
+
+
+def test_means_of_windows_and_other_sizes(mode: int) -> None:
+    x = Tensor(np.arange(8.0, dtype=np.float32).reshape(1, 1, 8))
+    assert run(mint.nn.AvgPool1d(2, 3), x).tolist() == [[[0.5, 3.5, 6.5]]]
+    assert run(mint.nn.AvgPool1d(2, 2, 1, count_include_pad=False), x).tolist() == [[[0.0, 1.5, 3.5, 5.5, 7.0]]]
+    cube = ms.ops.reshape(x, (1, 1, 2, 2, 2))
+    assert run(mint.nn.AvgPool3d(2), cube).tolist() == [[[[[3.5]]]]]
+    assert run(mint.nn.AvgPool3d(2, divisor_override=4), cube).tolist() == [[[[[7.0]]]]]
+    square = Tensor([[[[1.0, 2.0], [3.0, 5.0]]]])
+    assert run(mint.nn.UpsamplingNearest2d((2, 4)), square).tolist() == [[[[1.0, 1.0, 2.0, 2.0], [3.0, 3.0, 5.0, 5.0]]]]
+    found = run(mint.nn.UpsamplingBilinear2d(size=(3, 3)), square).tolist()
+    assert found == [[[[1.0, 1.5, 2.0], [2.0, 2.75, 3.5], [3.0, 4.0, 5.0]]]]
+    assert mint.nn.functional.upsample(square, scale_factor=2).shape == (1, 1, 4, 4)
+    columns = ms.ops.ones((4, 4))
+    assert run(mint.nn.Fold(3, 2), columns).tolist() == [[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]
+
+
+def test_common_batch_norm_of_one_rank(mode: int, rng: np.random.Generator) -> None:
+    x = Tensor(rng.standard_normal((4, 3, 5)).astype(np.float32))
+    one, other = mint.nn.SyncBatchNorm(3, momentum=0.3).set_train(), mint.nn.BatchNorm1d(3, momentum=0.3).set_train()
+    np.testing.assert_array_equal(run(one, x).asnumpy(), run(other, x).asnumpy())
+    assert one.running_var.tolist() == other.running_var.tolist()
+    with pytest.raises(ValueError, match="no group is called 'few'"):
+        mint.nn.SyncBatchNorm(3, process_group="few").set_train()(x)
+
+
+def test_written_activations(mode: int) -> None:
+    F = mint.nn.functional
+    for fn, want in ((F.elu_, [np.expm1(-2.0), 0.5, 3.0]), (F.hardtanh_, [-1.0, 0.5, 1.0]),
+                     (F.sigmoid_, 1 / (1 + np.exp([2.0, -0.5, -3.0]))),
+                     (lambda x: F.threshold_(x, 1.0, 9.0), [9.0, 9.0, 3.0])):  # fmt: skip
+        x = Tensor([-2.0, 0.5, 3.0])
+        assert fn(x) is x
+        np.testing.assert_allclose(x.asnumpy(), want, 1e-6)
+
+
+def test_functions_of_vectors(mode: int) -> None:
+    a, b = Tensor([1 + 2j, 3.0]), Tensor([2.0, 1j])
+    assert run(mint.vdot, a, b).item() == np.vdot(a.asnumpy(), b.asnumpy())
+    x = ms.ops.ones((2, 3))
+    assert mint.addr_(x, Tensor([1.0, 2.0]), Tensor([1.0, 0.0, 2.0]), beta=2, alpha=3) is x
+    assert x.tolist() == [[5.0, 2.0, 8.0], [8.0, 2.0, 14.0]]
+    lower = Tensor([[1.0, 9.0], [3.0, 1.0]])
+    found, matrix = run(lambda b, m: mint.triangular_solve(b, m, upper=False), Tensor([[2.0], [7.0]]), lower)
+    assert found.tolist() == [[2.0], [1.0]] and matrix.shape == (2, 2)
+    steps, kernel = np.arange(6.0, dtype=np.float32).reshape(3, 1, 2), np.ones((2, 2, 1), np.float32)
+    found = run(lambda x, w: mint.conv_tbc(x, w, Tensor([0.5]), 1), Tensor(steps), Tensor(kernel))
+    assert found.reshape((-1,)).tolist() == [1.5, 6.5, 14.5, 9.5]
+    assert mint.npu_gelu(Tensor([0.0])).item() == 0 and mint.gcd(Tensor([6, 4]), 4).tolist() == [2, 4]

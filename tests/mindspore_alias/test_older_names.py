@@ -88,3 +88,105 @@ def test_unknown_names_still_say_so() -> None:
     with pytest.raises(ImportError, match="tuple_getitm"):
         from mindspore.ops.functional import tuple_getitm  # noqa: F401
     assert np.float32(0) == 0
+
+
+NUMBERS = {
+    "scalar_add": (7, 2, 9), "scalar_sub": (7, 2, 5), "scalar_mul": (7, 2, 14), "scalar_div": (7, 2, 3.5),
+    "scalar_floordiv": (-7, 2, -4), "scalar_mod": (-7.5, 2, 0.5), "scalar_pow": (7, 2, 49), "scalar_max": (7, 2, 7),
+    "scalar_min": (7, 2, 2), "scalar_eq": (7, 2, False), "scalar_ne": (7, 2, True), "scalar_lt": (7, 2, False),
+    "scalar_le": (7, 7, True), "scalar_gt": (7, 2, True), "scalar_ge": (2, 7, False), "scalar_usub": (3, -3),
+    "scalar_uadd": (3, 3), "scalar_log": (1.0, 0.0), "scalar_cast": (3.7, ms.int64, 3),
+    "bool_and": (True, False, False),
+    "bool_or": (True, False, True), "bool_eq": (True, False, False), "bool_not": (True, False),
+    "string_concat": ("a", "b", "ab"), "string_eq": ("a", "b", False), "in_dict": ("a", {"a": 1}, True),
+    "not_in_dict": ("a", {"a": 1}, False), "dict_setitem": ({"a": 1}, "b", 2, {"a": 1, "b": 2}),
+    "list_setitem": ([1, 2], -1, 5, [1, 5]), "tuple_setitem": ((1, 2), 0, 3, (3, 2)),
+    "tuple_reversed": ((1, 2), (2, 1)),
+    "list_equal": ([1], [1], True), "tuple_equal": ((1,), (2,), False), "tail": ((1, 2, 3), (2, 3)),
+    "shape_mul": ((2, 3), 6), "make_slice": (1, 2, 3, slice(1, 2, 3)), "make_dict": (("a",), (1,), {"a": 1}),
+    "is_": (None, None, True), "is_not": (None, None, False), "hastype": (1, ms.int64, True),
+    "reduced_shape": ((2, 3), (-1,), (2, 1)), "augassign_add": ([1], [2], [1, 2]), "augassign_sub": (7, 2, 5),
+    "augassign_mul": (7, 2, 14), "augassign_div": (7, 2, 3.5), "augassign_floordiv": (7, 2, 3),
+    "augassign_mod": (7, 2, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_functions_of_python(mode: int, name: str) -> None:
+    from mindspore.ops import functional as F
+
+    *given, want = NUMBERS[name]
+    assert getattr(F, name)(*given) == want
+    assert ms.jit(lambda: getattr(F, name)(*given))() == want
+
+
+X = np.array([[1.0, -2.0], [-3.0, 5.0]], np.float32)
+TENSORS = {
+    "soft_shrink": ((X,), [[0.5, -1.5], [-2.5, 4.5]]), "pows": ((X, 2), X**2), "floordiv": ((X, 2), X // 2),
+    "floormod": ((X, 2), X % 2), "tensor_exp": ((X,), np.exp(X)), "tensor_expm1": ((X,), np.expm1(X)),
+    "tensor_floordiv": ((X, 2), X // 2), "tensor_ge": ((X, 1), X >= 1), "tensor_gt": ((X, 1), X > 1),
+    "tensor_le": ((X, 1), X <= 1), "tensor_lt": ((X, 1), X < 1), "tensor_muls": ((X, 2), X * 2),
+    "tensor_slice": ((X, (0, 1), (2, 1)), X[:, 1:]), "shape_": ((X,), (2, 2)), "reshape_": ((X, (4,)), X.reshape(-1)),
+    "matrix_determinant": ((X,), -1.0), "log_matrix_determinant": ((X,), (-1.0, 0.0)), "deepcopy": ((X,), X),
+    "dyn_shape": ((X,), [2, 2]), "fills": ((X, 2), [[2, 2]] * 2), "top_k": ((X, 1), ([[1], [5]], [[0], [1]])),
+    "accumulate_n": (([X, X],), X * 2), "hyper_add": (((X, [X]), (X, [X])), None), "move_to": ((X, "CPU"), X),
+    "coo2csr": ((np.array([0, 1, 1], np.int32), 3), [0, 1, 3, 3]),
+    "csr2coo": ((np.array([0, 0, 3], np.int32), 3), [1] * 3),
+    "mse_loss_ext": ((X, X + 2), 4.0), "inplace_sigmoid": ((X,), 1 / (1 + np.exp(-X))), "tanh_": ((X,), np.tanh(X)),
+    "clamp_": ((X, 0, 2), X.clip(0, 2)), "zero_": ((X,), X * 0), "erfinv_": ((X * 0,), X * 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_functions_of_tensors(mode: int, name: str) -> None:
+    from mindspore.ops import functional as F
+
+    def tensors(value):
+        if isinstance(value, np.ndarray):
+            return ms.Tensor(value.copy())
+        deep = isinstance(value, (list, tuple)) and name in ("accumulate_n", "hyper_add")
+        return type(value)(map(tensors, value)) if deep else value
+
+    given, want = TENSORS[name]
+    fn = getattr(F, name)
+    found = (ms.jit(fn) if mode == ms.GRAPH_MODE and not name.endswith("_") else fn)(*map(tensors, given))
+    if name == "hyper_add":
+        found, want = found[1][0], X * 2
+    for f, w in zip(found, want) if isinstance(want, tuple) and isinstance(found, tuple) else [(found, want)]:
+        np.testing.assert_allclose(np.asarray(f), w, 1e-5, 1e-6)
+
+
+def test_sparse_tensors_by_functions() -> None:
+    from mindspore.ops import functional as F
+
+    coo = F.make_coo_tensor(ms.Tensor([[0, 1]]), ms.Tensor([2.0]), (2, 2))
+    assert F.coo_tensor_get_values(coo).tolist() == [2.0] and F.coo_tensor_get_dense_shape(coo) == (2, 2)
+    csr = F.make_csr_tensor(ms.Tensor([0, 1, 1]), ms.Tensor([0]), ms.Tensor([3.0]), (2, 2))
+    assert F.csr_tensor_get_indptr(csr).tolist() == [0, 1, 1] and F.csr_tensor_get_indices(csr).tolist() == [0]
+    row = F.make_row_tensor(ms.Tensor([1]), ms.Tensor([[3.0, 4.0]]), (2, 2))
+    assert F.row_tensor_add(row, ms.Tensor(X)).tolist() == [[1.0, -2.0], [0.0, 9.0]]
+    assert F.make_sparse_tensor is F.make_coo_tensor and F.row_tensor_get_indices(row).tolist() == [1]
+
+
+def test_a_tensor_becomes_a_constant() -> None:
+    from mindspore import ops
+
+    def loss(x):
+        y = x * 2
+        ops.stop_gradient_(y)
+        return (y * x).sum()
+
+    assert ms.grad(loss)(ms.Tensor([3.0])).tolist() == [6.0]
+    assert ops.poisson((4, 1), ms.Tensor([5.0, 10.0]), seed=5).shape == (4, 2)
+    x = ms.Tensor([0.0])
+    assert ops.random_(x, 3, 4).tolist() == [3.0] and ops.put_(x, ms.Tensor([0]), ms.Tensor([5.0])).tolist() == [5.0]
+
+
+def test_the_memory_of_a_tensor() -> None:
+    import mindspore
+
+    x = ms.Tensor(X)
+    storage = x.untyped_storage()
+    assert isinstance(storage, mindspore.UntypedStorage) and storage.size() == storage.nbytes() == len(storage) == 16
+    assert storage.data_ptr() == x.data_ptr() == x.asnumpy().ctypes.data and storage.device == x.device
+    assert storage.element_size() == 1 and not storage.is_shared()

@@ -61,6 +61,8 @@ CASES: dict[str, Case] = {
     "pad": lambda np, x, n: np.pad(n, (1, 2), constant_values=4),
     "pad_pairs": lambda np, x, n: np.pad(x, ((1, 0), (0, 2))),
     "pad_reflect": lambda np, x, n: np.pad(x, 1, mode="reflect"),
+    "pad_wrap": lambda np, x, n: np.pad(x, ((1, 0), (2, 3)), mode="wrap"),
+    "pad_symmetric": lambda np, x, n: np.pad(x, ((1, 2), (0, 4)), mode="symmetric"),
     "where": lambda np, x, n: np.where(x > 0, x, 0),
     "isin": lambda np, x, n: np.isin(n, [1, 2]),
     "digitize": lambda np, x, n: np.digitize(x, np.array([-1.0, 0.0, 1.0])),

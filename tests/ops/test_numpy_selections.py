@@ -36,6 +36,16 @@ CASES: dict[str, Any] = {
     "correlate": lambda n, a: tuple(n.correlate(a(ROW), a(OTHER), m) for m in ("full", "same", "valid")),
     "polyadd": lambda n, a: n.polyadd(a(ROW), a(OTHER)),
     "polysub": lambda n, a: n.polysub(a(OTHER), a(ROW)),
+    "polymul": lambda n, a: (n.polymul(a(ROW), a(OTHER)), n.polymul(3, a(ROW))),
+    "ravel_multi_index": lambda n, a: n.ravel_multi_index((a(OTHER), a(OTHER + 2)), (3, 4), mode="wrap"),
+    "ravel_multi_index, clipped": lambda n, a: n.ravel_multi_index((a(ROW), a(ROW)), (3, 4), "clip", "F"),
+    "histogram_bin_edges": lambda n, a: (n.histogram_bin_edges(a(X), 3), n.histogram_bin_edges(a(X), 2, (0, 1))),
+    "histogramdd": lambda n, a: (n.histogramdd(a(X), (2, 3, 1, 2))[0], *n.histogramdd(a(X), (2, 3, 1, 2))[1]),
+    "histogramdd, weighted": lambda n, a: n.histogramdd(a(X.T[:, :2]), 2, weights=[1, 2, 3, 4], density=True),
+    "histogramdd, range": lambda n, a: n.histogramdd(a(X[:, :2]), 3, ((-1, 1), (-2, 0.5))),
+    "histogram2d": lambda n, a: n.histogram2d(a(X[0]), a(X[1]), [2, a(np.array([-3.0, 0.0, 3.0]))]),
+    "histogram2d, borders": lambda n, a: n.histogram2d(a(X[0]), a(X[1]), a(np.array([-3.0, -1.0, 0.0, 3.0]))),
+    "bitwise_not": lambda n, a: n.bitwise_not(a(ROW)),
     "polyder": lambda n, a: n.polyder(a(ROW), 2),
     "polyint": lambda n, a: n.polyint(a(ROW), 2, [1, 2]),
     "diag_indices": lambda n, a: n.diag_indices(3, 3),
@@ -61,7 +71,9 @@ def test_is_numpys(name: str) -> None:
 
 
 def test_they_compile() -> None:
-    for name in ("choose", "select", "unwrap", "correlate", "polyder", "fft"):
+    compiled = ("choose", "select", "unwrap", "correlate", "polyder", "fft",
+                "polymul", "histogram_bin_edges", "histogramdd")
+    for name in compiled:
         case = CASES[name]
         have = ms.jit(lambda t, case=case: case(mnp, lambda x: ms.Tensor(x) + t))(ms.Tensor(0))
         want = case(mnp, ms.Tensor)
@@ -78,6 +90,18 @@ def test_they_refuse() -> None:
         mnp.correlate([1.0], [1.0], "all")
     with pytest.raises(ShapeError, match="needs one axis"):
         mnp.polyadd([[1.0]], [1.0])
+    with pytest.raises(ShapeError, match="4 axes need as many bins and ranges, got 2 and 4"):
+        mnp.histogramdd(ms.Tensor(X), (2, 3))
+    with pytest.raises(ShapeError, match="a row of borders"):
+        mnp.histogram_bin_edges(ms.Tensor(X), "auto")
+    with pytest.raises(ShapeError, match="12 numbers need as many weights, got 1"):
+        mnp.histogram_bin_edges(ms.Tensor(X), 2, weights=[1.0])
+    with pytest.raises(AttributeValueError, match=r"range is \(low, high\)"):
+        mnp.histogram(ms.Tensor(X), 2, (1, 0))
+    with pytest.raises(ShapeError, match="2 axes need as many arrays, got 3"):
+        mnp.ravel_multi_index((1, 2, 3), (4, 5))
+    with pytest.raises(AttributeValueError, match="mode is 'clip' or 'wrap'"):
+        mnp.ravel_multi_index((1, 2), (4, 5), "raise")
     with pytest.raises(ShapeError, match="needs a matrix"):
         mnp.tril_indices_from([1.0])
     with pytest.raises(ArgumentError, match="values alone"):

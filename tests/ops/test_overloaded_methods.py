@@ -119,3 +119,64 @@ def test_shorter_words(mode: str) -> None:
     np.testing.assert_allclose(both.asnumpy(), np.nanquantile(X, [0.25, 0.5], axis=0))
     drawn = ms.ops.ones((4001,)).cauchy(2.0, 3.0).asnumpy()
     assert abs(np.median(drawn) - 2) < 0.4 and abs(np.quantile(drawn, 0.75) - 5) < 0.8
+
+
+def test_sum_in_numpys_order(mode: str) -> None:
+    x = Tensor(X)
+    for run in (lambda f: f(x), lambda f: ms.jit(f)(x)):
+        assert run(lambda t: t.sum(0, ms.int32, True, 2)).tolist() == [[6, 8]]
+        assert run(lambda t: t.sum(0, ms.int32, True, 2)).dtype is ms.int32
+        assert run(lambda t: t.sum(axis=(0, 1), keepdims=True, initial=3)).tolist() == [[13.0]]
+        assert run(lambda t: t.sum(1, True)).tolist() == [[3.0], [7.0]] == run(lambda t: t.sum(1, None, True)).tolist()
+        assert run(lambda t: t.sum(dim=0, dtype=ms.float64)).dtype is ms.float64
+    with pytest.raises(ArgumentError, match="each of them once"):
+        x.sum(0, ms.int32, True, 2, dtype=ms.int32)
+
+
+def test_windows_along_an_axis_or_of_images(mode: str) -> None:
+    x = Tensor(np.arange(8.0).reshape(2, 4))
+    want = np.lib.stride_tricks.sliding_window_view(x.asnumpy(), 2, 1)
+    for call in (lambda t: t.unfold(1, 2, 1), lambda t: t.unfold(dimension=-1, size=2, step=1)):
+        np.testing.assert_array_equal(call(x).asnumpy(), want)
+        np.testing.assert_array_equal(ms.jit(call)(x).asnumpy(), want)
+    assert x.unfold(0, 2, 5).shape == (1, 4, 2)
+    images = ms.ops.ones((1, 2, 4, 4))
+    assert images.unfold(3).shape == images.unfold(kernel_size=3, stride=1).shape == (1, 18, 4)
+    assert images.unfold(dimension=2, size=3, step=1).shape == (1, 2, 2, 4, 3)
+    assert images.unfold(3).fold(Tensor([4, 4]), 3)[0, 0, 1].tolist() == [2.0, 4.0, 4.0, 2.0]
+    with pytest.raises(ArgumentError, match="a dimension, size and step"):
+        images.unfold(2, 3, 1)
+    with pytest.raises(AttributeValueError, match="windows of 5 in steps of 1"):
+        x.unfold(1, 5, 1)
+
+
+def test_elements_by_place_and_other_sizes(mode: str) -> None:
+    x = Tensor(X)
+    assert x.resize(2, 3).tolist() == [[1.0, 2.0, 3.0], [4.0, 0.0, 0.0]] and x.resize((3,)).tolist() == [1.0, 2.0, 3.0]
+    assert Tensor([0, 1, 5]).choose([Tensor([1, 2, 3]), Tensor([4, 5, 6])]).tolist() == [1, 5, 6]
+    assert x.get_bytes() == X.tobytes() and not x.is_pinned() and not x.is_shared()
+    assert x.fills(2.5).tolist() == [[2.5, 2.5]] * 2
+    assert x.__isub__(1).tolist() == [[0.0, 1.0], [2.0, 3.0]] and x.tolist() == X.tolist()
+    for drawn in (x.uniform(2.0, 3.0), x.log_normal(0.0, 1e-3) + 1):
+        assert drawn.shape == x.shape and ((drawn > 1.9) & (drawn < 3)).all()
+
+
+def test_draws_and_places_in_place(mode: str) -> None:
+    x = Tensor(np.zeros((2, 3), np.float32))
+    assert x.put_(Tensor([[0], [-1]]), Tensor([5.0, 6.0])) is x and x.tolist() == [[5.0, 0.0, 0.0], [0.0, 0.0, 6.0]]
+    assert x.put_(Tensor([0, 0]), Tensor([1.0, 2.0]), True)[0, 0].item() == 8.0
+    wide = Tensor(np.zeros(4000, np.float32))
+    assert wide.exponential_(4.0) is wide and abs(wide.mean().item() - 0.25) < 0.03 and (wide >= 0).all()
+    assert abs(wide.bernoulli_(0.25).mean().item() - 0.25) < 0.05 and set(wide.tolist()) == {0.0, 1.0}
+    assert set(wide.random_(2, 5).tolist()) == {2.0, 3.0, 4.0} and 2**23 < wide.random_().max().item() <= 2**24
+    small = Tensor(np.zeros(500, np.int8)).random_()
+    assert small.dtype is ms.int8 and small.max().item() > 100 and small.min().item() >= 0
+    p = ms.Parameter(Tensor(X), name="p")
+    assert p.floor_divide_(2) is p and p.tolist() == [[0.0, 1.0], [1.0, 2.0]]
+    assert p.remainder_(2).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    assert p.masked_scatter_(p > 0, Tensor([8.0, 9.0])).tolist() == [[0.0, 8.0], [9.0, 0.0]]
+    for wrong, sentence in ((lambda: x.put_(Tensor([0]), Tensor([1.0, 2.0])), "as many elements, got 1 and 2"),
+                            (lambda: x.exponential_(0.0), "lambd must be above 0"),
+                            (lambda: x.random_(5, 2), "is no range")):  # fmt: skip
+        with pytest.raises(ValueError, match=sentence):
+            wrong()

@@ -34,7 +34,7 @@ GENERATED: dict[str, Callable[[Any], Any]] = {
     "randperm": lambda g: mint.randperm(50, generator=g),
     "normal": lambda g: mint.normal(0.0, 1.0, (4,), g),
     "bernoulli": lambda g: mint.bernoulli(Tensor([0.5] * 50), generator=g),
-    "multinomial": lambda g: mint.multinomial(Tensor([0.25] * 4), 50, generator=g),
+    "multinomial": lambda g: mint.multinomial(Tensor([0.25] * 4), 50, True, generator=g),
 }  # fmt: skip
 
 

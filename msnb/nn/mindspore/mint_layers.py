@@ -14,6 +14,7 @@ from msnb.base.errors import AttributeValueError
 from msnb.base.missing_names import public_names
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.core.process_group import WORLD_GROUP, members_of
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import HeUniform, Uniform, initializer
@@ -24,16 +25,16 @@ from msnb.nn.mindspore.mint_activations import PReLU as PReLU
 from msnb.nn.mindspore.mint_activations import ReLU6 as ReLU6
 from msnb.nn.mindspore.mint_activations import SiLU as SiLU
 from msnb.nn.mindspore.mint_activations import Threshold as Threshold
+from msnb.ops.collective import ALL_REDUCE
 from msnb.ops.mindspore import mint_functional as F
 
 _SAME = (
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "ConstantPad1d",
-    "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "GLU", "Identity", "KLDivLoss", "L1Loss",
-    "LogSigmoid", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss",
-    "PixelShuffle", "ReLU", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
-    "Sigmoid", "SoftMarginLoss", "Softplus", "Softsign", "Tanh", "Tanhshrink",
-    "Upsample", "ZeroPad2d", "TripletMarginLoss", "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d", "ConstantPad3d", "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "ConstantPad1d", "ConstantPad2d",
+    "CosineEmbeddingLoss", "CrossEntropyLoss", "GLU", "Identity", "KLDivLoss", "L1Loss", "LogSigmoid", "MSELoss",
+    "MarginRankingLoss", "Mish", "NLLLoss", "PixelShuffle", "ReLU", "ReflectionPad1d", "ReflectionPad2d",
+    "ReplicationPad1d", "ReplicationPad2d", "Sigmoid", "SoftMarginLoss", "Softplus", "Softsign", "Tanh", "Tanhshrink",
+    "Upsample", "ZeroPad2d", "TripletMarginLoss", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "ConstantPad3d",
+    "ReflectionPad3d", "ReplicationPad3d", "Dropout2d", "MaxUnpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(nn, _name)
@@ -42,11 +43,11 @@ Hardsigmoid: type[Cell] = nn.HSigmoid
 Hardswish: type[Cell] = nn.HSwish
 SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
 _OWN = (
-    "AvgPool2d", "BCEWithLogitsLoss",
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "Dropout", "ELU", "Embedding",
-    "Flatten", "GELU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LayerNorm", "LeakyReLU",
-    "Linear", "LogSoftmax", "MaxPool2d", "PReLU", "ReLU6", "SELU", "SiLU", "SmoothL1Loss", "Softmax", "Softmin",
-    "Softshrink", "Threshold", "Unfold", "functional",
+    "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d",
+    "Conv2d", "Conv3d", "ConvTranspose2d", "Dropout", "ELU", "Embedding", "Flatten", "Fold", "GELU", "GroupNorm",
+    "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LayerNorm", "LeakyReLU", "Linear", "LogSoftmax", "MaxPool2d",
+    "PReLU", "ReLU6", "SELU", "SiLU", "SmoothL1Loss", "Softmax", "Softmin", "Softshrink", "SyncBatchNorm", "Threshold",
+    "Unfold", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad3d", "functional",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -176,8 +177,10 @@ class _Convolution(Cell):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         size = (kernel_size,) * self._axes if isinstance(kernel_size, int) else tuple(kernel_size)
         self.kernel_size, self.stride, self.padding, self.dilation = size, stride, padding, dilation
-        shape, own = (out_channels, in_channels // groups, *self.kernel_size), dtype or dtypes.float32
-        bound = 1.0 / math.sqrt(math.prod(shape[1:]))
+        self._draw_weights((out_channels, in_channels // groups, *size), out_channels, bias, dtype)
+
+    def _draw_weights(self, shape: tuple[int, ...], out_channels: int, bias: bool, dtype: Any) -> None:
+        own, bound = dtype or dtypes.float32, 1.0 / math.sqrt(math.prod(shape[1:]))
         self.weight = Parameter(initializer(HeUniform(math.sqrt(5)), shape, own), name="weight")
         self.bias = Parameter(initializer(Uniform(bound), (out_channels,), own), name="bias") if bias else None
 
@@ -216,6 +219,35 @@ class Conv3d(_Convolution):
     _axes, _function = 3, staticmethod(F.conv3d)
 
 
+class ConvTranspose2d(_Convolution):
+    """The transpose of ``Conv2d``: its weight is [in_channels, out_channels / groups, rows, columns].
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, groups, bias, dilation, dtype: as of ``Conv2d``.
+        output_padding: rows and columns added at the end.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.mint.nn.ConvTranspose2d(3, 2, 3, stride=2)(ms.ops.zeros((1, 3, 4, 4))).shape
+        (1, 2, 9, 9)
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        kept = (stride, padding, dilation, groups, bias, padding_mode, dtype)
+        super().__init__(in_channels, out_channels, kernel_size, *kept)
+        self.output_padding = output_padding
+        self._draw_weights((in_channels, out_channels // groups, *self.kernel_size), out_channels, bias, dtype)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        window = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return F.conv_transpose2d(input, self.compute(self.weight), self.compute(self.bias), *window)
+
+
 class MaxPool2d(Cell):
     """Largest elements of windows; the stride is the kernel's size by default."""
 
@@ -248,6 +280,58 @@ class AvgPool2d(Cell):
     def construct(self, input: Any) -> Any:
         """The layer."""
         return F.avg_pool2d(input, *self.window)
+
+
+class AvgPool3d(AvgPool2d):
+    """Means of windows of volumes; arguments as of ``AvgPool2d``."""
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return F.avg_pool3d(input, *self.window)
+
+
+class AvgPool1d(AvgPool2d):
+    """Means of windows of rows; the stride is the kernel's size by default."""
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return F.avg_pool1d(input, *self.window[:-1])
+
+
+class UpsamplingNearest2d(nn.Upsample):
+    """Images of another size: every pixel is the nearest one."""
+
+    _mode = "nearest"
+    _align_corners: bool | None = None
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, self._mode, self._align_corners)
+
+
+class UpsamplingBilinear2d(UpsamplingNearest2d):
+    """Images of another size: pixels between others, the corners stay where they are."""
+
+    _mode, _align_corners = "bilinear", True
+
+
+class ZeroPad1d(nn.ConstantPad1d):
+    """Rows with a border of zeros; padding: an int, or (left, right)."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+
+class ZeroPad3d(nn.ConstantPad3d):
+    """Volumes with a border of zeros; padding: an int, or (left, right, top, bottom, front, back)."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
 
 
 class Embedding(Cell):
@@ -333,14 +417,18 @@ class _BatchNorm(Cell):
         bias = ops.zeros((self.num_features,)) if self.bias is None else self.bias
         if not self.training and self.track_running_stats:
             return ops.batch_norm(input, self.running_mean, self.running_var, weight, bias, eps=self.eps)
-        y, mean, variance = ops.batch_norm_train(input, weight, bias, self.eps, 1)
+        y, mean, variance, n = self._of_batch(input, weight, bias)
         if self.training and self.track_running_stats:
-            n, take = input.size / self.num_features, self.momentum
+            take = self.momentum
             unbiased = ops.stop_gradient(variance) * (n / max(n - 1.0, 1.0))
             ops.assign(self.running_mean, self.running_mean * (1 - take) + ops.stop_gradient(mean) * take)
             ops.assign(self.running_var, self.running_var * (1 - take) + unbiased * take)
             ops.assign(self.num_batches_tracked, self.num_batches_tracked + 1)
         return y
+
+    def _of_batch(self, input: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any, Any]:
+        """(y, mean, variance, elements of a channel) by the batch's own statistics."""
+        return *ops.batch_norm_train(input, weight, bias, self.eps, 1), input.size / self.num_features
 
 
 class BatchNorm1d(_BatchNorm):
@@ -353,6 +441,47 @@ class BatchNorm2d(_BatchNorm):
 
 class BatchNorm3d(_BatchNorm):
     """``_BatchNorm`` of volumes [n, channels, depth, height, width]."""
+
+
+class SyncBatchNorm(_BatchNorm):
+    """``_BatchNorm`` of [n, channels, ...] by the statistics of all ranks' batches, which are of one size.
+
+    Args:
+        num_features, eps, momentum, affine, track_running_stats, dtype: as of ``BatchNorm2d``.
+        process_group: the name of a group of ranks that share statistics (``communication.create_group``); None: all.
+    """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True,
+        track_running_stats: bool = True, process_group: str | None = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+        self.process_group = process_group or WORLD_GROUP
+
+    def _of_batch(self, input: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any, Any]:
+        members = members_of("SyncBatchNorm", self.process_group)
+        if len(members) == 1:
+            return super()._of_batch(input, weight, bias)
+        axes, column = (0, *range(2, input.ndim)), (1, -1, *(1,) * (input.ndim - 2))
+        mean = ALL_REDUCE(ops.mean(input, axes), op="sum", group=members) / len(members)
+        apart = input - mean.reshape(column)
+        variance = ALL_REDUCE(ops.mean(ops.square(apart), axes), op="sum", group=members) / len(members)
+        y = apart * (weight * ops.rsqrt(variance + self.eps)).reshape(column) + bias.reshape(column)
+        return y, mean, variance, input.size / self.num_features * len(members)
+
+
+class Fold(Cell):
+    """Columns of windows back into an image: ``ops.fold``."""
+
+    def __init__(
+        self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    ) -> None:
+        super().__init__()
+        self.window: tuple[Any, Any, Any, Any, Any] = (output_size, kernel_size, dilation, padding, stride)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return F.unbatched(3)(ops.fold)(input, *self.window)
 
 
 class Unfold(Cell):

@@ -26,7 +26,10 @@ from msnb.base.errors import ArgumentError
 
 _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 _WORDS = {
-    "dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",), "keep_dims": ("keepdims",),
+    "dim": ("axis",), "dims": ("axis", "axes", "perm"), "axes": ("perm",), "axis": ("perm",), "reps": ("dims",),
+    "size": ("shape",), "new_shape": ("shape",), "dense_shape": ("shape",), "pad": ("padding",),
+    "split_size": ("split_size_or_sections",), "tensor2": ("other",),
+    "keepdim": ("keepdims",), "keep_dims": ("keepdims",),
     "dim1": ("axis1",), "dim2": ("axis2",), "unbiased": ("ddof",), "correction": ("ddof",), "p": ("ord",),
     "lr": ("learning_rate",), "bias": ("has_bias",), "groups": ("group",), "eps": ("epsilon",),
     "epsilon": ("eps",), "use_lock": ("use_locking",),
@@ -36,7 +39,8 @@ _WORDS = {
     "input_x": ("x",), "input_y": ("y",), "x": ("input", "input_x", "xs"), "y": ("other",),
     "x1": ("x",), "x2": ("y", "other", "exponent"), "a": ("x", "input_x"), "b": ("y",), "A": ("x", "b"),
     **dict.fromkeys(("tensor", "obj", "array", "arr", "m", "mat", "mat1", "batch1", "dividend"), ("x",)),
-    **dict.fromkeys(("mat2", "vec2", "batch2", "exponent", "divisor"), ("y",)), "vec": ("v",),
+    **dict.fromkeys(("mat2", "vec2", "batch2", "exponent", "divisor"), ("y", "other")),
+    "vec": ("v",), "input2": ("tau",), "input3": ("other",),
     **dict.fromkeys(("tensors", "tup", "arrays"), ("xs",)), "inputs": ("xs", "input"),
     "indices": ("index",), "input_params": ("x",), "input_indices": ("index", "indices"),
     "target": ("label", "labels"), "labels": ("target", "label"), "label": ("labels", "target"),
@@ -110,6 +114,7 @@ def worded(fn: _Fn) -> _Fn:
             given = in_own_words(called, _names(fn), given)
         return fn(*args, **given)
 
+    call.__dict__["worded"] = True
     return call  # type: ignore[return-value]
 
 

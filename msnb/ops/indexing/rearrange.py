@@ -266,13 +266,14 @@ def tile(x: Any, *reps: Any, dims: Any = None) -> Tensor:
 
 
 @worded
-def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
+def repeat_interleave(x: Any, repeats: Any, axis: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Every element repeated in place.
 
     Args:
         x: tensor.
         repeats: how often: one number, or one per element of the axis.
         axis: the axis; None repeats in the flattened tensor.
+        output_size: the size that the axis has then, which is checked.
 
     Examples:
         >>> import msnb as ms
@@ -288,6 +289,8 @@ def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
     if any(n < 0 for n in counts) or len(counts) not in (1, t.shape[at]):
         raise ShapeError(f"repeat_interleave: {len(counts)} counts for an axis of size {t.shape[at]}; counts are >= 0.",
                          operands=operand_lines(t._type))  # fmt: skip
+    if output_size is not None and output_size != sum(counts) * (t.shape[at] if len(counts) == 1 else 1):
+        raise ShapeError(f"repeat_interleave: output_size={output_size} is not the sum of the counts.")
     if len(counts) > 1:
         return GATHER(t, as_tensor(np.repeat(np.arange(len(counts)), counts)), axis=at)
     wide = broadcast_to(expand_dims(t, at + 1), shape=(*t.shape[: at + 1], counts[0], *t.shape[at + 1 :]))

@@ -135,7 +135,7 @@ def reverse(x: Any, axis: Any) -> Any:
     return flip(x, axis)
 
 
-def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0) -> Any:
+def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int = 0, batch_dim: int = 0) -> Any:
     """The first ``seq_lengths[i]`` elements along ``seq_dim`` of batch i in the other order; the rest as it is.
 
     Raises:

@@ -23,7 +23,7 @@ from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, tensors
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.linalg.einsum_lowering import Contraction, LabeledValue, sizes_of
 from msnb.ops.linalg.matmul import wide
@@ -34,6 +34,7 @@ from msnb.ops.shape.views import broadcast_to, reshape, sum_to
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _B = np.array([[1.5, 0.5], [-2.0, 0.75], [1.25, -0.5]])
 _C = np.arange(18.0).reshape(2, 3, 3) / 8 - 1
+__all__ = ["batch_dot", "einsum"]
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -221,6 +222,47 @@ EINSUM: Op = define(
         InvalidExample((_A,), {"equation": "i->i"}, "does not fit an operand of 2 axes", ArgumentError),
     ),
 )
+
+
+def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Tensor:
+    """The product of the tensors of two batches, summed over one axis of each.
+
+    Args:
+        x1, x2: [batch, ...], at least two axes.
+        axes: the axis of x1 and that of x2, or one number for both; by default the last of x1, and the last but one of
+            x2 (of a matrix, the last).
+
+    Returns:
+        [batch, the other axes of x1, the other axes of x2]; [batch, 1] where there are none.
+
+    Raises:
+        ValueError: the batches or summed axes have different sizes, or an axis is the batch.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.batch_dot.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.batch_dot(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]])).tolist()
+        [[11.0]]
+    """
+    x, y = as_tensor(x1), as_tensor(x2)
+    lines = operand_lines(x._type, y._type, names=("x1", "x2"))
+    if x.ndim < 2 or y.ndim < 2:
+        raise ShapeError("batch_dot needs a batch and another axis of both.", operands=lines)
+    pair = (-1, -1 if y.ndim == 2 else -2) if axes is None else (axes, axes) if isinstance(axes, int) else tuple(axes)
+    if len(pair) != 2:
+        raise ShapeError(f"batch_dot: axes is a number or one for x1 and one for x2, got {axes!r}.")
+    a, b = (normal_axis("batch_dot", axis, t.ndim) for axis, t in zip(pair, (x, y)))
+    if not a or not b:
+        raise ShapeError("batch_dot: axis 0 is the batch, it cannot be summed over.", operands=lines)
+    if x.shape[0] != y.shape[0]:
+        raise ShapeError("batch_dot: x1 and x2 have different numbers of rows in axis 0.", operands=lines)
+    if x.shape[a] != y.shape[b]:
+        raise ShapeError(f"batch_dot: axis {a} of x1 and axis {b} of x2 have different sizes.", operands=lines)
+    left, right = list(_LETTERS[2 : x.ndim]), list(_LETTERS[x.ndim : x.ndim + y.ndim - 2])
+    terms = [["a", *names[: at - 1], "b", *names[at - 1 :]] for names, at in ((left, a), (right, b))]
+    out = einsum(f"{''.join(terms[0])},{''.join(terms[1])}->{''.join(['a', *left, *right])}", x, y)
+    return out if left or right else reshape(out, (x.shape[0], 1))
 
 
 def einsum(equation: str, *xs: Any) -> Tensor:

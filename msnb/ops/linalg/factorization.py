@@ -44,7 +44,7 @@ from msnb.ops.shape.concat_split import concat
 from msnb.ops.shape.creation import eye
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to
 
-__all__ = ["lstsq", "matrix_norm", "matrix_rank", "pinv", "qr", "svd"]
+__all__ = ["cond", "lstsq", "matrix_norm", "matrix_rank", "pinv", "qr", "svd"]
 
 FAMILY = "factors"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -294,6 +294,35 @@ def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool =
     sums = functional.sum(arithmetic.abs(t), inner, True)
     out = (functional.amax if ord > 0 else functional.amin)(sums, outer, True)
     return out if keepdims else SQUEEZE(out, axis=(rows, columns))
+
+
+def cond(A: Any, p: Any = None) -> Tensor:
+    """How much a matrix may enlarge relative errors: its norm times that of its inverse.
+
+    Args:
+        A: matrices [..., n, n], floats; [..., m, n] where singular values answer (``p`` None, 2 or -2).
+        p: None (as 2), "fro", "nuc", 1, -1, 2, -2, inf or -inf, as of ``matrix_norm``.
+
+    Returns:
+        Tensor [...]; infinite where the smallest singular value is 0.
+
+    Raises:
+        LinAlgError: a matrix has no inverse, where one is needed.
+        ValueError: another ``p``, or no square matrix where an inverse is needed.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cond.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.cond(ms.Tensor([[4.0, 0.0], [0.0, 0.5]])).item()
+        8.0
+    """
+    t = as_tensor(A)
+    if p is None or p in (2, -2):
+        s = svd(t, compute_uv=False)
+        large, small = functional.amax(s, -1), functional.amin(s, -1)
+        return small / large if p == -2 else large / small
+    return matrix_norm(t, p) * matrix_norm(inverse(t), p)
 
 
 def matrix_rank(x: Any, rtol: float | None = None) -> Tensor:

@@ -204,7 +204,7 @@ def addmv(c: Any, x: Any, v: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     return _scaled(c, beta) + _scaled(mv(x, v), alpha)
 
 
-def baddbmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(c: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * (x @ y)`` for stacks of matrices."""
     return _scaled(c, beta) + _scaled(bmm(x, y), alpha)
 

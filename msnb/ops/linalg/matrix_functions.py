@@ -36,7 +36,7 @@ from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.shape.creation import eye
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to, reshape
 
-__all__ = ["cholesky", "cross", "det", "eigh", "inverse", "logdet", "matrix_power", "slogdet", "solve"]
+__all__ = ["adjoint", "cholesky", "cross", "det", "eigh", "inverse", "logdet", "matrix_power", "slogdet", "solve"]
 
 FAMILY = "linalg"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -281,6 +281,25 @@ def matrix_power(x: Any, n: int) -> Tensor:
         return broadcast_to(eye(t.shape[-1], dtype=t.dtype), shape=t.shape)
     half = matrix_power(t, n // 2) if n > 1 else t
     return t if n == 1 else matmul(matmul(half, half), t) if n % 2 else matmul(half, half)
+
+
+def adjoint(x: Any) -> Tensor:
+    """Matrices with their last two axes exchanged and complex numbers conjugated.
+
+    Raises:
+        ShapeError: fewer than two axes.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.adjoint.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.adjoint(ms.Tensor([[1 + 2j, 3.0]])).tolist()
+        [[(1-2j)], [(3-0j)]]
+    """
+    t = as_tensor(x)
+    if t.ndim < 2:
+        raise ShapeError("adjoint needs a matrix.", operands=operand_lines(t._type))
+    return conjugate_transpose(t)  # type: ignore[no-any-return]
 
 
 def cross(x: Any, y: Any, dim: int | None = None) -> Tensor:

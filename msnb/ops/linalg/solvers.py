@@ -127,7 +127,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
     return solve(conjugate_transpose(t) if adjoint else t, as_tensor(rhs))
 
 
-def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addr(x: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta x + alpha times the outer product of two vectors."""
     return as_tensor(x) * beta + outer(vec1, vec2) * alpha
 

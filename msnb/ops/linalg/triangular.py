@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import as_dtype
 from msnb.core.tensor import Tensor
@@ -24,9 +24,9 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.shape.creation import arange
 from msnb.ops.shape.index_records import INDEX, UNINDEX
-from msnb.ops.shape.views import TRANSPOSE, inverse_permutation
+from msnb.ops.shape.views import TRANSPOSE, inverse_permutation, reshape
 
-__all__ = ["diag", "diag_embed", "diagonal", "trace", "tril", "tril_indices", "triu", "triu_indices"]
+__all__ = ["diag", "diag_embed", "diagflat", "diagonal", "trace", "tril", "tril_indices", "triu", "triu_indices"]
 
 FAMILY = "triangle"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -158,19 +158,41 @@ def diag(x: Any, diagonal_: int = 0, *, diagonal: int | None = None) -> Tensor:
     return diag_embed(t, offset) if t.ndim == 1 else _diagonal(t, offset)
 
 
+def diagflat(input: Any, offset: int = 0) -> Tensor:
+    """A matrix of zeros with all elements of a tensor on a diagonal.
+
+    Args:
+        input: tensor of any shape.
+        offset: above the main diagonal; negative, below it.
+
+    Raises:
+        TypeError: no tensor, or an offset that is no whole number.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.diagflat.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.diagflat(ms.Tensor([[1, 2]])).tolist()
+        [[1, 0], [0, 2]]
+    """
+    if not isinstance(input, Tensor) or isinstance(offset, bool) or not isinstance(offset, int):
+        raise ArgumentError(f"diagflat takes a tensor and a whole number, got {type(input).__name__} and {offset!r}.")
+    return diag_embed(reshape(input, (-1,)), offset)
+
+
 _diagonal = diagonal
 
 
 @worded
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum of a diagonal.
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+    """The sum of a diagonal, in a dtype if one is asked for.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.trace(ms.Tensor([[1.0, 2.0], [3.0, 4.0]])).item()
         5.0
     """
-    return diagonal(x, offset, axis1, axis2).sum(axis=-1)
+    return diagonal(x, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:

@@ -261,8 +261,8 @@ def square_sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return sum_of(arithmetic.square(x), axis, keepdims)
 
 
-def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """NaN and infinities replaced; infinities by the largest finite numbers of the dtype unless given."""
+def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """NaN replaced by a number, 0 for None; infinities by the largest finite numbers of the dtype unless given."""
     import ml_dtypes
 
     x = as_tensor(x)
@@ -273,7 +273,8 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
     infinite = isinf(x)  # one number at a time: a choice between two numbers would be float32
-    out: Tensor = where(find("logical_and")(infinite, x > 0), high, where(infinite, low, where(isnan(x), nan, x)))
+    real = where(isnan(x), 0.0 if nan is None else nan, x)
+    out: Tensor = where(find("logical_and")(infinite, x > 0), high, where(infinite, low, real))
     return out
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
@@ -33,9 +34,9 @@ from msnb.ops.shape.creation import full
 from msnb.ops.shape.views import reshape
 
 __all__ = [
-    "aminmax", "gcd", "is_nonzero", "isneginf", "isposinf", "isreal", "laplace", "lcm", "ldexp", "nextafter", "pdist",
-    "polar", "population_count", "random_categorical", "renorm", "standard_laplace", "truncate_div", "truncate_mod",
-    "unique_consecutive", "view_as_real",
+    "aminmax", "eps", "gcd", "is_nonzero", "isneginf", "isposinf", "isreal", "laplace", "lcm", "ldexp", "nextafter",
+    "pdist", "polar", "population_count", "random_categorical", "renorm", "standard_laplace", "truncate_div",
+    "truncate_mod", "unique_consecutive", "view_as_real",
 ]  # fmt: skip
 
 FAMILY = "integers"
@@ -276,6 +277,24 @@ def laplace(shape: Any, mean: Any, lambda_param: Any, seed: Any = None) -> Any:
         raise ArgumentError("laplace takes no seed of its own.", hint="ms.set_seed(seed) starts the stream of draws.")
     share = draws.uniform(shape, -0.5, 0.5)
     return mean - lambda_param * arithmetic.sign(share) * transcendental.log1p(-2 * arithmetic.abs(share))
+
+
+def eps(x: Any) -> Tensor:
+    """A tensor of the shape of ``x`` filled with the step from 1 to the next number of its dtype.
+
+    Raises:
+        TypeError: x has no floats.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.eps(ms.Tensor([4.0, 1.0])).tolist() == [2**-23, 2**-23]
+        True
+    """
+    t = as_tensor(x)
+    if not t.dtype.is_float:
+        raise DTypeError("eps is a fact of floats.", operands=operand_lines(t._type))
+    facts: Any = ml_dtypes.finfo
+    return full(t.shape, float(facts(t.dtype.numpy).eps), dtype=t.dtype)
 
 
 def random_categorical(logits: Any, num_sample: int, seed: int = 0, dtype: Any = dtypes.int64) -> Any:

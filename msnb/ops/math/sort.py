@@ -121,7 +121,7 @@ def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = Tru
 
 
 @worded
-def argsort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> Tensor:
+def argsort(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices that would sort ``x`` along ``axis`` (see ``sort``)."""
     return sort(x, axis, descending)[1]  # type: ignore[no-any-return]
 

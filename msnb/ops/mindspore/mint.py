@@ -10,36 +10,37 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.base.missing_names import public_names
 
 _SAME = (
     "abs", "absolute", "acos", "acosh", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "allclose", "amax",
     "amin", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
-    "argmin", "argsort", "argwhere", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bincount",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "broadcast_to", "cdist", "ceil", "chunk",
-    "clamp", "clip", "conj", "cos", "cosh", "cross", "cummax", "cummin", "cumprod", "cumsum", "diag", "diff", "dot",
-    "einsum", "empty", "empty_like", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "eye", "flip",
-    "float_power", "floor", "floor_divide", "fmod", "frac", "full", "full_like", "ge", "greater", "greater_equal",
-    "gt", "hardshrink", "histc", "hypot", "imag", "index_add", "index_select", "inverse", "isclose", "isfinite",
-    "isinf", "isnan", "le", "lerp", "less", "less_equal", "linspace", "log", "log10", "log1p", "log2", "logaddexp",
-    "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "masked_fill",
-    "masked_select", "matmul", "maximum", "mean", "median", "minimum", "mm", "mul", "multinomial",
-    "multiply", "mv", "nan_to_num", "narrow", "ne", "neg", "negative", "nonzero", "not_equal", "numel",
-    "ones", "ones_like", "outer", "positive", "pow", "prod", "quantile", "randperm", "real",
-    "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "rsqrt", "scatter", "scatter_add", "sigmoid",
-    "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt", "square", "stack", "sum", "t", "tan", "tanh",
-    "tile", "topk", "trace", "tril", "triu", "trunc", "unbind", "unsqueeze", "view_as", "where", "xlogy", "zeros",
-    "zeros_like", "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "polar",
-    "polygamma", "ravel", "rot90", "take", "unique_consecutive",
+    "argmin", "argsort", "argwhere", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bincount", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "broadcast_to", "cdist", "ceil", "chunk", "clamp", "clip",
+    "conj", "cos", "cosh", "cross", "cummax", "cummin", "cumprod", "cumsum", "diag", "diff", "dot", "einsum", "empty",
+    "empty_like", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "eye", "flip", "float_power", "floor",
+    "floor_divide", "fmod", "frac", "full", "full_like", "gcd", "ge", "greater", "greater_equal", "gt", "hardshrink",
+    "histc", "hypot", "imag", "index_add", "index_select", "inverse", "isclose", "isfinite", "isinf", "isnan", "le",
+    "lerp", "less", "less_equal", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "masked_fill", "masked_select", "matmul", "maximum",
+    "mean", "median", "minimum", "mm", "mul", "multiply", "mv", "nan_to_num", "narrow", "ne", "neg", "negative",
+    "nonzero", "not_equal", "numel", "ones", "ones_like", "outer", "positive", "pow", "prod", "quantile", "randperm",
+    "real", "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "rsqrt", "scatter", "scatter_add",
+    "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt", "square", "stack", "sum", "t", "tan",
+    "tanh", "tile", "topk", "trace", "tril", "triu", "trunc", "unbind", "unsqueeze", "view_as", "where", "xlogy",
+    "zeros", "zeros_like", "atleast_1d", "diagonal", "dstack", "hstack", "kthvalue", "logspace", "polar", "polygamma",
+    "ravel", "rot90", "take", "unique_consecutive",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
-    "add", "bernoulli", "cat", "clone", "concat", "count_nonzero", "div", "divide", "equal", "fix", "flatten",
-    "gather", "isneginf", "isposinf", "max", "meshgrid", "min", "nanmedian", "nansum", "norm", "normal", "permute",
+    "add", "addr_", "batch_norm_elemt", "batch_norm_gather_stats_with_counts", "batch_norm_stats", "bernoulli", "cat",
+    "clone", "concat", "conv_tbc", "count_nonzero", "div", "divide", "equal", "fix", "flatten", "gather", "isneginf",
+    "isposinf", "max", "meshgrid", "min", "multinomial", "nanmedian", "nansum", "norm", "normal", "npu_gelu", "permute",
     "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "round", "searchsorted", "select", "squeeze",
-    "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "unique", "var", "var_mean",
+    "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "triangular_solve", "unique", "var", "var_mean",
+    "vdot",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -232,6 +233,11 @@ def bernoulli(input: Any, *, generator: Any = None) -> Any:
     return ops.bernoulli(input, generator=generator)
 
 
+def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
+    """Classes drawn with probabilities proportional to ``input``, different ones by default."""
+    return ops.multinomial(input, num_samples, replacement, generator=generator)
+
+
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None,
@@ -287,3 +293,77 @@ def unique(
 ) -> Any:
     """Different elements in increasing order, with places and counts if asked for."""
     return input.unique(sorted, return_inverse, return_counts, dim)
+
+
+def addr_(input: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``input`` itself, which becomes beta * input + alpha * (vec1 outer vec2)."""
+    return input.addr_(vec1, vec2, beta=beta, alpha=alpha)
+
+
+def vdot(input: Any, other: Any) -> Any:
+    """The sum of products of two vectors, those of the first conjugated."""
+    return ops.dot(ops.conj(input) if ops.is_complex(input) else input, other)
+
+
+def triangular_solve(
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Any, Any]:
+    """(the x with A x = b, A) of triangular matrices [..., m, m] and right-hand sides [..., m, k]."""
+    found: tuple[Any, Any] = b.triangular_solve(A, upper, transpose, unitriangular)
+    return found
+
+
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """Convolution of rows [time, n, channels] by a weight [kernel, channels, out] and a bias [out]."""
+    found = ops.conv1d(ops.permute(input, (1, 2, 0)), ops.permute(weight, (2, 1, 0)), bias, 1, "pad", pad)
+    return ops.permute(found, (2, 0, 1))
+
+
+def npu_gelu(input: Any, approximate: str = "none") -> Any:
+    """``ops.gelu``; ``approximate`` is "none" or "tanh"."""
+    return ops.gelu(input, approximate)
+
+
+# ---- batch normalisation in parts ------------------------------------------------------------------------------------
+
+
+def batch_norm_stats(input: Any, eps: float) -> tuple[Any, Any]:
+    """(mean, 1 / sqrt(variance + eps)) of every channel of [n, channels, ...], in float32."""
+    wide = input.astype("float32")
+    axes = (0, *range(2, input.ndim))
+    mean = ops.mean(wide, axes, True)
+    return mean.reshape((-1,)), ops.rsqrt(ops.mean(ops.square(wide - mean), axes) + eps)
+
+
+def batch_norm_elemt(
+    input: Any, weight: Any = None, bias: Any = None, mean: Any = None, invstd: Any = None, eps: float = 1e-5
+) -> Any:
+    """(input - mean) * invstd * weight + bias, per channel; ``eps`` is part of ``invstd`` already."""
+    if mean is None or invstd is None:
+        raise ArgumentError("batch_norm_elemt needs mean and invstd.", hint="batch_norm_stats(input, eps) gives both.")
+    column = (1, -1, *(1,) * (input.ndim - 2))
+    scale = invstd if weight is None else invstd * weight
+    found = (input - mean.reshape(column)) * scale.reshape(column)
+    return (found if bias is None else found + bias.reshape(column)).astype(input.dtype)
+
+
+def batch_norm_gather_stats_with_counts(
+    input: Any, mean: Any, invstd: Any, running_mean: Any = None, running_var: Any = None, momentum: float = 0.1,
+    eps: float = 1e-5, counts: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """(mean, invstd) [channels] of parts [parts, channels] that have ``counts`` elements each.
+
+    Running statistics, where they are given, take the share ``momentum`` of the common ones.
+    """
+    if counts is None:
+        raise ArgumentError("batch_norm_gather_stats_with_counts needs the count of elements of each part.")
+    share = (counts / ops.sum(counts)).reshape((-1, 1))
+    common = ops.sum(mean * share, 0)
+    variance = ops.sum((1 / ops.square(invstd) - eps + ops.square(mean - common)) * share, 0)
+    if running_mean is not None:
+        running_mean.copy_(running_mean * (1 - momentum) + ops.stop_gradient(common) * momentum)
+    if running_var is not None:
+        total = ops.sum(counts)
+        unbiased = ops.stop_gradient(variance) * (total / ops.maximum(total - 1, 1))
+        running_var.copy_(running_var * (1 - momentum) + unbiased * momentum)
+    return common, ops.rsqrt(variance + eps)

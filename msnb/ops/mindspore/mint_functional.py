@@ -10,23 +10,23 @@ from typing import Any, TypeAlias
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.base.missing_names import public_names
+from msnb.ops.mindspore.mint import flatten as flatten
 
 Function: TypeAlias = Callable[..., Any]
 _SAME = (
-    "batch_norm", "binary_cross_entropy",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding", "gelu", "glu",
-    "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm", "interpolate", "kl_div",
-    "l1_loss", "layer_norm", "linear", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
-    "nll_loss", "normalize", "pad", "pixel_shuffle", "prelu", "selu", "sigmoid",
-    "soft_margin_loss", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-    "triplet_margin_loss", "max_unpool2d",
+    "batch_norm", "binary_cross_entropy", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding",
+    "gelu", "glu", "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm",
+    "interpolate", "kl_div", "l1_loss", "layer_norm", "linear", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
+    "nll_loss", "normalize", "pad", "pixel_shuffle", "prelu", "selu", "sigmoid", "soft_margin_loss", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "triplet_margin_loss", "max_unpool2d",
 )  # fmt: skip
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d",
-    "conv_transpose2d", "dropout", "dropout2d", "elu", "hardtanh", "leaky_relu", "log_softmax", "max_pool2d", "one_hot",
-    "relu", "relu6", "relu_", "silu", "smooth_l1_loss", "softmax", "softmin", "threshold",
+    "conv_transpose2d", "dropout", "dropout2d", "elu", "elu_", "flatten", "hardtanh", "hardtanh_", "leaky_relu",
+    "log_softmax", "max_pool2d", "one_hot", "relu", "relu6", "relu_", "sigmoid_", "silu", "smooth_l1_loss", "softmax",
+    "softmin", "threshold", "threshold_", "upsample",
 )  # fmt: skip
 _ONE_AXIS_LESS = {
     "adaptive_avg_pool1d": 3, "adaptive_avg_pool2d": 4, "adaptive_avg_pool3d": 5, "adaptive_max_pool1d": 3,
@@ -63,6 +63,7 @@ def unbatched(axes: int) -> Callable[[Function], Function]:
             found: Any = fn(ops.expand_dims(args[0], 0), *args[1:], **kwargs)
             return tuple(ops.squeeze(y, 0) for y in found) if isinstance(found, tuple) else ops.squeeze(found, 0)
 
+        call.__dict__["worded"] = True  # it has PyTorch's words
         return call
 
     return taking
@@ -206,6 +207,33 @@ def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
 def relu_(input: Any) -> Any:
     """``input`` itself, its numbers below 0 set to 0."""
     return input.relu_()
+
+
+def sigmoid_(input: Any) -> Any:
+    """``input`` itself, every number its sigmoid."""
+    return input.sigmoid_()
+
+
+def elu_(input: Any, alpha: float = 1.0) -> Any:
+    """``elu``, written to ``input``."""
+    return elu(input, alpha, True)
+
+
+def hardtanh_(input: Any, min_val: float = -1, max_val: float = 1) -> Any:
+    """``hardtanh``, written to ``input``."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def threshold_(input: Any, threshold: float, value: float) -> Any:
+    """``threshold``, written to ``input``."""
+    return input.copy_(ops.threshold(input, threshold, value))
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Any:
+    """``interpolate`` under its older name."""
+    return ops.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:

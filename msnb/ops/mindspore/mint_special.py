@@ -11,11 +11,12 @@ from msnb.ops.linalg.factorization import qr as qr
 from msnb.ops.math.clip_norm_interpolate import norm as norm
 from msnb.ops.math.clip_norm_interpolate import vector_norm as vector_norm
 from msnb.ops.mindspore.mint import round as round
+from msnb.ops.mindspore.mint_functional import log_softmax as log_softmax
 
-_SAME = ("erfc", "exp2", "expm1", "log1p", "log_softmax", "sinc")
+_SAME = ("erfc", "exp2", "expm1", "log1p", "sinc")
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
-__all__ = [*_SAME, "inv", "matrix_norm", "norm", "qr", "round", "vector_norm"]
+__all__ = [*_SAME, "inv", "log_softmax", "matrix_norm", "norm", "qr", "round", "vector_norm"]
 
 
 def inv(A: Any) -> Any:

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, DTypeError
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
-from msnb.ops.random.draws import drawn_uniform
+from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.random.draws import drawn_uniform, own_key
 
 NEEDED: Any = inspect.Parameter.empty
 _SEEDS = {"seed": 0, "seed2": 0}
@@ -127,6 +128,91 @@ def _chosen_places(x: Any, count: int, key: Any = None) -> tuple[Any, Any]:
         places.append(at // step % size)
     rows = ops.where(found.reshape((-1, 1)), ops.stack(places, 1), 0)
     return rows.astype(dtypes.int32), found
+
+
+def choice_with_mask(input_x: Any, count: int = 256, seed: int | None = None) -> tuple[Any, Any]:
+    """Places of true elements in random order.
+
+    Args:
+        input_x: booleans of any shape.
+        count: how many places.
+        seed: a stream of one's own; None: the one of ``ms.set_seed``.
+
+    Returns:
+        (places int32 [count, axes], which of them are places: where there are fewer, the others are 0).
+
+    Raises:
+        TypeError: no booleans. ValueError: count is no number above 0.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.choice_with_mask.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> [found.tolist() for found in ms.ops.choice_with_mask(ms.Tensor([False, True]), 2)]
+        [[[1], [0]], [True, False]]
+    """
+    if not isinstance(input_x, Tensor) or input_x.dtype is not dtypes.bool_ or not input_x.ndim:
+        raise DTypeError("choice_with_mask takes a tensor of booleans with an axis.")
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise AttributeValueError(f"choice_with_mask: count is a whole number above 0, got {count!r}.")
+    return _chosen_places(input_x, count, own_key("choice_with_mask", seed))
+
+
+def multinomial_with_replacement(x: Any, seed: int, offset: int, numsamples: int, replacement: bool = False) -> Any:
+    """Classes drawn with probabilities proportional to ``x``.
+
+    Args:
+        x: [classes] or [n, classes], floats from 0.
+        seed, offset: the same draws at every call; -1 and 0: from the stream of ``ms.set_seed``.
+        numsamples: draws per row.
+        replacement: whether a class may be drawn again.
+
+    Returns:
+        int64 [numsamples] or [n, numsamples].
+
+    Raises:
+        ValueError: another number of axes, or more different classes than there are.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.multinomial_with_replacement.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.multinomial_with_replacement(ms.Tensor([0.0, 9.0, 0.0]), 2, 5, 2, True).tolist()
+        [1, 1]
+    """
+    if x.ndim not in (1, 2):
+        lines = operand_lines(x._type)
+        raise ShapeError("multinomial_with_replacement takes [classes] or [n, classes].", operands=lines)
+    if not replacement and numsamples > x.shape[-1]:
+        told = f"multinomial_with_replacement: {numsamples} different classes of {x.shape[-1]} cannot be drawn."
+        raise AttributeValueError(told, hint="replacement=True draws a class again.")
+    key = None if (seed, offset) == (-1, 0) else Tensor(np.array([seed % 2**64, offset % 2**64], np.uint64))
+    size = (*x.shape[:-1], numsamples, x.shape[-1]) if replacement else x.shape
+    score = -ops.log(-ops.log1p(-drawn_uniform(size, key)))
+    share = ops.log(x.astype(dtypes.float32))
+    if replacement:
+        return ops.argmax(ops.expand_dims(share, -2) + score, -1).astype(dtypes.int64)
+    return ops.topk(share + score, numsamples)[1].astype(dtypes.int64)
+
+
+def randint_like(input: Any, low: int, high: int, seed: int | None = None, *, dtype: Any = None) -> Any:
+    """Whole numbers from ``low`` to ``high`` - 1 in the shape of ``input`` and its dtype, or another.
+
+    Args:
+        seed: a stream of one's own; None: the one of ``ms.set_seed``.
+        dtype: an integer type; it must be given where ``input`` has floats.
+
+    Raises:
+        TypeError: no integer type. ValueError: no numbers from low to high.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.randint_like.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.randint_like(ms.Tensor([7, 7]), 3, 4).tolist()
+        [3, 3]
+    """
+    return ops.randint(low, high, input.shape, seed, dtype=dtype or input.dtype)
 
 
 def _within_two(shape: Any, dtype: Any, key: Any = None) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.dtypes import as_dtype, float32
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
@@ -56,12 +56,19 @@ def make_range(*bounds: int) -> tuple[int, ...]:
     return tuple(builtins.range(*bounds))
 
 
-def range(start: Any, end: Any, step: Any = 1) -> Tensor:
+def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Tensor:
     """The whole numbers (or numbers) from ``start`` up to before ``end``; bounds may be tensors whose value is known.
+
+    Raises:
+        ValueError: more than ``maxlen`` numbers.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.range(ms.Tensor(0), ms.Tensor(4), ms.Tensor(2)).tolist()
         [0, 2]
     """
-    return arange(*[v.item() if isinstance(v, Tensor) else v for v in (start, end, step)])
+    first, last, stride = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    if stride and (last - first) / stride > maxlen:
+        told = f"range: from {first} to {last} there are more than maxlen={maxlen} numbers."
+        raise AttributeValueError(told, hint="ops.arange has no limit.")
+    return arange(first, last, stride)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.engine import named, whole
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
@@ -20,14 +20,14 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.elementwise.transcendental import sigmoid, softplus_one
-from msnb.ops.random.draws import gumbel
+from msnb.ops.random.draws import drawn_uniform, gumbel
 from msnb.ops.reduction.functional import MAX, SUM
 
 __all__ = [
     "celu", "elu", "fast_gelu", "gelu", "glu", "gumbel_softmax", "hard_sigmoid", "hard_swish", "hard_tanh",
     "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsigmoid",
-    "mish", "prelu", "relu6", "selu", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "swish",
-    "tanhshrink", "threshold",
+    "mish", "prelu", "relu6", "rrelu", "selu", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign",
+    "swish", "tanhshrink", "threshold",
 ]  # fmt: skip
 
 _ROOT_2_BY_PI = math.sqrt(2 / math.pi)
@@ -59,6 +59,40 @@ def _clipped(x: Any, low: float, high: float) -> Tensor:
 def leaky_relu(x: Any, alpha: float = 0.2) -> Tensor:
     """x where positive, else alpha x."""
     out: Tensor = where(x > 0, x, x * alpha)
+    return out
+
+
+def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3) -> Tensor:
+    """x where it is at least 0, else x times a slope of its own, drawn between ``lower`` and ``upper``.
+
+    Args:
+        x: floats of any shape.
+        lower, upper: bounds of the slopes.
+
+    Returns:
+        Tensor of the shape and dtype of x; the slopes are constants of its gradient.
+
+    Raises:
+        ValueError: ``lower`` is above ``upper``.
+        TypeError: x has no floats.
+
+    Source: Xu et al. 2015, arXiv:1505.00853; https://www.mindspore.cn ``ops.rrelu``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.rrelu(ms.Tensor([-4.0, 0.0, 3.0]), 0.25, 0.25).tolist()
+        [-1.0, 0.0, 3.0]
+    """
+    t = as_tensor(x)
+    if not t.dtype.is_float:
+        raise DTypeError("rrelu needs floats: slopes are no whole numbers.", operands=operand_lines(t._type))
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if isinstance(bound, bool) or not isinstance(bound, (int, float)):
+            raise ArgumentError(f"rrelu: {name} is a number, got {bound!r}.")
+    if lower > upper:
+        raise AttributeValueError(f"rrelu: lower must not be above upper, got {lower} and {upper}.")
+    slope = cast(drawn_uniform(t.shape) * (upper - lower) + lower, t.dtype)
+    out: Tensor = where(t >= 0, t, t * slope)
     return out
 
 
@@ -258,7 +292,7 @@ def _shifted(x: Tensor, axis: int) -> Tensor:
 
 @worded
 @whole
-def softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+def softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along ``axis``.
 
     Args:
@@ -282,7 +316,7 @@ def softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
 
 @worded
 @whole
-def log_softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+def log_softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
     x = _floats(x, dtype)
     at = normal_axis("log_softmax", axis, x.ndim)

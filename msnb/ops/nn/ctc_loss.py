@@ -19,21 +19,27 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.elementwise.transcendental import exp
 from msnb.ops.indexing.gather import gather_elements
+from msnb.ops.indexing.masked_select import nonzero
 from msnb.ops.indexing.scatter import tensor_scatter_elements
 from msnb.ops.indexing.slice_updates import reverse_sequence
 from msnb.ops.nn.activation import log_softmax
-from msnb.ops.reduction.functional import logsumexp, mean
+from msnb.ops.reduction.cumulative import cumsum
+from msnb.ops.reduction.functional import amax, argmax, logsumexp, mean
 from msnb.ops.reduction.functional import sum as total
 from msnb.ops.shape.concat_split import concat, stack
 from msnb.ops.shape.creation import full, zeros
 from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, transpose
+from msnb.ops.sparse.sparse_tensor import is_known
 from msnb.ops.spatial.bounding_boxes import wide
+
+__all__ = ["ctc_greedy_decoder", "ctc_loss"]
 
 NEVER = -1e30  # the logarithm of nothing; sums of a few thousand of them stay finite in float32
 
@@ -54,6 +60,53 @@ def _checked(log_probs: Any, targets: Any, lengths: tuple[Any, Any], blank: int,
         raise AttributeValueError(f"ctc_loss: blank is one of the classes 0..{types[0].ints()[2] - 1}, got {blank}.")
     if reduction not in ("mean", "sum", "none"):
         raise AttributeValueError(f"ctc_loss: reduction must be 'mean', 'sum' or 'none', got {reduction!r}.")
+
+
+def ctc_greedy_decoder(
+    inputs: Any, sequence_length: Any, merge_repeated: bool = True
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The labels of the likeliest class at every step; the last class is the blank between labels.
+
+    Args:
+        inputs: scores [time, n, classes], floats.
+        sequence_length: whole numbers [n], how many steps of each sequence count.
+        merge_repeated: equal classes of steps in a row are one label.
+
+    Returns:
+        (places [labels, 2]: sequence and number in it; labels [labels]; [n, longest] as a tensor; minus the sum of the
+        highest scores [n, 1]).
+
+    Raises:
+        ValueError: other shapes, or a length above the time. TypeError: no floats, lengths that are no whole numbers.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.ctc_greedy_decoder.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> scores = ms.Tensor([[[0.6, 0.4, 0.2]], [[0.0, 0.6, 0.0]]])
+        >>> [found.tolist() for found in ms.ops.ctc_greedy_decoder(scores, ms.Tensor([2]))[:3]]
+        [[[0, 0], [0, 1]], [0, 1], [1, 2]]
+    """
+    x, lengths = as_tensor(inputs), as_tensor(sequence_length)
+    lines = operand_lines(x._type, lengths._type, names=("inputs", "sequence_length"))
+    if not x.dtype.is_float or not lengths.dtype.is_int:
+        raise DTypeError("ctc_greedy_decoder takes floats and whole lengths.", operands=lines)
+    if x.ndim != 3 or lengths.ndim != 1 or x.shape[1] != lengths.shape[0]:
+        raise ShapeError("ctc_greedy_decoder takes inputs [time, n, classes] and lengths [n].", operands=lines)
+    if is_known(lengths) and lengths.size and lengths.asnumpy().max() > x.shape[0]:
+        raise AttributeValueError(f"ctc_greedy_decoder: a length is above the {x.shape[0]} steps that there are.")
+    classes = transpose(argmax(x, 2).astype("int64"), (1, 0))
+    inside = expand_dims(as_tensor(np.arange(x.shape[0])), 0) < expand_dims(lengths.astype("int64"), 1)
+    kept = inside & (classes != x.shape[2] - 1)
+    if merge_repeated:
+        kept = kept & concat([classes[:, :1] == classes[:, :1], classes[:, 1:] != classes[:, :-1]], 1)
+    order = cumsum(kept.astype("int64"), 1)
+    places = nonzero(kept)
+    row, step = places[:, 0], places[:, 1]
+    longest = amax(order[:, -1], 0)
+    score = -total(where(transpose(inside, (1, 0)), amax(x, 2), 0.0), 0)
+    sizes = stack([full((), x.shape[1], dtype=longest.dtype), longest])
+    return stack([row, order[row, step] - 1], 1), classes[row, step], sizes, expand_dims(score, 1)
 
 
 def _without_padding(targets: Any, target_lengths: Any, blank: int) -> Any:

@@ -23,15 +23,19 @@ from msnb.ops.elementwise.comparison import equal, not_equal, where
 from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.elementwise.transcendental import softplus_one
 from msnb.ops.indexing.class_index import CLASS_INDEX
+from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.nn.activation import log_softmax, softmax
+from msnb.ops.reduction.cumulative import cumprod
 from msnb.ops.reduction.functional import MEAN, SUM
+from msnb.ops.reduction.functional import any as any_of
 from msnb.ops.shape.creation import arange
+from msnb.ops.shape.views import expand_dims
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity",
     "cross_entropy", "focal_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
-    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
-    "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "softmax_cross_entropy_with_logits",
+    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "nll_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "softmax_cross_entropy_with_logits",
     "sparse_softmax_cross_entropy_with_logits", "triplet_margin_loss",
 ]  # fmt: skip
 
@@ -352,6 +356,43 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
         short = short * SUM(as_tensor(weight) * chosen, axis=1, keepdims=True)
     loss = SUM(short * (1 - chosen), axis=1, keepdims=False) / x.shape[1]
     return _reduced("multi_margin_loss", loss, reduction)
+
+
+def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
+    """How far the scores of right classes are from being 1 above those of all others, summed, by the number of classes.
+
+    Args:
+        input: scores [classes] or [n, classes], floats.
+        target: whole numbers of the same shape: the right classes of a row, up to the first -1.
+        reduction: "mean", "sum" or "none".
+
+    Returns:
+        A number, or with "none" one per row.
+
+    Raises:
+        ValueError: other shapes or another reduction. TypeError: no floats, or targets that are no whole numbers.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.multilabel_margin_loss.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.multilabel_margin_loss(ms.Tensor([0.5, 0.25]), ms.Tensor([1, -1])).item()
+        0.625
+    """
+    x, t = as_tensor(input), as_tensor(target)
+    lines = operand_lines(x._type, t._type, names=("input", "target"))
+    if not x.dtype.is_float or not t.dtype.is_int:
+        raise DTypeError("multilabel_margin_loss takes floats and whole numbers.", operands=lines)
+    if x.ndim not in (1, 2) or x.shape != t.shape:
+        text = "multilabel_margin_loss takes input and target of one shape, [classes] or [n, classes]."
+        raise ShapeError(text, operands=lines)
+    counted = cumprod(cast(t >= 0, "int32"), -1) > 0
+    places = where(counted, t, 0)
+    hits = expand_dims(counted, -1) & equal(expand_dims(places, -1), arange(x.shape[-1]))  # [..., target, class]
+    missing = find("relu")(1 - expand_dims(gather_elements(x, -1, places), -1) + expand_dims(x, -2))
+    wrong = expand_dims(counted, -1) & ~any_of(hits, -2, True)
+    loss = SUM(where(wrong, missing, 0.0), axis=(-2, -1), keepdims=False) / x.shape[-1]
+    return _reduced("multilabel_margin_loss", cast(loss, x.dtype), reduction)
 
 
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:

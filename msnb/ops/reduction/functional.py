@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import events
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.dtypes import as_dtype
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
@@ -83,7 +83,7 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
 
 
 @worded
-def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
     """Product over axes; arguments as ``sum``.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.prod.html
@@ -149,6 +149,18 @@ def min(
     """Smallest element; as ``max``, with ``initial`` from above."""
     counted = _counted("min", x, where, initial)
     return _bounded("minimum", _extreme(MIN, ARGMIN, counted, axis, keepdims, return_indices), initial)
+
+
+def sum_method(self: Any, *place: Any, initial: Any = None, **words: Any) -> Tensor:
+    """Sum over axes: ``sum(axis, keepdims, dtype=)``, or in NumPy's order ``sum(axis, dtype, keepdims, initial)``;
+    ``initial`` is added to it."""
+    if len(place) > 1 and not isinstance(place[1], int):
+        if len(place) > 4 or not {"dtype", "keepdims", "initial"}.isdisjoint(words):
+            raise ArgumentError("Tensor.sum takes (axis, dtype, keepdims, initial), each of them once.")
+        words |= dict(zip(("dtype", "keepdims", "initial"), place[1:]))
+        place, initial = place[:1], words.pop("initial", initial)
+    found = sum(self, *place, **words)
+    return found if initial is None else found + find("cast")(initial, dtype=found.dtype)
 
 
 def extreme_method(fn: Any) -> Any:

@@ -16,6 +16,7 @@ from msnb.ops.definition.type_inference import normal_axis
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.shape.concat_split import concat, stack
+from msnb.ops.shape.views import transpose
 from msnb.ops.sparse.compressed_rows import (
     CSRTensor,
     common,
@@ -29,8 +30,8 @@ from msnb.ops.sparse.row_products import CSR_MATMUL_TRANSPOSED
 from msnb.ops.sparse.row_softmax import CSR_ROW_SOFTMAX
 
 __all__ = [
-    "coo_add", "coo_concat", "coo_to_csr", "coo_to_dense", "csr_add", "csr_div", "csr_gather", "csr_mm", "csr_mul",
-    "csr_mv", "csr_reduce_sum", "csr_softmax", "csr_to_coo", "csr_to_dense", "dense_to_sparse_coo",
+    "coalesce", "coo_add", "coo_concat", "coo_to_csr", "coo_to_dense", "csr_add", "csr_div", "csr_gather", "csr_mm",
+    "csr_mul", "csr_mv", "csr_reduce_sum", "csr_softmax", "csr_to_coo", "csr_to_dense", "dense_to_sparse_coo",
     "dense_to_sparse_csr",
 ]  # fmt: skip
 
@@ -65,6 +66,32 @@ def dense_to_sparse_csr(tensor: Any) -> CSRTensor:
         [0, 1, 1]
     """
     return dense_to_csr(tensor)
+
+
+def coalesce(x_indices: Any, x_values: Any, x_shape: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Coordinates in order, each of them once; values of the same place are added up.
+
+    Args:
+        x_indices: whole numbers [axes, n], one column per value. x_values: [n].
+        x_shape: a tensor or tuple of the dense shape; it must be known while a program is captured.
+
+    Returns:
+        (indices [axes, m], values [m], the shape as a tensor).
+
+    Raises:
+        ShapeError: the three do not fit. IndexOutOfRange: a coordinate lies outside of the shape.
+
+    Source: https://www.mindspore.cn ``ops.coalesce``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> found = ms.ops.coalesce(ms.Tensor([[0, 0, 1], [1, 1, 2]]), ms.Tensor([1.0, 5.0, 4.0]), (3, 3))
+        >>> found[0].tolist(), found[1].tolist()
+        ([[0, 1], [1, 2]], [6.0, 4.0])
+    """
+    sizes = x_shape.tolist() if isinstance(x_shape, Tensor) else list(x_shape)
+    found = COOTensor(transpose(x_indices, (1, 0)), x_values, tuple(sizes)).coalesce()
+    return transpose(found.indices, (1, 0)), found.values, as_tensor(x_shape)
 
 
 def csr_to_coo(tensor: Any) -> COOTensor:

@@ -5,6 +5,7 @@
     bounding_box_decode     offsets -> boxes              the inverse, kept inside of the image
     check_valid             [n, 4] -> bool[n]             lies a box inside of the image?
     nms_with_mask           [n, 5] -> mask [n]            the best of every heap of boxes
+    rotated_iou             [b, n, 5], [b, m, 5] -> [b, n, m]
 
 A box is x0, y0, x1, y1. Most of these count pixels: corners belong to the box, so its width is x1 - x0 + 1. Only
 ``nms_with_mask`` measures lengths, x1 - x0, as MindSpore does. Numbers of 16 bits are computed in 32: the area of a
@@ -19,7 +20,7 @@ Source: Ren et al. 2015 (arXiv:1506.01497) for the offsets; the pages named at e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log
+from math import log, pi
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,18 @@ from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
-from msnb.ops.indexing.gather import GATHER
-from msnb.ops.indexing.rearrange import narrow
+from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise.identity_and_effects import stop_gradient
+from msnb.ops.indexing.gather import GATHER, gather_elements
+from msnb.ops.indexing.rearrange import narrow, roll
 from msnb.ops.math.clip_norm_interpolate import clip
 from msnb.ops.math.sort import argsort
-from msnb.ops.shape.concat_split import stack, unstack
+from msnb.ops.reduction.functional import sum as total
+from msnb.ops.shape.concat_split import concat, stack, unstack
 from msnb.ops.shape.creation import arange
-from msnb.ops.shape.views import expand_dims
+from msnb.ops.shape.views import broadcast_to, expand_dims, reshape
 
-__all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou", "nms_with_mask"]
+__all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou", "nms_with_mask", "rotated_iou"]
 
 FAMILY = "boxes"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -103,6 +107,118 @@ def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:
         raise AttributeValueError(f"iou: mode={mode!r} is not legal; legal: 'iou', 'iof'.")
     anchors, truth = rows_of("iou", 4, anchor_boxes=anchor_boxes, gt_boxes=gt_boxes)
     return _overlap(wide(anchors), wide(truth), 1.0, mode == "iou").astype(anchors.dtype)
+
+
+# ---- rotated boxes ---------------------------------------------------------------------------------------------------
+
+
+def rotated_iou(
+    boxes: Any, query_boxes: Any, trans: bool = False, mode: int = 0, is_cross: bool = True, v_threshold: float = 0.0,
+    e_threshold: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """How much pairs of rotated boxes overlap.
+
+    The shared polygon has corners of each box that lie in the other, and crossings of sides; sorted by their angle
+    around their middle they give its area.
+
+    Args:
+        boxes: [b, n, 5], float: middle x, middle y, width, height, degrees.
+        query_boxes: [b, m, 5].
+        trans: boxes are x0, y0, x1, y1, degrees, the corners those of the box before it is turned.
+        mode: 0: the shared area over the area that either covers; 1: over the area of the box in ``boxes``.
+        is_cross: all pairs; else box i with query box i.
+        v_threshold: how far outside of a box a corner still counts as inside.
+        e_threshold: sides whose directions' cross product is not above it are parallel: they do not cross.
+
+    Returns:
+        [b, n, m], or without ``is_cross`` [b, n], in the dtype of boxes.
+
+    Raises:
+        ValueError: other shapes or another mode. TypeError: no floats.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.rotated_iou.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> box = lambda degrees: ms.Tensor([[[0.0, 0.0, 4.0, 2.0, degrees]]])
+        >>> round(ms.ops.rotated_iou(box(0.0), box(90.0)).item(), 5)
+        0.33333
+    """
+    a, b = as_tensor(boxes), as_tensor(query_boxes)
+    lines = operand_lines(a._type, b._type, names=("boxes", "query_boxes"))
+    need_float("rotated_iou", a._type, b._type)
+    if a.ndim != 3 or b.ndim != 3 or a.shape[0] != b.shape[0] or (a.shape[2], b.shape[2]) != (5, 5):
+        raise ShapeError("rotated_iou takes [b, n, 5] and [b, m, 5].", operands=lines)
+    if mode not in (0, 1):
+        raise AttributeValueError(f"rotated_iou: mode is 0 (of both) or 1 (of boxes), got {mode!r}.")
+    if not is_cross and a.shape != b.shape:
+        raise ShapeError("rotated_iou: one to one (is_cross=False) needs as many boxes on both sides.", operands=lines)
+    first, second = [*unstack(wide(a), -1)], [*unstack(wide(b), -1)]
+    if is_cross:
+        first, second = [expand_dims(t, 2) for t in first], [expand_dims(t, 1) for t in second]
+    one, other = (_turned_box(side, trans) for side in (first, second))
+    shared = _shared_area(one, other, v_threshold, e_threshold)
+    area, other_area = one[2] * one[3], other[2] * other[3]
+    whole = area if mode else area + other_area - shared
+    found: Tensor = (shared / arithmetic.maximum(whole, _LEAST_AREA)).astype(a.dtype)
+    return found
+
+
+def _turned_box(box: Sequence[Any], trans: bool) -> tuple[Any, ...]:
+    """(x, y, width, height, cosine, sine)."""
+    x, y, w, h, degrees = box
+    if trans:
+        x, y, w, h = (x + w) / 2, (y + h) / 2, w - x, h - y
+    angle = degrees * (pi / 180)
+    return x, y, w, h, transcendental.cos(angle), transcendental.sin(angle)
+
+
+def _corners(box: Any, x0: Any, y0: Any) -> tuple[Any, Any]:
+    """x and y of the four corners as seen from (x0, y0), in a new last axis."""
+    x, y, w, h, c, s = (expand_dims(t, -1) for t in box)
+    dx, dy = w * Tensor([-0.5, 0.5, 0.5, -0.5], w.dtype), h * Tensor([-0.5, -0.5, 0.5, 0.5], w.dtype)
+    return dx * c - dy * s + (x - expand_dims(x0, -1)), dx * s + dy * c + (y - expand_dims(y0, -1))
+
+
+def _shared_area(one: Any, other: Any, near: float, parallel: float) -> Any:
+    x0, y0 = one[:2]
+    (ax, ay), (bx, by) = _corners(one, x0, y0), _corners(other, x0, y0)
+
+    def inside(x: Any, y: Any, box: Any) -> Any:
+        bx, by, w, h, c, s = (expand_dims(t, -1) for t in box)
+        dx, dy = x - (bx - expand_dims(x0, -1)), y - (by - expand_dims(y0, -1))
+        slack = near + 1e-6 * (w + h)  # of rounding: corners of equal boxes lie in each other
+        along, across = arithmetic.abs(dx * c + dy * s), arithmetic.abs(dy * c - dx * s)
+        return (along <= w / 2 + slack) & (across <= h / 2 + slack)
+
+    px, py = expand_dims(ax, -1), expand_dims(ay, -1)
+    rx, ry = expand_dims(roll(ax, -1, -1) - ax, -1), expand_dims(roll(ay, -1, -1) - ay, -1)
+    qx, qy = expand_dims(bx, -2), expand_dims(by, -2)
+    sx, sy = expand_dims(roll(bx, -1, -1) - bx, -2), expand_dims(roll(by, -1, -1) - by, -2)
+    cross = rx * sy - ry * sx
+    meet = arithmetic.abs(cross) > parallel
+    t = ((qx - px) * sy - (qy - py) * sx) / where(meet, cross, 1.0)
+    u = ((qx - px) * ry - (qy - py) * rx) / where(meet, cross, 1.0)
+    meet = meet & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
+    sizes = (*meet.shape[:-2], 16)
+    corners = (*sizes[:-1], 4)
+    xs = concat([reshape(px + t * rx, sizes), broadcast_to(ax, corners), broadcast_to(bx, corners)], -1)
+    ys = concat([reshape(py + t * ry, sizes), broadcast_to(ay, corners), broadcast_to(by, corners)], -1)
+    valid = concat([reshape(meet, sizes), inside(ax, ay, other), inside(bx, by, one)], -1)
+    return _area_of_points(xs, ys, valid)
+
+
+def _area_of_points(xs: Any, ys: Any, valid: Any) -> Any:
+    """The area of the convex polygon of the valid points."""
+    count = arithmetic.maximum(total(valid.astype(xs.dtype), -1, True), 1)
+    cx, cy = (total(where(valid, stop_gradient(v), 0.0), -1, True) / count for v in (xs, ys))
+    dx, dy = where(valid, xs - cx, 0.0), where(valid, ys - cy, 0.0)
+    angle = transcendental.arctan2(stop_gradient(dy), stop_gradient(dx))
+    order = argsort(where(valid, angle, 10.0), -1)
+    dx, dy = gather_elements(dx, -1, order), gather_elements(dy, -1, order)
+    sorted_valid = gather_elements(valid, -1, order)
+    dx, dy = (where(sorted_valid, v, v[..., :1]) for v in (dx, dy))  # what is left over lies on the first point
+    return total(dx * roll(dy, -1, -1) - dy * roll(dx, -1, -1), -1) / 2
 
 
 # ---- offsets ---------------------------------------------------------------------------------------------------------

@@ -26,7 +26,10 @@ from msnb.ops.shape.concat_split import stack
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import reshape, transpose
 
-__all__ = ["channel_shuffle", "depth_to_space", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_depth", "unfold"]
+__all__ = [
+    "channel_shuffle", "col2im", "depth_to_space", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_depth",
+    "unfold",
+]  # fmt: skip
 
 FULL = (None, None, None)
 
@@ -227,13 +230,13 @@ def unfold(x: Any, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: Int
     return reshape(seen, (n, c * len(windows.places()), windows.steps[0] * windows.steps[1]))
 
 
-def fold(x: Any, output_size: IntOrInts, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0,
+def fold(x: Any, output_size: Any, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0,
          stride: IntOrInts = 1) -> Any:  # fmt: skip
     """Columns of windows back into an image; where windows overlap, they are summed (col2im).
 
     Args:
         x: [n, channels * kernel rows * kernel columns, windows].
-        output_size: of the image, an int or (rows, columns).
+        output_size: of the image, an int or (rows, columns), also as a tensor.
         kernel_size, dilation, padding, stride: as ``unfold`` took them.
 
     Returns:
@@ -248,7 +251,8 @@ def fold(x: Any, output_size: IntOrInts, kernel_size: IntOrInts, dilation: IntOr
         [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
     """
     t = need_images("fold", x, 3)
-    windows = _Windows("fold", pair("fold", "output_size", output_size), kernel_size, dilation, padding, stride)
+    size = tuple(output_size.tolist()) if isinstance(output_size, Tensor) else output_size
+    windows = _Windows("fold", pair("fold", "output_size", size), kernel_size, dilation, padding, stride)
     count, steps = len(windows.places()), windows.steps
     if t.shape[1] % count or t.shape[2] != steps[0] * steps[1]:
         raise ShapeError(
@@ -262,6 +266,37 @@ def fold(x: Any, output_size: IntOrInts, kernel_size: IntOrInts, dilation: IntOr
         one = _spread(INDEX(seen, spec=(FULL, FULL, k)), windows, place)
         out = one if out is None else out + one
     return PAD(out, pads=windows.border(-1), value=0) if max(windows.padding) else out
+
+
+def col2im(input_x: Any, output_size: Any, kernel_size: IntOrInts, dilation: IntOrInts, padding_value: IntOrInts,
+           stride: IntOrInts) -> Any:  # fmt: skip
+    """``fold`` of columns that have an axis for the places of a window.
+
+    Args:
+        input_x: [n, channels, kernel rows * kernel columns, windows].
+        output_size: of the image: a tensor, tuple or list of two numbers.
+        kernel_size, dilation, padding_value, stride: as ``unfold`` took them.
+
+    Returns:
+        [n, channels, height, width].
+
+    Raises:
+        ShapeError: not four axes, or not as many places or windows as these sizes give.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.col2im.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.col2im(ms.ops.ones((1, 1, 4, 4)), ms.Tensor([3, 3]), 2, 1, 0, 1).tolist()
+        [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
+    """
+    t = need_images("col2im", input_x)
+    rows, columns = pair("col2im", "kernel_size", kernel_size)
+    if t.shape[2] != rows * columns:
+        told = f"col2im: windows of {rows} x {columns} have {rows * columns} places, axis 2 has {t.shape[2]}."
+        raise ShapeError(told, operands=operand_lines(t._type))
+    flat = reshape(t, (t.shape[0], t.shape[1] * t.shape[2], t.shape[3]))
+    return fold(flat, output_size, kernel_size, dilation, padding_value, stride)
 
 
 def _spread(x: Any, windows: _Windows, place: tuple[tuple[int, int, int], ...]) -> Any:

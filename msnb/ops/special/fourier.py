@@ -319,7 +319,7 @@ def _frequencies(name: str, n: Any, d: float, dtype: Any) -> Any:
     return Tensor(make(n, d), dtypes.float32 if dtype is None else dtype)
 
 
-def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None) -> Any:
+def fftfreq(n: int, d: float = 1.0, dtype: Any = None) -> Any:
     """The frequency of each of the ``n`` results of ``fft``, of values that are ``d`` apart.
 
     Examples:
@@ -330,7 +330,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None) -> Any:
     return _frequencies("fftfreq", n, d, dtype)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None) -> Any:
+def rfftfreq(n: int, d: float = 1.0, dtype: Any = None) -> Any:
     """The frequency of each result of ``rfft``."""
     return _frequencies("rfftfreq", n, d, dtype)
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
+from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Op
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import cast, logic
 from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.transcendental import erfinv, logaddexp, tan
+from msnb.ops.elementwise.transcendental import erfinv, exp, logaddexp, tan
 from msnb.ops.indexing import grids, masked_select, scatter, slice_updates
-from msnb.ops.indexing.gather import take_along_dim
+from msnb.ops.indexing.gather import gather, take_along_dim
 from msnb.ops.indexing.masked_select import masked_scatter
+from msnb.ops.indexing.pad import pad
+from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.indexing.scatter import combine, scatter_reduce
 from msnb.ops.linalg import eigenvalues, factorization, matrix_functions, solvers
 from msnb.ops.linalg.matrix_functions import inverse
-from msnb.ops.linalg.triangular import diag
+from msnb.ops.linalg.triangular import diagflat
 from msnb.ops.math import clip_norm_interpolate, log_sums, number_functions, statistics
 from msnb.ops.math.sort import searchsorted, topk
 from msnb.ops.math.statistics import std_mean, unsorted_segment_sum
@@ -28,13 +31,14 @@ from msnb.ops.random import draws
 from msnb.ops.reduction import functional
 from msnb.ops.shape.creation import arange, empty, full, zeros
 from msnb.ops.sparse.sparse_functions import dense_to_sparse_coo, dense_to_sparse_csr
+from msnb.ops.spatial import unfold
 from msnb.ops.spatial.interpolate import interpolate
 from msnb.ops.special import bessel_functions, gamma_functions, windows
 from msnb.ops.tensor import properties
 from msnb.ops.tensor.operators import forward, named, single
 
 _SAME: tuple[Any, ...] = (
-    gelu, masked_scatter, scatter_reduce, take_along_dim, statistics.cdist,
+    gelu, masked_scatter, scatter_reduce, take_along_dim, diagflat, matrix_functions.adjoint, statistics.cdist,
     grids.t, grids.type_as, grids.fmax, grids.fmin, grids.sgn, grids.signbit, grids.logaddexp2,
     grids.hsplit, grids.vsplit, grids.dsplit,
     cast.angle, cast.is_complex,
@@ -44,7 +48,7 @@ _SAME: tuple[Any, ...] = (
     clip_norm_interpolate.nansum, clip_norm_interpolate.ptp,
     clip_norm_interpolate.sinc, clip_norm_interpolate.xdivy, clip_norm_interpolate.xlogy,
     eigenvalues.eigvals, factorization.lstsq, factorization.pinv, factorization.svd,
-    erfinv, hardshrink, logaddexp, softshrink,
+    unfold.fold, unfold.col2im, erfinv, hardshrink, logaddexp, softshrink,
     interpolate,
     matrix_functions.cholesky, matrix_functions.cross, matrix_functions.det, matrix_functions.logdet,
     matrix_functions.matrix_power, matrix_functions.slogdet, inverse,
@@ -74,11 +78,6 @@ def _new_empty(x: Any, size: Any, *, dtype: Any = None, device: str | None = Non
     """A tensor of another shape in this one's dtype, its values unknown; ``device`` names where it is."""
     made = empty(size, dtype=dtype or x.dtype)
     return made if device is None else made.move_to(device)
-
-
-def _conjugate_turned(x: Any) -> Tensor:
-    """The last two axes exchanged, complex numbers conjugated."""
-    return x.mT.conj() if cast.is_complex(x) else x.mT  # type: ignore[no-any-return]
 
 
 def _signed(x: Any) -> bool:
@@ -137,14 +136,74 @@ def _cauchy(x: Any, median: float = 0.0, sigma: float = 1.0) -> Tensor:
     return cast.cast(median + sigma * tan(math.pi * (drawn - 0.5)), x.dtype)
 
 
+def _top_k(x: Any, k: int, sorted: bool = True) -> Any:
+    """The largest ``k`` along the last axis, and their places."""
+    return topk(x, k, None, True, sorted)
+
+
+def _log_normal(x: Any, mean: float = 1.0, std: float = 2.0) -> Tensor:
+    """exp of normal draws in the shape of the tensor."""
+    return cast.cast(exp(draws.randn(x.shape) * std + mean), x.dtype)
+
+
+def _uniform(x: Any, from_: float = 0.0, to: float = 1.0, generator: Any = None) -> Tensor:
+    """Draws between two bounds in the shape of the tensor."""
+    return cast.cast(draws.rand(x.shape, generator=generator) * (to - from_) + from_, x.dtype)
+
+
+def _resized(x: Any, *new_shape: Any) -> Tensor:
+    """The elements in another shape: as many as it holds, zeros behind them where it holds more."""
+    one = new_shape[0] if len(new_shape) == 1 and not isinstance(new_shape[0], int) else new_shape
+    flat, count = x.reshape(-1)[: math.prod(one)], math.prod(one)
+    return pad(flat, (0, count - flat.shape[0])).reshape(tuple(one))
+
+
+def _windows(x: Any, *place: Any, **words: Any) -> Tensor:
+    """``unfold(dimension, size, step)``: windows along an axis, their elements in a new last axis; or, by
+    ``kernel_size``, ``dilation``, ``padding``, ``stride``, those of images as columns: ``ops.unfold``."""
+    numbers = [value for value in place if isinstance(value, int)]
+    if len(numbers) == len(place) == 3 and x.ndim == 4:
+        told = "unfold of four axes: three numbers are a kernel, dilation and padding, or a dimension, size and step."
+        raise ArgumentError(told, hint="say which by name: unfold(dimension=2, size=3, step=1) or kernel_size=3.")
+    if not words.keys() & {"dimension", "size", "step"} and (len(place) != 3 or x.ndim == 4):
+        return unfold.unfold(x, *place, **words)  # type: ignore[no-any-return]
+    return _along(x, *place, **words)
+
+
+def _along(x: Any, dimension: int, size: int, step: int) -> Tensor:
+    at = normal_axis("unfold", dimension, x.ndim)
+    if not 0 < size <= x.shape[at] or step < 1:
+        told = f"unfold: windows of {size} in steps of {step} do not fit an axis of {x.shape[at]}."
+        raise AttributeValueError(told)
+    places = arange(0, x.shape[at] - size + 1, step).reshape(-1, 1) + arange(size)
+    return moveaxis(gather(x, places, at), at + 1, -1)
+
+
+def _choose(x: Any, choices: Any, mode: str = "clip") -> Tensor:
+    """At each place the element of ``choices[x]``; places outside are clipped or counted on from 0 ("wrap")."""
+    if mode not in ("clip", "wrap"):
+        raise AttributeValueError(f"choose: mode is 'clip' or 'wrap', not {mode!r}.")
+    rows = [as_tensor(c) for c in choices]
+    at = x.clip(0, len(rows) - 1) if mode == "clip" else x % len(rows)
+    found = where(at == 0, rows[0], rows[0])
+    for k, row in enumerate(rows[1:], 1):
+        found = where(at == k, row, found)
+    return found
+
+
+def _bytes(x: Any) -> bytes:
+    """The elements as they lie in memory."""
+    return x.asnumpy().tobytes()  # type: ignore[no-any-return]
+
+
+def _never(self: Any) -> bool:
+    """False: a tensor lies in memory of its own, neither shared with other processes nor pinned."""
+    return False
+
+
 def _number_of_axes(x: Any) -> int:
     """The number of axes (PyTorch's word)."""
     return int(x.ndim)
-
-
-def _diagonal_matrix(x: Any, offset: int = 0) -> Tensor:
-    """A matrix with all elements on a diagonal, ``offset`` above the main one."""
-    return diag(x.reshape(-1), offset)
 
 
 def _byte(x: Any) -> Tensor:
@@ -193,10 +252,10 @@ def _triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = Fals
 
 
 _OWN: dict[str, Any] = {
-    "new_full": _new_full, "new_empty": _new_empty, "adjoint": _conjugate_turned, "is_signed": _signed,
+    "new_full": _new_full, "new_empty": _new_empty, "is_signed": _signed,
     "ndimension": _number_of_axes, "nelement": properties.numel, "index_put": _index_put,
     "select": _select, "unique": _unique, "qr": _qr, "fill_diagonal": _fill_diagonal,
-    "storage_offset": _storage_offset, "cauchy": _cauchy, "top_k": topk, "positive": _itself,
+    "storage_offset": _storage_offset, "cauchy": _cauchy, "top_k": _top_k, "positive": _itself,
     "i0": bessel_functions.bessel_i0,
     "invert": _complement, "inv": _reciprocal, "soft_shrink": softshrink,
     "matrix_determinant": matrix_functions.det, "log_matrix_determinant": matrix_functions.slogdet,
@@ -205,7 +264,9 @@ _OWN: dict[str, Any] = {
     "scatter_div": scatter.tensor_scatter_div, "scatter_max": scatter.tensor_scatter_max,
     "scatter_min": scatter.tensor_scatter_min, "triangular_solve": _triangular_solve,
     "to_coo": dense_to_sparse_coo, "to_csr": dense_to_sparse_csr,
-    "approximate_equal": _approximately_equal, "diagflat": _diagonal_matrix, "byte": _byte, "short": _short,
+    "approximate_equal": _approximately_equal, "byte": _byte, "short": _short,
+    "log_normal": _log_normal, "uniform": _uniform, "resize": _resized, "unfold": _windows, "choose": _choose,
+    "get_bytes": _bytes, "is_pinned": _never, "is_shared": _never,
 }  # fmt: skip
 
 
@@ -214,7 +275,7 @@ def bind() -> None:
     for name, fn in {**{f.name if isinstance(f, Op) else f.__name__: f for f in _SAME}, **_OWN}.items():
         made = fn if not isinstance(fn, Op) else single(fn) if fn.arity == 1 else forward(fn)
         setattr(Tensor, name, named(name, made))
-    Tensor.H = Tensor.mH = property(_conjugate_turned)  # type: ignore[method-assign, assignment]
+    Tensor.H = Tensor.mH = property(matrix_functions.adjoint)  # type: ignore[method-assign, assignment]
 
 
 bind()

@@ -145,6 +145,7 @@ def _bind_operators() -> None:
         _bind(f"__{name}__", forward(op))
         _bind(f"__r{name}__", reflected(op))
         setattr(Parameter, f"__i{name}__", named(f"__i{name}__", _in_place(op), "Parameter"))
+        _bind(f"__i{name}__", forward(op))
     for name, op in _ORDER.items():
         _bind(f"__{name}__", forward(op))
     _bind("__pow__", _power)
@@ -189,7 +190,7 @@ def _of_family(name: str) -> Op:
 # functions whose first argument is the tensor
 _FUNCTIONS: dict[ModuleType, tuple[str, ...]] = {
     functional: (
-        "sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp", "var",
+        "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp", "var",
         "std",
     ),
     clip_norm_interpolate: (
@@ -214,6 +215,7 @@ def _bind_named() -> None:
             _bind(name, getattr(module, name))
     for name in ("max", "min"):
         _bind(name, functional.extreme_method(getattr(functional, name)))
+    _bind("sum", functional.sum_method)
     _bind("where", _chosen)
     _bind("assign_value", assign)
 
@@ -257,6 +259,12 @@ def _divided(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> T
     return below + cast.cast(uneven, below.dtype)
 
 
+def _astype(x: Any, dtype: Any, copy: bool = False) -> Tensor:
+    """The same values in another dtype; with ``copy`` a tensor of its own, also where nothing changes."""
+    found = cast.cast(x, dtype)
+    return found.copy() if copy and found is x else found
+
+
 def _bind_dtypes() -> None:
     def to(name: str) -> Callable[[Tensor], Tensor]:
         def method(self: Tensor) -> Tensor:
@@ -268,7 +276,7 @@ def _bind_dtypes() -> None:
     for method, name in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"),
                          ("int", "int32"), ("long", "int64"), ("bool", "bool")):  # fmt: skip
         _bind(method, to(name))
-    _bind("astype", cast.cast)
+    _bind("astype", _astype)
     _bind("real", property(single(cast.real)))
     _bind("imag", property(single(cast.imag)))
     _bind("conj", single(cast.conj))

@@ -191,8 +191,9 @@ def _filled(x: Any, value: Any) -> Tensor:
 
 
 def _new(number: int) -> Any:
-    def method(x: Any, *size: Any, dtype: Any = None) -> Tensor:
-        return full(size[0] if len(size) == 1 else size, number, dtype=dtype or x.dtype)
+    def method(x: Any, *size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
+        sizes = shape if shape is not None else size[0] if len(size) == 1 else size
+        return full(sizes, number, dtype=dtype or x.dtype)
 
     method.__doc__ = f"A tensor of another shape full of {number}, in this one's dtype."
     return method
@@ -211,7 +212,7 @@ def _with_item(x: Any, *args: Any) -> Tensor:
 def bind() -> None:
     """Methods that make copies. Values never alias, so a copy is the value under another name."""
     copies = dict.fromkeys(("copy", "clone", "value"), _copied)
-    made = {"detach": _detached, "type": _converted, "fill": _filled,
+    made = {"detach": _detached, "type": _converted, "fill": _filled, "fills": _filled,
             "new_zeros": _new(0), "new_ones": _new(1), "itemset": _with_item}  # fmt: skip
     for name, method in {**copies, **made}.items():
         setattr(Tensor, name, named(name, method))
