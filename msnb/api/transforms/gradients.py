@@ -466,8 +466,9 @@ class GradOperation:
         if self.get_by_list and weights is None:
             if not hasattr(fn, "trainable_params"):
                 name = getattr(fn, "__name__", "the function")
-                hint = f"GradOperation(get_by_list=True)({name}, weights) names them; a Cell's are its trainable_params()."
-                raise ArgumentError(f"GradOperation(get_by_list=True): {name} is no Cell, it has no weights.", hint=hint)
+                what = "GradOperation(get_by_list=True)"
+                hint = f"{what}({name}, weights) names them; a Cell's are its trainable_params()."
+                raise ArgumentError(f"{what}: {name} is no Cell, it has no weights.", hint=hint)
             weights = fn.trainable_params()
         integers = self.integers or ("zero" if self.get_all else "refuse")
         return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param, integers)

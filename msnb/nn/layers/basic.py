@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, ArgumentError, ShapeError
+from msnb.base.errors import ArgumentError, ShapeError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -289,8 +289,8 @@ class Dropout(Cell):
 
 
 class _ChannelDropout(Cell):
-    """In training: zero whole channels with probability ``p``, from 0 to 1; ``p`` may stand in first place, for MindSpore
-    and PyTorch mean the same by it."""
+    """In training: zero whole channels with probability ``p``, 0 to 1. It may stand in first place, for MindSpore and
+    PyTorch mean the same by it."""
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
