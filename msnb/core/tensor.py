@@ -46,7 +46,6 @@ else:
     TensorMethods = object
 
 Array = NDArray[Any]
-_DEVICE_NAMES = {"cpu": "CPU", "cuda": "GPU", "gpu": "GPU", "ascend": "Ascend", "npu": "Ascend"}
 ONE_NUMBER = "it holds one number; x.reshape(-1) makes an axis of size 1."
 _type_cache: dict[tuple[tuple[int, ...], Any], TensorType] = {}
 
@@ -225,33 +224,6 @@ class Tensor(TensorMethods):
                 hint="move tensors before the function is called.",
             )
         return make(target.from_host(self._host()), self._type)
-
-    def to(
-        self, target: Any = None, dtype: Any = None, *, device: str | None = None, other: Any = None,
-        non_blocking: bool = False, copy: bool = False,
-    ) -> Tensor:  # fmt: skip
-        """On another device (a name: "CPU", "GPU", PyTorch's "cuda"), with another dtype, or both.
-
-        Args:
-            target: a device, a dtype or a tensor, whose dtype is meant; dtype, device, other: the same by name.
-            non_blocking: as of ``move_to``, turned round.
-            copy: a tensor of its own, also where nothing changes.
-        """
-        like = target if isinstance(target, Tensor) else other
-        if like is not None:
-            target, dtype = None, like.dtype
-        elif target is not None and dtype is None:
-            try:
-                target, dtype = None, as_dtype(target)
-            except TypeError:
-                if not isinstance(target, str):
-                    raise
-        where: str | None = device if target is None else target
-        found: Tensor = self if dtype is None else self.astype(as_dtype(dtype))
-        if where is not None:
-            name = _DEVICE_NAMES.get(where.lower().partition(":")[0], where)
-            found = found.move_to(name, not non_blocking)
-        return found.copy() if copy and found is self else found
 
     def cpu(self) -> Tensor:
         """On the CPU."""

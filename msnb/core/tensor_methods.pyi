@@ -1273,6 +1273,18 @@ class TensorMethods:
     def tile(self, *reps: Any, dims: Any = ...) -> Tensor:
         """The whole tensor repeated along its axes; more counts than axes give new leading axes."""
 
+    def to(
+        self,
+        target: Any = ...,
+        dtype: Any = ...,
+        *,
+        device: str | None = ...,
+        other: Any = ...,
+        non_blocking: builtins.bool = ...,
+        copy: builtins.bool = ...,
+    ) -> Tensor:
+        """On another device (a name: 'CPU', 'GPU', PyTorch's 'cuda'), with another dtype, or both."""
+
     def to_coo(self) -> COOTensor:
         """The elements of a dense tensor that are not zero, with their coordinates (int64)."""
 
@@ -1388,6 +1400,9 @@ class TensorMethods:
 
     def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """``tensor_split`` along axis 0."""
+
+    def where(self, condition: Any, y: Any) -> Tensor:
+        """The tensor's own elements where ``condition`` holds, else those of ``y``."""
 
     def xdivy(self, y: Any) -> Tensor:
         """x / y; 0 where both are 0."""

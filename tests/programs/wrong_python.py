@@ -34,7 +34,7 @@ def unknown_method(x: Any) -> Any:
     return x.softmaxx()  # <- here: x.softmaxx
 
 
-@wrong(MissingName, "module 'msnb.ops' has no attribute 'reluu'; did you mean relu or relu6 or prelu?", X)
+@wrong(MissingName, "module 'msnb.ops' has no attribute 'reluu'; did you mean relu or rrelu or relu6?", X)
 def unknown_function(x: Any) -> Any:
     return ops.reluu(x)  # <- here: ops.reluu
 

@@ -209,11 +209,42 @@ def _with_item(x: Any, *args: Any) -> Tensor:
     return updated(x, index, args[-1])
 
 
+_DEVICE_NAMES = {"cpu": "CPU", "cuda": "GPU", "gpu": "GPU", "ascend": "Ascend", "npu": "Ascend"}
+
+
+def _moved(
+    self: Any, target: Any = None, dtype: Any = None, *, device: str | None = None, other: Any = None,
+    non_blocking: bool = False, copy: bool = False,
+) -> Tensor:  # fmt: skip
+    """On another device (a name: "CPU", "GPU", PyTorch's "cuda"), with another dtype, or both.
+
+    Args:
+        target: a device, a dtype or a tensor, whose dtype is meant; dtype, device, other: the same by name.
+        non_blocking: as of ``move_to``, turned round.
+        copy: a tensor of its own, also where nothing changes.
+    """
+    like = target if isinstance(target, Tensor) else other
+    if like is not None:
+        target, dtype = None, like.dtype
+    elif target is not None and dtype is None:
+        try:
+            target, dtype = None, as_dtype(target)
+        except TypeError:
+            if not isinstance(target, str):
+                raise
+    where: str | None = device if target is None else target
+    found: Tensor = self if dtype is None else self.astype(as_dtype(dtype))
+    if where is not None:
+        name = _DEVICE_NAMES.get(where.lower().partition(":")[0], where)
+        found = found.move_to(name, not non_blocking)
+    return found.copy() if copy and found is self else found
+
+
 def bind() -> None:
     """Methods that make copies. Values never alias, so a copy is the value under another name."""
     copies = dict.fromkeys(("copy", "clone", "value"), _copied)
     made = {"detach": _detached, "type": _converted, "fill": _filled, "fills": _filled,
-            "new_zeros": _new(0), "new_ones": _new(1), "itemset": _with_item}  # fmt: skip
+            "to": _moved, "new_zeros": _new(0), "new_ones": _new(1), "itemset": _with_item}  # fmt: skip
     for name, method in {**copies, **made}.items():
         setattr(Tensor, name, named(name, method))
 
