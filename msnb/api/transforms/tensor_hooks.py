@@ -83,7 +83,7 @@ def hooks(x: Tensor) -> tuple[Fn, ...]:
     return (*outer, *(hook for each in noted_hooks(x) for hook in each.values()))
 
 
-Tensor.hooks = hooks  # type: ignore[attr-defined]
+Tensor.hooks = hooks  # type: ignore[method-assign, assignment]
 
 
 def hooks_for(x: Any) -> tuple[Fn, ...]:
