@@ -35,8 +35,7 @@ _PRIVATE = {
     **dict.fromkeys(("graph", "graph.dynamic_shape", "common.dynamic_shape"), "msnb"),
     "multiprocessing": "multiprocessing",
     **dict.fromkeys(
-        ("boost", "common.generator", "experimental", "experimental.optim", "hal", "mint.distributed",
-         "mint.optim", "profiler", "rewrite", "safeguard", "train.summary", "train.train_thor"),
+        ("boost", "common.generator", "hal", "mint.distributed", "profiler", "rewrite", "safeguard", "train.summary", "train.train_thor"),
         "msnb.as_mindspore.placeholders",
     ),
     "nn._loss": "msnb.nn",

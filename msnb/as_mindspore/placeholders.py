@@ -119,9 +119,6 @@ NAMES: dict[str, str] = {
     "experimental": """
         MapParameter
     """,
-    "experimental.optim": """
-        ASGD Adadelta Adagrad Adam AdamW Adamax NAdam Optimizer RAdam RMSprop Rprop SGD
-    """,
     "graph": """
         CustomPassType clear_op_infer clear_op_wrapper register_custom_backend register_custom_pass register_op_infer
         register_op_wrapper
@@ -170,9 +167,6 @@ NAMES: dict[str, str] = {
     """,
     "mint.nn.functional": """
         elu_ flatten hardtanh_ sigmoid_ threshold_ upsample
-    """,
-    "mint.optim": """
-        Adam AdamW FusedAdamW SGD
     """,
     "nn": """
         ASGD AdaFactor AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AdamOffload AvgPool1dExt AvgPool2dExt

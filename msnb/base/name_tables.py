@@ -189,6 +189,10 @@ MODULES = {
     "msnb.nn.learning_rate_schedule": "msnb.optim.lr_schedules",
     "msnb.nn.metrics": "msnb.train.metrics",
     "msnb.nn.optim": "msnb.optim",
+    "msnb.experimental": "msnb.optim.experimental",
+    "msnb.experimental.optim": "msnb.optim.experimental.optim",
+    "msnb.experimental.optim.lr_scheduler": "msnb.optim.experimental.epoch_schedulers",
+    "msnb.mint.optim": "msnb.optim.experimental.mint_methods",
     "msnb.parallel.auto_parallel": "msnb.nn.mindspore.auto_parallel",
     "msnb.parallel.nn": "msnb.nn.mindspore.auto_parallel",
     "msnb.ops.composite": "msnb.ops",
@@ -232,7 +236,6 @@ _DATA = {
 SAID_MODULES = {
     **{f"{room}.{name}": said for room, names in _DATA.items() for name, said in names.items()},
     "msnb.boost": f"{_PART}.",
-    "msnb.experimental": f"{_PART}.",
     **{f"msnb.train.callback.{name}": f"{_PART}; ms.show draws trainings, History keeps their numbers."
        for name in ("SummaryCollector", "SummaryLandscape")},
     "msnb.train.summary": f"{_PART}; ms.show draws trainings, History keeps their numbers.",

@@ -64,8 +64,8 @@ class Optimizer(GradientSteps):
     _is_step = True
 
     _workings = Cell._workings | {
-        "assignadd", "corrected", "decay_in_gradient", "follow", "global_step_increase_tensor", "map_", "prepare",
-        "slots", "update",
+        "assignadd", "corrected", "count_step", "decay_in_gradient", "follow", "global_step_increase_tensor", "map_",
+        "prepare", "slots", "update",
     }  # fmt: skip
 
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
@@ -135,7 +135,7 @@ class Optimizer(GradientSteps):
         rates = self._group_rates()
         decays = [self._decay_rate(group, step) for group in self.param_groups]
         common = self.prepare(step)
-        ops.assign(self.global_step, self.global_step + 1)
+        self.count_step()
         for i in range(len(self.parameters)):
             param, group = self.parameters[i], self._group_of[i]
             decay = decays[group] if self._may_decay[i] else 0.0
@@ -150,6 +150,10 @@ class Optimizer(GradientSteps):
             NotImplementedError: the subclass did not write it.
         """
         raise NotImplementedError(f"{type(self).__name__} has no update().")
+
+    def count_step(self) -> None:
+        """One step more was done."""
+        ops.assign(self.global_step, self.global_step + 1)
 
     def prepare(self, step: Any) -> Any:
         """What all Parameters share in this step, from the number of steps done before."""
