@@ -35,7 +35,8 @@ _PRIVATE = {
     **dict.fromkeys(("graph", "graph.dynamic_shape", "common.dynamic_shape"), "msnb"),
     "multiprocessing": "multiprocessing",
     **dict.fromkeys(
-        ("boost", "common.generator", "hal", "mint.distributed", "profiler", "rewrite", "safeguard", "train.summary", "train.train_thor"),
+        ("boost", "common.generator", "hal", "mint.distributed", "profiler",
+         "rewrite", "safeguard", "train.summary", "train.train_thor"),
         "msnb.as_mindspore.placeholders",
     ),
     "nn._loss": "msnb.nn",

@@ -169,15 +169,14 @@ NAMES: dict[str, str] = {
         elu_ flatten hardtanh_ sigmoid_ threshold_ upsample
     """,
     "nn": """
-        ASGD AdaFactor AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AdamOffload AvgPool1dExt AvgPool2dExt
-        AvgPool3dExt BleuScore ConfusionMatrixMetric Conv2dThor DenseThor DiGamma Dice Dropout2dExt DropoutExt
-        EmbeddingExt EmbeddingLookupThor EmbeddingThor FTRL ForwardValueAndGrad GetNextSingleOp GradAccumulationCell
-        HausdorffDistance ImageGradients Jvp L1LossExt LBeta LayerNormExt LazyAdam LogSoftmaxExt MSSSIM MatDet
-        MatInverse MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool2dExt MeanSurfaceDistance MicroBatchInterleaved
-        Moments MultiClassDiceLoss MultiFieldEmbeddingLookup MultiMarginLoss MultilabelMarginLoss OcclusionSensitivity
-        OptTFTWrapper PReLUExt ParameterUpdate Perplexity PipelineGradReducer ProximalAdagrad ROC Roll
-        RootMeanSquareDistance SampledSoftmaxLoss TripletMarginWithDistanceLoss VirtualDatasetCellTriple Vjp
-        WithGradCell auc get_metrics rearrange_inputs thor
+        AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AvgPool1dExt AvgPool2dExt AvgPool3dExt BleuScore
+        ConfusionMatrixMetric Conv2dThor DenseThor DiGamma Dice Dropout2dExt DropoutExt EmbeddingExt EmbeddingLookupThor
+        EmbeddingThor ForwardValueAndGrad GetNextSingleOp GradAccumulationCell HausdorffDistance ImageGradients Jvp
+        L1LossExt LBeta LayerNormExt LogSoftmaxExt MSSSIM MatDet MatInverse MatrixDiag MatrixDiagPart MatrixSetDiag
+        MaxPool2dExt MeanSurfaceDistance MicroBatchInterleaved Moments MultiClassDiceLoss MultiFieldEmbeddingLookup
+        MultiMarginLoss MultilabelMarginLoss OcclusionSensitivity OptTFTWrapper PReLUExt ParameterUpdate Perplexity
+        PipelineGradReducer ROC Roll RootMeanSquareDistance SampledSoftmaxLoss TripletMarginWithDistanceLoss
+        VirtualDatasetCellTriple Vjp WithGradCell auc get_metrics rearrange_inputs thor
     """,
     "numpy": """
         bitwise_not histogram2d histogram_bin_edges histogramdd polymul ravel_multi_index

@@ -21,6 +21,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Optim
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -112,6 +113,9 @@ class Optimizer(GradientSteps):
         All take ``lr=`` for ``learning_rate=``."""
         super().__init_subclass__(**kwargs)
         cls._runs_whole = cls.__module__.startswith("msnb.optim.")
+        for ours, theirs in vars(cls).get("names_in_mindspore", {}).items():
+            if not hasattr(cls, theirs):  # programs that read MindSpore's state: optimizer.moment1
+                setattr(cls, theirs, property(attrgetter(ours)))
         if "__init__" in vars(cls):
             cls.__init__ = worded(cls.__init__)  # type: ignore[method-assign]
 
