@@ -75,28 +75,26 @@ def _sentence(place: str, missing: AttributeError) -> str:
 
 NAMES: dict[str, str] = {
     "": """
-        BackupAndRestore BleuScore ConfusionMatrixMetric ConvertModelUtils ConvertNetUtils CosineSimilarity
-        CustomPassType DatasetHelper DeviceCtx Dice Dirac Event FlopsUtilizationCollector HausdorffDistance
-        MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit Perplexity PluggableAllocator
-        Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse Stream StreamCtx StreamLimitCtx
-        SummaryCollector SummaryLandscape SummaryRecord Symbol SymbolTree TrainFaultTolerance UntypedStorage ValueType
-        VarianceScaling async_ckpt_thread_status auc build_searched_strategy ckpt_to_safetensors clear_op_infer
-        clear_op_wrapper communication_stream connect_network_with_dataset convert_checkpoint_by_rank
-        convert_checkpoints current_stream default_generator default_stream dispatch_threads_num empty_cache
-        enable_dynamic export_split_mindir float8_e4m3fn float8_e5m2 flops_collection frombuffer get_algo_parameters
-        get_ckpt_path_with_strategy get_current_device get_device_limit get_level get_log_config get_ps_context
-        get_py_obj_dtype get_rng_state get_stream_limit hifloat8 initial_seed list_ load_checkpoint_async
-        load_distributed_checkpoint load_mindir load_obf_params_into_net load_segmented_checkpoints manual_seed
-        max_memory_allocated max_memory_reserved memory_allocated memory_replay memory_reserved memory_stats
-        memory_summary merge_pipeline_strategys merge_sliced_parameter mindio_preload ms_memory_recycle number
-        obfuscate_ckpt parameter_broadcast qint4x2 rank_list_for_convert rank_list_for_transform rearrange_inputs
-        register_custom_backend register_custom_pass register_op_infer register_op_wrapper register_saved_tensors_hooks
-        reset_algo_parameters reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats
-        reset_stream_limit restore_group_info_list run_check safetensors_to_ckpt save_mindir saved_tensors_hooks seed
-        set_algo_parameters set_cpu_affinity set_cur_stream set_deterministic set_device_limit set_dump
-        set_kernel_launch_capture set_kernel_launch_group set_mindio_server_info set_op_strategy_config set_ps_context
-        set_recursion_limit set_rng_state set_stream_limit swap_tensors sync_pipeline_shared_parameters tensor_type
-        transform_checkpoint_by_rank transform_checkpoints tuple_ type_none unified_safetensors use_mem_pool
+        BackupAndRestore ConvertModelUtils ConvertNetUtils CustomPassType DatasetHelper DeviceCtx Dirac Event
+        FlopsUtilizationCollector MemPool Node NodeType OnRequestExit PluggableAllocator Profiler QuantDtype ScopedValue
+        Sparse Stream StreamCtx StreamLimitCtx SummaryCollector SummaryLandscape SummaryRecord Symbol SymbolTree
+        TrainFaultTolerance UntypedStorage ValueType VarianceScaling async_ckpt_thread_status build_searched_strategy
+        ckpt_to_safetensors clear_op_infer clear_op_wrapper communication_stream connect_network_with_dataset
+        convert_checkpoint_by_rank convert_checkpoints current_stream default_generator default_stream
+        dispatch_threads_num empty_cache enable_dynamic export_split_mindir float8_e4m3fn float8_e5m2 flops_collection
+        frombuffer get_algo_parameters get_ckpt_path_with_strategy get_current_device get_device_limit get_level
+        get_log_config get_ps_context get_py_obj_dtype get_rng_state get_stream_limit hifloat8 initial_seed list_
+        load_checkpoint_async load_distributed_checkpoint load_mindir load_obf_params_into_net
+        load_segmented_checkpoints manual_seed max_memory_allocated max_memory_reserved memory_allocated memory_replay
+        memory_reserved memory_stats memory_summary merge_pipeline_strategys merge_sliced_parameter mindio_preload
+        ms_memory_recycle number obfuscate_ckpt parameter_broadcast qint4x2 rank_list_for_convert
+        rank_list_for_transform register_custom_backend register_custom_pass register_op_infer register_op_wrapper
+        register_saved_tensors_hooks reset_algo_parameters reset_max_memory_allocated reset_max_memory_reserved
+        reset_peak_memory_stats reset_stream_limit restore_group_info_list run_check safetensors_to_ckpt save_mindir
+        saved_tensors_hooks seed set_algo_parameters set_cpu_affinity set_cur_stream set_deterministic set_device_limit
+        set_dump set_kernel_launch_capture set_kernel_launch_group set_mindio_server_info set_op_strategy_config
+        set_ps_context set_recursion_limit set_rng_state set_stream_limit swap_tensors sync_pipeline_shared_parameters
+        tensor_type transform_checkpoint_by_rank transform_checkpoints tuple_ type_none unified_safetensors use_mem_pool
     """,
     "boost": """
         AdaSum AutoBoost BoostTrainOneStepCell BoostTrainOneStepWithLossScaleCell DimReduce FreezeOpt
@@ -169,14 +167,13 @@ NAMES: dict[str, str] = {
         elu_ flatten hardtanh_ sigmoid_ threshold_ upsample
     """,
     "nn": """
-        AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AvgPool1dExt AvgPool2dExt AvgPool3dExt BleuScore
-        ConfusionMatrixMetric Conv2dThor DenseThor DiGamma Dice Dropout2dExt DropoutExt EmbeddingExt EmbeddingLookupThor
-        EmbeddingThor ForwardValueAndGrad GetNextSingleOp GradAccumulationCell HausdorffDistance ImageGradients Jvp
-        L1LossExt LBeta LayerNormExt LogSoftmaxExt MSSSIM MatDet MatInverse MatrixDiag MatrixDiagPart MatrixSetDiag
-        MaxPool2dExt MeanSurfaceDistance MicroBatchInterleaved Moments MultiClassDiceLoss MultiFieldEmbeddingLookup
-        MultiMarginLoss MultilabelMarginLoss OcclusionSensitivity OptTFTWrapper PReLUExt ParameterUpdate Perplexity
-        PipelineGradReducer ROC Roll RootMeanSquareDistance SampledSoftmaxLoss TripletMarginWithDistanceLoss
-        VirtualDatasetCellTriple Vjp WithGradCell auc get_metrics rearrange_inputs thor
+        AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AvgPool1dExt AvgPool2dExt AvgPool3dExt Conv2dThor DenseThor
+        DiGamma Dropout2dExt DropoutExt EmbeddingExt EmbeddingLookupThor EmbeddingThor ForwardValueAndGrad
+        GetNextSingleOp GradAccumulationCell ImageGradients Jvp L1LossExt LBeta LayerNormExt LogSoftmaxExt MSSSIM MatDet
+        MatInverse MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool2dExt MicroBatchInterleaved Moments MultiClassDiceLoss
+        MultiFieldEmbeddingLookup MultiMarginLoss MultilabelMarginLoss OptTFTWrapper PReLUExt ParameterUpdate
+        PipelineGradReducer Roll SampledSoftmaxLoss TripletMarginWithDistanceLoss VirtualDatasetCellTriple Vjp
+        WithGradCell thor
     """,
     "numpy": """
         bitwise_not histogram2d histogram_bin_edges histogramdd polymul ravel_multi_index
@@ -254,13 +251,12 @@ NAMES: dict[str, str] = {
         load_obf_params_into_net obfuscate_ckpt
     """,
     "train": """
-        AmpDecorator AmpLevel BackupAndRestore BleuScore ConfusionMatrixMetric ConvertModelUtils ConvertNetUtils
-        CosineSimilarity DatasetHelper Dice FlopsUtilizationCollector HausdorffDistance MeanSurfaceDistance
-        OcclusionSensitivity OnRequestExit Perplexity ROC RootMeanSquareDistance SummaryCollector SummaryLandscape
-        SummaryRecord TrainFaultTolerance amp_cast async_ckpt_thread_status auc build_searched_strategy
-        ckpt_to_safetensors connect_network_with_dataset create_amp_strategy export_split_mindir
-        get_ckpt_path_with_strategy load_checkpoint_async load_distributed_checkpoint merge_sliced_parameter
-        pop_amp_strategy push_amp_strategy rearrange_inputs restore_group_info_list safetensors_to_ckpt
+        AmpDecorator AmpLevel BackupAndRestore ConvertModelUtils ConvertNetUtils DatasetHelper FlopsUtilizationCollector
+        OnRequestExit SummaryCollector SummaryLandscape SummaryRecord TrainFaultTolerance amp_cast
+        async_ckpt_thread_status build_searched_strategy ckpt_to_safetensors connect_network_with_dataset
+        create_amp_strategy export_split_mindir get_ckpt_path_with_strategy load_checkpoint_async
+        load_distributed_checkpoint merge_sliced_parameter pop_amp_strategy push_amp_strategy restore_group_info_list
+        safetensors_to_ckpt
     """,
     "train.summary": """
         SummaryRecord
