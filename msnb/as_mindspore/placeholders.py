@@ -167,13 +167,8 @@ NAMES: dict[str, str] = {
         elu_ flatten hardtanh_ sigmoid_ threshold_ upsample
     """,
     "nn": """
-        AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AvgPool1dExt AvgPool2dExt AvgPool3dExt Conv2dThor DenseThor
-        DiGamma Dropout2dExt DropoutExt EmbeddingExt EmbeddingLookupThor EmbeddingThor ForwardValueAndGrad
-        GetNextSingleOp GradAccumulationCell ImageGradients Jvp L1LossExt LBeta LayerNormExt LogSoftmaxExt MSSSIM MatDet
-        MatInverse MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool2dExt MicroBatchInterleaved Moments MultiClassDiceLoss
-        MultiFieldEmbeddingLookup MultiMarginLoss MultilabelMarginLoss OptTFTWrapper PReLUExt ParameterUpdate
-        PipelineGradReducer Roll SampledSoftmaxLoss TripletMarginWithDistanceLoss VirtualDatasetCellTriple Vjp
-        WithGradCell thor
+        AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell Conv2dThor DenseThor EmbeddingLookupThor EmbeddingThor
+        GetNextSingleOp MicroBatchInterleaved OptTFTWrapper PipelineGradReducer VirtualDatasetCellTriple thor
     """,
     "numpy": """
         bitwise_not histogram2d histogram_bin_edges histogramdd polymul ravel_multi_index

@@ -63,6 +63,9 @@ _PARALLEL_PARTS = {
     "load_sharded": "msnb.parallel.engine.rank.sharded_checkpoint",
     "blank": "msnb.core.tensor",
 }
+_PYTORCH_LAYERS = (
+    "AvgPool2d", "Dropout", "Dropout2d", "Embedding", "L1Loss", "LayerNorm", "LogSoftmax", "MaxPool2d", "PReLU",
+)  # fmt: skip
 _TRAINING_VIEWS = ("confusion", "curves", "data", "features", "flow", "images", "lr_find", "watching")
 _SPARSE = {
     "COOTensor": "msnb.ops.sparse.coordinates:COOTensor",
@@ -111,6 +114,7 @@ MOVED: dict[str, dict[str, str]] = {
     "msnb.nn": {
         "probability": "msnb.nn.probability",
         **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
+        **{f"{name}Ext": f"msnb.nn.mindspore.mint_layers:{name}" for name in _PYTORCH_LAYERS},
         "no_init_parameters": "msnb.nn.initializer:no_init_parameters",
         "Parameter": "msnb.core.parameter:Parameter",
         "ParameterTuple": "msnb.core.parameter:ParameterTuple",
@@ -327,7 +331,6 @@ SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("StepLR", "MultiStepLR", "LambdaLR", "CosineAnnealingLR", "OneCycleLR"), _SCHEDULES),
         **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_"), _CLIPS),
         **dict.fromkeys(("rnn", "pack_padded_sequence", "pad_packed_sequence"), _PACKED),
-        "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
     "msnb.ops": {
         "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",

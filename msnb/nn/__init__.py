@@ -26,12 +26,15 @@ from msnb.nn.mindspore.array_layers import PSNR as PSNR
 from msnb.nn.mindspore.array_layers import MatMul as MatMul
 from msnb.nn.mindspore.array_layers import Range as Range
 from msnb.nn.mindspore.composed_layers import *
+from msnb.nn.mindspore.former_layers import *
 from msnb.nn.mindspore.fused_layers import *
 from msnb.nn.mindspore.operator_layers import *
 from msnb.nn.mindspore.sparse_layers import *
+from msnb.nn.training.gradient_cells import *
 from msnb.nn.training.gradient_reducer import DistributedGradReducer as DistributedGradReducer
 from msnb.nn.training.loss import *
 from msnb.nn.training.loss_scale import *
+from msnb.nn.training.margin_losses import *
 from msnb.nn.training.training_cells import *
 from msnb.optim import ASGD as ASGD
 from msnb.optim import FTRL as FTRL
