@@ -36,7 +36,7 @@ _PRIVATE = {
     "multiprocessing": "multiprocessing",
     **dict.fromkeys(
         ("boost", "common.generator", "hal", "mint.distributed", "profiler",
-         "rewrite", "safeguard", "train.summary", "train.train_thor"),
+         "rewrite", "safeguard", "train.train_thor"),
         "msnb.as_mindspore.placeholders",
     ),
     "nn._loss": "msnb.nn",
@@ -65,6 +65,7 @@ _PRIVATE = {
     "train.loss_scale_manager": "msnb.train.amp",
     "train.metrics": "msnb.train.metrics",
     "train.model": "msnb.train.model",
+    "train.summary": "msnb.train",
 }
 _NAMED: dict[str, str] = {
     "mindspore": "msnb",

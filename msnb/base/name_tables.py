@@ -242,9 +242,7 @@ _DATA = {
 SAID_MODULES = {
     **{f"{room}.{name}": said for room, names in _DATA.items() for name, said in names.items()},
     "msnb.boost": f"{_PART}.",
-    **{f"msnb.train.callback.{name}": f"{_PART}; ms.show draws trainings, History keeps their numbers."
-       for name in ("SummaryCollector", "SummaryLandscape")},
-    "msnb.train.summary": f"{_PART}; ms.show draws trainings, History keeps their numbers.",
+    "msnb.train.callback.SummaryLandscape": f"{_PART}; ms.show draws trainings, History keeps their numbers.",
     "msnb.hal": f"{_PART}; ms.runtime has synchronize().",
     "msnb.parallel._utils": "is private to MindSpore; ms.get_auto_parallel_context('device_num') and friends say it.",
     "msnb.parallel._auto_parallel_context":
@@ -278,7 +276,7 @@ SAID: dict[str, dict[str, str]] = {
     **_DATA,
     "msnb": {
         **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
-        **dict.fromkeys(("SummaryRecord", "SummaryCollector", "SummaryLandscape"), SAID_MODULES["msnb.train.summary"]),
+        "SummaryLandscape": SAID_MODULES["msnb.train.callback.SummaryLandscape"],
         "Profiler": SAID_MODULES["msnb.profiler"],
         "Symbol": f"{_PART}; another shape compiles another version by itself.",
         "get_grad": f"{_PART}; gradients come in the order of the parameters.",
@@ -342,7 +340,7 @@ SAID: dict[str, dict[str, str]] = {
         ),
         **dict.fromkeys(
             ("ScalarSummary", "TensorSummary", "ImageSummary", "HistogramSummary"),
-            f"{_PART}; callbacks such as History and LossMonitor keep what a training gives.",
+            f"{_PART}; callbacks such as SummaryCollector and History keep what a training gives.",
         ),
         "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
         "manual_seed": _torch("manual_seed", "ms.set_seed"),
