@@ -35,7 +35,7 @@ _PRIVATE = {
     **dict.fromkeys(("graph", "graph.dynamic_shape", "common.dynamic_shape"), "msnb"),
     "multiprocessing": "multiprocessing",
     **dict.fromkeys(
-        ("boost", "common.generator", "hal", "mint.distributed", "profiler",
+        ("common.generator", "hal", "mint.distributed", "profiler",
          "rewrite", "safeguard", "train.train_thor"),
         "msnb.as_mindspore.placeholders",
     ),

@@ -75,31 +75,29 @@ def _sentence(place: str, missing: AttributeError) -> str:
 
 NAMES: dict[str, str] = {
     "": """
-        BackupAndRestore ConvertModelUtils ConvertNetUtils CustomPassType DatasetHelper DeviceCtx Dirac Event
-        FlopsUtilizationCollector MemPool Node NodeType OnRequestExit PluggableAllocator Profiler QuantDtype ScopedValue
-        Sparse Stream StreamCtx StreamLimitCtx SummaryLandscape Symbol SymbolTree TrainFaultTolerance UntypedStorage
-        ValueType VarianceScaling async_ckpt_thread_status build_searched_strategy ckpt_to_safetensors clear_op_infer
-        clear_op_wrapper communication_stream connect_network_with_dataset convert_checkpoint_by_rank
+        ConvertModelUtils ConvertNetUtils CustomPassType DeviceCtx Dirac Event FlopsUtilizationCollector MemPool Node
+        NodeType PluggableAllocator Profiler QuantDtype ScopedValue Sparse Stream StreamCtx StreamLimitCtx
+        SummaryLandscape Symbol SymbolTree TrainFaultTolerance UntypedStorage ValueType VarianceScaling
+        build_searched_strategy clear_op_infer clear_op_wrapper communication_stream convert_checkpoint_by_rank
         convert_checkpoints current_stream default_generator default_stream dispatch_threads_num empty_cache
         enable_dynamic export_split_mindir float8_e4m3fn float8_e5m2 flops_collection frombuffer get_algo_parameters
         get_ckpt_path_with_strategy get_current_device get_device_limit get_level get_log_config get_ps_context
-        get_py_obj_dtype get_rng_state get_stream_limit hifloat8 initial_seed list_ load_checkpoint_async
-        load_distributed_checkpoint load_mindir load_obf_params_into_net load_segmented_checkpoints manual_seed
-        max_memory_allocated max_memory_reserved memory_allocated memory_replay memory_reserved memory_stats
-        memory_summary merge_pipeline_strategys merge_sliced_parameter mindio_preload ms_memory_recycle number
-        obfuscate_ckpt parameter_broadcast qint4x2 rank_list_for_convert rank_list_for_transform register_custom_backend
+        get_py_obj_dtype get_rng_state get_stream_limit hifloat8 initial_seed list_ load_distributed_checkpoint
+        load_mindir load_obf_params_into_net load_segmented_checkpoints manual_seed max_memory_allocated
+        max_memory_reserved memory_allocated memory_replay memory_reserved memory_stats memory_summary
+        merge_pipeline_strategys merge_sliced_parameter mindio_preload ms_memory_recycle number obfuscate_ckpt
+        parameter_broadcast qint4x2 rank_list_for_convert rank_list_for_transform register_custom_backend
         register_custom_pass register_op_infer register_op_wrapper register_saved_tensors_hooks reset_algo_parameters
         reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats reset_stream_limit
-        restore_group_info_list run_check safetensors_to_ckpt save_mindir saved_tensors_hooks seed set_algo_parameters
-        set_cpu_affinity set_cur_stream set_deterministic set_device_limit set_dump set_kernel_launch_capture
-        set_kernel_launch_group set_mindio_server_info set_op_strategy_config set_ps_context set_recursion_limit
-        set_rng_state set_stream_limit swap_tensors sync_pipeline_shared_parameters tensor_type
-        transform_checkpoint_by_rank transform_checkpoints tuple_ type_none unified_safetensors use_mem_pool
+        restore_group_info_list run_check save_mindir saved_tensors_hooks seed set_algo_parameters set_cpu_affinity
+        set_cur_stream set_deterministic set_device_limit set_dump set_kernel_launch_capture set_kernel_launch_group
+        set_mindio_server_info set_op_strategy_config set_ps_context set_recursion_limit set_rng_state set_stream_limit
+        swap_tensors sync_pipeline_shared_parameters tensor_type transform_checkpoint_by_rank transform_checkpoints
+        tuple_ type_none unified_safetensors use_mem_pool
     """,
     "boost": """
-        AdaSum AutoBoost BoostTrainOneStepCell BoostTrainOneStepWithLossScaleCell DimReduce FreezeOpt
-        GradientAccumulation GradientFreeze GroupLossScaleManager LessBN OptimizerProcess ParameterProcess freeze_cell
-        gradient_accumulation_op gradient_clear_op
+        AdaSum AutoBoost BoostTrainOneStepWithLossScaleCell DimReduce FreezeOpt GradientFreeze GroupLossScaleManager
+        LessBN OptimizerProcess ParameterProcess freeze_cell
     """,
     "common.generator": """
         default_generator get_rng_state initial_seed manual_seed seed set_rng_state
@@ -168,7 +166,7 @@ NAMES: dict[str, str] = {
     """,
     "nn": """
         AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell Conv2dThor DenseThor EmbeddingLookupThor EmbeddingThor
-        GetNextSingleOp MicroBatchInterleaved OptTFTWrapper PipelineGradReducer VirtualDatasetCellTriple thor
+        GetNextSingleOp OptTFTWrapper VirtualDatasetCellTriple thor
     """,
     "numpy": """
         bitwise_not histogram2d histogram_bin_edges histogramdd polymul ravel_multi_index
@@ -246,11 +244,10 @@ NAMES: dict[str, str] = {
         load_obf_params_into_net obfuscate_ckpt
     """,
     "train": """
-        AmpDecorator AmpLevel BackupAndRestore ConvertModelUtils ConvertNetUtils DatasetHelper FlopsUtilizationCollector
-        OnRequestExit SummaryLandscape TrainFaultTolerance amp_cast async_ckpt_thread_status build_searched_strategy
-        ckpt_to_safetensors connect_network_with_dataset create_amp_strategy export_split_mindir
-        get_ckpt_path_with_strategy load_checkpoint_async load_distributed_checkpoint merge_sliced_parameter
-        pop_amp_strategy push_amp_strategy restore_group_info_list safetensors_to_ckpt
+        AmpDecorator AmpLevel ConvertModelUtils ConvertNetUtils FlopsUtilizationCollector SummaryLandscape
+        TrainFaultTolerance amp_cast build_searched_strategy create_amp_strategy export_split_mindir
+        get_ckpt_path_with_strategy load_distributed_checkpoint merge_sliced_parameter pop_amp_strategy
+        push_amp_strategy restore_group_info_list
     """,
     "train.train_thor": """
         ConvertModelUtils ConvertNetUtils

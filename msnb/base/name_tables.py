@@ -115,6 +115,7 @@ MOVED: dict[str, dict[str, str]] = {
         "probability": "msnb.nn.probability",
         **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
         **{f"{name}Ext": f"msnb.nn.mindspore.mint_layers:{name}" for name in _PYTORCH_LAYERS},
+        "PipelineGradReducer": "msnb.nn.mindspore.auto_parallel:PipelineGradReducer",
         "no_init_parameters": "msnb.nn.initializer:no_init_parameters",
         "Parameter": "msnb.core.parameter:Parameter",
         "ParameterTuple": "msnb.core.parameter:ParameterTuple",
@@ -195,6 +196,7 @@ MODULES = {
     "msnb.nn.learning_rate_schedule": "msnb.optim.lr_schedules",
     "msnb.nn.metrics": "msnb.train.metrics",
     "msnb.nn.optim": "msnb.optim",
+    "msnb.boost": "msnb.nn.training.gradient_accumulation",
     "msnb.experimental": "msnb.optim.experimental",
     "msnb.experimental.optim": "msnb.optim.experimental.optim",
     "msnb.experimental.optim.lr_scheduler": "msnb.optim.experimental.epoch_schedulers",
@@ -241,7 +243,6 @@ _DATA = {
 }  # fmt: skip
 SAID_MODULES = {
     **{f"{room}.{name}": said for room, names in _DATA.items() for name, said in names.items()},
-    "msnb.boost": f"{_PART}.",
     "msnb.train.callback.SummaryLandscape": f"{_PART}; ms.show draws trainings, History keeps their numbers.",
     "msnb.hal": f"{_PART}; ms.runtime has synchronize().",
     "msnb.parallel._utils": "is private to MindSpore; ms.get_auto_parallel_context('device_num') and friends say it.",

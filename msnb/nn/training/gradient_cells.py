@@ -14,7 +14,7 @@ from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.training_cells import PipelineCell, WithLossCell, need_cell
 
-__all__ = ["ForwardValueAndGrad", "GradAccumulationCell", "Jvp", "ParameterUpdate", "Vjp", "WithGradCell"]
+__all__ = ["ForwardValueAndGrad", "GradAccumulationCell", "Jvp", "MicroBatchInterleaved", "ParameterUpdate", "Vjp", "WithGradCell"]
 
 
 class ForwardValueAndGrad(Cell):
@@ -137,6 +137,19 @@ class GradAccumulationCell(PipelineCell):
 
     def __init__(self, network: Cell, micro_size: int) -> None:
         super().__init__(network, micro_size)
+
+
+class MicroBatchInterleaved(GradAccumulationCell):
+    """A network on parts of a batch, whose results are added: MindSpore overlaps one part's communication with the
+    other's work, on one device there is none.
+
+    Args:
+        network: of inputs whose first axis is the batch.
+        interleave_num: how many parts.
+    """
+
+    def __init__(self, network: Cell, interleave_num: int = 2) -> None:
+        super().__init__(network, interleave_num)
 
 
 class Jvp(Cell):

@@ -139,7 +139,8 @@ SUMMARY = define(
 
 def tell_summary(plugin: str, name: str, value: Any) -> None:
     """Tell a value to the SummaryRecord that is open, when the program runs."""
-    slot.engine.apply(SUMMARY, (value if isinstance(value, Tensor) else Tensor(value),), {"plugin": plugin, "name": name})
+    value = value if isinstance(value, Tensor) else Tensor(value)
+    slot.engine.apply(SUMMARY, (value,), {"plugin": plugin, "name": name})
 
 
 # ---- assignment --------------------------------------------------------------------------------------------------
