@@ -14,7 +14,10 @@ from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.training_cells import PipelineCell, WithLossCell, need_cell
 
-__all__ = ["ForwardValueAndGrad", "GradAccumulationCell", "Jvp", "MicroBatchInterleaved", "ParameterUpdate", "Vjp", "WithGradCell"]
+__all__ = [
+    "ForwardValueAndGrad", "GradAccumulationCell", "Jvp", "MicroBatchInterleaved", "ParameterUpdate", "Vjp",
+    "WithGradCell",
+]  # fmt: skip
 
 
 class ForwardValueAndGrad(Cell):
