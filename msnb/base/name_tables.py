@@ -64,7 +64,7 @@ _PARALLEL_PARTS = {
     "blank": "msnb.core.tensor",
 }
 _PYTORCH_LAYERS = (
-    "AvgPool2d", "Dropout", "Dropout2d", "Embedding", "L1Loss", "LayerNorm", "LogSoftmax", "MaxPool2d", "PReLU",
+    "AvgPool2d", "Dropout", "Embedding", "LayerNorm", "LogSoftmax", "MaxPool2d", "PReLU",
 )  # fmt: skip
 _TRAINING_VIEWS = ("confusion", "curves", "data", "features", "flow", "images", "lr_find", "watching")
 _SPARSE = {
@@ -113,8 +113,10 @@ MOVED: dict[str, dict[str, str]] = {
     },
     "msnb.nn": {
         "probability": "msnb.nn.probability",
-        **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
+        **{name: f"msnb.train.metrics:{name}" for name in _METRICS if name != "CosineSimilarity"},
         **{f"{name}Ext": f"msnb.nn.mindspore.mint_layers:{name}" for name in _PYTORCH_LAYERS},
+        "L1LossExt": "msnb.nn.training.loss:L1Loss",
+        "Dropout2dExt": "msnb.nn.layers.basic:Dropout2d",
         "PipelineGradReducer": "msnb.nn.mindspore.auto_parallel:PipelineGradReducer",
         "no_init_parameters": "msnb.nn.initializer:no_init_parameters",
         "Parameter": "msnb.core.parameter:Parameter",

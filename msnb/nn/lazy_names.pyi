@@ -6,16 +6,16 @@ from msnb.core.parameter import Parameter as Parameter
 from msnb.core.parameter import ParameterTuple as ParameterTuple
 from msnb.nn import probability as probability
 from msnb.nn.initializer import no_init_parameters as no_init_parameters
+from msnb.nn.layers.basic import Dropout2d as Dropout2dExt
 from msnb.nn.mindspore.auto_parallel import PipelineGradReducer as PipelineGradReducer
 from msnb.nn.mindspore.mint_layers import AvgPool2d as AvgPool2dExt
 from msnb.nn.mindspore.mint_layers import Dropout as DropoutExt
-from msnb.nn.mindspore.mint_layers import Dropout2d as Dropout2dExt
 from msnb.nn.mindspore.mint_layers import Embedding as EmbeddingExt
-from msnb.nn.mindspore.mint_layers import L1Loss as L1LossExt
 from msnb.nn.mindspore.mint_layers import LayerNorm as LayerNormExt
 from msnb.nn.mindspore.mint_layers import LogSoftmax as LogSoftmaxExt
 from msnb.nn.mindspore.mint_layers import MaxPool2d as MaxPool2dExt
 from msnb.nn.mindspore.mint_layers import PReLU as PReLUExt
+from msnb.nn.training.loss import L1Loss as L1LossExt
 from msnb.train.metrics import F1 as F1
 from msnb.train.metrics import MAE as MAE
 from msnb.train.metrics import MSE as MSE
@@ -24,7 +24,6 @@ from msnb.train.metrics import Accuracy as Accuracy
 from msnb.train.metrics import BleuScore as BleuScore
 from msnb.train.metrics import ConfusionMatrix as ConfusionMatrix
 from msnb.train.metrics import ConfusionMatrixMetric as ConfusionMatrixMetric
-from msnb.train.metrics import CosineSimilarity as CosineSimilarity
 from msnb.train.metrics import Dice as Dice
 from msnb.train.metrics import Fbeta as Fbeta
 from msnb.train.metrics import HausdorffDistance as HausdorffDistance
@@ -50,7 +49,6 @@ __all__ = [
     "BleuScore",
     "ConfusionMatrix",
     "ConfusionMatrixMetric",
-    "CosineSimilarity",
     "Dice",
     "Dropout2dExt",
     "DropoutExt",

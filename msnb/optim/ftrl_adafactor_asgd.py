@@ -11,8 +11,9 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaFa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base import events
@@ -153,7 +154,11 @@ class ASGD(Optimizer):
         [0.5]
     """
 
-    names_in_mindspore = MappingProxyType({"ax": "ax_"})
+    names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"ax": "ax_"})
+
+    lambd: float
+    alpha: float
+    t0: float
 
     def __init__(
         self, params: Any, learning_rate: Any = 0.1, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
@@ -214,6 +219,10 @@ class AdaFactor(Optimizer):
 
     decay_in_gradient = False
     centres_in_mindspore = False
+
+    relative_step: bool
+    warmup_init: bool
+    compression: bool
 
     def __init__(
         self, params: Any, learning_rate: Any = None, eps: tuple[float, float] = (1e-30, 1e-3),

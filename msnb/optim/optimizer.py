@@ -89,7 +89,7 @@ class Optimizer(GradientSteps):
         self._may_decay = tuple(self.is_group or not _is_norm(p.name) for p in self.parameters)
         self._like_mindspore = like_mindspore()
         first = Tensor([0] if self._like_mindspore else 0, dtypes.int32)
-        self.global_step = Parameter(first, name="global_step", requires_grad=False)
+        self.global_step: Parameter = Parameter(first, name="global_step", requires_grad=False)
         if self._like_mindspore:
             self._hold_rates()
 

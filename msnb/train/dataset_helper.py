@@ -40,6 +40,9 @@ class DatasetHelper:
         [1.0, 2.0]
     """
 
+    dataset: Any
+    dataset_sink_mode: bool
+
     def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1, epoch_num: int = 1) -> None:
         if not isinstance(dataset_sink_mode, bool):
             raise ArgumentError(f"DatasetHelper: dataset_sink_mode must be a bool, got {dataset_sink_mode!r}.")
@@ -93,6 +96,8 @@ class DatasetHelper:
 
 class ConnectedNetwork(Cell):
     """A network that takes its rows from a DatasetHelper; a call gives what the last of them gave."""
+
+    network: Cell
 
     def __init__(self, network: Cell, helper: DatasetHelper) -> None:
         super().__init__(auto_prefix=False)

@@ -54,6 +54,9 @@ class Roll(Cell):
         [3, 1, 2]
     """
 
+    shift: list[int]
+    axis: list[int]
+
     def __init__(self, shift: Any, axis: Any) -> None:
         super().__init__()
         self.shift, self.axis = (list(x) if isinstance(x, (tuple, list)) else [x] for x in (shift, axis))
@@ -277,6 +280,9 @@ class MSSSIM(Cell):
         [1.0]
     """
 
+    k1: float
+    k2: float
+
     def __init__(
         self, max_val: float = 1.0, power_factors: Any = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
         filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03,
@@ -338,6 +344,9 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         >>> layer(ms.Tensor([[0, 1, 2]]), ms.Tensor([[1.0, 1.0, 0.5]]), ms.Tensor([[0, 0, 1]])).tolist()
         [[[3.0], [2.0]]]
     """
+
+    field_size: int
+    operator: str
 
     def __init__(
         self, vocab_size: int, embedding_size: int, field_size: int, param_init: Any = "normal", target: str = "CPU",

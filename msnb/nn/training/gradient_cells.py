@@ -40,6 +40,11 @@ class ForwardValueAndGrad(Cell):
         (9.0, 6.0)
     """
 
+    network: Any
+    get_all: bool
+    get_by_list: bool
+    sens_param: bool
+
     def __init__(
         self, network: Any, weights: Any = None, get_all: bool = False, get_by_list: bool = False,
         sens_param: bool = False,
@@ -83,6 +88,10 @@ class WithGradCell(Cell):
         >>> ms.nn.WithGradCell(net)(ms.Tensor([[1.0, 2.0]]))[0].tolist()
         [[1.0, 2.0]]
     """
+
+    network: Cell
+    loss_fn: Any
+    sens: Any
 
     def __init__(self, network: Cell, loss_fn: Any = None, sens: Any = None) -> None:
         super().__init__(auto_prefix=False)

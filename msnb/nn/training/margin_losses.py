@@ -40,6 +40,10 @@ class MultiMarginLoss(LossBase):
         0.7
     """
 
+    p: int
+    margin: float
+    weight: Any
+
     def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Any = None) -> None:
         super().__init__(reduction)
         if p not in (1, 2):
@@ -101,6 +105,9 @@ class TripletMarginWithDistanceLoss(LossBase):
         4.0
     """
 
+    swap: bool
+    margin: float
+
     def __init__(
         self, distance_function: Any = None, swap: bool = False, reduction: str = "mean", margin: float = 1.0
     ) -> None:
@@ -143,6 +150,10 @@ class MultiClassDiceLoss(LossBase):
         >>> round(float(ms.nn.MultiClassDiceLoss(activation=None)(x, x)), 4)
         0.0
     """
+
+    weights: Any
+    ignore_indiex: int | None
+    activation: Any
 
     def __init__(self, weights: Any = None, ignore_indiex: int | None = None, activation: Any = "softmax") -> None:
         super().__init__()
@@ -202,6 +213,9 @@ class SampledSoftmaxLoss(LossBase):
         >>> round(float(found), 4)
         0.6931
     """
+
+    num_true: int
+    sampled_values: Any
 
     def __init__(
         self, num_sampled: int, num_classes: int, num_true: int = 1, sampled_values: Any = None,

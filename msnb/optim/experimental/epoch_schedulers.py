@@ -389,6 +389,8 @@ class CyclicLR(LRScheduler):
         ValueError: another mode, or another number of rates than groups.
     """
 
+    scale_mode: str
+
     def __init__(
         self, optimizer: Any, base_lr: Any, max_lr: Any, step_size_up: float = 2000,
         step_size_down: float | None = None, mode: str = "triangular", gamma: float = 1.0,
@@ -435,6 +437,8 @@ class SequentialLR:
     Raises:
         ValueError: a scheduler of another optimizer, or another number of milestones.
     """
+
+    milestones: list[int]
 
     def __init__(self, optimizer: Any, schedulers: Sequence[Any], milestones: list[int], last_epoch: int = -1) -> None:
         for i, scheduler in enumerate(schedulers):
@@ -483,6 +487,14 @@ class ReduceLROnPlateau:
     Raises:
         ValueError: a word or number outside its range. TypeError: another optimizer.
     """
+
+    mode: str
+    factor: float
+    patience: int
+    cooldown: int
+    threshold: float
+    threshold_mode: str
+    eps: float
 
     def __init__(
         self, optimizer: Any, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,

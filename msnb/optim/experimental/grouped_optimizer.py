@@ -93,6 +93,11 @@ class GroupedOptimizer(Optimizer):
     scalars: ClassVar[Mapping[str, float]] = {}  # numbers that it keeps for every Parameter
 
     _rates: list[Parameter]
+    group_start_id: list[int]
+    is_group: bool
+    loss_scale: float
+    weight_decay: Any
+    parameters: ParameterTuple
     param_groups: list[GroupSettings]  # type: ignore[assignment]
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
@@ -213,7 +218,7 @@ class GroupedMethod(GroupedOptimizer):
         super().__init__(params, defaults)
         if self.step_name:
             first = Tensor(self.first_step, self.step_dtype)
-            self.global_step = Parameter(first, name=self.step_name, requires_grad=False)
+            self.global_step: Parameter = Parameter(first, name=self.step_name, requires_grad=False)
 
     def construct(self, gradients: Any) -> Any:
         """One step: give every Parameter its new value.

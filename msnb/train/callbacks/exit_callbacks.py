@@ -36,6 +36,8 @@ class BackupAndRestore(Callback):
         >>> # model.train(10, data, callbacks=[callback])
     """
 
+    delete_checkpoint: bool
+
     def __init__(self, backup_dir: str, save_freq: str | int = "epoch", delete_checkpoint: bool = True) -> None:
         whole = isinstance(save_freq, int) and not isinstance(save_freq, bool)
         if save_freq != "epoch" and not (whole and int(save_freq) > 0):
@@ -81,6 +83,11 @@ class OnRequestExit(Callback):
     Raises:
         ValueError: a signal that cannot be caught. TypeError: another type.
     """
+
+    save_ckpt: bool
+    save_mindir: bool
+    sig: int
+    config_file: str | None
 
     def __init__(
         self, save_ckpt: bool = True, save_mindir: bool = True, file_name: str = "Net", directory: str = "./",

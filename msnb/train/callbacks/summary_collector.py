@@ -65,6 +65,8 @@ class SummaryCollector(Callback):
         for key, value in (custom_lineage_data or {}).items():
             if not isinstance(key, str) or not isinstance(value, (int, float, str)):
                 raise ArgumentError(f"custom_lineage_data has texts and numbers by name, got {key!r}: {value!r}.")
+        if num_process != 32:
+            events.ignored(f"SummaryCollector(num_process={num_process})", "a record is written at once")
         self._record_of = (summary_dir, max_file_size, export_options)
         self._freq, self._tensor_freq = collect_freq, collect_tensor_freq
         self._wanted = _wanted(collect_specified_data or {}, bool(keep_default_action))

@@ -106,6 +106,8 @@ class SurfaceMetric(Metric):
         ValueError: another word.
     """
 
+    distance_metric: str
+
     def __init__(self, distance_metric: str) -> None:
         super().__init__()
         if distance_metric not in _DISTANCES:
@@ -167,6 +169,10 @@ class HausdorffDistance(SurfaceMetric):
         >>> float(metric.eval())
         2.0
     """
+
+    percentile: float | None
+    directed: bool
+    crop: bool
 
     def __init__(
         self, distance_metric: str = "euclidean", percentile: float | None = None, directed: bool = False,
@@ -312,6 +318,11 @@ class ConfusionMatrixMetric(Metric):
         [0.5]
     """
 
+    skip_channel: bool
+    metric_name: str
+    calculation_method: bool
+    decrease: str
+
     def __init__(
         self, skip_channel: bool = True, metric_name: str = "sensitivity", calculation_method: bool = False,
         decrease: str = "mean",
@@ -398,6 +409,11 @@ class OcclusionSensitivity(Metric):
         >>> metric.eval().tolist()
         [[1.0, 2.0], [2.0, 4.0]]
     """
+
+    pad_val: float
+    margin: int | list[int]
+    b_box: list[int] | None
+    n_batch: int
 
     def __init__(
         self, pad_val: float = 0.0, margin: int | list[int] = 2, n_batch: int = 128, b_box: list[int] | None = None

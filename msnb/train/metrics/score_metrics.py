@@ -44,6 +44,9 @@ class BleuScore(Metric):
         0.7071
     """
 
+    n_gram: int
+    smooth: bool
+
     def __init__(self, n_gram: int = 4, smooth: bool = False) -> None:
         super().__init__()
         if not 1 <= need_int("BleuScore", "n_gram", n_gram) <= 4:
@@ -107,6 +110,8 @@ class Perplexity(Metric):
         4.0
     """
 
+    ignore_label: int | None
+
     def __init__(self, ignore_label: int | None = None) -> None:
         super().__init__()
         self.ignore_label = None if ignore_label is None else need_int("Perplexity", "ignore_label", ignore_label)
@@ -154,6 +159,10 @@ class CosineSimilarity(Metric):
         >>> metric.eval().tolist()
         [[0.0, 3.0], [3.0, 0.0]]
     """
+
+    similarity: str
+    reduction: str
+    zero_diagonal: bool
 
     def __init__(self, similarity: str = "cosine", reduction: str = "none", zero_diagonal: bool = True) -> None:
         super().__init__()
@@ -206,6 +215,9 @@ class ROC(Metric):
         >>> ms.train.auc(wrong, right)
         1.0
     """
+
+    class_num: int | None
+    pos_label: int | None
 
     def __init__(self, class_num: int | None = None, pos_label: int | None = None) -> None:
         super().__init__()

@@ -34,6 +34,7 @@ _ENCODERS = {
     "scalar": event_file.scalar, "image": event_file.image, "tensor": event_file.tensor,
     "histogram": event_file.histogram,
 }  # fmt: skip
+_NO_GRAPH = "SummaryRecord writes no graphs; ms.show.graph draws them."
 _LINEAGES = ("train_lineage", "eval_lineage", "dataset_graph", "custom_lineage_data")
 
 
@@ -78,7 +79,9 @@ class SummaryRecord:
         if export_options not in (None, {}, {"tensor_format": "npy"}, {"tensor_format": None}):
             raise AttributeValueError(f"export_options={export_options!r}; legal: {{'tensor_format': 'npy'}}, None.")
         if network is not None:
-            events.notice("SummaryRecord writes no graphs; ms.show.graph draws them.", "summary graph")
+            events.notice(_NO_GRAPH, "summary graph")
+        if num_process != 32:
+            events.ignored(f"SummaryRecord(num_process={num_process})", "a record is written at once")
         os.makedirs(log_dir, exist_ok=True)
         second = int(time.time())
         while any(os.path.exists(_stem(log_dir, file_prefix, second) + end) for end in (file_suffix, "_lineage")):
@@ -161,6 +164,8 @@ class SummaryRecord:
         if self._closed:
             events.tell("this SummaryRecord is closed; nothing is recorded.")
             return False
+        if train_network is not None:
+            events.notice(_NO_GRAPH, "summary graph")
         pool, self._pool = self._pool, {}
         values = []
         for (plugin, name), value in pool.items():
