@@ -71,9 +71,7 @@ class SummaryRecord:
     ) -> None:  # fmt: skip
         if SummaryRecord._open is not None:
             raise RuntimeError("a SummaryRecord is open: one at a time; close() it first.")
-        for name, text in (("log_dir", log_dir), ("file_prefix", file_prefix), ("file_suffix", file_suffix)):
-            if not isinstance(text, str) or (name != "log_dir" and not re.fullmatch(r"[\w.\-]*", text)):
-                raise ArgumentError(f"SummaryRecord: {name} must be a str of letters, digits, _ . and -, got {text!r}.")
+        _need_names(log_dir=log_dir, file_prefix=file_prefix, file_suffix=file_suffix)
         if not (max_file_size is None or (isinstance(max_file_size, int) and max_file_size > 0)):
             raise ArgumentError(f"SummaryRecord: max_file_size must be an int above 0 or None, got {max_file_size!r}.")
         if export_options not in (None, {}, {"tensor_format": "npy"}, {"tensor_format": None}):
@@ -195,6 +193,12 @@ class SummaryRecord:
             SummaryRecord._open = None
             self._values.close()
             self._facts.close()
+
+
+def _need_names(**names: Any) -> None:
+    for name, text in names.items():
+        if not isinstance(text, str) or (name != "log_dir" and not re.fullmatch(r"[\w.\-]*", text)):
+            raise ArgumentError(f"SummaryRecord: {name} must be a str of letters, digits, _ . and -, got {text!r}.")
 
 
 def _stem(folder: str, prefix: str, second: int) -> str:
