@@ -24,6 +24,7 @@ from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.recurrent_cells import lstm_gates
 from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.elementwise.identity_and_effects import tell_summary
 from msnb.ops.mindspore.array_primitives import ARRAYS, NEEDED
 from msnb.ops.mindspore.primitive_classes import Primitive
 from msnb.ops.mindspore.primitives.own_primitives import PrimitiveWithCheck as PrimitiveWithCheck
@@ -275,9 +276,11 @@ tensor_ge, tensor_gt, tensor_le, tensor_lt = ops.ge, ops.gt, ops.le, ops.lt
 
 
 def _summary(self: Primitive, name: str, value: Any) -> None:
-    """A record for a viewer, which msnb has not."""
-    told = f"ops.{self.name} changes nothing: nothing reads its record; msnb.train.History keeps numbers."
-    events.notice(told, self.name)
+    """A value for the SummaryRecord that is open."""
+    if not events.listeners.get("summary value"):
+        events.notice(f"ops.{self.name}: no SummaryRecord is open, nothing reads its record.", self.name)
+    plugin = self.name.removesuffix("Summary").lower()
+    tell_summary(plugin, str(name), value)
 
 
 def _first(self: Primitive, *inputs: Any) -> Any:

@@ -36,8 +36,7 @@ _PRIVATE = {
     **dict.fromkeys(("graph", "graph.dynamic_shape", "common.dynamic_shape"), "msnb"),
     "multiprocessing": "multiprocessing",
     **dict.fromkeys(
-        ("boost", "experimental", "experimental.optim", "mint.optim",
-         "profiler", "rewrite", "safeguard", "train.summary", "train.train_thor"),
+        ("profiler", "rewrite", "safeguard", "train.train_thor"),
         "msnb.as_mindspore.placeholders",
     ),
     "nn._loss": "msnb.nn",
@@ -66,6 +65,7 @@ _PRIVATE = {
     "train.loss_scale_manager": "msnb.train.amp",
     "train.metrics": "msnb.train.metrics",
     "train.model": "msnb.train.model",
+    "train.summary": "msnb.train",
 }
 _NAMED: dict[str, str] = {
     "mindspore": "msnb",

@@ -75,29 +75,24 @@ def _sentence(place: str, missing: AttributeError) -> str:
 
 NAMES: dict[str, str] = {
     "": """
-        BackupAndRestore BleuScore ConfusionMatrixMetric ConvertModelUtils ConvertNetUtils CosineSimilarity
-        CustomPassType DatasetHelper DeviceCtx Dice Dirac FlopsUtilizationCollector HausdorffDistance
-        MeanSurfaceDistance MemPool Node NodeType OcclusionSensitivity OnRequestExit Perplexity PluggableAllocator
-        Profiler QuantDtype ROC RootMeanSquareDistance ScopedValue Sparse StreamLimitCtx SummaryCollector
-        SummaryLandscape SummaryRecord Symbol SymbolTree TrainFaultTolerance ValueType VarianceScaling
-        async_ckpt_thread_status auc build_searched_strategy ckpt_to_safetensors clear_op_infer clear_op_wrapper
-        connect_network_with_dataset convert_checkpoint_by_rank convert_checkpoints enable_dynamic export_split_mindir
-        float8_e4m3fn float8_e5m2 flops_collection get_algo_parameters get_ckpt_path_with_strategy get_device_limit
-        get_level get_log_config get_ps_context get_py_obj_dtype get_stream_limit hifloat8 list_ load_checkpoint_async
-        load_distributed_checkpoint load_mindir load_obf_params_into_net load_segmented_checkpoints memory_replay
-        merge_pipeline_strategys merge_sliced_parameter mindio_preload ms_memory_recycle number obfuscate_ckpt
-        parameter_broadcast qint4x2 rank_list_for_convert rank_list_for_transform rearrange_inputs
-        register_custom_backend register_custom_pass register_op_infer register_op_wrapper register_saved_tensors_hooks
-        reset_algo_parameters reset_stream_limit restore_group_info_list safetensors_to_ckpt save_mindir
-        saved_tensors_hooks set_algo_parameters set_cpu_affinity set_device_limit set_dump set_kernel_launch_capture
-        set_kernel_launch_group set_mindio_server_info set_op_strategy_config set_ps_context set_stream_limit
-        swap_tensors sync_pipeline_shared_parameters tensor_type transform_checkpoint_by_rank transform_checkpoints
-        tuple_ type_none unified_safetensors use_mem_pool
+        ConvertModelUtils ConvertNetUtils CustomPassType DeviceCtx Dirac FlopsUtilizationCollector MemPool Node NodeType
+        PluggableAllocator Profiler QuantDtype ScopedValue Sparse StreamLimitCtx SummaryLandscape Symbol SymbolTree
+        TrainFaultTolerance ValueType VarianceScaling build_searched_strategy clear_op_infer clear_op_wrapper
+        convert_checkpoint_by_rank convert_checkpoints enable_dynamic export_split_mindir float8_e4m3fn float8_e5m2
+        flops_collection get_algo_parameters get_ckpt_path_with_strategy get_device_limit get_level get_log_config
+        get_ps_context get_py_obj_dtype get_stream_limit hifloat8 list_ load_distributed_checkpoint load_mindir
+        load_obf_params_into_net load_segmented_checkpoints memory_replay merge_pipeline_strategys
+        merge_sliced_parameter mindio_preload ms_memory_recycle number obfuscate_ckpt parameter_broadcast qint4x2
+        rank_list_for_convert rank_list_for_transform register_custom_backend register_custom_pass register_op_infer
+        register_op_wrapper register_saved_tensors_hooks reset_algo_parameters reset_stream_limit
+        restore_group_info_list save_mindir saved_tensors_hooks set_algo_parameters set_cpu_affinity set_device_limit
+        set_dump set_kernel_launch_capture set_kernel_launch_group set_mindio_server_info set_op_strategy_config
+        set_ps_context set_stream_limit swap_tensors sync_pipeline_shared_parameters tensor_type
+        transform_checkpoint_by_rank transform_checkpoints tuple_ type_none unified_safetensors use_mem_pool
     """,
     "boost": """
-        AdaSum AutoBoost BoostTrainOneStepCell BoostTrainOneStepWithLossScaleCell DimReduce FreezeOpt
-        GradientAccumulation GradientFreeze GroupLossScaleManager LessBN OptimizerProcess ParameterProcess freeze_cell
-        gradient_accumulation_op gradient_clear_op
+        AdaSum AutoBoost BoostTrainOneStepWithLossScaleCell DimReduce FreezeOpt GradientFreeze GroupLossScaleManager
+        LessBN OptimizerProcess ParameterProcess freeze_cell
     """,
     "communication": """
         get_comm_name
@@ -111,9 +106,6 @@ NAMES: dict[str, str] = {
     """,
     "experimental": """
         MapParameter
-    """,
-    "experimental.optim": """
-        ASGD Adadelta Adagrad Adam AdamW Adamax NAdam Optimizer RAdam RMSprop Rprop SGD
     """,
     "graph": """
         CustomPassType clear_op_infer clear_op_wrapper register_custom_backend register_custom_pass register_op_infer
@@ -143,19 +135,9 @@ NAMES: dict[str, str] = {
         reduce reduce_scatter reduce_scatter_tensor reduce_scatter_tensor_uneven relu relu6 relu_ scatter_object_list
         send send_object_list sigmoid_ silu soft_margin_loss threshold threshold_ unfold upsample vector_norm
     """,
-    "mint.optim": """
-        Adam AdamW FusedAdamW SGD
-    """,
     "nn": """
-        ASGD AdaFactor AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell AdamOffload AvgPool1dExt AvgPool2dExt
-        AvgPool3dExt BleuScore ConfusionMatrixMetric Conv2dThor DenseThor DiGamma Dice Dropout2dExt DropoutExt
-        EmbeddingExt EmbeddingLookupThor EmbeddingThor FTRL ForwardValueAndGrad GetNextSingleOp GradAccumulationCell
-        HausdorffDistance ImageGradients Jvp L1LossExt LBeta LayerNormExt LazyAdam LogSoftmaxExt MSSSIM MatDet
-        MatInverse MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool2dExt MeanSurfaceDistance MicroBatchInterleaved
-        Moments MultiClassDiceLoss MultiFieldEmbeddingLookup MultiMarginLoss MultilabelMarginLoss OcclusionSensitivity
-        OptTFTWrapper PReLUExt ParameterUpdate Perplexity PipelineGradReducer ProximalAdagrad ROC Roll
-        RootMeanSquareDistance SampledSoftmaxLoss TripletMarginWithDistanceLoss VirtualDatasetCellTriple Vjp
-        WithGradCell auc get_metrics rearrange_inputs thor
+        AdaSumByDeltaWeightWrapCell AdaSumByGradWrapCell Conv2dThor DenseThor EmbeddingLookupThor EmbeddingThor
+        GetNextSingleOp OptTFTWrapper VirtualDatasetCellTriple thor
     """,
     "ops": """
         AiCPURegOp AkgAscendRegOp AkgGpuRegOp AllGatherV AlltoAllV AlltoAllVC ApplyRotaryPosEmb Barrier BatchISendIRecv
@@ -201,16 +183,10 @@ NAMES: dict[str, str] = {
         load_obf_params_into_net obfuscate_ckpt
     """,
     "train": """
-        AmpDecorator AmpLevel BackupAndRestore BleuScore ConfusionMatrixMetric ConvertModelUtils ConvertNetUtils
-        CosineSimilarity DatasetHelper Dice FlopsUtilizationCollector HausdorffDistance MeanSurfaceDistance
-        OcclusionSensitivity OnRequestExit Perplexity ROC RootMeanSquareDistance SummaryCollector SummaryLandscape
-        SummaryRecord TrainFaultTolerance amp_cast async_ckpt_thread_status auc build_searched_strategy
-        ckpt_to_safetensors connect_network_with_dataset create_amp_strategy export_split_mindir
-        get_ckpt_path_with_strategy load_checkpoint_async load_distributed_checkpoint merge_sliced_parameter
-        pop_amp_strategy push_amp_strategy rearrange_inputs restore_group_info_list safetensors_to_ckpt
-    """,
-    "train.summary": """
-        SummaryRecord
+        AmpDecorator AmpLevel ConvertModelUtils ConvertNetUtils FlopsUtilizationCollector SummaryLandscape
+        TrainFaultTolerance amp_cast build_searched_strategy create_amp_strategy export_split_mindir
+        get_ckpt_path_with_strategy load_distributed_checkpoint merge_sliced_parameter pop_amp_strategy
+        push_amp_strategy restore_group_info_list
     """,
     "train.train_thor": """
         ConvertModelUtils ConvertNetUtils

@@ -9,6 +9,7 @@ A room fires ``emit("compiled", ...)``; the notebook, the profiler or a test sub
     rewrite      rewrite                      a pass changed a node (graph.compile.Rewrite: pass, law, before, after)
     step         data of a training step      (train)
     sunk steps   rows, outputs, last          steps of a training that ran as one program (train)
+    summary value  plugin, name, value        a network tells a value by ops.ScalarSummary and kin
     training     progress, moment             begin, step, epoch, end of a training (train); who listens shows it
 """
 

@@ -11,8 +11,10 @@ _CALLBACKS = (
     "LossMonitor", "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
 )  # fmt: skip
 _METRICS = (
-    "Accuracy", "ConfusionMatrix", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Precision", "Recall",
-    "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn",
+    "Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta",
+    "HausdorffDistance", "Loss", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "OcclusionSensitivity", "Perplexity",
+    "Precision", "ROC", "Recall", "RootMeanSquareDistance", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
+    "TopKCategoricalAccuracy", "auc", "get_metric_fn", "get_metrics", "rearrange_inputs",
 )  # fmt: skip
 # functions of ops that MindSpore 2.5 and later have at top level too
 _TOP_LEVEL = (
@@ -69,6 +71,9 @@ _PARALLEL_PARTS = {
     "load_sharded": "msnb.parallel.engine.rank.sharded_checkpoint",
     "blank": "msnb.core.tensor",
 }
+_PYTORCH_LAYERS = (
+    "AvgPool2d", "Dropout", "Embedding", "LayerNorm", "LogSoftmax", "MaxPool2d", "PReLU",
+)  # fmt: skip
 _TRAINING_VIEWS = ("confusion", "curves", "data", "features", "flow", "images", "lr_find", "watching")
 _SPARSE = {
     "COOTensor": "msnb.ops.sparse.coordinates:COOTensor",
@@ -119,7 +124,11 @@ MOVED: dict[str, dict[str, str]] = {
     },
     "msnb.nn": {
         "probability": "msnb.nn.probability",
-        **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
+        **{name: f"msnb.train.metrics:{name}" for name in _METRICS if name != "CosineSimilarity"},
+        **{f"{name}Ext": f"msnb.nn.mindspore.mint_layers:{name}" for name in _PYTORCH_LAYERS},
+        "L1LossExt": "msnb.nn.training.loss:L1Loss",
+        "Dropout2dExt": "msnb.nn.layers.basic:Dropout2d",
+        "PipelineGradReducer": "msnb.nn.mindspore.auto_parallel:PipelineGradReducer",
         "no_init_parameters": "msnb.nn.initializer:no_init_parameters",
         "Parameter": "msnb.core.parameter:Parameter",
         "ParameterTuple": "msnb.core.parameter:ParameterTuple",
@@ -203,6 +212,11 @@ MODULES = {
     "msnb.nn.learning_rate_schedule": "msnb.optim.lr_schedules",
     "msnb.nn.metrics": "msnb.train.metrics",
     "msnb.nn.optim": "msnb.optim",
+    "msnb.boost": "msnb.nn.training.gradient_accumulation",
+    "msnb.experimental": "msnb.optim.experimental",
+    "msnb.experimental.optim": "msnb.optim.experimental.optim",
+    "msnb.experimental.optim.lr_scheduler": "msnb.optim.experimental.epoch_schedulers",
+    "msnb.mint.optim": "msnb.optim.experimental.mint_methods",
     "msnb.parallel.auto_parallel": "msnb.nn.mindspore.auto_parallel",
     "msnb.parallel.nn": "msnb.nn.mindspore.auto_parallel",
     "msnb.ops.communication": "msnb.parallel.engine.client.distributed",
@@ -246,11 +260,7 @@ _DATA = {
 }  # fmt: skip
 SAID_MODULES = {
     **{f"{room}.{name}": said for room, names in _DATA.items() for name, said in names.items()},
-    "msnb.boost": f"{_PART}.",
-    "msnb.experimental": f"{_PART}.",
-    **{f"msnb.train.callback.{name}": f"{_PART}; ms.show draws trainings, History keeps their numbers."
-       for name in ("SummaryCollector", "SummaryLandscape")},
-    "msnb.train.summary": f"{_PART}; ms.show draws trainings, History keeps their numbers.",
+    "msnb.train.callback.SummaryLandscape": f"{_PART}; ms.show draws trainings, History keeps their numbers.",
     "msnb.hal": f"{_PART}; ms.runtime has synchronize().",
     "msnb.parallel._utils": "is private to MindSpore; ms.get_auto_parallel_context('device_num') and friends say it.",
     "msnb.parallel._auto_parallel_context":
@@ -284,7 +294,7 @@ SAID: dict[str, dict[str, str]] = {
     **_DATA,
     "msnb": {
         **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
-        **dict.fromkeys(("SummaryRecord", "SummaryCollector", "SummaryLandscape"), SAID_MODULES["msnb.train.summary"]),
+        "SummaryLandscape": SAID_MODULES["msnb.train.callback.SummaryLandscape"],
         "Profiler": SAID_MODULES["msnb.profiler"],
         "Symbol": f"{_PART}; another shape compiles another version by itself.",
         "get_grad": f"{_PART}; gradients come in the order of the parameters.",
@@ -335,7 +345,6 @@ SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("StepLR", "MultiStepLR", "LambdaLR", "CosineAnnealingLR", "OneCycleLR"), _SCHEDULES),
         **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_"), _CLIPS),
         **dict.fromkeys(("rnn", "pack_padded_sequence", "pad_packed_sequence"), _PACKED),
-        "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
     "msnb.ops": {
         "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
@@ -347,7 +356,7 @@ SAID: dict[str, dict[str, str]] = {
         ),
         **dict.fromkeys(
             ("ScalarSummary", "TensorSummary", "ImageSummary", "HistogramSummary"),
-            f"{_PART}; callbacks such as History and LossMonitor keep what a training gives.",
+            f"{_PART}; callbacks such as SummaryCollector and History keep what a training gives.",
         ),
         "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
         "as_tensor": _torch("as_tensor", "ms.tensor"),

@@ -26,30 +26,39 @@ from msnb.nn.mindspore.array_layers import PSNR as PSNR
 from msnb.nn.mindspore.array_layers import MatMul as MatMul
 from msnb.nn.mindspore.array_layers import Range as Range
 from msnb.nn.mindspore.composed_layers import *
+from msnb.nn.mindspore.former_layers import *
 from msnb.nn.mindspore.fused_layers import *
 from msnb.nn.mindspore.operator_layers import *
 from msnb.nn.mindspore.sparse_layers import *
+from msnb.nn.training.gradient_cells import *
 from msnb.nn.training.gradient_reducer import DistributedGradReducer as DistributedGradReducer
 from msnb.nn.training.loss import *
 from msnb.nn.training.loss_scale import *
+from msnb.nn.training.margin_losses import *
 from msnb.nn.training.training_cells import *
+from msnb.optim import ASGD as ASGD
+from msnb.optim import FTRL as FTRL
 from msnb.optim import LARS as LARS
 from msnb.optim import SGD as SGD
 from msnb.optim import Adadelta as Adadelta
+from msnb.optim import AdaFactor as AdaFactor
 from msnb.optim import Adagrad as Adagrad
 from msnb.optim import Adam as Adam
 from msnb.optim import AdaMax as AdaMax
+from msnb.optim import AdamOffload as AdamOffload
 from msnb.optim import AdamW as AdamW
 from msnb.optim import AdamWeightDecay as AdamWeightDecay
 from msnb.optim import CosineDecayLR as CosineDecayLR
 from msnb.optim import ExponentialDecayLR as ExponentialDecayLR
 from msnb.optim import InverseDecayLR as InverseDecayLR
 from msnb.optim import Lamb as Lamb
+from msnb.optim import LazyAdam as LazyAdam
 from msnb.optim import LearningRateSchedule as LearningRateSchedule
 from msnb.optim import Momentum as Momentum
 from msnb.optim import NaturalExpDecayLR as NaturalExpDecayLR
 from msnb.optim import Optimizer as Optimizer
 from msnb.optim import PolynomialDecayLR as PolynomialDecayLR
+from msnb.optim import ProximalAdagrad as ProximalAdagrad
 from msnb.optim import RMSProp as RMSProp
 from msnb.optim import Rprop as Rprop
 from msnb.optim import WarmUpLR as WarmUpLR

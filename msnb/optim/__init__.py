@@ -6,6 +6,7 @@ from msnb.base import missing_names
 from msnb.optim.adam import *
 from msnb.optim.adamax_adadelta_rprop import *
 from msnb.optim.dynamic_lr import *
+from msnb.optim.ftrl_adafactor_asgd import *
 from msnb.optim.lars import *
 from msnb.optim.lr_schedules import *
 from msnb.optim.optimizer import Optimizer as Optimizer

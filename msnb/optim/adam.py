@@ -13,8 +13,9 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Adam.html, ..
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base import events
@@ -151,7 +152,7 @@ class AdamWeightDecay(_Moments):
     """
 
     decay_in_gradient = False
-    names_in_mindspore = MappingProxyType({"moment1": "adam_m", "moment2": "adam_v"})
+    names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"moment1": "adam_m", "moment2": "adam_v"})
     centres_in_mindspore = False
 
     def __init__(
@@ -225,7 +226,7 @@ class Lamb(_Moments):
     """
 
     decay_in_gradient = False
-    names_in_mindspore = MappingProxyType({"moment1": "lamb_m", "moment2": "lamb_v"})
+    names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"moment1": "lamb_m", "moment2": "lamb_v"})
 
     def __init__(
         self,

@@ -12,8 +12,9 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaMax.html a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
@@ -51,7 +52,7 @@ class AdaMax(Optimizer):
     beta2: float
     eps: float
 
-    names_in_mindspore = MappingProxyType({"moment": "moment1", "largest": "moment2"})
+    names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"moment": "moment1", "largest": "moment2"})
 
     def __init__(
         self,
@@ -108,7 +109,9 @@ class Adadelta(Optimizer):
         True
     """
 
-    names_in_mindspore = MappingProxyType({"square": "accum", "step_square": "accum_update"})
+    names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"square": "accum", "step_square": "accum_update"}
+    )
 
     def __init__(
         self,
@@ -158,7 +161,7 @@ class Rprop(Optimizer):
     etas: tuple[float, ...]
     step_sizes: tuple[float, ...]
 
-    names_in_mindspore = MappingProxyType({"before": "prev", "size": "step_size"})
+    names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"before": "prev", "size": "step_size"})
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Optim
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,8 +65,8 @@ class Optimizer(GradientSteps):
     _is_step = True
 
     _workings = Cell._workings | {
-        "assignadd", "corrected", "decay_in_gradient", "follow", "global_step_increase_tensor", "map_", "prepare",
-        "slots", "update",
+        "assignadd", "corrected", "count_step", "decay_in_gradient", "follow", "global_step_increase_tensor", "map_",
+        "prepare", "slots", "update",
     }  # fmt: skip
 
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
@@ -88,7 +89,7 @@ class Optimizer(GradientSteps):
         self._may_decay = tuple(self.is_group or not _is_norm(p.name) for p in self.parameters)
         self._like_mindspore = like_mindspore()
         first = Tensor([0] if self._like_mindspore else 0, dtypes.int32)
-        self.global_step = Parameter(first, name="global_step", requires_grad=False)
+        self.global_step: Parameter = Parameter(first, name="global_step", requires_grad=False)
         if self._like_mindspore:
             self._hold_rates()
 
@@ -112,6 +113,9 @@ class Optimizer(GradientSteps):
         All take ``lr=`` for ``learning_rate=``."""
         super().__init_subclass__(**kwargs)
         cls._runs_whole = cls.__module__.startswith("msnb.optim.")
+        for ours, theirs in vars(cls).get("names_in_mindspore", {}).items():
+            if not hasattr(cls, theirs):  # programs that read MindSpore's state: optimizer.moment1
+                setattr(cls, theirs, property(attrgetter(ours)))
         if "__init__" in vars(cls):
             cls.__init__ = worded(cls.__init__)  # type: ignore[method-assign]
 
@@ -135,7 +139,7 @@ class Optimizer(GradientSteps):
         rates = self._group_rates()
         decays = [self._decay_rate(group, step) for group in self.param_groups]
         common = self.prepare(step)
-        ops.assign(self.global_step, self.global_step + 1)
+        self.count_step()
         for i in range(len(self.parameters)):
             param, group = self.parameters[i], self._group_of[i]
             decay = decays[group] if self._may_decay[i] else 0.0
@@ -150,6 +154,10 @@ class Optimizer(GradientSteps):
             NotImplementedError: the subclass did not write it.
         """
         raise NotImplementedError(f"{type(self).__name__} has no update().")
+
+    def count_step(self) -> None:
+        """One step more was done."""
+        ops.assign(self.global_step, self.global_step + 1)
 
     def prepare(self, step: Any) -> Any:
         """What all Parameters share in this step, from the number of steps done before."""

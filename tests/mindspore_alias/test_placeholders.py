@@ -23,19 +23,19 @@ def alias() -> Iterator[None]:
 
 def test_a_program_imports_more_than_it_uses() -> None:
     from mindspore import boost, nn
-    from mindspore.train import Callback, SummaryRecord
+    from mindspore.train import Callback, SummaryLandscape
 
-    class Mine(boost.GradientAccumulation):
+    class Mine(boost.AdaSum):
         depth = 2
 
     class Logged(Callback):
         def begin(self) -> Any:
-            return SummaryRecord("there")
+            return SummaryLandscape("there")
 
-    assert not isinstance(nn.Dense(1, 1), (nn.LARS, SummaryRecord)), "white lists of layers are written so"
-    with pytest.raises(PlaceholderError, match=r"^mindspore.boost.GradientAccumulation is not part of msnb yet"):
+    assert not isinstance(nn.Dense(1, 1), (nn.LARS, SummaryLandscape)), "white lists of layers are written so"
+    with pytest.raises(PlaceholderError, match=r"^mindspore.boost.AdaSum is not part of msnb yet"):
         Mine(1)
-    with pytest.raises(PlaceholderError, match=r"SummaryRecord is not part of msnb yet; ms.show draws trainings"):
+    with pytest.raises(PlaceholderError, match=r"SummaryLandscape is not part of msnb yet; ms.show draws trainings"):
         Logged().begin()
 
 
@@ -63,7 +63,7 @@ def test_names_that_nobody_has_are_errors_at_once() -> None:
     with pytest.raises(ImportError, match=r"did you mean mindspore.hal\?"):
         import mindspore.hall  # noqa: F401
     assert not hasattr(ms, "hal"), "msnb itself has no such names"
-    assert not hasattr(ms.train, "SummaryRecord")
+    assert not hasattr(ms.train, "SummaryLandscape")
 
 
 @pytest.mark.parametrize("path", NAMES)

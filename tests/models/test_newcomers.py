@@ -347,7 +347,7 @@ def test_a_training_script(tmp_path: Any, mode: int, capsys: pytest.CaptureFixtu
 # ---- sentences --------------------------------------------------------------------------------------------------
 
 SENTENCES = {
-    "ms.boost": "ms.boost is not part of msnb yet.",
+    "ms.rewrite": "ms.rewrite is not part of msnb yet.",
     "ms.no_grad": "ms.no_grad is not needed: gradients are recorded inside ms.grad",
     "ms.gard": "module 'msnb' has no attribute 'gard'; did you mean grad",
     "ms.manual_seed": "PyTorch's manual_seed is called ms.set_seed here",
@@ -388,8 +388,8 @@ def test_what_is_missing_answers(expression: str) -> None:
 
 
 @pytest.mark.parametrize("statement, sentence", [
-    ("from msnb import boost", "msnb.boost is not part of msnb yet"),
-    ("from msnb.train.callback import SummaryCollector", "ms.show draws trainings, History keeps their numbers"),
+    ("from msnb import rewrite", "msnb.rewrite is not part of msnb yet"),
+    ("from msnb.train.callback import SummaryLandscape", "ms.show draws trainings, History keeps their numbers"),
     ("from msnb.parallel._utils import _get_device_num", "get_auto_parallel_context('device_num') and friends say it"),
     ("from msnb.dataset import LFWDataset", "GeneratorDataset takes any Python object with __getitem__"),
     ("from msnb.dataset.vision import ReadVideo", "GeneratorDataset takes what they give"),
@@ -404,7 +404,7 @@ def test_imports_that_fail_say_why(statement: str, sentence: str) -> None:
 
 
 def test_a_missing_name_is_an_ordinary_attribute_error() -> None:
-    assert not hasattr(ms, "boost") and not hasattr(nn, "Module") and not hasattr(t(2), "backward")
+    assert not hasattr(ms, "rewrite") and not hasattr(nn, "Module") and not hasattr(t(2), "backward")
     assert getattr(ops, "nothing", 3) == 3 and getattr(nn.Dense(2, 2), "parameters", None) is None
 
 

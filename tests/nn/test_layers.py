@@ -307,7 +307,7 @@ def test_the_other_losses(mode: int, rng: np.random.Generator) -> None:
         (nn.SoftMarginLoss("sum"), (x, signs), np.log1p(np.exp(-signs * x)).sum()),
         (nn.PoissonNLLLoss(), (x, rate), (np.exp(x) - rate * x).mean()),
         (nn.GaussianNLLLoss(), (x, y, rate + 0.1), (0.5 * (np.log(rate + 0.1) + (x - y) ** 2 / (rate + 0.1))).mean()),
-        (nn.DiceLoss(), (x, y), 1 - (2 * (x * y).sum() + 1e-5) / ((x**2).sum() + (y**2).sum() + 1e-5)),
+        (nn.DiceLoss(), (x, y), 1 - 2 * (x * y).sum() / ((x**2).sum() + (y**2).sum() + 1e-5)),
         (nn.CosineSimilarity(), (x, y), (x * y).sum(1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)),
     ):
         np.testing.assert_allclose(run(loss, *args), want, rtol=1e-4, atol=1e-5, err_msg=str(loss))

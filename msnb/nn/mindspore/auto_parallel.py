@@ -16,6 +16,8 @@ from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.nn.cells.cell import Cell
+from msnb.nn.training.gradient_cells import GradAccumulationCell
+from msnb.nn.training.gradient_cells import MicroBatchInterleaved as MicroBatchInterleaved
 from msnb.nn.training.training_cells import PipelineCell
 from msnb.parallel.context import (
     AUTO_PARALLEL,
@@ -26,6 +28,7 @@ from msnb.parallel.context import (
 )
 
 Pipeline = PipelineCell  # its name in mindspore.parallel.nn
+GradAccumulation = GradAccumulationCell
 _MODES = ("semi_auto", *SEARCHES)
 
 

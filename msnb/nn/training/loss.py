@@ -426,7 +426,7 @@ class DiceLoss(LossBase):
     """1 - 2 |x y| / (|x|^2 + |y|^2): how little two masks overlap.
 
     Args:
-        smooth: added above and below the line, so that empty masks have a loss.
+        smooth: added below the line, so that empty masks have a loss: 1.
 
     Inputs: probabilities and labels of one shape.
 
@@ -444,8 +444,8 @@ class DiceLoss(LossBase):
 
     def construct(self, logits: Any, label: Any) -> Any:
         """The loss."""
-        both = ops.sum(logits * label)
-        return 1 - (2 * both + self.smooth) / (ops.sum(logits * logits) + ops.sum(label * label) + self.smooth)
+        over = ops.sum(logits * logits) + ops.sum(label * label) + self.smooth
+        return 1 - 2 * ops.sum(logits * label) / over
 
 
 class CosineSimilarity(Cell):

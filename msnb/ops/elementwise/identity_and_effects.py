@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base import events
 from msnb.base.errors import ConditionError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.engine import slot
@@ -147,6 +148,34 @@ def require(condition: Any, sentence: str, data: Any = (), summarize: int = 3) -
     program when it runs."""
     tensors = tuple(x if isinstance(x, Tensor) else Tensor(x) for x in (condition, *data))
     slot.engine.apply(REQUIRE, tensors, {"sentence": sentence, "summarize": summarize})
+
+
+def _summary_body(xp: Any, x: Any, plugin: str, name: str) -> tuple[()]:
+    events.emit("summary value", plugin=plugin, name=name, value=np.array(_on_host(x)))
+    return ()
+
+
+SUMMARY = define(
+    "summary",
+    "x",
+    attrs={"plugin": "scalar", "name": "value"},
+    infer=lambda x, plugin, name: (),
+    body=_summary_body,
+    doc="Tell a value, by its name, to the SummaryRecord that is open.",
+    no_grad="it has no results",
+    axes="... ->",
+    traits=("effect",),
+    examples=(Example((example_inputs.ROW,), {"plugin": "tensor", "name": "row"}),),
+    wrong=(InvalidExample((), {}, "summary", TypeError),),
+    family="effects",
+)
+
+
+
+def tell_summary(plugin: str, name: str, value: Any) -> None:
+    """Tell a value to the SummaryRecord that is open, when the program runs."""
+    value = value if isinstance(value, Tensor) else Tensor(value)
+    slot.engine.apply(SUMMARY, (value,), {"plugin": plugin, "name": name})
 
 
 # ---- assignment --------------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def _digamma_body(xp: Any, x: Any) -> Any:
     finite = xp.where(xp.isinf(x), 0.25, x)
     part = finite - xp.round(finite)
     pole = low & (part == 0)
-    found = xp.where(low, up - np.pi / xp.tan(np.pi * xp.where(pole, 0.25, part)), up)
+    found = xp.where(low, up - np.pi / xp.tan(np.pi * xp.where(low & ~pole, part, 0.25)), up)
     return xp.where(pole, xp.where(x == 0, xp.copysign(np.inf, -x), np.nan), found)
 
 

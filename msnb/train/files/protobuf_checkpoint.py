@@ -60,18 +60,20 @@ def encode(arrays: Mapping[str, Array], texts: Mapping[str, str], refuse: Refuse
 
 
 def _entry(name: str, shape: tuple[int, ...], kind: str, content: memoryview) -> list[bytes | memoryview]:
-    sizes = b"".join(b"\x08" + _varint(n) for n in shape)
-    tensor = sizes + _field(2, kind.encode()) + b"\x1a" + _varint(len(content))
-    tag = _field(1, name.encode())
-    value = tag + b"\x12" + _varint(len(tensor) + len(content)) + tensor
-    return [b"\x0a" + _varint(len(value) + len(content)) + value, content]
+    sizes = b"".join(b"\x08" + varint(n) for n in shape)
+    tensor = sizes + message_field(2, kind.encode()) + b"\x1a" + varint(len(content))
+    tag = message_field(1, name.encode())
+    value = tag + b"\x12" + varint(len(tensor) + len(content)) + tensor
+    return [b"\x0a" + varint(len(value) + len(content)) + value, content]
 
 
-def _field(number: int, content: bytes) -> bytes:
-    return bytes([number << 3 | _BYTES]) + _varint(len(content)) + content
+def message_field(number: int, content: bytes) -> bytes:
+    """A field of bytes of a message."""
+    return bytes([number << 3 | _BYTES]) + varint(len(content)) + content
 
 
-def _varint(n: int) -> bytes:
+def varint(n: int) -> bytes:
+    """A number from 0 on, seven bits a byte."""
     out = bytearray()
     while n > 0x7F:
         out.append(n & 0x7F | 0x80)

@@ -9,7 +9,8 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.train.html 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,22 @@ class Metric:
         self.indexes = list(indexes)
         return self
 
+    def chosen(self, inputs: tuple[Any, ...], count: int) -> list[Any]:
+        """The ``count`` values this metric works on."""
+        found = inputs if self.indexes is None else tuple(inputs[i] for i in self.indexes)
+        if len(found) != count:
+            raise ArgumentError(f"{type(self).__name__}.update takes {count} values, got {len(found)}.")
+        return list(found)
+
     def picked(self, inputs: tuple[Any, ...], count: int) -> list[Array]:
         """The ``count`` arrays this metric works on."""
-        chosen = inputs if self.indexes is None else tuple(inputs[i] for i in self.indexes)
-        if len(chosen) != count:
-            raise ArgumentError(f"{type(self).__name__}.update takes {count} values, got {len(chosen)}.")
-        return [as_array(x) for x in chosen]
+        return [as_array(x) for x in self.chosen(inputs, count)]
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The number of one batch alone."""
+        self.clear()
+        self.update(*inputs)
+        return self.eval()
 
     def clear(self) -> None:
         """Start anew."""
@@ -335,7 +346,17 @@ class ConfusionMatrix(Metric):
         return shares
 
 
-NAMES: dict[str, type[Metric]] = {
+def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator for ``update`` of metrics that users write: it is handed the values that ``set_indexes`` chose."""
+
+    @functools.wraps(func)
+    def update(self: Metric, *inputs: Any) -> Any:
+        return func(self, *(inputs if not self.indexes else [inputs[i] for i in self.indexes]))
+
+    return update
+
+
+NAMES: dict[str, Callable[..., Any]] = {
     "accuracy": Accuracy, "acc": Accuracy, "loss": Loss, "mae": MAE, "mse": MSE, "precision": Precision,
     "recall": Recall, "f1": F1, "F1": F1, "fbeta": Fbeta, "topk": TopKCategoricalAccuracy,
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy,
@@ -348,7 +369,7 @@ def names() -> list[str]:
     return list(NAMES)
 
 
-def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
+def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Any:
     """The metric of this name.
 
     Examples:
@@ -359,6 +380,11 @@ def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
     if name not in NAMES:
         raise AttributeValueError(f"there is no metric {name!r}; legal: {', '.join(NAMES)}.")
     return NAMES[name](*args, **kwargs)
+
+
+def get_metrics(metrics: Any) -> dict[str, Metric] | None:
+    """What ``Model(metrics=)`` makes of its argument: metrics by name; None stays None."""
+    return None if metrics is None else as_metrics(metrics)
 
 
 def as_metrics(metrics: Any) -> dict[str, Metric]:

@@ -1,0 +1,78 @@
+"""``mindspore.boost`` on one device: a training step that sums gradients of several calls before an update.
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.boost.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import AttributeValueError
+from msnb.core import dtypes
+from msnb.core.parameter import Parameter, ParameterTuple
+from msnb.core.tensor import Tensor
+from msnb.nn.cells.cell import Cell
+from msnb.nn.training.training_cells import TrainOneStepCell, need_cell
+
+__all__ = ["BoostTrainOneStepCell", "GradientAccumulation", "gradient_accumulation_op", "gradient_clear_op"]
+
+
+def gradient_accumulation_op(accumulation_step: int, cumulative_grad: Any, grad: Any) -> Any:
+    """Adds a share of a gradient to a sum."""
+    return ops.assign_add(cumulative_grad, grad / accumulation_step)
+
+
+def gradient_clear_op(cumulative_grad: Any) -> Any:
+    """Makes a sum 0."""
+    return ops.assign(cumulative_grad, ops.zeros_like(cumulative_grad))
+
+
+class GradientAccumulation(Cell):
+    """Calls an optimizer once in several calls, with the mean of their gradients.
+
+    Args:
+        max_accumulation_step: how many calls, above 0.
+        optimizer: an optimizer.
+
+    Raises:
+        TypeError: no optimizer. ValueError: no int above 0.
+
+    Examples:
+        >>> import msnb as ms
+        >>> from msnb.boost import GradientAccumulation
+        >>> w = ms.Parameter([1.0], name="w")
+        >>> collect = GradientAccumulation(2, ms.nn.SGD([w], 1.0))
+        >>> for slope in (0.25, 0.75): _ = collect(ms.Tensor(0.0), (ms.Tensor([slope]),))
+        >>> w.tolist()
+        [0.5]
+    """
+
+    def __init__(self, max_accumulation_step: int, optimizer: Any) -> None:
+        super().__init__()
+        need_cell("the optimizer of GradientAccumulation", optimizer)
+        if not isinstance(max_accumulation_step, int) or max_accumulation_step < 1:
+            raise AttributeValueError(f"max_accumulation_step must be an int above 0, got {max_accumulation_step!r}.")
+        self._max_accumulation_step: int = max_accumulation_step
+        self.optimizer = optimizer
+        self._grad_accumulation: ParameterTuple = optimizer.parameters.clone(prefix="grad_accumulation", init="zeros")
+        self._accumulation_step = Parameter(Tensor(0, dtypes.int32), name="accumulation_step", requires_grad=False)
+
+    def construct(self, loss: Any, grads: Any) -> Any:
+        """The loss, as it came."""
+        for total, grad in zip(self._grad_accumulation, grads):
+            gradient_accumulation_op(self._max_accumulation_step, total, grad)
+        ops.assign(self._accumulation_step, self._accumulation_step + 1)
+        if self._accumulation_step >= self._max_accumulation_step:
+            self.optimizer(tuple(self._grad_accumulation))
+            ops.assign(self._accumulation_step, 0)
+            for total in self._grad_accumulation:
+                gradient_clear_op(total)
+        return loss
+
+
+class BoostTrainOneStepCell(TrainOneStepCell):
+    """``nn.TrainOneStepCell``: on one device a step has nothing to be boosted by. Arguments as there."""
+
+    def __init__(self, network: Cell, optimizer: Any, sens: float | None = None) -> None:
+        super().__init__(network, optimizer, sens)

@@ -1,0 +1,1 @@
+"""Records of trainings in event files, as MindInsight reads them: ``SummaryRecord``, ``SummaryCollector``."""
