@@ -167,6 +167,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
                     "ops.operations.debug_ops", "ops.operations.other_ops", "ops.primitive",
                     "ops.auto_generate", "ops.auto_generate.gen_ops_def", "ops.auto_generate.gen_ops_prim")},
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
+    "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),
 }  # fmt: skip
 """Modules in which a path's names are looked up that its own module lacks: words of older programs, under the alias
 alone."""

@@ -142,22 +142,17 @@ NAMES: dict[str, str] = {
     "ops": """
         AiCPURegOp AkgAscendRegOp AkgGpuRegOp AllGatherV AlltoAllV AlltoAllVC ApplyRotaryPosEmb Barrier BatchISendIRecv
         CollectiveGather CollectiveScatter CopyWithSlice CpuRegOp CustomOpBuilder CustomRegOp DataType DtypeToEnum
-        DumpGradient Expand GeSwitch GetNext GroupTopk MapCacheIdx Merge Morph NeighborExchangeV2 P2POp Pack
-        PagedAttention PagedAttentionMask Pull Push PyExecute RNNTLoss Receive Reduce ReduceScatterV ReshapeAndCache
-        Reshard Reusing SelectView Send SliceGetItem TBERegOp TCPStore TensorDump TransposeExtView TransposeView Unpack
-        UpdateState add_flags all_gather_into_tensor all_gather_into_tensor_uneven all_gather_matmul all_gather_object
-        all_to_all_single all_to_all_v_c arg_dtype_cast arg_handler array_reduce barrier batch_isend_irecv
-        broadcast_gradient_args broadcast_object_list cpp_create_prim_instance_helper custom_info_register
-        destroy_process_group distribute embed env_get environ_add environ_create environ_get environ_set
-        fused_infer_attention_score gather_into_tensor gather_object geswitch get_backend get_global_rank get_group_rank
-        get_process_group_ranks get_rank get_vm_impl_fn get_world_size incre_flash_attention init_process_group irecv
-        is_available is_dynamic_sequence_element_unknown is_initialized is_tensor_bool_cond isconstant isend
-        iter_converter lightning_indexer make_map_parameter matmul_reduce_scatter merge moe_distribute_combine
-        moe_distribute_dispatch moe_init_routing_v2 ms_hasnext ms_next multi_scale_deformable_attn_function new_group
-        nsa_compress nsa_compress_attention nsa_select_attention prim_arg_register prompt_flash_attention
-        pyboost_inner_prim recompute_block recv recv_object_list reduce reduce_scatter_tensor
-        reduce_scatter_tensor_uneven ref_to_embed reshard ring_attention_update scatter_object_list scatter_tensor send
-        send_object_list set_comm_ops_inplace sparse_flash_attention speed_fusion_attention switch_layer
+        DumpGradient Expand GeSwitch GetNext GroupTopk MapCacheIdx Merge Morph NeighborExchangeV2 Pack PagedAttention
+        PagedAttentionMask Pull Push PyExecute RNNTLoss Receive Reduce ReduceScatterV ReshapeAndCache Reshard Reusing
+        SelectView Send SliceGetItem TBERegOp TCPStore TensorDump TransposeExtView TransposeView Unpack UpdateState
+        add_flags all_gather_matmul all_to_all_v_c arg_dtype_cast arg_handler array_reduce broadcast_gradient_args
+        cpp_create_prim_instance_helper custom_info_register distribute embed env_get environ_add environ_create
+        environ_get environ_set fused_infer_attention_score geswitch get_vm_impl_fn incre_flash_attention
+        is_dynamic_sequence_element_unknown is_tensor_bool_cond isconstant iter_converter lightning_indexer
+        make_map_parameter matmul_reduce_scatter merge moe_distribute_combine moe_distribute_dispatch
+        moe_init_routing_v2 ms_hasnext ms_next multi_scale_deformable_attn_function nsa_compress nsa_compress_attention
+        nsa_select_attention prim_arg_register prompt_flash_attention pyboost_inner_prim recompute_block ref_to_embed
+        reshard ring_attention_update set_comm_ops_inplace sparse_flash_attention speed_fusion_attention switch_layer
         tensor_operator_registry tensordump vm_impl_registry zip_operation
     """,
     "parallel": """
