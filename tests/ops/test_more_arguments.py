@@ -342,3 +342,15 @@ def test_unfold_as_a_layer() -> None:
     x = Tensor(np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4))
     close(mint.nn.Unfold(2, stride=2)(x), ops.unfold(x, 2, stride=2).asnumpy())
     close(mnp.swapaxes(Tensor(A), axis1=0, axis2=1), A.T)
+
+
+def test_weights_of_bincount_in_a_program(mode):
+    x, w = ms.Tensor([2, 4, 1, 0, 0]), ms.Tensor([0.0, 0.25, 0.5, 0.75, 1.0])
+    for least in (0, 5, 7):
+        total = lambda w, least=least: ms.ops.bincount(x, w, least)
+        want = np.bincount(x.asnumpy(), w.asnumpy(), least)
+        for run in (total, ms.jit(total)):
+            assert run(w).tolist() == want.tolist()
+        squares = lambda w, total=total: (total(w) ** 2).sum()
+        for slope in (ms.grad(squares), ms.jit(ms.grad(squares))):
+            np.testing.assert_allclose(slope(w).asnumpy(), 2 * want[x.asnumpy()])

@@ -346,4 +346,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     if weights is None:
         return counts
     w = as_tensor(weights)
-    return UNINDEX(w, t, spec=("t",), shape=counts.shape)
+    if counts._type.is_static:
+        return UNINDEX(w, t, spec=("t",), shape=counts.shape)
+    numbers = find("nonzero")(counts >= 0)  # in a program, where the data tell how many there are: [n, 1]
+    return find("sum")(where(find("equal")(t, numbers), w, 0), axis=(1,))
