@@ -351,3 +351,23 @@ def test_batch_norm_of_volumes(mode: int, rng: np.random.Generator) -> None:
     np.testing.assert_allclose(net.moving_mean.asnumpy(), 0.19 * mean.ravel(), rtol=0, atol=1e-6)  # two steps
     with pytest.raises(ValueError, match="needs x of 5 axes with 2 channels"):
         net(ms.ops.ones((3, 2, 4, 4)))
+
+
+def test_poolings_take_one_example_without_a_batch(mode: int, rng: np.random.Generator) -> None:
+    for layer, shape in (
+        (nn.MaxPool1d(2, 2), (3, 8)),
+        (nn.AvgPool1d(2, 2), (3, 8)),
+        (nn.AdaptiveAvgPool1d(2), (3, 8)),
+        (nn.MaxPool2d(2, 2), (3, 8, 6)),
+        (nn.AvgPool2d(2, 2), (3, 8, 6)),
+        (nn.AdaptiveAvgPool2d((2, None)), (3, 8, 6)),
+        (nn.MaxPool3d(2, 2), (3, 8, 6, 4)),
+        (nn.AvgPool3d(2, 2), (3, 8, 6, 4)),
+        (nn.AdaptiveAvgPool3d(2), (3, 8, 6, 4)),
+    ):
+        x = f32(rng, *shape)
+        np.testing.assert_array_equal(run(layer, x), run(layer, x[None])[0], err_msg=str(layer))
+    values, places = nn.MaxPool2d(2, 2, return_indices=True)(ms.Tensor(f32(rng, 3, 8, 6)))
+    assert values.shape == places.shape == (3, 4, 3)
+    with pytest.raises(ValueError, match="needs x of four axes"):
+        nn.MaxPool2d(2, 2)(ms.Tensor(f32(rng, 8, 6)))

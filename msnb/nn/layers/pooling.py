@@ -6,6 +6,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
@@ -18,10 +19,19 @@ from msnb.ops.definition.window_geometry import IntOrInts
 __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "MaxPool1d", "MaxPool2d"]
 
 
+def in_batch(axes: int, pooled: Callable[[Any], Any], x: Any) -> Any:
+    """What ``pooled`` makes of x; where x has an axis less than ``axes``, it is an example without a batch."""
+    if x.ndim != axes - 1:
+        return pooled(x)
+    found = pooled(ops.expand_dims(x, 0))
+    return tuple(ops.squeeze(y, 0) for y in found) if isinstance(found, tuple) else ops.squeeze(found, 0)
+
+
 class Pooling(Cell):
-    """What the pooling layers share; ``_rows``: it pools rows of samples, not images."""
+    """What the pooling layers share; ``_rows``: it pools rows of samples, not images; ``_axes``: of a batch."""
 
     _rows = False
+    _axes = 4
 
     def __init__(
         self,
@@ -46,6 +56,13 @@ class Pooling(Cell):
         self.stride: IntOrInts = self._stride_unsaid() if stride is None else stride
         self.ceil_mode: bool = ceil_mode
         self.data_format: str = data_format
+
+    def construct(self, x: Any) -> Any:
+        """The layer, of a batch or of one example without one."""
+        return in_batch(self._axes, self._pooled, x)
+
+    def _pooled(self, x: Any) -> Any:
+        raise NotImplementedError
 
     def _stride_unsaid(self) -> int:
         """1, MindSpore's default; warns once that PyTorch's is the window's size."""
@@ -100,8 +117,7 @@ class MaxPool2d(MaxPooling):
         [[[[5.0]]]]
     """
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
+    def _pooled(self, x: Any) -> Any:
         rest = self.padding, self.ceil_mode, self.data_format
         return ops.max_pool2d(x, self.kernel_size, self.stride, self.pad_mode, *rest, **self._more)
 
@@ -117,9 +133,9 @@ class MaxPool1d(MaxPooling):
     """The largest value of each window of rows of samples; arguments as in ``ops.max_pool1d`` (stride 1 by default)."""
 
     _rows = True
+    _axes = 3
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
+    def _pooled(self, x: Any) -> Any:
         sizes = one(self.kernel_size), one(self.stride)
         return ops.max_pool1d(x, *sizes, self.pad_mode, self.padding, self.ceil_mode, **self._more)
 
@@ -156,8 +172,7 @@ class AvgPool2d(AveragePooling):
         [[[[3.0]]]]
     """
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
+    def _pooled(self, x: Any) -> Any:
         found = ops.avg_pool2d(
             x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
             self.data_format,
@@ -170,9 +185,9 @@ class AvgPool1d(AveragePooling):
     """The mean of each window of rows of samples; arguments as in ``ops.avg_pool1d`` (stride 1 by default)."""
 
     _rows = True
+    _axes = 3
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
+    def _pooled(self, x: Any) -> Any:
         kernel, step = one(self.kernel_size), one(self.stride)
         found = ops.avg_pool1d(x, kernel, step, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad)
         return self._divided(found, kernel)
@@ -205,4 +220,4 @@ class AdaptiveAvgPool1d(AdaptiveAvgPool2d):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.adaptive_avg_pool1d(x, self.output_size)
+        return in_batch(3, lambda whole: ops.adaptive_avg_pool1d(whole, self.output_size), x)

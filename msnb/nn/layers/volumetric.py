@@ -111,8 +111,9 @@ class MaxPool3d(MaxPooling):
         (1, 3, 2, 3, 3)
     """
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
+    _axes = 5
+
+    def _pooled(self, x: Any) -> Any:
         return ops.max_pool3d(
             x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, **self._more
         )
@@ -129,8 +130,9 @@ class AvgPool3d(AveragePooling):
         (1, 3, 2, 3, 3)
     """
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
+    _axes = 5
+
+    def _pooled(self, x: Any) -> Any:
         found = ops.avg_pool3d(
             x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
         )

@@ -224,7 +224,7 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
     """Means over windows chosen so that ``output_size`` results come out.
 
     Args:
-        x: images [n, channels, rows, columns], floats.
+        x: images [n, channels, rows, columns], or one without a batch; floats.
         output_size: int or (rows, columns); None keeps an axis.
 
     Returns:
@@ -241,6 +241,8 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
         [[[[1.5, 4.0]]]]
     """
     x = as_tensor(x)
+    if x.ndim == 3:
+        return squeeze(adaptive_avg_pool2d(expand_dims(x, 0), output_size), 0)
     size, out = _targets("adaptive_avg_pool2d", x, output_size)
     before, after = [index(n) for n in size], [index(n) for n in out]
     windows = [_even_windows(*sizes) for sizes in zip(before, after)]

@@ -28,7 +28,7 @@ from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.definition.window_geometry import IntOrInts, per_axis, reach, resolve_pads
 from msnb.ops.indexing.pad import PAD
 from msnb.ops.shape.concat_split import stack
-from msnb.ops.shape.views import permute, reshape
+from msnb.ops.shape.views import expand_dims, permute, reshape, squeeze
 from msnb.ops.spatial.convolution import (
     conv2d,
     conv2d_transpose,
@@ -308,6 +308,8 @@ def adaptive_avg_pool3d(x: Any, output_size: Any) -> Tensor:
         (2, 3, 1, 2, 4)
     """
     x = as_tensor(x)
+    if x.ndim == 4:  # one example without a batch
+        return squeeze(adaptive_avg_pool3d(expand_dims(x, 0), output_size), 0)
     _need_volumes("adaptive_avg_pool3d", x)
     sizes = (output_size,) * 3 if isinstance(output_size, int) or output_size is None else tuple(output_size)
     if len(sizes) != 3:
