@@ -42,7 +42,7 @@ def test_a_program_imports_more_than_it_uses() -> None:
 @pytest.mark.parametrize(
     ("use", "sentence"),
     [
-        (lambda m: m.ops.RNNTLoss()(1.0), r"^mindspore.ops.RNNTLoss is not part of msnb yet\."),
+        (lambda m: m.ops.RNNTLoss()(1.0), r"^mindspore.ops.RNNTLoss is not part of msnb yet"),
         (lambda m: m.Symbol(), r"another shape compiles another version"),
         (lambda m: m.profiler.Profiler(), r"ms.show.profile\(fn, x, times=True\)"),
         (lambda m: m.profiler.ProfilerLevel.Level1, r"ms.show.profile\(fn, x, times=True\)"),

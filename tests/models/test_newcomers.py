@@ -350,7 +350,6 @@ SENTENCES = {
     "ms.rewrite": "ms.rewrite is not part of msnb yet.",
     "ms.no_grad": "ms.no_grad is not needed: gradients are recorded inside ms.grad",
     "ms.gard": "module 'msnb' has no attribute 'gard'; did you mean grad",
-    "ms.manual_seed": "PyTorch's manual_seed is called ms.set_seed here",
     "ops.sofmax": "did you mean softmax",
     "ops.CustomOpBuilder": "module 'msnb.ops' has no attribute 'CustomOpBuilder'",
     "ops.Nonsense": "module 'msnb.ops' has no attribute 'Nonsense'",

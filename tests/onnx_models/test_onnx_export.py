@@ -52,7 +52,7 @@ def example(op: Any, made: Any) -> tuple[SavedGraph, Any, tuple[Any, ...]]:
 def test_every_example_of_every_record(name: str) -> None:
     op, failed = REGISTRY[name], 0
     for made in op.examples:
-        if name in ("neighbors", "print", "require"):
+        if name in ("neighbors", "print", "require", "summary"):
             continue  # one needs float64, the others give nothing back
         saved, want, inputs = example(op, made)
         try:

@@ -99,7 +99,7 @@ _INTS, _SIZES = _tuple(_int), _tuple(_size)
 KINDS: dict[str, tuple[str, Check]] = {
     **dict.fromkeys(("concat", "ddof", "diagonal", "high", "ignore", "k", "low", "root", "split"), ("an int", _int)),
     **dict.fromkeys(
-        ("classes", "columns", "groups", "minlength", "n_carry", "n_in", "n_out", "n_xs", "num"),
+        ("classes", "columns", "groups", "minlength", "n_carry", "n_in", "n_out", "n_xs", "num", "summarize"),
         ("an int from 0", _count),
     ),
     **dict.fromkeys(("length", "m", "n"), ("a size", _size)),
@@ -107,7 +107,8 @@ KINDS: dict[str, tuple[str, Check]] = {
         ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "inverse", "is_causal", "keepdims",
          "largest", "maximize", "own", "recompute", "reverse", "right"), ("True or False", _flag),
     ),
-    **dict.fromkeys(("callee", "equation", "layer", "name", "operand", "sep"), ("a string", _text)),
+    **dict.fromkeys(("callee", "equation", "layer", "name", "operand", "plugin", "sentence", "sep"),
+                    ("a string", _text)),
     **dict.fromkeys(("dilation", "kernel", "stride"), ("ints from 0", _tuple(_count))),
     **dict.fromkeys(("group", "order", "outputs", "perm", "recv", "send", "wrt"), ("ints", _INTS)),
     "shape": ("sizes, one of them perhaps -1", _tuple(lambda value: _size(value) or value == -1)),
