@@ -9,7 +9,6 @@ import pytest
 
 import msnb as ms
 from msnb import runtime
-from msnb.as_mindspore import install, uninstall
 
 
 def test_draws_go_on_from_a_state(mode):
@@ -87,20 +86,6 @@ def test_settings_by_their_own_functions(capsys):
         ms.set_recursion_limit()
     ms.run_check()
     assert "right on CPU, in eager mode and compiled" in capsys.readouterr().out
-
-
-def test_questions_of_hal():
-    install()
-    try:
-        from mindspore import hal
-
-        assert hal.device_count("CPU") == 1 and hal.is_available("CPU") and hal.is_initialized("CPU")
-        assert not hal.is_initialized("GPU") and hal.get_device_name(0) == "CPU:0"
-        assert hal.get_device_properties(0) is None and hal.get_device_capability(0, "CPU") is None
-        with pytest.raises(ValueError, match="TPU"):
-            hal.is_available("TPU")
-    finally:
-        uninstall()
 
 
 @pytest.mark.parametrize(

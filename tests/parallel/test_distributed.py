@@ -7,7 +7,6 @@ import pytest
 from msnb.mint import distributed as dist
 
 import msnb as ms
-from msnb.as_mindspore import install, uninstall
 from msnb.parallel.engine.simulated.threaded_ranks import run_ranks
 
 N = 4
@@ -202,15 +201,3 @@ def test_alone():
 def test_mistakes(call, error, said):
     with pytest.raises(error, match=said):
         call()
-
-
-def test_the_names_are_those_of_ops_too_through_the_alias():
-    install()
-    try:
-        from mindspore import ops
-        from mindspore.ops.communication import get_rank
-
-        assert ops.get_rank is get_rank is dist.get_rank and ops.barrier is dist.barrier
-        assert ops.all_reduce(tensor(1.0)).tolist() == [1], "ops has functions of these names that give their results"
-    finally:
-        uninstall()
