@@ -97,6 +97,23 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+@pytest.fixture(autouse=True)
+def _machine_code_stays_loaded() -> Iterator[None]:
+    """Nothing loaded when a test begins is let go before it ends. A test with a cache folder of its own finds such code
+    in memory, so its folder never gets it: if it went half-way, what the folder has would depend on the collector."""
+    jit = sys.modules.get("msnb.devices.cpu.llvm.jit")
+    loaded = list(jit._loaded.values()) if jit is not None else []
+    yield
+    del loaded
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Importing a test module may install ``msnb.as_mindspore``; no test of another folder starts with it."""
+    alias = sys.modules.get("msnb.as_mindspore")
+    if alias is not None:
+        alias.uninstall()
+
+
 LACKING = {"llvmlite", "onednn"}  # keys of the notices about packages that make msnb fast and may be absent
 
 
