@@ -173,10 +173,25 @@ def convolution_input_grad(dx: Layout, weight: Layout, dy: Layout, window: Kerne
     return cached(("conv_dx", dx, weight, dy, window), make, _flops(dy, weight))
 
 
+_VECTOR = 16
+"""Channels of a vector, on the widest CPU."""
+
+
+def _overruns(x: Layout, dweight: Layout, window: KernelWindow) -> bool:
+    one = math.prod(dweight.dims[-2:]) == 1 and window.stride != (1, 1)
+    return one and x.strides is not None and x.strides[1] == 1 and x.dims[1] < _VECTOR
+
+
 def convolution_weight_grad(
     x: Layout, dweight: Layout, dy: Layout, window: KernelWindow, dbias: Layout | None = None
 ) -> Primitive | None:
-    """dweight (and the sums of dy over all but channels) of a convolution, from x and dy."""
+    """dweight (and the sums of dy over all but channels) of a convolution, from x and dy.
+
+    None for 1x1 kernels with a step on few channels that lie together: oneDNN 2023.2 gathers the pixels that count into
+    scratch memory of that many channels and writes whole vectors of them, so it destroys what lies behind.
+    """
+    if _overruns(x, dweight, window):
+        return None
 
     def make(api: Api, count: int) -> Primitive:
         descs = [_desc(api, v) for v in (x, dweight, dbias, dy)]
