@@ -183,6 +183,9 @@ from msnb.ops.sparse.compressed_rows import CSRTensor as CSRTensor
 from msnb.ops.sparse.coordinates import COOTensor as COOTensor
 from msnb.ops.sparse.coordinates import COOTensor as SparseTensor
 from msnb.ops.sparse.row_tensor import RowTensor as RowTensor
+from msnb.parallel.algorithm_parameters import get_algo_parameters as get_algo_parameters
+from msnb.parallel.algorithm_parameters import reset_algo_parameters as reset_algo_parameters
+from msnb.parallel.algorithm_parameters import set_algo_parameters as set_algo_parameters
 from msnb.parallel.context import ParallelMode as ParallelMode
 from msnb.parallel.context import get_auto_parallel_context as get_auto_parallel_context
 from msnb.parallel.context import reset_auto_parallel_context as reset_auto_parallel_context
@@ -204,6 +207,7 @@ from msnb.train import TimeMonitor as TimeMonitor
 from msnb.train import amp as amp
 from msnb.train import load_checkpoint as load_checkpoint
 from msnb.train import load_param_into_net as load_param_into_net
+from msnb.train import profiler as profiler
 from msnb.train import save_checkpoint as save_checkpoint
 from msnb.train.amp import DynamicLossScaleManager as DynamicLossScaleManager
 from msnb.train.amp import FixedLossScaleManager as FixedLossScaleManager
@@ -211,6 +215,7 @@ from msnb.train.amp import build_train_network as build_train_network
 from msnb.train.files.model_files import export as export
 from msnb.train.files.model_files import load as load
 from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
+from msnb.train.profiler import Profiler as Profiler
 from msnb.train.pytorch.conversion import from_torch as from_torch
 from msnb.train.pytorch.conversion import pytorch2mindspore as pytorch2mindspore
 from msnb.train.pytorch.conversion import source_of as source_of
@@ -235,6 +240,7 @@ __all__ = [
     "Model",
     "ModelCheckpoint",
     "ParallelMode",
+    "Profiler",
     "ReduceLROnPlateau",
     "RowTensor",
     "RunContext",
@@ -301,6 +307,7 @@ __all__ = [
     "full_like",
     "gather",
     "ge",
+    "get_algo_parameters",
     "get_auto_parallel_context",
     "get_current_device",
     "get_grad",
@@ -364,6 +371,7 @@ __all__ = [
     "permute",
     "pow",
     "prod",
+    "profiler",
     "pytorch2mindspore",
     "pytype_to_dtype",
     "rand",
@@ -374,6 +382,7 @@ __all__ = [
     "randperm",
     "relu",
     "repeat_interleave",
+    "reset_algo_parameters",
     "reset_auto_parallel_context",
     "reset_max_memory_allocated",
     "reset_max_memory_reserved",
@@ -388,6 +397,7 @@ __all__ = [
     "scatter_add",
     "scipy",
     "seed",
+    "set_algo_parameters",
     "set_auto_parallel_context",
     "set_cur_stream",
     "set_deterministic",

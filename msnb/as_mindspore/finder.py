@@ -14,22 +14,27 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
+from urllib.parse import urlparse
 
 from msnb.api.graph_breaks import break_at_branches
-from msnb.as_mindspore import local_files
 from msnb.as_mindspore.assignments import stored
 from msnb.as_mindspore.differences import ANSWERS
 from msnb.as_mindspore.module_paths import FURTHER, PATHS
 from msnb.as_mindspore.placeholders import placeholder
-from msnb.base.errors import MsnbError
+from msnb.base.errors import DatasetError, MsnbError
 from msnb.nn.cells.cell_tree import name_by_last_place
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
+from msnb.ops.mindspore.primitive_classes import operator_class
 
 VERSION = "2.10.0"
 _FACTS = {"__version__": VERSION}
+_LOG = "msnb.as_mindspore.log_functions"
+_MODULES = {"mindspore.log"}
+"""Paths that are modules in MindSpore, though msnb has a function of that name."""
 
 
 class AliasError(MsnbError, ImportError):
@@ -45,7 +50,7 @@ class ModuleView(ModuleType):
     """A module path of MindSpore whose names are those of a module of msnb."""
 
     def __getattr__(self, name: str) -> Any:
-        if name in _FACTS and self.__name__ == "mindspore":
+        if name in _FACTS and self.__name__ in ("mindspore", "mindspore.version"):
             return _FACTS[name]
         if name.startswith("__"):
             raise AttributeError(name)
@@ -63,7 +68,7 @@ class ModuleView(ModuleType):
 
     def _found(self, name: str) -> Any:
         path, home = f"{self.__name__}.{name}", importlib.import_module(PATHS[self.__name__])
-        if path in PATHS and not callable(getattr(home, name, None)):
+        if path in PATHS and (path in _MODULES or not callable(getattr(home, name, None))):
             return importlib.import_module(path)
         try:
             return getattr(home, name)
@@ -71,11 +76,9 @@ class ModuleView(ModuleType):
             for further in map(importlib.import_module, FURTHER.get(self.__name__, ())):
                 if hasattr(further, name):
                     return getattr(further, name)
-            if name.endswith("_ext") and PATHS[self.__name__] == "msnb.ops":
-                for room in ("mindspore.mint", "mindspore.mint.nn.functional"):
-                    like = getattr(importlib.import_module(PATHS[room]), name[:-4], None)
-                    if like is not None:
-                        return like  # what MindSpore's own files call mint's function
+            like = _of_mint(name) if PATHS[self.__name__] == "msnb.ops" else None
+            if like is not None:
+                return like
             stands = placeholder(self.__name__, name, error)
             if stands is not None:
                 return stands
@@ -90,10 +93,28 @@ class ModuleView(ModuleType):
         return sorted({*dir(importlib.import_module(PATHS[self.__name__])), *below})
 
 
+_SHORT = {"batchmatmul": "bmm", "matrixinverse": "inverse", "addbatchmatmul": "baddbmm", "t": "t"}
+
+
+def _of_mint(name: str) -> Any:
+    """What MindSpore's files call mint's functions: ``add_ext`` is ``mint.add``, ``AddExt()`` the same as a class."""
+    ending = next((e for e in ("_ext", "Ext") if name.endswith(e)), None)
+    if ending is None:
+        return None
+    wanted = name[: -len(ending)].lower()
+    wanted = _SHORT.get(wanted, wanted.replace("_", ""))
+    for room in ("mindspore.mint", "mindspore.mint.nn.functional"):
+        home = importlib.import_module(PATHS[room])
+        for found in dir(home):
+            if found.replace("_", "") == wanted and found.islower() and callable(getattr(home, found)):
+                return getattr(home, found) if ending == "_ext" else operator_class(name, getattr(home, found))
+    return None
+
+
 def _in_words(value: Any) -> Any:
     """Functions of tensors take MindSpore's keywords: ``ops.softmax(input=x)``."""
     home = getattr(value, "__module__", None) or ""
-    plain = isinstance(value, FunctionType) and "worded" not in value.__dict__
+    plain = isinstance(value, FunctionType) and "worded" not in value.__dict__ and home != _LOG
     return _worded(value) if plain and home.startswith(("msnb.ops.", "msnb.numpy.", "msnb.as_mindspore.")) else value
 
 
@@ -106,6 +127,35 @@ def _worded(fn: Any) -> Any:
 def _answer(place: str) -> Any:
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+class DownloadError(DatasetError, FileNotFoundError):
+    """A file that a notebook wants to fetch and that is not there."""
+
+
+def download(url: str, path: str, kind: str = "file", replace: bool = False, **options: Any) -> str:
+    """``download`` of MindSpore's notebooks: the path of a file, or of the folder of an archive, that is there already.
+
+    Nothing is fetched.
+
+    Args:
+        url: where MindSpore's notebooks fetch it from.
+        path: the file, or the folder into which an archive is unpacked.
+        kind: "file", "zip", "tar", "tar.gz".
+        replace: kept for the signature; a file that is there is the one that is taken.
+        **options: ``progressbar``, ``timeout``, ``verbose``: change nothing.
+
+    Raises:
+        FileNotFoundError: it is not there; the text says which file is needed, and where.
+    """
+    place = Path(path)
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        return str(place)
+    name = Path(urlparse(url).path).name or url
+    what = f"unpack {name} into" if kind != "file" else f"put {name} to"
+    raise DownloadError(
+        f"the program needs {name} from {url}, and msnb fetches nothing.", hint=f"{what} {place.absolute()}."
+    )
 
 
 class Finder(MetaPathFinder, Loader):
@@ -126,12 +176,12 @@ class Finder(MetaPathFinder, Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         if spec.name == "download":
-            return ModuleType(spec.name, local_files.__doc__)
+            return ModuleType(spec.name, download.__doc__)
         return ModuleView(spec.name, f"MindSpore's {spec.name}: a view of {PATHS[spec.name]}.")
 
     def exec_module(self, module: ModuleType) -> None:
         if not isinstance(module, ModuleView):
-            module.__dict__["download"] = local_files.download
+            module.__dict__["download"] = download
             return
         home = importlib.import_module(PATHS[module.__name__])
         names = getattr(home, "__all__", None) or [n for n in dir(home) if not n.startswith("_")]

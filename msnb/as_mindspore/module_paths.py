@@ -34,9 +34,14 @@ _PRIVATE = {
     "common.sparse_tensor": "msnb",
     "common.mutable": "msnb.api.compiler_hints",
     **dict.fromkeys(("graph", "graph.dynamic_shape", "common.dynamic_shape"), "msnb"),
+    "log": "msnb.as_mindspore.log_functions",
     "multiprocessing": "multiprocessing",
+    "profiler": "msnb.train.profiler",
+    "profiler.common": "msnb.train.profiler",
+    "profiler.common.constant": "msnb.train.profiler",
+    "version": "msnb",
     **dict.fromkeys(
-        ("profiler", "rewrite", "safeguard", "train.train_thor"),
+        ("rewrite", "safeguard", "train.train_thor"),
         "msnb.as_mindspore.placeholders",
     ),
     "nn._loss": "msnb.nn",
@@ -124,7 +129,7 @@ _FILES = {
         "strategy transform_safetensors",
     "parallel.function": "reshard_func",
     "parallel.nn": "parallel_cell_wrapper parallel_grad_reducer",
-    "profiler": "envprofiler experimental_config mstx profiler schedule",
+    "profiler": "dynamic_profiler envprofiler experimental_config mstx profiler profiling schedule",
     "runtime": "device device_limit event executor memory stream stream_limit thread_bind_core",
     "safeguard": "rewrite_obfuscation",
     "scipy": "ops utils",
@@ -155,7 +160,7 @@ _TYPES = "msnb.as_mindspore.type_names"
 _EXECUTORS = "msnb.as_mindspore.executor_names"
 _GRADIENTS = "msnb.as_mindspore.gradient_operators"
 FURTHER: dict[str, tuple[str, ...]] = {
-    "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime"),
+    "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime", "msnb.as_mindspore.log_functions"),
     **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype"), (_DTYPES, _TYPES)),
     "mindspore.common.api": (_EXECUTORS,),
     "mindspore._checkparam": (_EXECUTORS,),

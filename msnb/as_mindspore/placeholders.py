@@ -76,16 +76,16 @@ def _sentence(place: str, missing: AttributeError) -> str:
 NAMES: dict[str, str] = {
     "": """
         ConvertModelUtils ConvertNetUtils CustomPassType DeviceCtx Dirac FlopsUtilizationCollector MemPool Node NodeType
-        PluggableAllocator Profiler QuantDtype ScopedValue Sparse StreamLimitCtx SummaryLandscape Symbol SymbolTree
+        PluggableAllocator QuantDtype ScopedValue Sparse StreamLimitCtx SummaryLandscape Symbol SymbolTree
         TrainFaultTolerance ValueType VarianceScaling build_searched_strategy clear_op_infer clear_op_wrapper
         convert_checkpoint_by_rank convert_checkpoints enable_dynamic export_split_mindir float8_e4m3fn float8_e5m2
-        flops_collection get_algo_parameters get_ckpt_path_with_strategy get_device_limit get_level get_log_config
+        flops_collection get_ckpt_path_with_strategy get_device_limit
         get_ps_context get_py_obj_dtype get_stream_limit hifloat8 list_ load_distributed_checkpoint load_mindir
         load_obf_params_into_net load_segmented_checkpoints memory_replay merge_pipeline_strategys
         merge_sliced_parameter mindio_preload ms_memory_recycle number obfuscate_ckpt parameter_broadcast qint4x2
         rank_list_for_convert rank_list_for_transform register_custom_backend register_custom_pass register_op_infer
-        register_op_wrapper register_saved_tensors_hooks reset_algo_parameters reset_stream_limit
-        restore_group_info_list save_mindir saved_tensors_hooks set_algo_parameters set_cpu_affinity set_device_limit
+        register_op_wrapper register_saved_tensors_hooks rereset_stream_limit
+        restore_group_info_list save_mindir saved_tensors_hooks set_cpu_affinity set_device_limit
         set_dump set_kernel_launch_capture set_kernel_launch_group set_mindio_server_info set_op_strategy_config
         set_ps_context set_stream_limit swap_tensors sync_pipeline_shared_parameters tensor_type
         transform_checkpoint_by_rank transform_checkpoints tuple_ type_none unified_safetensors use_mem_pool
@@ -157,14 +157,13 @@ NAMES: dict[str, str] = {
     """,
     "parallel": """
         GradAccumulation MicroBatchInterleaved build_searched_strategy convert_checkpoint_by_rank convert_checkpoints
-        get_algo_parameters load_distributed_checkpoint load_segmented_checkpoints merge_pipeline_strategys
-        merge_sliced_parameter rank_list_for_convert rank_list_for_transform reset_algo_parameters
-        restore_group_info_list set_algo_parameters set_op_strategy_config sync_pipeline_shared_parameters
+        load_distributed_checkpoint load_segmented_checkpoints merge_pipeline_strategys
+        merge_sliced_parameter rank_list_for_convert rank_list_for_transform
+        restore_group_info_list set_op_strategy_config sync_pipeline_shared_parameters
         transform_checkpoint_by_rank transform_checkpoints unified_safetensors
     """,
     "profiler": """
-        AicoreMetrics DynamicProfilerMonitor EnvProfiler ExportType HostSystem Profiler ProfilerActivity ProfilerLevel
-        profile tensorboard_trace_handler
+        EnvProfiler HostSystem
     """,
     "rewrite": """
         Node NodeType ScopedValue SymbolTree ValueType

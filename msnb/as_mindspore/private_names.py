@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType
 from msnb.nn.cells.cell import Cell
 from msnb.ops.sparse.row_tensor import RowTensor
 from msnb.parallel.context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
@@ -38,6 +40,45 @@ def _get_parallel_mode() -> str:
 def _get_global_rank() -> int:
     """The rank of this process."""
     return int(get_auto_parallel_context("global_rank") or 0)
+
+
+def _is_sharding_propagation() -> bool:
+    """Whether strategies are spread from a few operators to all."""
+    return str(get_auto_parallel_context("search_mode")) == "sharding_propagation"
+
+
+def _is_in_auto_parallel_mode() -> bool:
+    """Whether a planner splits the program."""
+    return _get_parallel_mode() in ("semi_auto_parallel", "auto_parallel")
+
+
+def _get_parameter_broadcast() -> bool:
+    """Whether the first rank's parameters are given to all."""
+    return bool(get_auto_parallel_context("parameter_broadcast"))
+
+
+def _get_pipeline_stages() -> int:
+    """How many stages a pipeline has."""
+    return int(get_auto_parallel_context("pipeline_stages") or 1)
+
+
+def _get_enable_parallel_optimizer() -> bool:
+    """Whether the optimizer's state is split over the devices."""
+    return bool(get_auto_parallel_context("enable_parallel_optimizer"))
+
+
+def _device_number_check(parallel_mode: str, device_number: int) -> None:
+    """One device is a stand-alone mode; raises ValueError."""
+    if parallel_mode == "stand_alone" and device_number != 1:
+        raise AttributeValueError(f"a program of {device_number} devices is not stand_alone; set a parallel_mode.")
+
+
+def _make_directory(path: str, arg_name: str = "path") -> str:
+    """The real path of a folder, made if need be; raises TypeError."""
+    if not isinstance(path, str) or not path.strip():
+        raise ArgumentError(f"{arg_name} is a path as a text, not {path!r}.")
+    os.makedirs(path, exist_ok=True)
+    return os.path.realpath(path)
 
 
 def _is_role_worker() -> bool:
@@ -199,6 +240,84 @@ def check_float_range(
     return found
 
 
+def check_non_negative_float(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> float:
+    """``value``, a float from 0; raises TypeError or ValueError."""
+    return check_float(value, 0, Rel.GE, arg_name, prim_name)
+
+
+def check_float(value: Any, limit: float, rel: Rel, arg_name: str | None = None, prim_name: str | None = None) -> float:
+    """``value``, a float in this relation to ``limit``; raises TypeError or ValueError."""
+    found: float = _compared(_number(value, (float,), arg_name, prim_name), limit, rel, arg_name, prim_name)
+    return found
+
+
+def check_number(arg_name: str, value: Any, limit: Any, rel: Rel, prim_name: str | None = None) -> Any:
+    """``value``, in this relation to ``limit``; raises ValueError."""
+    return _compared(value, limit, rel, arg_name, prim_name)
+
+
+def check(
+    arg_name: str, value: Any, limit_name: str, limit: Any, rel: Rel = EQ, prim_name: str | None = None,
+    excp_cls: type[Exception] = AttributeValueError,
+) -> Any:  # fmt: skip
+    """``value``, in this relation to ``limit``, which has a name; raises ``excp_cls``."""
+    words, holds = _HOLDS[Rel(rel)]
+    if not holds(value, limit):
+        raise excp_cls(f"{_subject(arg_name, prim_name)} must {words} {limit_name} ({limit}), got {value!r}.")
+    return value
+
+
+def check_type_name(arg_name: str, found: Any, valid_types: Any, prim_name: str | None = None) -> Any:
+    """``found``, one of these dtypes or classes, or the dtype of such a tensor type; raises TypeError."""
+    kinds = tuple(valid_types) if isinstance(valid_types, Iterable) else (valid_types,)
+    kind = found.dtype if isinstance(found, TensorType) else found
+    if kind not in kinds:
+        words = " or ".join(getattr(k, "__name__", str(k)) for k in kinds)
+        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be {words}, got {kind!r}.")
+    return kind
+
+
+def check_subclass(
+    arg_name: str, found: Any, template_types: Any, prim_name: str | None = None, addition_error_info: str | None = None
+) -> None:
+    """``found`` is one of these types, or of one of these kinds of types; raises TypeError."""
+    kinds = tuple(template_types) if isinstance(template_types, Iterable) else (template_types,)
+    if not any(found == kind or (isinstance(kind, type) and isinstance(found, kind)) for kind in kinds):
+        words, more = " or ".join(map(str, kinds)), f" {addition_error_info}" if addition_error_info else ""
+        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be {words}, got {found!r}.{more}")
+
+
+def check_types_same_and_valid(args: dict[str, Any], valid_values: Any, prim_name: str | None = None) -> None:
+    """The types of these arguments are the same, and one of ``valid_values``; raises TypeError."""
+    for name, found in args.items():
+        check_subclass(name, found, valid_values, prim_name)
+    (first, kind), *rest = args.items()
+    for name, found in rest:
+        if found != kind:
+            raise ArgumentError(f"{_subject(name, prim_name)} must have the type of {first}, {kind}, got {found}.")
+
+
+def args_type_check(*types: Any, **named: Any) -> Callable[[Any], Any]:
+    """A decorator: each argument is None or an instance of the type given for it; raises TypeError."""
+
+    def decorated(function: Any) -> Any:
+        signature = inspect.signature(function)
+        kinds = signature.bind_partial(*types, **named).arguments
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            given = signature.bind(*args, **kwargs).arguments
+            wanted, found = kinds.get("kwargs", kinds), given.get("kwargs", given)
+            for name, value in found.items():
+                if name in wanted and value is not None and not isinstance(value, wanted[name]):
+                    raise ArgumentError(f"{name} must be {wanted[name]}, got {value!r}.")
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorated
+
+
 class Validator:
     """The checks as static methods, as MindSpore 1 had them."""
 
@@ -213,6 +332,13 @@ class Validator:
     check_number_range = staticmethod(check_number_range)
     check_int_range = staticmethod(check_int_range)
     check_float_range = staticmethod(check_float_range)
+    check_non_negative_float = staticmethod(check_non_negative_float)
+    check_type_name = staticmethod(check_type_name)
+    check_subclass = staticmethod(check_subclass)
+    check_types_same_and_valid = staticmethod(check_types_same_and_valid)
+    check_number = staticmethod(check_number)
+    check_integer = staticmethod(check_number)
+    check_isinstance = staticmethod(check_value_type)
 
 
 def deprecated(version: str, substitute: str, use_substitute_name: bool = False) -> Callable[[Any], Any]:

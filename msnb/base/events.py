@@ -2,7 +2,8 @@
 
 A room fires ``emit("compiled", ...)``; the notebook, the profiler or a test subscribes. Names in use:
 
-    op           op, inputs, attrs, outputs   an eager op ran (every call, gradient or not)
+    op           op, inputs, attrs, outputs, seconds   an eager op ran (every call, gradient or not)
+    program      program, seconds             a compiled program ran
     compiled     fn, version, reason, seconds a function was captured and compiled
     notice       text, key                    something the user should read once (a fallback, a side effect)
     stage        graph, name, seconds         a compile stage finished
@@ -22,9 +23,10 @@ from typing import Any
 
 Listener = Callable[..., None]
 
-listeners: dict[str, list[Listener]] = {"op": []}
+listeners: dict[str, list[Listener]] = {"op": [], "program": []}
 # eager dispatch reads this list itself on every op: an empty list is the cheapest question there is
 op_listeners: list[Listener] = listeners["op"]
+program_listeners: list[Listener] = listeners["program"]
 
 
 def subscribe(name: str, listener: Listener) -> None:

@@ -58,6 +58,12 @@ _AUTO_PARALLEL = {
         "ParallelMode",
     )
 }
+_AUTO_PARALLEL.update(
+    {
+        f"{verb}_algo_parameters": f"msnb.parallel.algorithm_parameters:{verb}_algo_parameters"
+        for verb in ("set", "get", "reset")
+    }
+)
 _PARALLEL_PARTS = {
     "shard": "msnb.api.transforms.shard",
     **dict.fromkeys(("Cluster", "Mesh"), "msnb.parallel.sharding.device_mesh"),
@@ -87,6 +93,8 @@ MOVED: dict[str, dict[str, str]] = {
     "msnb": {
         "dataset": "msnb.dataset",
         "train": "msnb.train",
+        "profiler": "msnb.train.profiler",
+        "Profiler": "msnb.train.profiler:Profiler",
         "amp": "msnb.train.amp",
         "show": "msnb.notebook.show.program_views",
         "numpy": "msnb.numpy",
@@ -266,8 +274,6 @@ SAID_MODULES = {
     "msnb.parallel._auto_parallel_context":
         "is private to MindSpore; ms.get_auto_parallel_context('gradients_mean') and friends say it.",
     "msnb.multiprocessing": f"{_PART}.",
-    "msnb.profiler":
-        f"{_PART}; ms.show.profile(fn, x, times=True) measures every op and line, ms.show.roofline says their bounds.",
     "msnb.rewrite": f"{_PART}.",
 }  # fmt: skip
 
@@ -295,7 +301,6 @@ SAID: dict[str, dict[str, str]] = {
     "msnb": {
         **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
         "SummaryLandscape": SAID_MODULES["msnb.train.callback.SummaryLandscape"],
-        "Profiler": SAID_MODULES["msnb.profiler"],
         "Symbol": f"{_PART}; another shape compiles another version by itself.",
         "get_grad": f"{_PART}; gradients come in the order of the parameters.",
         "fft": "is spelled ms.ops.fft, or ms.numpy.fft.fft as in NumPy.",

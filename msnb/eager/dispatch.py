@@ -11,6 +11,7 @@ the result type and asks the device for a kernel; every later one is one diction
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 from msnb.base import device_registry, events
@@ -234,13 +235,15 @@ class EagerEngine(PlainReads):
     def apply_any(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """The general way."""
         entry, operands = look_up(op, inputs, attrs)
+        start = perf_counter() if op_listeners else 0.0
         try:
             result = entry.kernel(*buffers(operands))
         except Exception as error:
             raise kernel_failed(op, operands, error, entry.types) from None
         out = wrap(entry, result)
         if op_listeners:
-            events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out)
+            seconds = perf_counter() - start
+            events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out, seconds=seconds)
         return out
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

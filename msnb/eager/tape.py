@@ -17,6 +17,7 @@ program of an inner recorder is replayed under the outer ones, so derivatives of
 from __future__ import annotations
 
 from functools import partial
+from time import perf_counter
 from typing import Any
 from weakref import ref
 
@@ -174,15 +175,17 @@ class RecordingEngine(PlainReads):
         if "host" in op.traits:
             return self._host(op, inputs, attrs)
         entry, operands = look_up(op, inputs, attrs)
+        start = perf_counter() if op_listeners else 0.0
         try:
             result = entry.kernel(*buffers(operands))
         except Exception as error:
             raise kernel_failed(op, operands, error, entry.types) from None
         out = wrap(entry, result)
+        seconds = perf_counter() - start if op_listeners else 0.0
         if entry.keep is not None:
             self.note(entry, operands, out if isinstance(out, tuple) else (out,))
         if op_listeners:
-            events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out)
+            events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out, seconds=seconds)
         return out
 
     def _host(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

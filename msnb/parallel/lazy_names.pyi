@@ -4,6 +4,9 @@ Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
 from msnb.api.transforms.shard import shard as shard
 from msnb.core.tensor import blank as blank
+from msnb.parallel.algorithm_parameters import get_algo_parameters as get_algo_parameters
+from msnb.parallel.algorithm_parameters import reset_algo_parameters as reset_algo_parameters
+from msnb.parallel.algorithm_parameters import set_algo_parameters as set_algo_parameters
 from msnb.parallel.context import ParallelMode as ParallelMode
 from msnb.parallel.context import get_auto_parallel_context as get_auto_parallel_context
 from msnb.parallel.context import reset_auto_parallel_context as reset_auto_parallel_context
@@ -29,10 +32,13 @@ __all__ = [
     "Plan",
     "Trainer",
     "blank",
+    "get_algo_parameters",
     "get_auto_parallel_context",
     "load_sharded",
     "plan",
+    "reset_algo_parameters",
     "reset_auto_parallel_context",
+    "set_algo_parameters",
     "set_auto_parallel_context",
     "shard",
     "use",

@@ -31,6 +31,7 @@ from typing import Any
 
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.base import device_registry, events
+from msnb.base.events import program_listeners
 from msnb.base.gc_pause import at_rest
 from msnb.base.settings import get_context
 from msnb.core.storage.memory_format import BlockedFormat
@@ -239,7 +240,11 @@ class CompiledProgram:
         """
         for i, form in self.forms.items():
             args[i] = take(args[i], form)
-        found: list[Any] = self.executable(args)
+        executable = self.executable
+        start = perf_counter() if program_listeners else 0.0
+        found: list[Any] = executable(args)
+        if program_listeners:
+            events.emit("program", program=self, seconds=perf_counter() - start)
         return found
 
     def __repr__(self) -> str:

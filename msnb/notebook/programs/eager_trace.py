@@ -40,7 +40,7 @@ class EagerTrace:
             if isinstance(value, Tensor):
                 self._enter(value, key)
 
-    def op(self, op: Op, inputs: Sequence[Any], outputs: Any, attrs: Mapping[str, Any]) -> None:
+    def op(self, op: Op, inputs: Sequence[Any], outputs: Any, attrs: Mapping[str, Any], **_: Any) -> None:
         """One op ran."""
         made = outputs if isinstance(outputs, tuple) else (outputs,)
         read = [self._value(x) for x in inputs]

@@ -206,6 +206,14 @@ def _class(name: str, fn: Callable[..., Any], defaults: dict[str, Any], named: f
     return type(name, (_BASES.get(name, Primitive),), {**members, "__module__": "msnb.ops"})
 
 
+def operator_class(name: str, fn: Callable[..., Any]) -> type[Primitive]:
+    """A function as an operator class without attributes: what it takes comes with the call."""
+    if name not in _made:
+        doc = f"A function of PyTorch's names as an operator class.\n\n{fn.__doc__}"
+        _made[name] = _class(name, fn, {}, frozenset(), doc)
+    return _made[name]
+
+
 def _of_table(name: str) -> type[Primitive] | None:
     row = _TABLE.get(name)
     if row is None:

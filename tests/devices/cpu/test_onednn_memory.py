@@ -54,7 +54,9 @@ def drawn(rng: np.random.Generator, *choices: int) -> int:
     return int(rng.choice(choices))
 
 
-def convolution(rng: np.random.Generator, make: Callable[..., Primitive | None], result: int) -> tuple[Any, Primitive | None]:
+def convolution(
+    rng: np.random.Generator, make: Callable[..., Primitive | None], result: int
+) -> tuple[Any, Primitive | None]:
     """A primitive of random sizes in a random layout, and what was drawn; ``result``: which argument comes out."""
     kernel, stride, groups = drawn(rng, 1, 1, 1, 2, 3, 5), drawn(rng, 1, 2, 2, 3), drawn(rng, 1, 1, 1, 2, 8)
     ins, outs = (drawn(rng, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33) for _ in range(2))
@@ -78,7 +80,9 @@ def convolution(rng: np.random.Generator, make: Callable[..., Primitive | None],
         (primitives.convolution_weight_grad, (c.SRC, c.DIFF_WEIGHTS, c.DIFF_DST)),
     ],
 )
-def test_convolutions(make: Callable[..., Any], arguments: tuple[int, ...], threads: int, rng: np.random.Generator) -> None:
+def test_convolutions(
+    make: Callable[..., Any], arguments: tuple[int, ...], threads: int, rng: np.random.Generator
+) -> None:
     with ms.set_context(runtime_num_threads=threads):
         for _ in range(RUNS):
             case, primitive = convolution(rng, make, arguments[-1])
@@ -90,7 +94,10 @@ def test_convolutions(make: Callable[..., Any], arguments: tuple[int, ...], thre
 def test_products(threads: int, rng: np.random.Generator) -> None:
     with ms.set_context(runtime_num_threads=threads):
         for _ in range(RUNS):
-            b, m, k, n = drawn(rng, 1, 2, 3), *(drawn(rng, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 64, 65) for _ in range(3))
+            b, m, k, n = (
+                drawn(rng, 1, 2, 3),
+                *(drawn(rng, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 64, 65) for _ in range(3)),
+            )
             layouts = []
             for rows, columns in ((m, k), (k, n), (m, n)):
                 turned = drawn(rng, 0, 1) and (rows, columns) != (m, n)
@@ -113,7 +120,9 @@ def test_copies(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("channels", [1, 3, 4, 5, 7, 8, 15, 16])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_weights_of_1x1_kernels_with_a_step_on_few_channels(channels: int, threads: int, rng: np.random.Generator) -> None:
+def test_weights_of_1x1_kernels_with_a_step_on_few_channels(
+    channels: int, threads: int, rng: np.random.Generator
+) -> None:
     x, dy = rng.standard_normal((2, channels, 56, 56)), rng.standard_normal((2, 64, 28, 28))
     want = np.einsum("ndij,ncij->dc", dy, x[:, :, ::2, ::2], optimize=True)
     images, weight, slope = (ms.Tensor(a.astype(np.float32)) for a in (x, np.zeros((64, channels, 1, 1)), dy))
