@@ -161,11 +161,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "mindspore._checkparam": (_EXECUTORS,),
     **dict.fromkeys(("mindspore.common.sparse_tensor", "mindspore.nn.optim.optimizer"),
                     ("msnb.as_mindspore.private_names",)),
-    **{f"mindspore.{path}": (_FUNCTIONAL, _GRADIENTS)
-       for path in ("ops", "ops.function.array_func", "ops.function.math_func", "ops.functional", "ops.operations",
-                    "ops.operations._inner_ops", "ops.composite", "ops.operations._grad_ops", "ops.operations.nn_ops",
-                    "ops.operations.debug_ops", "ops.operations.other_ops", "ops.primitive",
-                    "ops.auto_generate", "ops.auto_generate.gen_ops_def", "ops.auto_generate.gen_ops_prim")},
+    **{path: (_FUNCTIONAL, _GRADIENTS) for path in PATHS if path.startswith("mindspore.ops.")},
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
     "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 
 from msnb.api.function_tracing import FunctionTrace
 from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook, note_hooks, noted_hooks
-from msnb.base.errors import ArgumentError, GradientError
+from msnb.base.errors import ArgumentError, GradientError, ShapeError
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
@@ -21,7 +21,7 @@ from msnb.eager.recorded_calls import tracked_inputs
 from msnb.eager.recording import is_eager
 from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.custom_gradient import CUSTOM_GRADIENT, REFUSE_GRADIENT, WITH_VJP
-from msnb.ops import stop_gradient, zeros_like
+from msnb.ops import full_like, stop_gradient, sum_to, zeros_like
 
 Fn = Callable[..., Any]
 
@@ -198,14 +198,19 @@ def _by_leaves(gradient: Any, part: Any, k: int) -> list[Any]:
 
 
 def _fitting(gradient: Any, x: Tensor) -> Any:
-    """A gradient has the shape of what it belongs to."""
-    if isinstance(gradient, Tensor) and gradient.shape != x.shape:
+    """A gradient has the shape of what it belongs to; one of a shape that broadcasting made of that is added up."""
+    if not isinstance(gradient, Tensor):
+        return full_like(x, gradient)
+    if gradient.shape == x.shape:
+        return gradient
+    try:
+        return sum_to(gradient, x.shape)
+    except ShapeError:
         raise GradientError(
             f"bprop gave a gradient of shape {list(gradient.shape)} for an input of shape {list(x.shape)}.",
             operands=[f"input: {x._type!r}", f"gradient: {gradient._type!r}"],
             hint="every gradient has the shape of its input: sum over axes that the input does not have.",
-        )
-    return gradient
+        ) from None
 
 
 def _need_signature(bprop: Fn, n: int) -> None:

@@ -303,9 +303,7 @@ def scatter_update(x: Any, index: Any, updates: Any) -> Tensor:
 
 
 def _rows_of_parameter(x: Any, index: Any, updates: Any, *, how: str) -> Tensor:
-    new = combine(x, (as_tensor(index),), ("t",), updates, how)
-    slot.engine.assign(x, new)
-    return x  # type: ignore[no-any-return]
+    return changed(x, combine(x, (as_tensor(index),), ("t",), updates, how))
 
 
 # ---- rows -----------------------------------------------------------------------------------------------------------
