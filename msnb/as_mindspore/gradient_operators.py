@@ -88,7 +88,6 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "BinaryCrossEntropyGrad": ("BinaryCrossEntropy",
                                lambda net, x, y, dout, weight=None: _by(lambda x: net(x, y, weight), x, dout)),
     "FastGeLUGrad": ("FastGelu", lambda net, dout, x: _by(net, x, dout)),
-    "CholeskyGrad": ("Cholesky", lambda net, out, dout: _by(net, ops.matmul(out, out.mT), dout)),
     "MaximumGradGrad": ("Maximum", lambda net, x, y, dx, dy: (
         ops.zeros_like(x), ops.zeros_like(y), ops.where(x >= y, dx, dy))),
     "ResizeNearestNeighborV2Grad": ("ResizeNearestNeighborV2", lambda net, dout, size: _by(

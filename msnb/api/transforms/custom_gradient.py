@@ -198,9 +198,12 @@ def _by_leaves(gradient: Any, part: Any, k: int) -> list[Any]:
 
 
 def _fitting(gradient: Any, x: Tensor) -> Any:
-    """A gradient has the shape of what it belongs to; one of a shape that broadcasting made of that is added up."""
+    """A gradient has the shape of what it belongs to; one of a shape that broadcasting made of that is added up, one
+    of integers or of another precision is converted."""
     if not isinstance(gradient, Tensor):
         return full_like(x, gradient)
+    if gradient.dtype is not x.dtype and x.dtype.differentiable and gradient.dtype.category <= x.dtype.category:
+        gradient = gradient.astype(x.dtype)
     if gradient.shape == x.shape:
         return gradient
     try:
