@@ -28,6 +28,7 @@ _PRIVATE = {
     ),
     "hal": "msnb.as_mindspore.executor_names",
     "common._decorator": "msnb.as_mindspore.private_names",
+    "common._grad_function": "msnb.as_mindspore.private_names",
     "common._register_for_tensor": "msnb.core.tensor",
     "common.auto_dynamic_shape": "msnb",
     "common.jit_config": "msnb",
@@ -155,9 +156,9 @@ _TYPES = "msnb.as_mindspore.type_names"
 _EXECUTORS = "msnb.as_mindspore.executor_names"
 _GRADIENTS = "msnb.as_mindspore.gradient_operators"
 FURTHER: dict[str, tuple[str, ...]] = {
-    "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime"),
+    "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime", "msnb.as_mindspore.private_names"),
     **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype"), (_DTYPES, _TYPES)),
-    "mindspore.common.api": (_EXECUTORS,),
+    "mindspore.common.api": (_EXECUTORS, "msnb.as_mindspore.private_names"),
     "mindspore._checkparam": (_EXECUTORS,),
     **dict.fromkeys(("mindspore.common.sparse_tensor", "mindspore.nn.optim.optimizer"),
                     ("msnb.as_mindspore.private_names",)),

@@ -16,7 +16,7 @@ from msnb.base.errors import ArgumentError, GradientError, ShapeError
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor, made
+from msnb.core.tensor import Tensor, made, make
 from msnb.eager.recorded_calls import tracked_inputs
 from msnb.eager.recording import is_eager
 from msnb.ir.control_flow import HostFn, replay
@@ -58,6 +58,7 @@ def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
         leaves, shape = pytree.flatten(inputs)
         at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
         own = list(parameters) if is_eager(slot.engine) else []
+        before = [(leaves[i]._data, leaves[i]._rec) for i in at] if is_eager(slot.engine) else []
         found, out_shape = _cut_off(fn, inputs, leaves, at, own)
         places = [i for i, leaf in enumerate(found) if isinstance(leaf, Tensor)]
         outs = [found[i] for i in places]
@@ -87,6 +88,9 @@ def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
             return [*_gradients(gradients, parts, [given[i] for i in at]), *of_own]
 
         xs = [*(leaves[i] for i in at), *own]
+        for k, (data, track) in enumerate(before):
+            if xs[k]._data is not data:  # ``fn`` wrote it: the gradient is that of the value that came in
+                xs[k] = make(data, xs[k]._type, track)
         if not outs:
             return result((), found)
         op, run, outer = CUSTOM_GRADIENT, backward, list[Any]()
