@@ -92,6 +92,8 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
         ops.zeros_like(x), ops.zeros_like(y), ops.where(x >= y, dx, dy))),
     "ResizeNearestNeighborV2Grad": ("ResizeNearestNeighborV2", lambda net, dout, size: _by(
         lambda x: net(x, dout.shape[2:]), _zeros((*dout.shape[:2], *size), dout), dout)),
+    **{f"{name}Grad": (name, lambda net, dout, x, grid: vjp(net, x, grid)[1](dout))
+       for name in ("GridSampler2D", "GridSampler3D")},
     "MinimumGrad": ("Minimum", lambda net, x, y, dout: vjp(net, x, y)[1](dout)),
     "MaximumGrad": ("Maximum", lambda net, x, y, dout: vjp(net, x, y)[1](dout)),
     "NLLLossGrad": ("NLLLoss", lambda net, x, dout, target, weight, total: _by(
