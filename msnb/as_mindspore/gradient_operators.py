@@ -120,7 +120,8 @@ def _made(name: str) -> type[Primitive]:
         return pulled(base(*given.values()) if base.defaults else base(**given), *inputs)
 
     further = _WITHOUT_EFFECT.get(name, {})
-    defaults = further | {"kernel_size" if k == "ksize" else k: (1, 1) if k == "size" else v for k, v in base.defaults.items()}
+    defaults = {"kernel_size" if k == "ksize" else k: (1, 1) if k == "size" else v for k, v in base.defaults.items()}
+    defaults = further | defaults
     doc = f"MindSpore's gradient of ``{belongs}``, by its ``vjp``."
     members = {"__call__": call, "defaults": defaults, "named_only": base.named_only, "positional": base.positional}
     return type(name, (Primitive,), {**members, "__doc__": doc, "__module__": "msnb.ops"})

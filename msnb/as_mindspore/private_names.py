@@ -355,7 +355,8 @@ class _Function:
             return cls.backward(ctx, *(dout if isinstance(dout, tuple) else (dout,)))
 
         out = custom_vjp(run, rule)(*given)
-        results = [stop_gradient(y) if i in ends else y for i, y in enumerate(out if isinstance(out, tuple) else (out,))]
+        results = [*out] if isinstance(out, tuple) else [out]
+        results = [stop_gradient(y) if i in ends else y for i, y in enumerate(results)]
         for i, x in written.items():
             slot.engine.assign(x, results[i])
         return tuple(results) if isinstance(out, tuple) else results[0]

@@ -251,7 +251,7 @@ def test_sensitivities(mode: int) -> None:
 
 def test_values_and_gradients_of_integers(mode: int) -> None:
     x, labels = Tensor([1.0, 2.0]), Tensor([3, 4])
-    fn = lambda x, labels: (x * labels).sum()  # noqa: E731
+    fn = lambda x, labels: (x * labels).sum()
     value, by_x = nn.ForwardValueAndGrad(fn)(x, labels)
     assert float(value) == 11 and by_x.tolist() == [3, 4]
     value, found = nn.ForwardValueAndGrad(fn, get_all=True, sens_param=True)(x, labels, Tensor(2.0))
@@ -261,7 +261,7 @@ def test_values_and_gradients_of_integers(mode: int) -> None:
 def test_plain_numbers_are_left_out(mode: int) -> None:
     import mindspore
 
-    fn = lambda x, k: (x * k).sum()  # noqa: E731
+    fn = lambda x, k: (x * k).sum()
     assert mindspore.grad(fn, (0, 1))(Tensor([1.0, 2.0]), 3.0).tolist() == [3, 3]
     assert mindspore.grad(fn, 1)(Tensor([1.0, 2.0]), 3.0) == ()
     assert len(msnb.grad(fn, (0, 1))(Tensor([1.0, 2.0]), 3.0)) == 2

@@ -84,13 +84,11 @@ def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
             _need_signature(bprop, len(parts))
             rule = bprop if is_eager(slot.engine) else slot.engine.convert(bprop)
             gradients = rule(*parts, result(values, found), result(douts, [None] * len(found)))
-            gradients, of_own = _of_parameters(gradients, own) if own else (gradients, [])
+            gradients, of_own = _of_parameters(gradients, own)
             return [*_gradients(gradients, parts, [given[i] for i in at]), *of_own]
 
         xs = [*(leaves[i] for i in at), *own]
-        for k, (data, track) in enumerate(before):
-            if xs[k]._data is not data:  # ``fn`` wrote it: the gradient is that of the value that came in
-                xs[k] = make(data, xs[k]._type, track)
+        xs = [*map(_as_given, xs, before), *xs[len(before) :]]
         if not outs:
             return result((), found)
         op, run, outer = CUSTOM_GRADIENT, backward, list[Any]()
@@ -131,8 +129,16 @@ def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[
     return run, program.outer
 
 
+def _as_given(x: Tensor, before: tuple[Any, Any]) -> Tensor:
+    """An input, which ``fn`` may have written: the gradient is that of the value that came in."""
+    data, track = before
+    return x if x._data is data else make(data, x._type, track)
+
+
 def _of_parameters(found: Any, parameters: Sequence[Parameter]) -> tuple[Any, list[Any]]:
     """What a bprop that knows the gradients of Parameters gave: those of its inputs, then one per Parameter."""
+    if not parameters:
+        return found, []
     if not (isinstance(found, (tuple, list)) and len(found) == 2 and isinstance(found[1], dict)):
         raise GradientError(
             "bprop gave no gradients of internal_params.",

@@ -484,27 +484,32 @@ def forward_and_grad(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sen
     return _operation(fn, weights, get_all, get_by_list, sens_param, "real", True)
 
 
+def _without_sensitivity(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:
+    """The arguments of a call, and the sensitivity: named ``sens``, or the last one."""
+    if "sens" in kwargs:
+        return args, {name: value for name, value in kwargs.items() if name != "sens"}, kwargs["sens"]
+    return args[:-1], kwargs, args[-1]
+
+
 def _operation(
     fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool, integers: Integers, with_value: bool
 ) -> Fn:
     def call(*args: Any, **kwargs: Any) -> Any:
         given, named_too, sens = args, kwargs, None
-        if sens_param and "sens" in kwargs:
-            kwargs = {name: value for name, value in kwargs.items() if name != "sens"}
-            sens = named_too["sens"]
-        elif sens_param:
-            args, sens = args[:-1], args[-1]
+        if sens_param:
+            args, kwargs, sens = _without_sensitivity(args, kwargs)
         arguments = (*args, *kwargs.values())
         everything = tuple(i for i, a in enumerate(arguments) if isinstance(a, Tensor) or hasattr(type(a), "CONSTANTS"))
-        position: Position = (everything or None) if get_all else None if get_by_list else 0
         if not (get_by_list or everything) and (get_all or not arguments):
-            value = fn(*args, **kwargs)
-            return (value, ()) if with_value else ()
+            return given_back(fn(*args, **kwargs), ())
+        position: Position = (everything or None) if get_all else None if get_by_list else 0
         request = GradientRequest(fn, args, kwargs, position, weights if get_by_list else None, integers)
         if request.needs_graph:
             return run_staged(wrapper, given, named_too)
         value, found = _value_and_grad(fn, request, False, sens)
-        found = ((), found) if get_all and get_by_list and not everything else found
+        return given_back(value, ((), found) if get_all and get_by_list and not everything else found)
+
+    def given_back(value: Any, found: Any) -> Any:
         return (value, found) if with_value else found
 
     step = TransformStep(_operation, fn, weights, (get_all, get_by_list, sens_param, integers, with_value))

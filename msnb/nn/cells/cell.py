@@ -309,7 +309,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         )
 
     def _with_own_gradient(self, engine: Any) -> Callable[..., Any]:
-        """``construct`` with the gradient that the Cell's ``bprop(x..., out, dout)`` gives; of ``internal_params`` too."""
+        """``construct`` with the gradients that the Cell's ``bprop`` gives, of ``internal_params`` too."""
         return custom_vjp(engine.convert(self.construct), self.bprop, self.__dict__.get("internal_params", ()))
 
     def _wrong_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError | None:
