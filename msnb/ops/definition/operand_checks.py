@@ -21,7 +21,7 @@ def as_tensor(x: Any) -> Tensor:
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (list, tuple)) and holds_tensors(x):
-        return find("stack")(*map(as_tensor, x), axis=0)  # type: ignore[no-any-return]
+        return find("stack")(*map(as_tensor, x), axis=0)
     enter = getattr(type(x), "__msnb_tensor__", None)
     return Tensor(x) if enter is None else enter(x)
 
