@@ -287,9 +287,14 @@ def value_and_grad(
 
 
 class GradOperation(gradients.GradOperation):
-    """``ops.GradOperation``, also by integer tensors."""
+    """``ops.GradOperation``, also by integer tensors; a function that is no Cell has no weights."""
 
     integers = "real"
+
+    def __call__(self, fn: Any, weights: Any = None) -> Any:
+        """The gradient function of ``fn``."""
+        without = self.get_by_list and weights is None and not hasattr(fn, "trainable_params")
+        return super().__call__(fn, () if without else weights)
 
 
 def assign(variable: Any, value: Any) -> Any:

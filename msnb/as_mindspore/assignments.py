@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.eager.recording import is_eager
 from msnb.ir.control_flow import HostFn
@@ -29,14 +28,14 @@ def stored(variable: Tensor, value: Tensor) -> Tensor:
     """What ``assign(variable, value)`` stores: ``value``, with the gradient of the variable.
 
     Args:
-        variable: a Parameter; any other tensor object keeps msnb's meaning.
+        variable: a Parameter, or what stands for it where a gradient by it is taken; any tensor of ``ops.assign``.
         value: a tensor that broadcasts to its shape; one element of any shape where the variable is a scalar.
     """
     if not variable.shape and value.shape and value.size == 1:
         value = find("reshape")(value, shape=())
     value = fitting(variable._type, value)
     tracked = not is_eager(slot.engine) or value._rec is not None or variable._rec is not None
-    if not isinstance(variable, Parameter) or not tracked:
+    if not tracked:
         return value
     found: Tensor = slot.engine.apply(WITH_VJP, (variable, value), _ATTRS)
     return found

@@ -249,6 +249,10 @@ augassign_div = scalar_div = operator.truediv
 scalar_log, scalar_max, scalar_min, scalar_uadd, scalar_usub = math.log, max, min, operator.pos, operator.neg
 bool_and, bool_or, bool_not, bool_eq = operator.and_, operator.or_, operator.not_, operator.eq
 string_concat, string_eq, list_equal, tuple_equal = operator.add, operator.eq, operator.eq, operator.eq
+copy: Callable[..., Any] = lambda input: input.copy()
+contiguous: Callable[..., Any] = lambda input: input.contiguous()
+shape_: Callable[..., Any] = ops.shape
+scalar_bool = bool
 is_, is_not, make_slice, shape_mul = operator.is_, operator.is_not, slice, math.prod
 in_dict: Callable[..., bool] = lambda key, values: key in values
 not_in_dict: Callable[..., bool] = lambda key, values: key not in values

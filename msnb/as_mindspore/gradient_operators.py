@@ -87,12 +87,21 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "SmoothL1LossGrad": ("SmoothL1Loss", lambda net, x, y, dout: _by(lambda x: net(x, y), x, dout)),
     "BinaryCrossEntropyGrad": ("BinaryCrossEntropy",
                                lambda net, x, y, dout, weight=None: _by(lambda x: net(x, y, weight), x, dout)),
+    "FastGeLUGrad": ("FastGelu", lambda net, dout, x: _by(net, x, dout)),
+    "MaximumGradGrad": ("Maximum", lambda net, x, y, dx, dy: (
+        ops.zeros_like(x), ops.zeros_like(y), ops.where(x >= y, dx, dy))),
+    "ResizeNearestNeighborV2Grad": ("ResizeNearestNeighborV2", lambda net, dout, size: _by(
+        lambda x: net(x, dout.shape[2:]), _zeros((*dout.shape[:2], *size), dout), dout)),
+    **{f"{name}Grad": (name, lambda net, dout, x, grid: vjp(net, x, grid)[1](dout))
+       for name in ("GridSampler2D", "GridSampler3D")},
     "MinimumGrad": ("Minimum", lambda net, x, y, dout: vjp(net, x, y)[1](dout)),
     "MaximumGrad": ("Maximum", lambda net, x, y, dout: vjp(net, x, y)[1](dout)),
     "NLLLossGrad": ("NLLLoss", lambda net, x, dout, target, weight, total: _by(
         lambda x: net(x, target, weight)[0], x, dout)),
     "ResizeNearestNeighborGrad": ("ResizeNearestNeighbor", lambda net, dout, size: _nearest(net, dout, size)),
 }  # fmt: skip
+_WITHOUT_EFFECT = dict.fromkeys(("MinimumGrad", "MaximumGrad", "MaximumGradGrad"), {"grad_x": True, "grad_y": True})
+"""Attributes that choose nothing in MindSpore either: both gradients come, whatever they say."""
 
 
 def _nearest(net: Primitive, dout: Any, size: Any) -> Any:
@@ -107,10 +116,12 @@ def _made(name: str) -> type[Primitive]:
     assert base is not None, belongs
 
     def call(self: Primitive, *inputs: Any) -> Any:
-        given = self._given()
+        given = {name: value for name, value in self._given().items() if name not in further}
         return pulled(base(*given.values()) if base.defaults else base(**given), *inputs)
 
+    further = _WITHOUT_EFFECT.get(name, {})
     defaults = {"kernel_size" if k == "ksize" else k: (1, 1) if k == "size" else v for k, v in base.defaults.items()}
+    defaults = further | defaults
     doc = f"MindSpore's gradient of ``{belongs}``, by its ``vjp``."
     members = {"__call__": call, "defaults": defaults, "named_only": base.named_only, "positional": base.positional}
     return type(name, (Primitive,), {**members, "__doc__": doc, "__module__": "msnb.ops"})

@@ -28,6 +28,7 @@ _PRIVATE = {
     ),
     "hal": "msnb.as_mindspore.executor_names",
     "common._decorator": "msnb.as_mindspore.private_names",
+    "common._grad_function": "msnb.as_mindspore.private_names",
     "common._register_for_tensor": "msnb.core.tensor",
     "common.auto_dynamic_shape": "msnb",
     "common.jit_config": "msnb",
@@ -160,17 +161,14 @@ _TYPES = "msnb.as_mindspore.type_names"
 _EXECUTORS = "msnb.as_mindspore.executor_names"
 _GRADIENTS = "msnb.as_mindspore.gradient_operators"
 FURTHER: dict[str, tuple[str, ...]] = {
-    "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime", "msnb.as_mindspore.log_functions"),
+    "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime", "msnb.as_mindspore.private_names",
+                  "msnb.as_mindspore.log_functions"),
     **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype"), (_DTYPES, _TYPES)),
-    "mindspore.common.api": (_EXECUTORS,),
+    "mindspore.common.api": (_EXECUTORS, "msnb.as_mindspore.private_names"),
     "mindspore._checkparam": (_EXECUTORS,),
     **dict.fromkeys(("mindspore.common.sparse_tensor", "mindspore.nn.optim.optimizer"),
                     ("msnb.as_mindspore.private_names",)),
-    **{f"mindspore.{path}": (_FUNCTIONAL, _GRADIENTS)
-       for path in ("ops", "ops.function.array_func", "ops.function.math_func", "ops.functional", "ops.operations",
-                    "ops.operations._inner_ops", "ops.composite", "ops.operations._grad_ops", "ops.operations.nn_ops",
-                    "ops.operations.debug_ops", "ops.operations.other_ops", "ops.primitive",
-                    "ops.auto_generate", "ops.auto_generate.gen_ops_def", "ops.auto_generate.gen_ops_prim")},
+    **{path: (_FUNCTIONAL, _GRADIENTS) for path in PATHS if path.startswith("mindspore.ops.")},
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
     "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),
 }  # fmt: skip

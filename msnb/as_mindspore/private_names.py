@@ -10,11 +10,17 @@ from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
 
+from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError, GradientError
+from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
+from msnb.eager.autocast import wear, worn_by
+from msnb.eager.dispatch import EagerEngine
+from msnb.eager.recording import is_eager
 from msnb.nn.cells.cell import Cell
+from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.sparse.row_tensor import RowTensor
 from msnb.parallel.context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
 
@@ -378,3 +384,105 @@ def opt_init_args_register(function: Any) -> Any:
 
 RowTensorInner = RowTensor
 """``common.sparse_tensor`` has it under this name."""
+
+
+class _no_grad:
+    """A block, or a decorated function, in which no gradient is noted: ``with _no_grad(): y = net(x)``.
+
+    In programs that are captured it is refused, as in MindSpore.
+    """
+
+    def __enter__(self) -> None:
+        self._before: Any = slot.engine
+        if not is_eager(self._before):
+            raise ArgumentError("_no_grad is for PyNative mode; a program of its own reads through ops.stop_gradient.")
+        slot.engine = wear(EagerEngine(), worn_by(self._before))
+
+    def __exit__(self, *error: object) -> None:
+        slot.engine = self._before
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """``fn``, always run so."""
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with _no_grad():
+                return fn(*args, **kwargs)
+
+        return call
+
+
+class _Function:
+    """An operation with a gradient of one's own: ``forward(ctx, *args)`` and ``backward(ctx, *gradients)``, called by
+    ``apply(*args)``. Gradients of results that nobody used come as zeros.
+
+    Attributes:
+        saved_tensors: what ``forward`` gave to ``save_for_backward``.
+        needs_input_grad: per argument, whether it is a tensor that has gradients.
+    """
+
+    saved_tensors: tuple[Any, ...] = ()
+    needs_input_grad: tuple[bool, ...] = ()
+    _marked: tuple[Any, ...] = ()
+    _written: tuple[Any, ...] = ()
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        """The operation, to be written."""
+        raise NotImplementedError("a _Function needs forward(ctx, ...).")
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """A gradient per argument (None for those that have none), to be written."""
+        raise NotImplementedError("a _Function needs backward(ctx, ...).")
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for ``backward``."""
+        self.saved_tensors = tensors
+
+    def mark_non_differentiable(self, *results: Any) -> None:
+        """Results through which no gradient goes."""
+        self._marked = results
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Arguments that ``forward`` wrote: they must be among its results."""
+        self._written = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Only True, the default, is there: gradients that are zero come as zeros."""
+        if not value:
+            raise ArgumentError("set_materialize_grads(False) is not there: gradients that are zero come as zeros.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run the operation."""
+        ctx, ends, written, places = cls(), list[int](), dict[int, Tensor](), list[int | None]()
+        bound = inspect.signature(cls.forward).bind(ctx, *args, **kwargs)
+        bound.apply_defaults()
+        given = (*bound.args[1:], *bound.kwargs.values())
+        ctx.needs_input_grad = tuple(isinstance(x, Tensor) and x.dtype.differentiable for x in given)
+
+        def run(*inputs: Any) -> Any:
+            out = cls.forward(ctx, *inputs)
+            results = out if isinstance(out, tuple) else (out,)
+            if not all(any(x is y for y in results) for x in ctx._written):
+                raise GradientError("mark_dirty: an argument that forward wrote is no result of it.",
+                                    hint="return it too.")  # fmt: skip
+            written.update((i, y) for i, y in enumerate(results) if any(y is x for x in ctx._written))
+            ends[:] = [i for i, y in enumerate(results) if any(y is x for x in ctx._marked)]
+            known = (*inputs, *results)
+            places[:] = [next((i for i, y in enumerate(known) if y is x), None) for x in ctx.saved_tensors]
+            return out
+
+        def rule(*parts: Any) -> Any:
+            *inputs, out, dout = parts
+            known = (*inputs, *(out if isinstance(out, tuple) else (out,)))  # by which gradients go on, unlike in run
+            ctx.saved_tensors = tuple(x if i is None else known[i] for x, i in zip(ctx.saved_tensors, places))
+            return cls.backward(ctx, *(dout if isinstance(dout, tuple) else (dout,)))
+
+        out = custom_vjp(run, rule)(*given)
+        results = [*out] if isinstance(out, tuple) else [out]
+        results = [stop_gradient(y) if i in ends else y for i, y in enumerate(results)]
+        for i, x in written.items():
+            slot.engine.assign(x, results[i])
+        return tuple(results) if isinstance(out, tuple) else results[0]

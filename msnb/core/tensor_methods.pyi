@@ -152,7 +152,7 @@ class TensorMethods:
         """Inverse hyperbolic sine."""
 
     def assign_value(self, value: Any) -> Tensor:
-        """Give ``variable`` the value ``value``; returns ``variable``."""
+        """Take the value; gradients of a tensor that is no Parameter go on to what it was computed from."""
 
     def astype(self, dtype: Any, copy: builtins.bool = ...) -> Tensor:
         """The same values in another dtype; with ``copy`` a tensor of its own, also where nothing changes."""

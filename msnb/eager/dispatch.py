@@ -23,7 +23,7 @@ from msnb.core.step_undo import log, note
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import WEAK, TensorType, Type
 from msnb.devices.result_memory import careful, overflowed, refused, told
-from msnb.ops.definition.operand_checks import is_operand, no_operand
+from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand
 from msnb.ops.definition.record import REGISTRY, Op
 
 
@@ -93,7 +93,7 @@ def as_operand(op: Op, inputs: tuple[Any, ...], at: int) -> Any:
         return x
     if not is_operand(x):
         raise no_operand(op, inputs, at)
-    return Tensor(x)
+    return as_tensor(x)
 
 
 def type_of(x: Any) -> TensorType:

@@ -30,7 +30,7 @@ from msnb.core.shard_annotation import Region, ShardRequest
 from msnb.core.tensor import Array, Tensor
 from msnb.core.types import WEAK, TensorType, Type, need_index
 from msnb.ir.graph import Graph, Module, Node, Value
-from msnb.ops.definition.operand_checks import is_operand, no_operand
+from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.constant import constant
 
@@ -146,7 +146,7 @@ class GraphBuilder(PlainReads):
         x = inputs[at]
         if not is_operand(x):
             raise no_operand(op, inputs, at)
-        return self.lift(x)
+        return self.lift(as_tensor(x) if isinstance(x, (list, tuple)) else x)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The tensor object ``target`` stands for ``value`` from here on."""

@@ -149,3 +149,61 @@ def test_without_the_alias_the_parameter_takes_it(mode: int) -> None:
     net = ByName()
     found, q = net(Tensor(2.0))
     assert (float(found), float(q), float(net.p), float(net.q)) == (808.0, 7.0, 8.0, 7.0)
+
+
+def _adds(p: Any, x: Any) -> Any:
+    return ops.assign_add(p, x * 2) * 3
+
+
+def _subtracts(p: Any, x: Any) -> Any:
+    return ops.assign_sub(p, x * 2) * 3
+
+
+def _scatters(p: Any, x: Any) -> Any:
+    ops.scatter_add(p, Tensor([0], msnb.int32), x * 2)
+    return p * 3 * x
+
+
+def _keeps(p: Any, x: Any) -> Any:
+    return ops.assign(p, x * 2) * 3
+
+
+class Written(nn.Cell):
+    def __init__(self, write: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.p = Parameter(Tensor([1.0]), name="p")
+        self.write = write
+
+    def construct(self, x: Any) -> Any:
+        return self.write(self.p, x)
+
+
+@pytest.mark.parametrize("write, by_x, by_p", [(_adds, 6, 3), (_subtracts, -6, 3), (_scatters, 15, 6), (_keeps, 0, 3)])
+def test_the_result_of_an_addition_hands_gradients_on(mode: int, write: Any, by_x: float, by_p: float) -> None:
+    """The result that is used, unlike the Parameter that is read again: numbers of MindSpore 2.10."""
+    net = Written(write)
+    of_x, of_p = msnb.grad(net, 0, net.trainable_params())(Tensor([2.0]))
+    assert (float(of_x[0]), float(of_p[0][0])) == (by_x, by_p)
+
+
+@pytest.mark.parametrize("as_parameter", [True, False])
+def test_a_variable_that_the_gradient_is_taken_by(mode: int, as_parameter: bool) -> None:
+    def fn(variable: Any, x: Any) -> Any:
+        square = variable * variable
+        ops.assign(variable, x)
+        return variable * 3 * x + square
+
+    value = Tensor([1.0])
+    variable = Parameter(value, name="v") if as_parameter else value
+    by_variable, by_x = msnb.grad(fn, (0, 1))(variable, Tensor([2.0]))
+    assert (float(by_variable[0]), float(by_x[0])) == (8.0, 6.0) and float(variable[0]) == 2.0
+
+
+def test_a_tensor_that_takes_a_value_hands_gradients_on(mode: int) -> None:
+    def fn(x: Any, y: Any) -> Any:
+        x = x * 1
+        x.assign_value(y * 2)
+        return x * 3 * y
+
+    by_x, by_y = msnb.grad(fn, (0, 1))(Tensor([1.0]), Tensor([2.0]))
+    assert (float(by_x[0]), float(by_y[0])) == (0.0, 24.0)

@@ -162,3 +162,44 @@ def test_functions_of_operator_classes(mode: int) -> None:
     assert run(mode, lambda x: ops.expand(x, Tensor([2, 3])), Tensor([[1], [2]])).tolist() == [[1] * 3, [2] * 3]
     assert run(mode, lambda x, y: approximate_equal(x, y, 0.2), Tensor([1.0, 2.0]), Tensor([1.1, 3.0])).tolist() == \
         [True, False]  # fmt: skip
+
+
+def test_gradients_of_choices_and_of_resizing(mode: int) -> None:
+    from mindspore.ops import auto_generate as G
+
+    x, y, d, e = (Tensor(np.float32(v)) for v in ([1, 2, 4, 5], [2, 4, 3, 5], [1, 2, 3, 4], [10, 20, 30, 40]))
+    for attrs in ((), (True, False)):
+        found = run(mode, lambda x, y, d: G.MinimumGrad(*attrs)(x, y, d), x, y, d)
+        assert [v.tolist() for v in found] == [[1, 2, 0, 2], [0, 0, 3, 2]]
+        found = run(mode, lambda x, y, d, e: G.MaximumGradGrad(*attrs)(x, y, d, e), x, y, d, e)
+        assert [v.tolist() for v in found] == [[0] * 4, [0] * 4, [10, 20, 3, 4]]
+    slopes = run(mode, lambda d, x: G.FastGeLUGrad()(d, x), d, x)
+    np.testing.assert_allclose(slopes.asnumpy(), [1.06778, 2.14763, 3.0192, 4.00605], rtol=1e-4)
+    image = Tensor(np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4))
+    for sides, sums in (((False, False), [[10, 18], [17, 21]]), ((True, False), [[1, 5], [26, 34]])):
+        found = run(mode, lambda d: G.ResizeNearestNeighborV2Grad(*sides)(d, (2, 2)), image)
+        assert found.tolist() == [[sums]]
+
+
+def test_names_of_generated_operators(mode: int) -> None:
+    from mindspore import ops
+    from mindspore.ops.auto_generate import contiguous, copy
+    from mindspore.ops.operations.manually_defined import scalar_add, scalar_bool, shape_
+
+    x = Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
+    assert copy(x).tolist() == contiguous(x).tolist() == x.tolist() and copy(x) is not x
+    assert shape_(x) == (3, 2) and scalar_add(1, 2) == 3 and scalar_bool(2) is True
+    for whole, shapes in ((True, [(3, 3), (3, 2)]), (False, [(3, 2), (2, 2)])):
+        assert [v.shape for v in ops.Qr(whole)(x)] == shapes
+    op = ops.Cast()
+    op.set_user_data("note", x)
+    assert op.get_user_data("note") is x
+    with pytest.raises(KeyError, match="other"):
+        op.get_user_data("other")
+
+
+@pytest.mark.parametrize("name, filled", [("new_zeros", 0), ("new_ones", 1)])
+def test_new_tensors_with_a_dtype_in_second_place(mode: int, name: str, filled: int) -> None:
+    found = getattr(Tensor([1.0]), name)((2, 1), ms.float16)
+    assert found.tolist() == [[filled], [filled]] and found.dtype is ms.float16
+    assert getattr(Tensor([1.0]), name)(2, 1).dtype is ms.float32

@@ -173,3 +173,164 @@ def test_a_function_without_a_tensor_has_the_gradient_zero(mode: int, capsys: py
     assert ops.GradOperation(get_all=True, get_by_list=True)(Nothing(), [])() == ((), ())
     with pytest.raises(RuntimeError, match=r"is a `return` missing\?"):
         msnb.grad(Nothing())(x)
+
+
+class Given(nn.Cell):
+    """Its bprop gives what it is told."""
+
+    def __init__(self, *gradients: Any) -> None:
+        super().__init__()
+        self.gradients = gradients
+
+    def construct(self, x: Any, y: Any) -> Any:
+        return x + y
+
+    def bprop(self, x: Any, y: Any, out: Any, dout: Any) -> Any:
+        return self.gradients
+
+
+def test_gradients_of_broadcast_inputs_are_added_up(mode: int) -> None:
+    x, y = Tensor([1.0, 2.0]), Tensor([[1.0, 2.0], [3.0, 4.0]])
+    for dtype in (msnb.float32, msnb.int64, msnb.float64):
+        given = Tensor([[1, 2], [3, 5]], dtype)
+        by_x, by_y = msnb.grad(Given(given, given), (0, 1))(x, y)
+        assert by_x.tolist() == [4, 7] and by_y.tolist() == [[1, 2], [3, 5]]
+        assert by_x.dtype is by_y.dtype is msnb.float32
+    assert integers(msnb.grad(Given(1.0, 2.0), (0, 1))(x, y)) == [[1, 1], [[2, 2], [2, 2]]]
+    with pytest.raises(RuntimeError, match=r"shape \[2\] for an input of shape \[2, 2\]"):
+        msnb.grad(Given(x, x), (0, 1))(x, y)
+
+
+class Weighted(nn.Cell):
+    def __init__(self, whole: bool = True) -> None:
+        super().__init__()
+        self.w = Parameter(Tensor([2.0]), name="w")
+        self.internal_params = [self.w]
+        self.whole = whole
+
+    def construct(self, x: Any) -> Any:
+        return self.w * x
+
+    def bprop(self, x: Any, out: Any, dout: Any) -> Any:
+        by_x = (self.w * dout * 10,)
+        return (by_x, {self.w: x * dout * 100}) if self.whole else by_x
+
+
+class UsedTwice(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Weighted()
+
+    def construct(self, x: Any) -> Any:
+        return self.inner(x) * self.inner.w
+
+
+def test_a_bprop_gives_gradients_of_its_parameters() -> None:
+    msnb.set_context(mode=msnb.PYNATIVE_MODE)
+    for net, by_x, by_w in ((Weighted(), 20, 300), (UsedTwice(), 40, 606)):
+        found = msnb.grad(net, 0, net.trainable_params())(Tensor([3.0]))
+        assert (found[0].tolist(), found[1][0].tolist()) == ([by_x], [by_w])
+    with pytest.raises(RuntimeError, match="no gradients of internal_params"):
+        msnb.grad(Weighted(False))(Tensor([3.0]))
+
+
+class Results(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        return {"a": x * 2, "b": 2, "c": (x * 3, None)}
+
+
+def test_sensitivities(mode: int) -> None:
+    from mindspore import ops
+
+    x = Tensor([1.0, 2.0])
+    by_sens = ops.GradOperation(sens_param=True)
+    assert by_sens(Results())(x, {"a": x, "b": 2, "c": (x, None)}).tolist() == [5, 10]
+    assert by_sens(lambda x, k: x * k)(x, k=3.0, sens=x).tolist() == [3, 6]
+    assert ops.GradOperation(get_all=True, get_by_list=True)(lambda x: x * x)(x)[1] == ()
+
+
+def test_values_and_gradients_of_integers(mode: int) -> None:
+    x, labels = Tensor([1.0, 2.0]), Tensor([3, 4])
+    fn = lambda x, labels: (x * labels).sum()
+    value, by_x = nn.ForwardValueAndGrad(fn)(x, labels)
+    assert float(value) == 11 and by_x.tolist() == [3, 4]
+    value, found = nn.ForwardValueAndGrad(fn, get_all=True, sens_param=True)(x, labels, Tensor(2.0))
+    assert integers(found) == [[6, 8], [2, 4]] and found[1].dtype is msnb.int64
+
+
+def test_plain_numbers_are_left_out(mode: int) -> None:
+    import mindspore
+
+    fn = lambda x, k: (x * k).sum()
+    assert mindspore.grad(fn, (0, 1))(Tensor([1.0, 2.0]), 3.0).tolist() == [3, 3]
+    assert mindspore.grad(fn, 1)(Tensor([1.0, 2.0]), 3.0) == ()
+    assert len(msnb.grad(fn, (0, 1))(Tensor([1.0, 2.0]), 3.0)) == 2
+
+
+def test_gradients_of_weights_that_are_not_named(mode: int) -> None:
+    from mindspore import ops
+
+    net = Sum()
+    assert integers(ops.GradOperation(get_by_list=True)(net)(Tensor([1.0]))) == [[3], [1]]
+
+
+def cubed(k: float) -> Any:
+    from mindspore import _Function
+
+    class Cubed(_Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, k: float = 1.0) -> Any:
+            square = x * x
+            ctx.save_for_backward(x, square)
+            ctx.k = k
+            return square * k, square
+
+        @staticmethod
+        def backward(ctx: Any, dout: Any, unused: Any) -> Any:
+            x, square = ctx.saved_tensors
+            assert ctx.needs_input_grad == (True, False)
+            return dout * 2 * x * ctx.k, None
+
+    return lambda x: Cubed.apply(x, k)[0] * x
+
+
+def test_an_operation_with_a_gradient_of_its_own(mode: int) -> None:
+    x, fn = Tensor([1.0, 2.0]), cubed(3.0)
+    assert fn(x).tolist() == [3, 24]
+    assert msnb.grad(fn)(x).tolist() == [9, 36]
+    assert msnb.grad(lambda x: msnb.grad(fn)(x).sum())(x).tolist() == [18, 36]
+
+
+def test_marked_results_and_arguments() -> None:
+    from mindspore import _Function, _no_grad
+
+    msnb.set_context(mode=msnb.PYNATIVE_MODE)
+
+    class Written(_Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            x.add_(1)
+            ctx.mark_dirty(x)
+            z = x + y
+            ctx.mark_non_differentiable(z)
+            return z, x
+
+        @staticmethod
+        def backward(ctx: Any, by_z: Any, by_x: Any) -> Any:
+            return by_x * 5, by_z * 7
+
+    def fn(x: Any, y: Any) -> Any:
+        x = x + 1
+        z, _ = Written.apply(x, y)
+        return z + x
+
+    assert integers(msnb.grad(fn, (0, 1))(Tensor([1.0]), Tensor([2.0]))) == [[5], [0]]
+
+    def partly(x: Any) -> Any:
+        with _no_grad():
+            fixed = x * 2
+        return fixed * x + _no_grad()(lambda x: x * 100)(x)
+
+    assert msnb.grad(partly)(Tensor([3.0])).tolist() == [6]
+    with pytest.raises(TypeError, match="PyNative mode"):
+        msnb.jit(partly, fullgraph=True)(Tensor([3.0]))

@@ -74,3 +74,10 @@ def test_refusals() -> None:
     for make in (nn.MSELoss, nn.KLDivLoss):
         with pytest.raises(ValueError, match="reduction must be"):
             make("avg")
+
+
+def test_triplets_by_how_many_elements_differ(mode: int) -> None:
+    """The norm of order 0 counts: numbers of PyTorch. It was a division by zero."""
+    anchor, positive, negative = (ms.Tensor([v]) for v in ([1.0, 2.0, 3.0], [1.0, 2.0, 5.0], [1.5, 0.0, 9.0]))
+    found = ms.ops.triplet_margin_loss(anchor, positive, negative, margin=2.5, p=0, eps=0.0)
+    assert float(found) == 0.5

@@ -306,3 +306,9 @@ def test_operators_take_their_attributes_first() -> None:
     assert ops.BesselI0()(ms.Tensor([0.0])).tolist() == [1.0]
     with pytest.raises(ArgumentError, match="needs p"):
         ops.Mvlgamma()
+
+
+def test_the_next_number_has_slope_one(mode: int) -> None:
+    x, y = ms.Tensor([[1.0], [-2.0]]), ms.Tensor([1.0, 3.0])
+    by_x, by_y = ms.grad(lambda x, y: (ms.ops.nextafter(x, y) * 3).sum(), (0, 1))(x, y)
+    assert by_x.tolist() == [[6], [6]] and by_y.tolist() == [0, 0]

@@ -61,3 +61,24 @@ def test_elements_that_only_move_are_converted(join: Any, kind: type) -> None:
         return
     found = ms.jit(join)(x, y)
     assert found.dtype is want.dtype and found.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize(
+    "fn, value, slopes",
+    [
+        (lambda x, w: (x, x * 2) + w, 43, [3, 3]),
+        (lambda x, w: w - [x[0], x[1]], 4, [-1, -1]),
+        (lambda x, w: w * (x[0], 3.0), 33, [1, 0]),
+        (lambda x, w: ops.mul([x, x * 2], w), 129, [3, 30]),
+        (lambda x, w: ops.matmul((x, x * 2), w), 129, [3, 30]),
+        (lambda x, w: ops.maximum((x, x * 2), w), 29, [3, 0]),
+        (lambda x, w: ops.where(w > 5, (x, x * 2), w), 14, [0, 3]),
+        (lambda x, w: ops.add([[x, x], [x, w]], 1.0), 40, [3, 3]),
+    ],
+)
+def test_lists_of_tensors_hand_gradients_on(mode: int, fn: Any, value: float, slopes: list[float]) -> None:
+    """They became arrays on the way: the gradients were zero, without a word."""
+    x, w = ms.Tensor([3.0, 4.0]), ms.Tensor([1.0, 10.0])
+    assert float(fn(x, w).sum()) == value
+    assert ms.grad(lambda x: fn(x, w).sum())(x).tolist() == slopes
+    assert float(ms.vmap(lambda x: fn(x, w).sum())(ops.stack([x, x]))[1]) == value

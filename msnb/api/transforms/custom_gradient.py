@@ -12,21 +12,21 @@ from typing import Any
 
 from msnb.api.function_tracing import FunctionTrace
 from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook, note_hooks, noted_hooks
-from msnb.base.errors import ArgumentError, GradientError
+from msnb.base.errors import ArgumentError, GradientError, ShapeError
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor, made
+from msnb.core.tensor import Tensor, made, make
 from msnb.eager.recorded_calls import tracked_inputs
 from msnb.eager.recording import is_eager
 from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.custom_gradient import CUSTOM_GRADIENT, REFUSE_GRADIENT, WITH_VJP
-from msnb.ops import stop_gradient, zeros_like
+from msnb.ops import full_like, stop_gradient, sum_to, zeros_like
 
 Fn = Callable[..., Any]
 
 
-def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
+def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
     """``fn`` with a gradient of its own.
 
     Args:
@@ -34,6 +34,8 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
             the gradient None.
         bprop: ``bprop(*inputs, out, dout)`` gives the gradient of every input (None: zero); ``out`` and ``dout`` are
             tuples where ``fn`` gives several tensors.
+        parameters: Parameters that ``fn`` reads and ``bprop`` knows the gradients of, in eager mode: it gives
+            ``(gradients of the inputs, {parameter: gradient})`` then.
 
     Returns:
         A function with the values of ``fn`` and the gradients of ``bprop``, in both modes.
@@ -55,7 +57,9 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
         inputs = slot.engine.given(inputs)
         leaves, shape = pytree.flatten(inputs)
         at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-        found, out_shape = _cut_off(fn, inputs, leaves, at)
+        own = list(parameters) if is_eager(slot.engine) else []
+        before = [(leaves[i]._data, leaves[i]._rec) for i in at] if is_eager(slot.engine) else []
+        found, out_shape = _cut_off(fn, inputs, leaves, at, own)
         places = [i for i, leaf in enumerate(found) if isinstance(leaf, Tensor)]
         outs = [found[i] for i in places]
 
@@ -74,22 +78,24 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
             given = list(leaves)
             for i, x in zip(at, args):
                 given[i] = x
-            rest = args[len(at) :]
+            rest = args[len(at) + len(own) :]
             values, douts = rest[: len(outs)], rest[len(outs) :]
             parts = pytree.unflatten(shape, given)
             _need_signature(bprop, len(parts))
             rule = bprop if is_eager(slot.engine) else slot.engine.convert(bprop)
             gradients = rule(*parts, result(values, found), result(douts, [None] * len(found)))
-            return _gradients(gradients, parts, [given[i] for i in at])
+            gradients, of_own = _of_parameters(gradients, own)
+            return [*_gradients(gradients, parts, [given[i] for i in at]), *of_own]
 
-        xs = [leaves[i] for i in at]
+        xs = [*(leaves[i] for i in at), *own]
+        xs = [*map(_as_given, xs, before), *xs[len(before) :]]
         if not outs:
             return result((), found)
         op, run, outer = CUSTOM_GRADIENT, backward, list[Any]()
         if not is_eager(slot.engine):
             op, (run, outer) = WITH_VJP, _traced_now(backward, xs, outs)
         host = HostFn(run, getattr(bprop, "__name__", "bprop"))
-        attrs = {"n_in": len(at), "n_out": len(outs), "own": True, "fn": host}
+        attrs = {"n_in": len(xs), "n_out": len(outs), "own": True, "fn": host}
         results = slot.engine.apply(op, (*xs, *outs, *outer), attrs)
         return result(results if isinstance(results, tuple) else (results,), found)
 
@@ -123,13 +129,34 @@ def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[
     return run, program.outer
 
 
-def _cut_off(fn: Fn, inputs: tuple[Any, ...], leaves: list[Any], at: list[int]) -> tuple[list[Any], Any]:
-    """Run ``fn`` where no gradient sees its inputs; what it reads from outside is followed.
+def _as_given(x: Tensor, before: tuple[Any, Any]) -> Tensor:
+    """An input, which ``fn`` may have written: the gradient is that of the value that came in."""
+    data, track = before
+    return x if x._data is data else make(data, x._type, track)
+
+
+def _of_parameters(found: Any, parameters: Sequence[Parameter]) -> tuple[Any, list[Any]]:
+    """What a bprop that knows the gradients of Parameters gave: those of its inputs, then one per Parameter."""
+    if not parameters:
+        return found, []
+    if not (isinstance(found, (tuple, list)) and len(found) == 2 and isinstance(found[1], dict)):
+        raise GradientError(
+            "bprop gave no gradients of internal_params.",
+            hint="return (gradients of the inputs,), {parameter: gradient}, or leave internal_params out.",
+        )
+    given = {id(p): g for p, g in found[1].items()}
+    return found[0], [zeros_like(p) if given.get(id(p)) is None else _fitting(given[id(p)], p) for p in parameters]
+
+
+def _cut_off(
+    fn: Fn, inputs: tuple[Any, ...], leaves: list[Any], at: list[int], own: list[Parameter]
+) -> tuple[list[Any], Any]:
+    """Run ``fn`` where no gradient sees its inputs and its own Parameters; what else it reads is followed.
 
     Returns:
         The leaves of its result, and their structure.
     """
-    tensors = [leaves[i] for i in at if leaves[i].dtype.differentiable]
+    tensors = [*(leaves[i] for i in at if leaves[i].dtype.differentiable), *own]
     return _cut_off_now(fn, inputs, tensors) if is_eager(slot.engine) else _cut_off_here(fn, inputs, tensors)
 
 
@@ -198,14 +225,22 @@ def _by_leaves(gradient: Any, part: Any, k: int) -> list[Any]:
 
 
 def _fitting(gradient: Any, x: Tensor) -> Any:
-    """A gradient has the shape of what it belongs to."""
-    if isinstance(gradient, Tensor) and gradient.shape != x.shape:
+    """A gradient has the shape of what it belongs to; one of a shape that broadcasting made of that is added up, one
+    of integers or of another precision is converted."""
+    if not isinstance(gradient, Tensor):
+        return full_like(x, gradient)
+    if gradient.dtype is not x.dtype and x.dtype.differentiable and gradient.dtype.category <= x.dtype.category:
+        gradient = gradient.astype(x.dtype)
+    if gradient.shape == x.shape:
+        return gradient
+    try:
+        return sum_to(gradient, x.shape)
+    except ShapeError:
         raise GradientError(
             f"bprop gave a gradient of shape {list(gradient.shape)} for an input of shape {list(x.shape)}.",
             operands=[f"input: {x._type!r}", f"gradient: {gradient._type!r}"],
             hint="every gradient has the shape of its input: sum over axes that the input does not have.",
-        )
-    return gradient
+        ) from None
 
 
 def _need_signature(bprop: Fn, n: int) -> None:

@@ -152,7 +152,8 @@ def as_tensor(leaf: Any) -> Any:
 
 
 def _has_tensors(arg: Any) -> bool:
-    return any(isinstance(leaf, (Tensor, float)) for leaf in pytree.flatten(arg)[0])
+    """Whether a gradient by it is asked for where MindSpore's meaning holds: a plain number is left out."""
+    return not isinstance(arg, float) and any(isinstance(leaf, (Tensor, float)) for leaf in pytree.flatten(arg)[0])
 
 
 def _varying(arg: Any, leaves: Sequence[Any]) -> list[bool]:

@@ -133,8 +133,13 @@ def _call_hook(hook: Fn, gradient: Tensor) -> Tensor:
     return result
 
 
-def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
+def _sensitivities(losses: Sequence[Tensor], sens: Any, result: Any) -> list[Any]:
+    """One per loss, of a tree over the losses or over all that the function gave, numbers too."""
     leaves = [leaf for leaf, held in zip(pytree.flatten(sens)[0], pytree.constants(sens)) if not held]
+    outputs = pytree.flatten(result)[0]
+    if len(leaves) == len(outputs) > len(losses):
+        meant = {id(loss) for loss in losses}
+        leaves = [leaf for leaf, output in zip(leaves, outputs) if id(output) in meant]
     given = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves]
     if len(given) != len(losses):
         raise ArgumentError(f"{len(given)} sensitivities were given for {len(losses)} outputs.")
@@ -153,7 +158,7 @@ def _eagerly(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any) -> tupl
         value = request.call(fn, tape.inputs)
         losses = _differentiable(_losses(value, has_aux, request.integers))
         tape.finish(losses)
-    given = [ones_like(loss) for loss in losses] if sens is None or not losses else _sensitivities(losses, sens)
+    given = [ones_like(loss) for loss in losses] if sens is None or not losses else _sensitivities(losses, sens, value)
     gradients = tape.backward(given)
     if complete is not None:
         gradients = complete(gradients, len(request.inputs))
@@ -179,7 +184,7 @@ def _in_graph(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any) -> tup
     by = {*range(n), *(p for p in places if p is not None)}
     program = _extended if request.integers == "real" else _as_captured
     graph, args, wrt, at = program(traced.graph, args, by, n, losses)
-    given = () if sens is None or not losses else _sensitivities([losses[k] for k, _ in at], sens)
+    given = () if sens is None or not losses else _sensitivities([losses[k] for k, _ in at], sens, value)
     results, found = _differentiated(b, graph, wrt, [place for _, place in at], args, given)
     value = traced.rebuild(results[: traced.n_results])
     for target, new in zip(traced.writes, results[traced.n_results :]):
@@ -471,26 +476,42 @@ class GradOperation:
                 raise ArgumentError(f"{what}: {name} is no Cell, it has no weights.", hint=hint)
             weights = fn.trainable_params()
         integers = self.integers or ("zero" if self.get_all else "refuse")
-        return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param, integers)
+        return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param, integers, False)
 
 
-def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool, integers: Integers) -> Fn:
+def forward_and_grad(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool) -> Fn:
+    """What ``GradOperation`` makes, of which a call gives (value, gradients)."""
+    return _operation(fn, weights, get_all, get_by_list, sens_param, "real", True)
+
+
+def _without_sensitivity(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:
+    """The arguments of a call, and the sensitivity: named ``sens``, or the last one."""
+    if "sens" in kwargs:
+        return args, {name: value for name, value in kwargs.items() if name != "sens"}, kwargs["sens"]
+    return args[:-1], kwargs, args[-1]
+
+
+def _operation(
+    fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool, integers: Integers, with_value: bool
+) -> Fn:
     def call(*args: Any, **kwargs: Any) -> Any:
-        given, sens = args, None
+        given, named_too, sens = args, kwargs, None
         if sens_param:
-            args, sens = args[:-1], args[-1]
+            args, kwargs, sens = _without_sensitivity(args, kwargs)
         arguments = (*args, *kwargs.values())
         everything = tuple(i for i, a in enumerate(arguments) if isinstance(a, Tensor) or hasattr(type(a), "CONSTANTS"))
-        position: Position = (everything or None) if get_all else None if get_by_list else 0
         if not (get_by_list or everything) and (get_all or not arguments):
-            fn(*args, **kwargs)
-            return ()
+            return given_back(fn(*args, **kwargs), ())
+        position: Position = (everything or None) if get_all else None if get_by_list else 0
         request = GradientRequest(fn, args, kwargs, position, weights if get_by_list else None, integers)
         if request.needs_graph:
-            return run_staged(wrapper, given, kwargs)
-        found = _value_and_grad(fn, request, False, sens)[1]
-        return ((), found) if get_all and get_by_list and not everything else found
+            return run_staged(wrapper, given, named_too)
+        value, found = _value_and_grad(fn, request, False, sens)
+        return given_back(value, ((), found) if get_all and get_by_list and not everything else found)
 
-    step = TransformStep(_operation, fn, weights, (get_all, get_by_list, sens_param, integers))
+    def given_back(value: Any, found: Any) -> Any:
+        return (value, found) if with_value else found
+
+    step = TransformStep(_operation, fn, weights, (get_all, get_by_list, sens_param, integers, with_value))
     wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
     return wrapper

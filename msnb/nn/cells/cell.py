@@ -309,8 +309,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         )
 
     def _with_own_gradient(self, engine: Any) -> Callable[..., Any]:
-        """``construct`` with the gradient that the Cell's ``bprop(x..., out, dout)`` gives."""
-        return custom_vjp(engine.convert(self.construct), self.bprop)
+        """``construct`` with the gradients that the Cell's ``bprop`` gives, of ``internal_params`` too."""
+        return custom_vjp(engine.convert(self.construct), self.bprop, self.__dict__.get("internal_params", ()))
 
     def _wrong_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError | None:
         """The error for arguments that do not fit ``construct``; None when they do (the mistake is elsewhere)."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.api import GradOperation, jvp, vjp
+from msnb.api.transforms.gradients import forward_and_grad
 from msnb.base.errors import ArgumentError
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.nn.cells.cell import Cell
@@ -60,15 +61,7 @@ class ForwardValueAndGrad(Cell):
 
     def construct(self, *inputs: Any) -> Any:
         """(value, gradients)."""
-        given, sens = (inputs[:-1], inputs[-1]) if self.sens_param else (inputs, None)
-        value, back = vjp(self.network, *given, weights=self.weights)
-        if sens is None:
-            sens = tuple(map(ops.ones_like, value)) if isinstance(value, tuple) else ops.ones_like(value)
-        found = back(*sens) if isinstance(value, tuple) else back(sens)
-        of_inputs, of_weights = found if self.get_by_list else (found, None)
-        if self.get_by_list:
-            return value, ((of_inputs, of_weights) if self.get_all else of_weights)
-        return value, (of_inputs if self.get_all else of_inputs[0])
+        return forward_and_grad(self.network, self.weights, self.get_all, self.get_by_list, self.sens_param)(*inputs)
 
 
 class WithGradCell(Cell):

@@ -20,8 +20,15 @@ def as_tensor(x: Any) -> Tensor:
     that know how to become its inputs (``__msnb_tensor__``)."""
     if isinstance(x, Tensor):
         return x
+    if isinstance(x, (list, tuple)) and holds_tensors(x):
+        return find("stack")(*map(as_tensor, x), axis=0)
     enter = getattr(type(x), "__msnb_tensor__", None)
     return Tensor(x) if enter is None else enter(x)
+
+
+def holds_tensors(xs: Sequence[Any]) -> bool:
+    """Whether tensors stand in nested lists: made into an array, they would lose their gradients without a word."""
+    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and holds_tensors(x)) for x in xs)
 
 
 _OPERANDS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple, range)

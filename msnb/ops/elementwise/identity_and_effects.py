@@ -238,9 +238,16 @@ def augmented(variable: Tensor, value: Any) -> Any:
 
 def assign_add(variable: Tensor, value: Any) -> Tensor:
     """``variable`` becomes ``variable + value``."""
-    return assign(variable, find("add")(variable, value))
+    return changed(variable, find("add")(variable, value))
 
 
 def assign_sub(variable: Tensor, value: Any) -> Tensor:
     """``variable`` becomes ``variable - value``."""
-    return assign(variable, find("subtract")(variable, value))
+    return changed(variable, find("subtract")(variable, value))
+
+
+def changed(variable: Tensor, new: Tensor) -> Tensor:
+    """``variable``, which takes the value; where a rule of assignments is installed, the value itself: gradients of
+    the result go on to what it was computed from, those of the variable as the rule says."""
+    kept = assign(variable, new)
+    return kept if _rule is None else fitting(variable._type, new)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.elementwise.identity_and_effects import changed
 from msnb.ops.indexing.gather import coordinates
 from msnb.ops.indexing.scatter import combine
 
@@ -30,8 +30,7 @@ def _writer(name: str, how: str, meaning: str) -> Callable[..., Tensor]:
     def write(input_x: Any, indices: Any, updates: Any, use_locking: bool = False) -> Tensor:
         parts = coordinates(name, indices) if nd else (as_tensor(indices),)
         new = combine(input_x, parts, ("t",) * len(parts), as_tensor(updates), how)
-        slot.engine.assign(input_x, new)
-        return input_x  # type: ignore[no-any-return]
+        return changed(input_x, new)
 
     write.__name__ = write.__qualname__ = name
     places = "coordinates ``indices[..., k]``" if nd else "rows ``indices``"

@@ -17,7 +17,6 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import DType
-from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
@@ -27,6 +26,7 @@ from msnb.ops.definition.symbolic_sizes import sizes_text
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.arithmetic import fmod, maximum
 from msnb.ops.elementwise.cast import limit
+from msnb.ops.elementwise.identity_and_effects import changed
 from msnb.ops.indexing.gather import along, at_axis, coordinates
 from msnb.ops.shape.creation import full, ones_like, zeros_like
 from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX, update_axes, write_batch
@@ -303,9 +303,7 @@ def scatter_update(x: Any, index: Any, updates: Any) -> Tensor:
 
 
 def _rows_of_parameter(x: Any, index: Any, updates: Any, *, how: str) -> Tensor:
-    new = combine(x, (as_tensor(index),), ("t",), updates, how)
-    slot.engine.assign(x, new)
-    return x  # type: ignore[no-any-return]
+    return changed(x, combine(x, (as_tensor(index),), ("t",), updates, how))
 
 
 # ---- rows -----------------------------------------------------------------------------------------------------------

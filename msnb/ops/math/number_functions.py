@@ -58,7 +58,7 @@ lcm: Op = _of_integers("lcm", lambda xp, x, y: xp.lcm(x, y), "The least common m
 nextafter: Op = define(
     "nextafter", "x, y", infer=elementwise("nextafter", floating=True, kinds="bif"),
     body=lambda xp, x, y: xp.nextafter(x, y), doc="The next number that the dtype has after x on the way to y.",
-    no_grad="it moves by one step of the dtype", axes="..., ... -> ...", traits=("pure", "floating"), promotes=True,
+    grad=lambda dout: (dout, None), axes="..., ... -> ...", traits=("pure", "floating"), promotes=True,
     family=FAMILY, examples=(Example((example_inputs.SIGNED, example_inputs.OTHER)),),
     wrong=(InvalidExample((example_inputs.COMPLEX, 1.0), {}, "does not take", DTypeError),),
 )  # fmt: skip

@@ -123,6 +123,14 @@ class Primitive:
         """Where MindSpore would run the operator; here it runs on the device of the context. Returns the operator."""
         return self.add_prim_attr("primitive_target", device_target)
 
+    def set_user_data(self, name: str, value: Any) -> None:
+        """Keep an object of the program with the operator."""
+        self.__dict__.setdefault("user_data", {})[name] = value
+
+    def get_user_data(self, name: str) -> Any:
+        """What ``set_user_data`` kept under this name. KeyError: nothing."""
+        return self.__dict__.get("user_data", {})[name]
+
     def recompute(self, mode: bool = True) -> Primitive:
         """A note that changes no result: ``Cell.recompute`` and ``ms.recompute`` save memory. Returns the operator."""
         return self.add_prim_attr("recompute", mode)
@@ -463,6 +471,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Einsum": (lambda xs, equation: ops.einsum(equation, *xs), {"equation": _NEEDED}),
     "Meshgrid": (lambda xs, indexing: ops.meshgrid(*xs, indexing=indexing), {"indexing": "xy"}),
     "Range": (_range, {"maxlen": 1000000}),
+    "Qr": (lambda x, full_matrices: ops.qr(x, "complete" if full_matrices else "reduced"), {"full_matrices": False}),
     "ScalarToTensor": (lambda value, dtype="float32": Tensor(value, dtype), {}),
     "ScalarCast": (_scalar_cast, {}),
     "LpNorm": (_lp_norm, {"axis": _NEEDED, "p": 2, "keep_dims": False, "epsilon": 1e-12}),

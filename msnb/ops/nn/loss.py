@@ -476,6 +476,8 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     distance of positive and negative counts where it is the smaller one."""
 
     def far(x: Tensor, y: Tensor) -> Any:
+        if p == 0:  # how many differ
+            return SUM(cast(x - y + eps != 0, dtype=x.dtype), axis=-1, keepdims=False)
         powers = arithmetic.power(arithmetic.abs(x - y + eps), p)
         return arithmetic.power(SUM(powers, axis=-1, keepdims=False), 1.0 / p)
 

@@ -21,7 +21,7 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor, no_operand
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise import arithmetic, cast, comparison, logic, transcendental
-from msnb.ops.elementwise.identity_and_effects import assign, augmented
+from msnb.ops.elementwise.identity_and_effects import assign, augmented, fitting
 from msnb.ops.math import clip_norm_interpolate
 from msnb.ops.nn import activation
 from msnb.ops.reduction import cumulative, functional
@@ -217,7 +217,15 @@ def _bind_named() -> None:
         _bind(name, functional.extreme_method(getattr(functional, name)))
     _bind("sum", functional.sum_method)
     _bind("where", _chosen)
-    _bind("assign_value", assign)
+    _bind("assign_value", _assigned)
+
+
+def _assigned(self: Tensor, value: Any) -> Tensor:
+    """Take the value; gradients of a tensor that is no Parameter go on to what it was computed from."""
+    if isinstance(self, Parameter):
+        return assign(self, value)
+    slot.engine.assign(self, fitting(self._type, value if isinstance(value, Tensor) else Tensor(value)))
+    return self
 
 
 def _chosen(self: Tensor, condition: Any, y: Any) -> Tensor:

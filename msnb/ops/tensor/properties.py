@@ -192,6 +192,8 @@ def _filled(x: Any, value: Any) -> Tensor:
 
 def _new(number: int) -> Any:
     def method(x: Any, *size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
+        if dtype is None and len(size) > 1 and isinstance(size[-1], DType):
+            size, dtype = size[:-1], size[-1]
         sizes = shape if shape is not None else size[0] if len(size) == 1 else size
         return full(sizes, number, dtype=dtype or x.dtype)
 
