@@ -22,7 +22,7 @@ from msnb.dataset.sources.cifar import Cifar10Dataset, Cifar100Dataset
 from msnb.dataset.sources.digits import DigitsDataset
 from msnb.dataset.sources.generator import GeneratorDataset
 from msnb.dataset.sources.image_folder import ImageFolderDataset
-from msnb.dataset.sources.mindrecord import MindDataset
+from msnb.dataset.sources.mindrecord.record_readers import MindDataset
 from msnb.dataset.sources.mnist import FashionMnistDataset, KMnistDataset, MnistDataset
 from msnb.dataset.sources.numpy_slices import NumpySlicesDataset
 from msnb.dataset.sources.pictures.object_boxes import CocoDataset, VOCDataset
