@@ -117,6 +117,7 @@ MOVED: dict[str, dict[str, str]] = {
         **_SPARSE,
     },
     "msnb.core": {"initializer": "msnb.nn.initializer:initializer"},
+    "msnb.dataset": {"WaitedDSCallback": "msnb.train.callbacks.waited_callback:WaitedDSCallback"},
     "msnb.base.settings": _AUTO_PARALLEL,
     "msnb.parallel": {
         **_AUTO_PARALLEL,

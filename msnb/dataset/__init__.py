@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from msnb.base import missing_names
-from msnb.dataset import audio, text, transforms, vision
+from msnb.dataset import audio, pipeline_text, text, transforms, vision
 from msnb.dataset.pipeline import config, samplers
 from msnb.dataset.pipeline.batch import BatchInfo
 from msnb.dataset.pipeline.dataset import Dataset, zip
@@ -85,22 +85,30 @@ from msnb.dataset.sources.texts.line_files import (
     WikiTextDataset,
 )
 
+from msnb.dataset.map_callbacks import DSCallback
+from msnb.dataset.pipeline_text import compare, deserialize, serialize, show
+from msnb.dataset.row_cache import DatasetCache
+from msnb.dataset.sources.records.random_rows import RandomDataset
 __all__ = [
     "AGNewsDataset", "AmazonReviewDataset", "BatchInfo", "CLUEDataset", "CMUArcticDataset", "CSVDataset",
     "Caltech256Dataset", "CelebADataset", "Cifar100Dataset", "Cifar10Dataset", "CityscapesDataset",
-    "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DIV2KDataset", "Dataset", "DigitsDataset",
-    "DistributedSampler", "EMnistDataset", "EnWik9Dataset", "FakeImageDataset", "FashionMnistDataset",
-    "FlickrDataset", "Flowers102Dataset", "Food101Dataset", "GTZANDataset", "GeneratorDataset", "IMDBDataset",
-    "ImageFolderDataset", "IterSampler", "KMnistDataset", "LJSpeechDataset", "LSUNDataset", "LibriTTSDataset",
-    "ManifestDataset", "MindDataset", "MnistDataset", "Multi30kDataset", "NumpySlicesDataset", "OmniglotDataset",
-    "PKSampler", "PaddedDataset", "PennTreebankDataset", "Places365Dataset", "QMnistDataset", "RandomSampler",
-    "RenderedSST2Dataset", "SBUDataset", "SQuADDataset", "SST2Dataset", "STL10Dataset", "SUN397Dataset",
-    "SVHNDataset", "Sampler", "Schema", "SemeionDataset", "SequentialSampler", "Shuffle", "SogouNewsDataset",
-    "SpeechCommandsDataset", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset",
-    "UDPOSDataset", "USPSDataset", "VOCDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset",
-    "YelpReviewDataset", "YesNoDataset", "audio", "config", "samplers", "text", "transforms", "vision", "zip",
+    "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DIV2KDataset", "DSCallback", "Dataset",
+    "DatasetCache", "DigitsDataset", "DistributedSampler", "EMnistDataset", "EnWik9Dataset", "FakeImageDataset",
+    "FashionMnistDataset", "FlickrDataset", "Flowers102Dataset", "Food101Dataset", "GTZANDataset",
+    "GeneratorDataset", "IMDBDataset", "ImageFolderDataset", "IterSampler", "KMnistDataset", "LJSpeechDataset",
+    "LSUNDataset", "LibriTTSDataset", "ManifestDataset", "MindDataset", "MnistDataset", "Multi30kDataset",
+    "NumpySlicesDataset", "OmniglotDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset",
+    "Places365Dataset", "QMnistDataset", "RandomDataset", "RandomSampler", "RenderedSST2Dataset", "SBUDataset",
+    "SQuADDataset", "SST2Dataset", "STL10Dataset", "SUN397Dataset", "SVHNDataset", "Sampler", "Schema",
+    "SemeionDataset", "SequentialSampler", "Shuffle", "SogouNewsDataset", "SpeechCommandsDataset",
+    "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset", "UDPOSDataset", "USPSDataset",
+    "VOCDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset",
+    "YesNoDataset", "audio", "compare", "config", "deserialize", "samplers", "serialize", "show", "text",
+    "transforms", "vision", "zip",
 ]  # fmt: skip
 
+_rooms = (globals(), vars(audio), vars(text), vars(transforms), vars(vision))
+pipeline_text.enter(room[name] for room in _rooms for name in room["__all__"])
 
 if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
-from msnb.dataset.pipeline.dataset import Dataset, no_cache, register_writer, workers_of
+from msnb.dataset.pipeline.dataset import Dataset, register_writer, workers_of
 from msnb.dataset.pipeline.rows import Array, Row, as_columns, check_count, positions
 from msnb.dataset.pipeline.source_nodes import IndexedSource
+from msnb.dataset.row_cache import DatasetCache, cached
 from msnb.dataset.sources.mindrecord.file_writer import save
 from msnb.dataset.sources.mindrecord.page_file import PageFile, opened
 from msnb.dataset.sources.tables.table_source import Order, RowChoice
@@ -46,7 +47,8 @@ class MindDataset(Dataset):
         columns_list: which columns, in this order; default: all.
         num_parallel_workers, shuffle, num_shards, shard_id, sampler, num_samples: as in GeneratorDataset; None and
             True shuffle, a `Shuffle` shuffles files, or rows within each.
-        padded_sample, num_padded, cache: None.
+        cache: a DatasetCache, or None.
+        padded_sample, num_padded: None.
 
     Raises:
         FileNotFoundError: a file is missing. DatasetError: it is of another kind, or damaged.
@@ -66,11 +68,10 @@ class MindDataset(Dataset):
         padded_sample: None = None,
         num_padded: None = None,
         num_samples: int | None = None,
-        cache: Any = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         if padded_sample is not None or num_padded is not None:
             raise AttributeValueError("MindDataset pads no rows; choose num_shards so that it divides them.")
-        no_cache("MindDataset", cache)
         files = _Files("MindDataset", dataset_files)
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
         order = choice.order([file.rows for file in files.files])
@@ -83,7 +84,7 @@ class MindDataset(Dataset):
             return tuple(_array(values[name], schema[name]["type"]) for name in names)
 
         workers = workers_of(num_parallel_workers)
-        super().__init__(IndexedSource("MindDataset", fetch, lambda: len(files), names, order, workers))
+        super().__init__(IndexedSource("MindDataset", cached("MindDataset", cache, fetch), lambda: len(files), names, order, workers))
 
 
 def _array(value: Any, kind: str) -> Array:
