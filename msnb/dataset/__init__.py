@@ -89,22 +89,28 @@ from msnb.dataset.map_callbacks import DSCallback
 from msnb.dataset.pipeline_text import compare, deserialize, serialize, show
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.records.random_rows import RandomDataset
+from msnb.dataset.sources.pictures.face_pictures import LFWDataset, WIDERFaceDataset
+from msnb.dataset.sources.pictures.scene_pictures import Caltech101Dataset, KITTIDataset, PhotoTourDataset, SBDataset
+from msnb.dataset.sources.sounds.talks import TedliumDataset
+from msnb.dataset.sources.texts.translations import IWSLT2016Dataset, IWSLT2017Dataset
 __all__ = [
     "AGNewsDataset", "AmazonReviewDataset", "BatchInfo", "CLUEDataset", "CMUArcticDataset", "CSVDataset",
-    "Caltech256Dataset", "CelebADataset", "Cifar100Dataset", "Cifar10Dataset", "CityscapesDataset",
-    "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DIV2KDataset", "DSCallback", "Dataset",
-    "DatasetCache", "DigitsDataset", "DistributedSampler", "EMnistDataset", "EnWik9Dataset", "FakeImageDataset",
-    "FashionMnistDataset", "FlickrDataset", "Flowers102Dataset", "Food101Dataset", "GTZANDataset",
-    "GeneratorDataset", "IMDBDataset", "ImageFolderDataset", "IterSampler", "KMnistDataset", "LJSpeechDataset",
+    "Caltech101Dataset", "Caltech256Dataset", "CelebADataset", "Cifar100Dataset", "Cifar10Dataset",
+    "CityscapesDataset", "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DIV2KDataset", "DSCallback",
+    "Dataset", "DatasetCache", "DigitsDataset", "DistributedSampler", "EMnistDataset", "EnWik9Dataset",
+    "FakeImageDataset", "FashionMnistDataset", "FlickrDataset", "Flowers102Dataset", "Food101Dataset",
+    "GTZANDataset", "GeneratorDataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset",
+    "ImageFolderDataset", "IterSampler", "KITTIDataset", "KMnistDataset", "LFWDataset", "LJSpeechDataset",
     "LSUNDataset", "LibriTTSDataset", "ManifestDataset", "MindDataset", "MnistDataset", "Multi30kDataset",
     "NumpySlicesDataset", "OmniglotDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset",
-    "Places365Dataset", "QMnistDataset", "RandomDataset", "RandomSampler", "RenderedSST2Dataset", "SBUDataset",
-    "SQuADDataset", "SST2Dataset", "STL10Dataset", "SUN397Dataset", "SVHNDataset", "Sampler", "Schema",
-    "SemeionDataset", "SequentialSampler", "Shuffle", "SogouNewsDataset", "SpeechCommandsDataset",
-    "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset", "TextFileDataset", "UDPOSDataset", "USPSDataset",
-    "VOCDataset", "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset",
-    "YesNoDataset", "audio", "compare", "config", "deserialize", "samplers", "serialize", "show", "text",
-    "transforms", "vision", "zip",
+    "PhotoTourDataset", "Places365Dataset", "QMnistDataset", "RandomDataset", "RandomSampler",
+    "RenderedSST2Dataset", "SBDataset", "SBUDataset", "SQuADDataset", "SST2Dataset", "STL10Dataset",
+    "SUN397Dataset", "SVHNDataset", "Sampler", "Schema", "SemeionDataset", "SequentialSampler", "Shuffle",
+    "SogouNewsDataset", "SpeechCommandsDataset", "SubsetRandomSampler", "SubsetSampler", "TFRecordDataset",
+    "TedliumDataset", "TextFileDataset", "UDPOSDataset", "USPSDataset", "VOCDataset", "WIDERFaceDataset",
+    "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset", "YesNoDataset",
+    "audio", "compare", "config", "deserialize", "samplers", "serialize", "show", "text", "transforms",
+    "vision", "zip",
 ]  # fmt: skip
 
 _rooms = (globals(), vars(audio), vars(text), vars(transforms), vars(vision))
