@@ -69,7 +69,7 @@ class DSCallback:
         """After a row was mapped."""
 
 
-class CalledMap(Map):
+class CallbackMap(Map):
     """A map that calls back; what is counted is shared by the copies that passes make."""
 
     def __init__(self, node: Map, callbacks: Sequence[DSCallback]) -> None:
@@ -143,7 +143,7 @@ def as_callbacks(callbacks: Any) -> tuple[DSCallback, ...]:
 
 
 def _calls(node: Node) -> Iterator[Calls]:
-    if isinstance(node, CalledMap):
+    if isinstance(node, CallbackMap):
         yield node.calls
     for parent in node.parents:
         yield from _calls(parent)

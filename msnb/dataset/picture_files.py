@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import io
 import os
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from msnb.base.files import bounded_reader
 from msnb.base.files.atomic_write import write_whole
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.vision.decode import pillow
-
 
 
 class ImageReadMode(enum.IntEnum):
@@ -114,7 +113,7 @@ def _pixels(picture: Any, mode: ImageReadMode) -> Array:
         picture.draft("L", picture.size)  # a JPEG has its brightness
     if deep:
         values = np.array(picture).astype(np.uint16)
-        pixels = values if mode is ImageReadMode.UNCHANGED else (values >> 8).astype(np.uint8)
+        pixels: Array = values if mode is ImageReadMode.UNCHANGED else (values >> 8).astype(np.uint8)
         return np.repeat(pixels[..., None], 3 if mode is ImageReadMode.COLOR else 1, axis=2)
     if grey or picture.mode == "L":
         kind = "RGB" if mode is ImageReadMode.COLOR else "L"
@@ -122,9 +121,10 @@ def _pixels(picture: Any, mode: ImageReadMode) -> Array:
     colours: Array = np.array(picture if picture.mode == "RGB" else picture.convert("RGB"))
     if mode is not ImageReadMode.GRAYSCALE:
         return colours
-    if picture.format == "PNG":  # shares of red, green and blue: libpng's, which cuts off, and OpenCV's
-        return (colours.astype(np.int64) @ np.array([9798, 19235, 3735]) >> 15).astype(np.uint8)[..., None]
-    return ((colours.astype(np.int64) @ np.array([4899, 9617, 1868]) + (1 << 13)) >> 14).astype(np.uint8)[..., None]
+    # shares of red, green and blue: libpng's, which cuts off, and OpenCV's
+    shares, bits, half = ([9798, 19235, 3735], 15, 0) if picture.format == "PNG" else ([4899, 9617, 1868], 14, 1 << 13)
+    bright: Array = (colours.astype(np.int64) @ np.array(shares) + half) >> bits
+    return bright.astype(np.uint8)[..., None]
 
 
 def encode_jpeg(image: Any, quality: int = 75) -> Array:
@@ -258,4 +258,8 @@ def _write(what: str, filename: Any, content: Array) -> None:
     name = _path(what, filename)
     if os.path.exists(name) and not os.path.isfile(name):
         raise DatasetError(f"{what}: {name!r} is a folder, a pipe or a device, and no file")
-    write_whole(name, lambda target: target.write(content.tobytes()) and None)
+
+    def fill(target: BinaryIO) -> None:
+        target.write(content.tobytes())
+
+    write_whole(name, fill)

@@ -22,11 +22,11 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base.errors import ArgumentError, DatasetError
 from msnb.base.files.atomic_write import write_whole
 from msnb.base.files.bounded_reader import read_file, read_json
 from msnb.core.dtypes import as_dtype
@@ -42,6 +42,7 @@ from msnb.dataset.sources.records.schema import Schema
 
 Page = dict[str, Any]
 _MOST_PARTS, _MOST_JSON = 10_000, 64 << 20
+_BY_CODE = "make the pipeline by code"
 _known: dict[str, type] = {}
 
 
@@ -53,8 +54,13 @@ def enter(classes: Iterable[Any]) -> None:
         _known[kind.__name__] = kind
         for base in () if issubclass(kind, enum.Enum) else kind.__mro__:
             init = vars(base).get("__init__")
-            if base is not Dataset and base.__module__.startswith("msnb.dataset.") and init and not hasattr(init, "keeps_arguments"):
-                base.__init__ = _keeping(init)
+            if (
+                base is not Dataset
+                and base.__module__.startswith("msnb.dataset.")
+                and init
+                and not hasattr(init, "keeps_arguments")
+            ):
+                base.__init__ = _keeping(init)  # type: ignore[misc]
 
 
 def _keeping(init: Callable[..., None]) -> Callable[..., None]:
@@ -172,9 +178,8 @@ def _renamed(node: Any) -> list[tuple[str, str]]:
 
 def _page(node: nodes.Node) -> Page:
     children = [_page(parent) for parent in node.parents]
-    origin = getattr(node, "origin", None)
-    if origin is not None:
-        return {**origin[0], "op_type": origin[1], "children": children}
+    if node.origin is not None:
+        return {**node.origin[0], "op_type": node.origin[1], "children": children}
     form = _PAGES.get(type(node))
     if form is None:  # it stands in the page, and has no way back
         return {"op_type": type(node).__name__, "description": node.describe(), "children": children}
@@ -186,7 +191,11 @@ def to_json(dataset: Dataset, filename: str = "") -> Page:
     page = _page(dataset._node)
     if filename:
         content = json.dumps(page, indent=2).encode()
-        write_whole(os.fspath(filename), lambda target: target.write(content) and None)
+
+        def fill(target: BinaryIO) -> None:
+            target.write(content)
+
+        write_whole(os.fspath(filename), fill)
     return page
 
 
@@ -280,7 +289,7 @@ def _value(page: Any) -> Any:
     form = next((key for key in _VALUES if key in page), None)
     if form is None:
         raise _no_way(f"{page.get('python_object', str(page)[:60])!r} is an object of Python, which JSON does not hold",
-                      "make the pipeline by code")  # fmt: skip
+                      _BY_CODE)  # fmt: skip
     return _VALUES[form](page)
 
 
@@ -312,7 +321,7 @@ def _called(name: Any, kind: type, page: Page, child: Any = None) -> Any:
     if made is None or not issubclass(made, kind):
         raise _no_way(f"there is no {kind.__name__} {name!r}")
     apart = ("sampler_name", "child_sampler", "op_type", "children")
-    result = made(**{key: _value(part) for key, part in page.items() if key not in apart})
+    result: Any = made(**{key: _value(part) for key, part in page.items() if key not in apart})
     if child:
         result.add_child(_value(child[0]))
     return result
@@ -322,8 +331,8 @@ def _made_operation(page: Page) -> Any:
     name = page["tensor_op_name"]
     kind = _known.get(name)
     if kind is None or issubclass(kind, (Dataset, Sampler, enum.Enum)) or "tensor_op_params" not in page:
-        raise _no_way(f"{name!r} of {page.get('python_module', '')!r} is a function of the user, which JSON does not hold",
-                      "make the pipeline by code")  # fmt: skip
+        place = page.get("python_module", "")
+        raise _no_way(f"{name!r} of {place!r} is a function of the user, which JSON does not hold", _BY_CODE)
     return kind(**{key: _value(part) for key, part in (page["tensor_op_params"] or {}).items()})
 
 
@@ -378,7 +387,7 @@ def _made(page: Any) -> Dataset:
         return children[0].concat(children[1:])
     if children:
         if name not in _STEPS:
-            raise _no_way(f"a step {name!r} has no way back from JSON", "make the pipeline by code")
+            raise _no_way(f"a step {name!r} has no way back from JSON", _BY_CODE)
         return _STEPS[name](children[0], page)
     try:
         made: Dataset = _called(name, Dataset, page)

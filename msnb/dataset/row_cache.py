@@ -127,7 +127,7 @@ class DatasetCache:
                 self._memory[key] = tuple(array.copy() for array in row)
                 self._bytes += size
             elif self.spilling:
-                self._file = self._file or tempfile.TemporaryFile()
+                self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 - it ends with the cache
                 self._places[key] = self._file.seek(0, 2), [(a.dtype, a.shape, a.nbytes) for a in row]
                 self._file.write(b"".join(array.tobytes() for array in row))
                 self._spilled += size
@@ -164,14 +164,14 @@ def cached(what: str, cache: Any, fetch: Callable[[int], Row]) -> Callable[[int]
     return found
 
 
-class CachedSource(IndexedSource):
+class CacheSource(IndexedSource):
     """A source with the maps above it, whose rows are kept."""
 
     def __init__(self, source: IndexedSource, maps: Sequence[Map], cache: DatasetCache) -> None:
         epoch = Epoch.start(0, 0)
 
         def fetch(index: int) -> Row:
-            row = source.fetch(index)
+            row: Row = source.fetch(index)
             for step in maps:
                 with row_draws(epoch, step.height, index):
                     row = step.joined(row, step.checked(step.called(step.operations, _taken(step, row), index), index))
@@ -182,7 +182,9 @@ class CachedSource(IndexedSource):
             return row
 
         workers = max(source.workers, *(step.workers for step in maps))
-        super().__init__(source.name, cached("map", cache, fetch), source.length, maps[-1].columns, source.sampler, workers)
+        super().__init__(
+            source.name, cached("map", cache, fetch), source.length, maps[-1].columns, source.sampler, workers
+        )
         self._source: IndexedSource = source
         self.height: int = maps[-1].height  # what stands behind draws as it would without the cache
 
@@ -210,4 +212,4 @@ def cached_map(node: Map, cache: DatasetCache) -> Node:
             f"map: a cache keeps rows by their numbers in a source, and below this map stands {below.describe()}",
             hint="map with cache= right behind the source, on threads, and shuffle or batch afterwards",
         )
-    return CachedSource(below, maps, cache)
+    return CacheSource(below, maps, cache)

@@ -27,7 +27,10 @@ def caltech101(folder: Path) -> None:
         for i in range(1, n + 1):
             put(folder / "101_ObjectCategories" / title / f"image_{i:04}.jpg", PICTURE)
             contour = np.arange(6.0).reshape(2, 3) + i
-            put(folder / "Annotations" / place / f"annotation_{i:04}.mat", matlab(obj_contour=contour, box_coord=contour))
+            put(
+                folder / "Annotations" / place / f"annotation_{i:04}.mat",
+                matlab(obj_contour=contour, box_coord=contour),
+            )
     put(folder / "101_ObjectCategories/BACKGROUND_Google/image_0001.jpg", PICTURE)
 
 
@@ -94,7 +97,10 @@ def iwslt(folder: Path) -> None:
     for place, tag in ((folder / "texts/de/en/de-en", "IWSLT16"),
                        (folder / "texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo", "IWSLT17")):  # fmt: skip
         for language in ("de", "en"):
-            put(place / f"train.tags.de-en.{language}", f"<url>x</url>\n<title>t</title>\n eins {language} \n zwei {language}\n")
+            put(
+                place / f"train.tags.de-en.{language}",
+                f"<url>x</url>\n<title>t</title>\n eins {language} \n zwei {language}\n",
+            )
             for part in ("dev2010", "tst2010", "tst2013", "tst2014"):
                 page = (f'<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n<srcset setid="x" srclang="{language}">\n'
                         f'<doc docid="1" genre="lectures">\n<url>http://x</url>\n<title>t</title>\n'

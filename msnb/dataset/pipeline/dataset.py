@@ -109,13 +109,16 @@ class Dataset:
         listed = mapping.check_operations(operations, "map")
         inputs, outputs = as_columns(input_columns, "input_columns"), as_columns(output_columns, "output_columns")
         workers = workers_of(num_parallel_workers)
-        node, heard = mapping.Map(self._node, listed, inputs, outputs, workers, processes), map_callbacks.as_callbacks(callbacks)
+        node, heard = (
+            mapping.Map(self._node, listed, inputs, outputs, workers, processes),
+            map_callbacks.as_callbacks(callbacks),
+        )
         kept = row_cache.as_cache("map", cache)
         if kept is not None and heard:
             raise ArgumentError("map: a cache gives rows that are not mapped again, so it has no callbacks")
         if kept is not None:
             return Dataset(row_cache.cached_map(node, kept))
-        return Dataset(map_callbacks.CalledMap(node, heard) if heard else node)
+        return Dataset(map_callbacks.CallbackMap(node, heard) if heard else node)
 
     def batch(
         self,

@@ -44,9 +44,7 @@ def decoded(content: Array, name: str = "the image", formats: Sequence[str] = FO
     return scaled(content, None, name, formats)
 
 
-def scaled(
-    content: Array, least: Least | None, name: str = "the image", formats: Sequence[str] = FORMATS
-) -> Array:
+def scaled(content: Array, least: Least | None, name: str = "the image", formats: Sequence[str] = FORMATS) -> Array:
     """As `decoded`; a JPEG may be decoded at a half, a quarter or an eighth of its sides, which takes less time.
 
     Args:

@@ -18,7 +18,7 @@ from msnb.train.callbacks.callback import Callback, RunContext
 _LONGEST_WAIT = 60.0  # seconds, as in MindSpore
 
 
-class Trained:
+class TrainingProgress:
     """How far training is, and who waits for it."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class WaitedDSCallback(Callback, DSCallback):
 
     def __init__(self, step_size: int = 1) -> None:
         DSCallback.__init__(self, step_size)
-        self._trained = Trained()
+        self._trained = TrainingProgress()
 
     def epoch_end(self, run_context: RunContext) -> None:
         """Rows of the next epoch may begin."""

@@ -18,7 +18,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.picture_files import encode_jpeg
 from msnb.dataset.pipeline.rows import as_columns, positions
 from msnb.dataset.sources.mindrecord.file_writer import FileWriter
-from msnb.dataset.sources.mindrecord.python_batches import read_batch
+from msnb.dataset.sources.mindrecord.python_batch import read_batch
 from msnb.dataset.sources.mnist import read_idx
 from msnb.dataset.sources.records.schema import Schema
 from msnb.dataset.sources.records.tfrecord import TFRecordDataset
@@ -46,7 +46,9 @@ class _Conversion:
         self.run()
 
 
-def _write(writer: FileWriter, schema: Mapping[str, str | Values], desc: str, index: Any, rows: Iterable[Values]) -> None:
+def _write(
+    writer: FileWriter, schema: Mapping[str, str | Values], desc: str, index: Any, rows: Iterable[Values]
+) -> None:
     writer.add_schema({k: {"type": v} if isinstance(v, str) else v for k, v in schema.items()}, desc)
     if index:
         writer.add_index(index)
@@ -306,22 +308,16 @@ class TFRecordToMR(_Conversion):
             self._enter(name, feature, name in raw)
 
     def _enter(self, name: str, feature: Any, raw: bool) -> None:
-        shape, dtype = getattr(feature, "shape", None), getattr(feature, "dtype", None)
-        called = str(getattr(dtype, "name", dtype)).rpartition(".")[2].lower() if not isinstance(dtype, type) else dtype.__name__
-        kind = _FROM_TF.get(called)
-        if kind is None or shape is None or len(shape) > 1 or any(type(n) is not int or n < 1 for n in shape):
-            raise AttributeValueError(f"TFRecordToMR: feature {name!r} has dtype {dtype!r} and shape {shape!r}; "
-                                      "a shape is [] or [n], a dtype a number or a string")  # fmt: skip
+        kind, shape = _feature(name, feature)
         if (shape and kind == "string") or (raw and kind != "string"):
-            raise AttributeValueError(f"TFRecordToMR: feature {name!r}: {'bytes' if raw else 'strings'} "
-                                      f"{'are of dtype string' if raw else 'have the shape []'}")  # fmt: skip
+            fault = "bytes are of dtype string" if raw else "strings have the shape []"
+            raise AttributeValueError(f"TFRecordToMR: feature {name!r}: {fault}")
         cast = "".join("_" if sign in string.punctuation + " " else sign for sign in name)
         if cast in self._schema:
             raise AttributeValueError(f"TFRecordToMR: two columns would be called {cast!r}")
-        self._schema[cast] = {"type": "bytes" if raw else kind, **({"shape": list(shape)} if shape else {})}
+        self._schema[cast] = {"type": "bytes" if raw else kind, **({"shape": shape} if shape else {})}
         self._fields[cast] = name, bool(shape)
-        stored = "uint8" if raw else "string" if kind == "string" else "float32" if kind.startswith("float") else "int64"
-        self._types.add_column(name, stored, list(shape) if shape else [-1] if raw else [1] if kind != "string" else None)
+        self._types.add_column(name, *_stored(kind, shape, raw))
 
     def run(self) -> None:
         """Write the file."""
@@ -336,6 +332,26 @@ class TFRecordToMR(_Conversion):
             plain = not many and self._schema[cast]["type"] != "bytes"
             values[cast] = value.reshape(-1)[0] if plain and value.size == 1 else value
         return values
+
+
+def _feature(name: str, feature: Any) -> tuple[str, list[int]]:
+    """The type of the column, and its shape."""
+    shape, dtype = getattr(feature, "shape", None), getattr(feature, "dtype", None)
+    called = dtype.__name__ if isinstance(dtype, type) else str(getattr(dtype, "name", dtype))
+    kind = _FROM_TF.get(called.rpartition(".")[2].lower())
+    if kind is None or shape is None or len(shape) > 1 or any(type(n) is not int or n < 1 for n in shape):
+        raise AttributeValueError(
+            f"TFRecordToMR: feature {name!r} has dtype {dtype!r} and shape {shape!r}; a shape is [] or [n], a dtype a "
+            "number or a string"
+        )
+    return kind, list(shape)
+
+
+def _stored(kind: str, shape: list[int], raw: bool) -> tuple[str, list[int] | None]:
+    """Type and shape of a column as it is read."""
+    if kind == "string":
+        return ("uint8", [-1]) if raw else ("string", None)
+    return "float32" if kind.startswith("float") else "int64", shape or [1]
 
 
 def set_enc_key(enc_key: str | None) -> None:

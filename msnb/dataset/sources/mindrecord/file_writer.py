@@ -101,7 +101,9 @@ class FileWriter:
         positions(names, tuple(self._schema), "add_index")
         blob = next((name for name in names if name in row_bytes.blob_fields(self._schema)), None)
         if blob is not None:
-            raise AttributeValueError(f"FileWriter: column {blob!r} holds bytes or arrays; an index has numbers and texts")
+            raise AttributeValueError(
+                f"FileWriter: column {blob!r} holds bytes or arrays; an index has numbers and texts"
+            )
         self._index = [*(self._index or ()), *(name for name in names if name not in (self._index or ()))]
 
     def set_header_size(self, header_size: int) -> None:
@@ -179,12 +181,17 @@ def _check_field(name: Any, entry: Any) -> None:
     if kind not in _TYPES:
         raise AttributeValueError(f"FileWriter: column {name!r} has the type {kind!r}; legal: {', '.join(_TYPES)}")
     more = sorted(set(entry) - {"type", "shape"})
-    shape = entry.get("shape", [])
     if more or ("shape" in entry and kind in ("string", "bytes")):
         raise AttributeValueError(f"FileWriter: column {name!r} of {kind} has no {(more or ['shape'])[0]!r}")
-    legal = isinstance(shape, list) and all(type(size) is int and size >= -1 for size in shape)
-    if not legal or shape.count(-1) > 1 or ("shape" in entry and not shape):
-        raise AttributeValueError(f"FileWriter: column {name!r}: a shape is a list of sizes, one of them may be -1; got {shape!r}")
+    if "shape" in entry and not _is_shape(entry["shape"]):
+        fault = f"a shape is a list of sizes, one of them may be -1; got {entry['shape']!r}"
+        raise AttributeValueError(f"FileWriter: column {name!r}: {fault}")
+
+
+def _is_shape(shape: Any) -> bool:
+    if not isinstance(shape, list) or not shape or shape.count(-1) > 1:
+        return False
+    return all(type(size) is int and size >= -1 for size in shape)
 
 
 def _shares(held: Sequence[int], count: int) -> list[int]:
@@ -207,10 +214,11 @@ class _Shard:
         folder = path.parent
         if not folder.is_dir():
             raise FileNotFoundError(f"FileWriter: there is no folder {str(folder)!r}")
-        self._spool = tempfile.TemporaryFile(dir=folder)
-        for page in sorted(old.header["page"], key=lambda entry: entry["page_id"]) if old else ():
-            self._pages.append({**page, "page_id": len(self._pages)})
-            self._spool.write(old.page(page))
+        self._spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it ends with the writer
+        if old is not None:
+            for page in sorted(old.header["page"], key=lambda entry: int(entry["page_id"])):
+                self._pages.append({**page, "page_id": len(self._pages)})
+                self._spool.write(old.page(page))
         self._count = sum(page["page_type"] == "BLOB_DATA" for page in self._pages)
 
     def add(self, raw: bytes, blob: bytes) -> None:
@@ -232,7 +240,7 @@ class _Shard:
         self._close_raw()
         text = json.dumps({**header, "shard_id": self.number, "page": self._pages}, separators=(",", ":")).encode()
         if len(text) + 8 > header["header_size"]:
-            raise AttributeValueError(f"FileWriter: the header has {len(text)} bytes, more than {header['header_size']}",
+            raise AttributeValueError(f"FileWriter: the header has {len(text)} bytes, of {header['header_size']}",
                                       hint="set_header_size or set_page_size before the first row")  # fmt: skip
 
         def fill(target: Any) -> None:

@@ -56,7 +56,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """Rows that lie together."""
 
     first: int
@@ -90,7 +90,7 @@ class PageFile:
         self.index_fields: list[str] = [entry["index_field"] for entry in self.header["index_fields"] or ()]
         self.shards: list[str] = self.header["shard_addresses"]
         self._check_names()
-        self.groups: list[Group] = self._read_groups()
+        self.groups: list[RowGroup] = self._read_groups()
         self._firsts = [group.first for group in self.groups]
         self.rows: int = self.groups[-1].first + self.groups[-1].count if self.groups else 0
 
@@ -165,7 +165,7 @@ class PageFile:
     def _start(self, entry: Mapping[str, Any]) -> int:
         return int(self.header["header_size"] + entry["page_id"] * self.header["page_size"])
 
-    def _read_groups(self) -> list[Group]:
+    def _read_groups(self) -> list[RowGroup]:
         size, pages = size_of(self._file), self.header["page"]
         if len({page["page_id"] for page in pages}) < len(pages):
             raise self.refuse("two of its pages have one number")
@@ -183,7 +183,7 @@ class PageFile:
             if number not in raws and count:
                 raise self.refuse(f"no page has the numbers and texts of group {number}")
             if count:
-                groups.append(Group(first, count, raws[number], span))
+                groups.append(RowGroup(first, count, raws[number], span))
             first += count
         return groups
 
@@ -206,12 +206,12 @@ class PageFile:
             self._file.seek(start)
             return read_bytes(self._file, count, self.refuse)
 
-    def _record(self, group: Group, span: Span, inner: int) -> bytes:
+    def _record(self, group: RowGroup, span: Span, inner: int) -> bytes:
         places = self._starts(group, span)
         start, stop = int(places[inner]), int(places[inner + 1])
         return self._read(span.start + start + 8, stop - start - 8)
 
-    def _starts(self, group: Group, span: Span) -> Array:
+    def _starts(self, group: RowGroup, span: Span) -> Array:
         """Where each row of a group begins in its page, and where the last one ends."""
         found = self._places.get(span)
         if found is None:

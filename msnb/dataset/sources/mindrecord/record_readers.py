@@ -84,7 +84,9 @@ class MindDataset(Dataset):
             return tuple(_array(values[name], schema[name]["type"]) for name in names)
 
         workers = workers_of(num_parallel_workers)
-        super().__init__(IndexedSource("MindDataset", cached("MindDataset", cache, fetch), lambda: len(files), names, order, workers))
+        super().__init__(
+            IndexedSource("MindDataset", cached("MindDataset", cache, fetch), lambda: len(files), names, order, workers)
+        )
 
 
 def _array(value: Any, kind: str) -> Array:
@@ -231,7 +233,9 @@ class MindPage:
     def _page(self, rows: list[int], page: int, num_row: int) -> list[dict[str, Any]]:
         start = check_count(page, "page", least=0) * check_count(num_row, "num_row")
         if start >= len(rows):
-            raise AttributeValueError(f"MindPage: page {page} of {num_row} rows is behind the {len(rows)} rows there are")
+            raise AttributeValueError(
+                f"MindPage: page {page} of {num_row} rows is behind the {len(rows)} rows there are"
+            )
         return [self._files.row(index) for index in rows[start : start + num_row]]
 
 

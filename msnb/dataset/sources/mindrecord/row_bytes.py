@@ -124,8 +124,14 @@ def packed_blob(values: Sequence[Any]) -> bytes:
     """Bytes and arrays, one after the other."""
     if not values:
         return NO_BLOB
-    parts = [v if isinstance(v, bytes) else _packed_ints(v) if v.dtype.kind == "i" else v.tobytes() for v in values]
+    parts = [_packed_field(value) for value in values]
     return parts[0] if len(parts) == 1 else b"".join(struct.pack(">Q", len(part)) + part for part in parts)
+
+
+def _packed_field(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return _packed_ints(value) if value.dtype.kind == "i" else bytes(value.tobytes())
 
 
 def _packed_ints(array: Array) -> bytes:
@@ -211,7 +217,11 @@ def _field(part: bytes, name: str, entry: Mapping[str, Any], refuse: Refuse) -> 
     if kind == "bytes":
         return part
     try:
-        flat = _unpacked_ints(part).astype(kind) if kind.startswith("int") else np.frombuffer(part, f"<{kind[0]}{int(kind[-2:]) // 8}")
+        flat = (
+            _unpacked_ints(part).astype(kind)
+            if kind.startswith("int")
+            else np.frombuffer(part, f"<{kind[0]}{int(kind[-2:]) // 8}")
+        )
         return flat.reshape(entry["shape"])
     except ValueError as error:
         raise refuse(f"the column {name!r} does not fit {_described(entry)}: {error}") from None

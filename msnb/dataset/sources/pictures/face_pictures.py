@@ -37,8 +37,8 @@ _LISTS = {"10fold": ("",), "train": ("DevTrain",), "test": ("DevTest",), "all": 
 
 
 class LFWDataset(TableDataset):
-    __doc__ = f"""Faces of known people: columns image and label u32[] (the line of the name in lfw-names.txt), or image1,
-    image2 and label u32[], 1 for two pictures of one person.
+    __doc__ = f"""Faces of known people: columns image and label u32[] (the line of the name in lfw-names.txt), or
+    image1, image2 and label u32[], 1 for two pictures of one person.
 
     Args:
         dataset_dir: the folder with lfw_funneled, lfw-names.txt and the lists.
@@ -90,7 +90,9 @@ class LFWDataset(TableDataset):
                     continue
                 if len(fields) != 2 or fields[0] not in labels:
                     raise refusal(name, path, index)(f"{line[:60]!r} is no name of lfw-names.txt and number")
-                rows += [([(fields[0], n)], labels[fields[0]]) for n in range(1, _whole(name, path, index, fields[1]) + 1)]
+                rows += [
+                    ([(fields[0], n)], labels[fields[0]]) for n in range(1, _whole(name, path, index, fields[1]) + 1)
+                ]
         return rows
 
     def _pairs(self, name: str, lists: list[Path]) -> list[Any]:
@@ -114,13 +116,21 @@ def _whole(name: str, path: Path, index: int, field: str) -> int:
     return int(field)
 
 
-_TITLES = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")  # behind the box, as the lists have them
+_TITLES = (
+    "blur",
+    "expression",
+    "illumination",
+    "invalid",
+    "occlusion",
+    "pose",
+)  # behind the box, as the lists have them
 _WIDER = ("blur", "expression", "illumination", "occlusion", "pose", "invalid")
 
 
 class WIDERFaceDataset(PicturesDataset):
-    __doc__ = f"""Faces in crowds: columns image, bbox i32[n,4], blur, expression, illumination, occlusion, pose and invalid
-    i32[n]; the test has image alone.
+    __doc__ = f"""Faces in crowds: columns image, bbox i32[n,4], blur, expression, illumination, occlusion, pose and
+    invalid i32[n]; the test has image alone. The last three are those of the publisher (invalid, occlusion, pose in the
+    lists), which MindSpore gives under each other's names.
 
     Args:
         dataset_dir: the folder with WIDER_train, WIDER_val, WIDER_test and wider_face_split.
@@ -156,7 +166,9 @@ class WIDERFaceDataset(PicturesDataset):
             count = lines[at + 1] if at + 1 < len(lines) else ""
             stop = at + 2 + max(int(count), 1) if count.isascii() and count.isdigit() and len(count) < 10 else 0
             faces = [line.split() for line in lines[at + 2 : stop]]
-            legal = all(len(f) == 10 and all(n.isascii() and n.lstrip("-").isdigit() and len(n) < 10 for n in f) for f in faces)
+            legal = all(
+                len(f) == 10 and all(n.isascii() and n.lstrip("-").isdigit() and len(n) < 10 for n in f) for f in faces
+            )
             if not at < stop <= len(lines) or not legal:
                 raise refusal(name, path, at)(f"behind {lines[at][:60]!r} stand no number and rows of 10 numbers")
             rows.append((inner(name, place, lines[at]), np.array(faces, np.int32)))

@@ -194,7 +194,12 @@ class _Reader:
         need_room(0, 0 if self.left >= 0 else 1 << 62, self.refuse)
         rows, ends, numbers = self._ints(bytes(rest[0][1])), self._ints(bytes(rest[1][1])), self._numbers(rest[2])
         counts = np.diff(ends)
-        legal = len(ends) == shape[1] + 1 and ends[0] == 0 and (counts >= 0).all() and ends[-1] <= min(len(rows), len(numbers))
+        legal = (
+            len(ends) == shape[1] + 1
+            and ends[0] == 0
+            and (counts >= 0).all()
+            and ends[-1] <= min(len(rows), len(numbers))
+        )
         if not legal or (rows[: ends[-1]] < 0).any() or (rows[: ends[-1]] >= shape[0]).any():
             raise self.refuse("the places of a sparse array do not fit its sizes")
         out = np.zeros(shape, np.uint8 if numbers.dtype.itemsize == 1 else numbers.dtype)

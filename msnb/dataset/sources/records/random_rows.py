@@ -17,7 +17,20 @@ from msnb.dataset.sources.records.schema import Schema, SchemaColumn
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_SIZE = 1000, 4, 8
-_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
+_TYPES = (
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+)
 
 
 class RandomDataset(TableDataset):
@@ -55,7 +68,9 @@ class RandomDataset(TableDataset):
         seed = config.effective_seed()
         chance = Path(seed, (0,)).generator()
         count = int(chance.integers(1, _MOST_ROWS + 1)) if total_rows is None else check_count(total_rows, "total_rows")
-        columns = [_whole(column, chance) for column in _columns(schema, as_columns(columns_list, "columns_list"), chance)]
+        columns = [
+            _whole(column, chance) for column in _columns(schema, as_columns(columns_list, "columns_list"), chance)
+        ]
 
         def read(index: int) -> Row:
             drawn = Path(seed, (1, index)).generator()

@@ -38,7 +38,10 @@ _USAGES = ("train", "valid", "test", "all")
 _SETS = ("dev2010", "tst2010", "tst2011", "tst2012", "tst2013", "tst2014")
 _SEGMENT = re.compile(r"<seg\b[^>]*>([^<]*)</seg>")
 _MOST = 256 << 20
-_PAIRS_2016 = {*(("en", other) for other in ("fr", "de", "cs", "ar")), *((other, "en") for other in ("fr", "de", "cs", "ar"))}
+_PAIRS_2016 = {
+    *(("en", other) for other in ("fr", "de", "cs", "ar")),
+    *((other, "en") for other in ("fr", "de", "cs", "ar")),
+}
 _PAIRS_2017 = set(itertools.permutations(("en", "nl", "de", "it", "ro"), 2))
 
 
@@ -111,7 +114,9 @@ class IWSLT2016Dataset(TableDataset):
         test = chosen(name, "test_set", test_set, _SETS, "tst2014")
         stems = _stems(chosen(name, "usage", usage, _USAGES, "all"), "IWSLT16", valid, test)
         table = _table(name, folder_of(name, folder.joinpath("texts", *pair, "-".join(pair))), pair, stems)
-        super().__init__(table, RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache))
+        super().__init__(
+            table, RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
+        )
 
 
 class IWSLT2017Dataset(TableDataset):
@@ -142,4 +147,6 @@ class IWSLT2017Dataset(TableDataset):
         stems = _stems(chosen(name, "usage", usage, _USAGES, "all"), "IWSLT17", "dev2010", "tst2010")
         every = "DeEnItNlRo"
         table = _table(name, folder_of(name, folder / "texts" / every / every / f"{every}-{every}"), pair, stems)
-        super().__init__(table, RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache))
+        super().__init__(
+            table, RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
+        )

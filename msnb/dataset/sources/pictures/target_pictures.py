@@ -70,7 +70,9 @@ class Caltech101Dataset(TableDataset):
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "target_type", target_type, ("category", "annotation", "all"), "category")
         columns = ("category", "annotation") if wanted == "all" else (wanted,)
-        places = [p for p in folders_in(folder_of(name, folder / "101_ObjectCategories")) if p.name != "BACKGROUND_Google"]
+        places = [
+            p for p in folders_in(folder_of(name, folder / "101_ObjectCategories")) if p.name != "BACKGROUND_Google"
+        ]
         self._classes = {place.name: label for label, place in enumerate(places)}
         rows = [path for place in places for path in pictures_in(place)]
 
@@ -153,8 +155,8 @@ _SIDE, _PATCH = 16, 64  # patches along a side of a page, pixels along a side of
 
 
 class PhotoTourDataset(TableDataset):
-    __doc__ = f"""Patches of photographs: column image u8[64,64,1]; in the test image1, image2 and matches u32[], 1 for two
-    patches of one point.
+    __doc__ = f"""Patches of photographs: column image u8[64,64,1]; in the test image1, image2 and matches u32[], 1 for
+    two patches of one point.
 
     Args:
         dataset_dir: the folder with liberty and its siblings.

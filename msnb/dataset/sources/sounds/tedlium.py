@@ -40,7 +40,8 @@ _PARTS = ("dev", "test", "train")
 
 
 class TedliumDataset(TableDataset):
-    __doc__ = f"""Talks: columns waveform f32[1,n], sample_rate i32[], transcript, talk_id, speaker_id and identifier, texts.
+    __doc__ = f"""Talks: columns waveform f32[1,n], sample_rate i32[], and the texts transcript, talk_id, speaker_id,
+    identifier.
 
     Args:
         dataset_dir: the folder with train, test and dev, or data in the third release.
@@ -75,7 +76,9 @@ class TedliumDataset(TableDataset):
         files = [path for part in places for path in sorted(folder_of(name, folder / part / "stm").glob("*.stm"))]
         if not files:
             raise DatasetError(f"{name}: there is no transcript in {str(folder)!r}")
-        found = [(index, at, path, line) for at, path in enumerate(files) for index, line in enumerate(words_of(name, path))]
+        found = [
+            (index, at, path, line) for at, path in enumerate(files) for index, line in enumerate(words_of(name, path))
+        ]
         rows = [_segment(name, path, index, line) for index, _, path, line in sorted(found, key=lambda row: row[:2])]
 
         def read(row: _Segment) -> Row:
@@ -130,10 +133,14 @@ def read_sphere(name: str, path: Path, start: float, stop: float) -> tuple[Array
         facts = {words[0]: words[2] for words in (line.split(None, 2) for line in lines[2:]) if len(words) == 3}
         if lines[:2] != ["NIST_1A", f"{_HEAD:7}"] and [line.strip() for line in lines[:2]] != ["NIST_1A", str(_HEAD)]:
             raise refuse("it is no SPHERE file")
-        rate, channels, width = (_fact(facts, key, refuse) for key in ("sample_rate", "channel_count", "sample_n_bytes"))
+        rate, channels, width = (
+            _fact(facts, key, refuse) for key in ("sample_rate", "channel_count", "sample_n_bytes")
+        )
         order = facts.get("sample_byte_format", "01").strip()
         if width != 2 or order not in ("01", "10") or facts.get("sample_coding", "pcm").strip() != "pcm":
-            raise refuse(f"samples of {width} bytes, {facts.get('sample_coding')!r} are not read; save it as PCM of 16 bits")
+            raise refuse(
+                f"samples of {width} bytes, {facts.get('sample_coding')!r} are not read; save it as PCM of 16 bits"
+            )
         there = (size_of(file) - _HEAD) // (width * channels)
         first, last = min(int(start * rate), there), min(int(stop * rate), there)
         file.seek(_HEAD + first * width * channels)

@@ -3,7 +3,7 @@
 A pickle names functions and classes that its reader shall call. Here three names are known, and what they give is a
 note of the bytes of an array; any other name is refused.
 
-    numpy...._reconstruct(ndarray, (0,), b'b')      _Noted: shape, kind and bytes come with its state
+    numpy...._reconstruct(ndarray, (0,), b'b')      _ArrayNote: shape, kind and bytes come with its state
     numpy.dtype('u1')                               the kind, as text
 
 Source: Krizhevsky 2009; "pickle", the Python library.
@@ -28,7 +28,7 @@ from msnb.dataset.sources.tables.record_file import refusal
 _MOST, _SIDE = 1 << 30, 32
 
 
-class _Noted:
+class _ArrayNote:
     """An array or a dtype of a pickle: what it was called with, and its state."""
 
     state: Any = None
@@ -44,13 +44,13 @@ _KNOWN = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", 
           ("numpy", "ndarray"), ("numpy", "dtype")}  # fmt: skip
 
 
-class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined] # in Python: that in C makes room for what a file says
+class _Unpickler(pickle._Unpickler):  # in Python: that in C makes room for what a file says
     """Reads plain values and notes of arrays."""
 
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
         if (module, name) not in _KNOWN:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}, and is not read")
-        return _Noted
+        return _ArrayNote
 
 
 def read_batch(name: str, path: Path, labels: Sequence[str]) -> tuple[Array, list[list[int]]]:
@@ -82,16 +82,21 @@ def _text(value: Any) -> Any:
 
 
 def _pixels(noted: Any, refuse: Callable[..., DatasetError] | Refuse) -> Array:
-    state = noted.state if isinstance(noted, _Noted) else None
+    state = noted.state if isinstance(noted, _ArrayNote) else None
     if not isinstance(state, tuple) or len(state) != 5:
         raise refuse("it has no array 'data'")
     _, shape, kind, by_columns, content = state
-    dtype = _text(kind.args[0]) if isinstance(kind, _Noted) and kind.args else None
+    dtype = _text(kind.args[0]) if isinstance(kind, _ArrayNote) and kind.args else None
     content = content.encode("latin-1") if isinstance(content, str) else content
-    legal = isinstance(shape, tuple) and len(shape) == 2 and all(type(n) is int and n >= 0 for n in shape)
-    if dtype != "u1" or not isinstance(content, bytes) or not legal or shape[1] != 3 * _SIDE * _SIDE:
+    if dtype != "u1" or not isinstance(content, bytes) or not _is_flat(shape):
         raise refuse(f"its 'data' is {dtype}{shape}, and not u1 of rows of {3 * _SIDE * _SIDE} bytes")
     if math.prod(shape) != len(content):
         raise refuse(f"its 'data' has {len(content)} bytes for {shape}")
     rows = np.frombuffer(content, np.uint8).reshape(shape, order="F" if by_columns else "C")
     return np.ascontiguousarray(rows.reshape(-1, 3, _SIDE, _SIDE).transpose(0, 2, 3, 1))
+
+
+def _is_flat(shape: Any) -> bool:
+    if not isinstance(shape, tuple) or len(shape) != 2 or not all(type(n) is int and n >= 0 for n in shape):
+        return False
+    return bool(shape[1] == 3 * _SIDE * _SIDE)
