@@ -104,7 +104,7 @@ def test_a_writer_of_records_says_that_it_is_one(said: list[str], tmp_path: Path
     writer.write_raw_data([{"n": 1}], parallel_writer=True)
     writer.commit()
     assert len(said) == 1 and "parallel_writer" in said[0]
-    with pytest.raises(ValueError, match="MindDataset: there is no cache server, so cache must be None, got str"):
+    with pytest.raises(ValueError, match="MindDataset: cache must be a DatasetCache or None, got str"):
         ds.MindDataset(str(tmp_path / "rows"), cache="c")  # type: ignore[arg-type]
 
 

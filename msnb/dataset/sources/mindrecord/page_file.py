@@ -221,6 +221,8 @@ class PageFile:
                 if at > span.size:
                     raise self.refuse(f"row {group.first + len(starts) - 1} is longer than its page")
                 starts.append(at)
+            if at != span.size:
+                raise self.refuse(f"rows {group.first} to {group.first + group.count} end after {at} of {span.size} bytes")
             found = self._places[span] = np.array(starts, np.int64) + span.offset
         return found
 
