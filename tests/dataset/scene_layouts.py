@@ -66,6 +66,40 @@ def phototour(folder: Path) -> None:
     put(place / "m50_100000_100000_0.txt", "0 0 0 1 0 0 0\n1 0 0 3 1 0 0\n")
 
 
+def _element(kind: int, content: bytes) -> bytes:
+    return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
+
+
+def _nested(cls: int, shape: tuple[int, ...], *parts: bytes, name: bytes = b"") -> bytes:
+    head = _element(6, struct.pack("<II", cls, 0)) + _element(5, np.array(shape, "<i4").tobytes())
+    return _element(14, head + _element(1, name) + b"".join(parts))
+
+
+def _sparse(dense: np.ndarray) -> bytes:
+    columns, rows = np.nonzero(dense.T)
+    ends = np.concatenate([[0], np.cumsum((dense != 0).sum(0))])
+    parts = (_element(5, rows.astype("<i4").tobytes()), _element(5, ends.astype("<i4").tobytes()))
+    return _nested(5, dense.shape, *parts, _element(2, dense.T[columns, rows].astype(np.uint8).tobytes()))
+
+
+def boundaries(index: int) -> np.ndarray:
+    return np.stack([(np.arange(32).reshape(4, 8) % (k + 2 + index) == 1).astype(np.uint8) for k in range(20)])
+
+
+def sbd(folder: Path) -> None:
+    for index, part in enumerate(("train", "val")):
+        kinds = _nested(1, (20, 1), *map(_sparse, boundaries(index)))
+        segments = _nested(9, (4, 8), _element(2, pixels(4, 8).tobytes(order="F")))
+        names = _element(5, struct.pack("<I", 16)) + _element(
+            1, b"Boundaries".ljust(16, b"\0") + b"Segmentation".ljust(16, b"\0")
+        )
+        body = _nested(2, (1, 1), names, kinds, segments, name=b"GTcls")
+        put(folder / f"cls/a{index}.mat", b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + body)
+        put(folder / f"img/a{index}.jpg", PICTURE)
+        put(folder / f"{part}.txt", f"a{index}\n")
+    put(folder / "train_noval.txt", "a0\n")
+
+
 def wider(folder: Path) -> None:
     for part in ("train", "val", "test"):
         for i in range(2):

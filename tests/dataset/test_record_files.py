@@ -133,7 +133,8 @@ def test_what_mindspore_wrote_is_read(tmp_path):
     other = bytes.fromhex("00000002" "10" "ff" "c800")
     body = len(blob).to_bytes(8, "little") + blob + len(other).to_bytes(8, "little") + other
     raw = b"".join(len(r).to_bytes(8, "little") + r for r in (b"\x81\xa4name\xa2n0", b"\x81\xa4name\xa4long"))
-    head = head.replace(b'"page_size":46', b'"page_size":%d' % len(body)).replace(b'"page_size":36', b'"page_size":%d' % len(raw))
+    for old, part in ((b"46", body), (b"36", raw)):
+        head = head.replace(b'"page_size":' + old, b'"page_size":%d' % len(part))
     content = bytearray(16384 + 32768 + len(raw))
     content[: 8 + len(head)] = len(head).to_bytes(8, "little") + head
     content[16384 : 16384 + len(body)] = body
