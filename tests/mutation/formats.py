@@ -272,7 +272,8 @@ def _records() -> list[Files]:
         writer.write_raw_data(rows)
         writer.commit()
 
-    return [_of(lambda at: write(at, 1)), _of(lambda at: write(at, 2))]
+    made = [_of(lambda at: write(at, 1)), _of(lambda at: write(at, 2))]
+    return [{name: data for name, data in files.items() if not name.endswith(".db")} for files in made]
 
 
 def _load_records(folder: Path) -> None:
