@@ -118,5 +118,5 @@ def test_pictures_that_are_encrypted(tmp_path: Path) -> None:
     assert bytes(image) == b"abc" and label == 0
     with pytest.raises(TypeError, match="decrypt is a function of a path, got str"):
         ds.ImageFolderDataset(str(tmp_path), decrypt="key")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no cache server"):
+    with pytest.raises(ValueError, match="cache must be a DatasetCache or None"):
         ds.ImageFolderDataset(str(tmp_path), cache=1)  # type: ignore[arg-type]
