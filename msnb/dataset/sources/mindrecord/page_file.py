@@ -222,7 +222,7 @@ class PageFile:
                     raise self.refuse(f"row {group.first + len(starts) - 1} is longer than its page")
                 starts.append(at)
             if at != span.size:
-                raise self.refuse(f"rows {group.first} to {group.first + group.count} end after {at} of {span.size} bytes")
+                raise self.refuse(f"the rows from {group.first} on end after {at} of {span.size} bytes")
             found = self._places[span] = np.array(starts, np.int64) + span.offset
         return found
 

@@ -140,8 +140,8 @@ def _packed_ints(array: Array) -> bytes:
     bits = np.zeros((len(flat) + 3) // 4 * 4, np.int64)
     bits[: len(flat)] = sizes
     table = (bits.reshape(-1, 4) << np.array([6, 4, 2, 0])).sum(1).astype(np.uint8)
-    content = flat.view(np.uint8).reshape(-1, 8)[np.arange(8) < (1 << sizes)[:, None]]
-    return struct.pack(">I", len(flat)) + table.tobytes() + content.tobytes()
+    content: Array = flat.view(np.uint8).reshape(-1, 8)[np.arange(8) < (1 << sizes)[:, None]]
+    return b"".join((struct.pack(">I", len(flat)), table.tobytes(), content.tobytes()))
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------
