@@ -98,11 +98,7 @@ NAMES: dict[str, str] = {
         get_comm_name
     """,
     "dataset": """
-        Caltech101Dataset DSCallback DatasetCache DecodeVideo IWSLT2016Dataset IWSLT2017Dataset ImageReadMode
-        KITTIDataset LFWDataset OBSMindDataset PhotoTourDataset Plugin RandomDataset SBDataset TedliumDataset Vad
-        VideoDecoder WIDERFaceDataset WaitedDSCallback compare deserialize encode_jpeg encode_png get_image_num_channels
-        get_image_size read_file read_image read_video read_video_timestamps serialize show sync_wait_for_dataset
-        write_file write_jpeg write_png
+        DecodeVideo OBSMindDataset Plugin Vad VideoDecoder read_video read_video_timestamps sync_wait_for_dataset
     """,
     "experimental": """
         MapParameter
@@ -110,10 +106,6 @@ NAMES: dict[str, str] = {
     "graph": """
         CustomPassType clear_op_infer clear_op_wrapper register_custom_backend register_custom_pass register_op_infer
         register_op_wrapper
-    """,
-    "mindrecord": """
-        Cifar100ToMR Cifar10ToMR CsvToMR FileReader ImageNetToMR MindPage MnistToMR TFRecordToMR set_dec_mode
-        set_enc_key set_enc_mode
     """,
     "mint": """
         Adam AdamW AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AvgPool1d

@@ -125,6 +125,7 @@ MOVED: dict[str, dict[str, str]] = {
         **_SPARSE,
     },
     "msnb.core": {"initializer": "msnb.nn.initializer:initializer"},
+    "msnb.dataset": {"WaitedDSCallback": "msnb.train.callbacks.waited_callback:WaitedDSCallback"},
     "msnb.base.settings": _AUTO_PARALLEL,
     "msnb.parallel": {
         **_AUTO_PARALLEL,
@@ -251,20 +252,15 @@ MODULES |= {f"{room}.{family}": room for room, families in _FAMILIES.items() for
 MODULES |= {path: MODULES.get(room, room) for path, room in MODULES.items()}
 
 _PART = "is not part of msnb yet"
-_ROWS = f"{_PART}; GeneratorDataset takes any Python object with __getitem__ and __len__."
 _FRAMES = f"{_PART}; Pillow and imageio read and write files, GeneratorDataset takes what they give."
 _LOADER = (
     "PyTorch's DataLoader is a chain here: ms.dataset.GeneratorDataset(source, ['x', 'y'], shuffle=True).batch(32), "
     "where source has __getitem__ and __len__."
 )
 _DATA = {
-    "msnb.dataset": dict.fromkeys(("DataLoader", "Dataset", "TensorDataset"), _LOADER) | dict.fromkeys(
-        ("Caltech101Dataset", "KITTIDataset", "LFWDataset", "PhotoTourDataset", "WIDERFaceDataset", "SBDataset",
-         "IWSLT2016Dataset", "IWSLT2017Dataset", "TedliumDataset", "RandomDataset", "DatasetCache", "DSCallback"),
-        _ROWS),
+    "msnb.dataset": dict.fromkeys(("DataLoader", "Dataset", "TensorDataset"), _LOADER),
     "msnb.dataset.vision": dict.fromkeys(
-        ("DecodeVideo", "ReadVideo", "ReadVideoTimestamps", "ReadFile", "ReadImage", "WriteFile", "WriteJpeg",
-         "WritePng", "EncodeJpeg", "EncodePng"), _FRAMES),
+        ("DecodeVideo", "ReadVideo", "ReadVideoTimestamps"), _FRAMES),
 }  # fmt: skip
 SAID_MODULES = {
     **{f"{room}.{name}": said for room, names in _DATA.items() for name, said in names.items()},

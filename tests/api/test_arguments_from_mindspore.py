@@ -104,7 +104,7 @@ def test_a_writer_of_records_says_that_it_is_one(said: list[str], tmp_path: Path
     writer.write_raw_data([{"n": 1}], parallel_writer=True)
     writer.commit()
     assert len(said) == 1 and "parallel_writer" in said[0]
-    with pytest.raises(ValueError, match="MindDataset: there is no cache server, so cache must be None, got str"):
+    with pytest.raises(ValueError, match="MindDataset: cache must be a DatasetCache or None, got str"):
         ds.MindDataset(str(tmp_path / "rows"), cache="c")  # type: ignore[arg-type]
 
 
@@ -118,5 +118,5 @@ def test_pictures_that_are_encrypted(tmp_path: Path) -> None:
     assert bytes(image) == b"abc" and label == 0
     with pytest.raises(TypeError, match="decrypt is a function of a path, got str"):
         ds.ImageFolderDataset(str(tmp_path), decrypt="key")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no cache server"):
+    with pytest.raises(ValueError, match="cache must be a DatasetCache or None"):
         ds.ImageFolderDataset(str(tmp_path), cache=1)  # type: ignore[arg-type]

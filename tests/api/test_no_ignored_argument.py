@@ -26,7 +26,6 @@ MODULES = [ms, ms.nn, ms.ops, ms.numpy, ms.amp, ms.train, ms.parallel, ms.mindre
 ALLOWED = {
     "Cell.init_parameters_data(auto_parallel_mode)": "Parameters have their data from the start, in every mode",
     "Dropout(dtype)": "MindSpore's layer does not read it either: the result has the dtype of the input",
-    "FileWriter.add_schema(desc)": "a remark for people, which nothing reads",
     "Tensor.init_data(args)": "a tensor has its values from the start",
     "Tensor.init_data(kwargs)": "a tensor has its values from the start",
     "Tensor.move_to(blocking)": "False permits waiting later; the copy is complete when it is used",

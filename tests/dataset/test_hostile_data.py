@@ -20,7 +20,6 @@ import msnb.dataset as ds
 from msnb.base.errors import DatasetError
 from msnb.base.files.array_archive import Archive
 from msnb.base.files.bounded_reader import need_room
-from tests.mutation.formats import _npy as npy
 
 ROWS = [{"s": f"é{i}", "b": bytes(i), "f": np.full((i, 2), i, np.float32), "n": i} for i in range(4)]
 
@@ -28,25 +27,26 @@ ROWS = [{"s": f"é{i}", "b": bytes(i), "f": np.full((i, 2), i, np.float32), "n":
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     writer = ms.mindrecord.FileWriter(str(tmp_path / "a"))
-    kinds = {"s": "string", "b": "bytes", "f": "float32", "n": "int64"}
-    writer.add_schema({name: {"type": kind} for name, kind in kinds.items()})
+    writer.set_header_size(1 << 14)
+    writer.set_page_size(1 << 15)
+    kinds = {"s": "string", "b": "bytes", "n": "int64"}
+    writer.add_schema({**{name: {"type": kind} for name, kind in kinds.items()},
+                       "f": {"type": "float32", "shape": [-1, 2]}})  # fmt: skip
     writer.write_raw_data(ROWS)
     writer.commit()
     return tmp_path / "a"
 
 
-def rewritten(path: Path, **changes: Any) -> Path:
-    """The same archive with other entries; None leaves one out."""
-    with zipfile.ZipFile(path) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
-    for name, value in changes.items():
-        key = name.replace("__", "/") + ("" if "." in name else ".npy")
-        entries.pop(key, None)
-        if value is not None:
-            entries[key] = value if isinstance(value, bytes) else npy(value)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in entries.items():
-            archive.writestr(name, data)
+def rewritten(path: Path, header: Any = None, at: int = 0, content: bytes = b"") -> Path:
+    """The same file with another header (made of the old one), or with other bytes at a place of it."""
+    data = bytearray(path.read_bytes())
+    size = int.from_bytes(data[:8], "little")
+    page = json.loads(data[8 : 8 + size])
+    if header is not None:
+        text = json.dumps(header(page)).encode()
+        data[: 8 + len(text)] = len(text).to_bytes(8, "little") + text
+    data[at : at + len(content)] = content
+    path.write_bytes(data)
     return path
 
 
@@ -59,57 +59,88 @@ def test_the_good_file_is_good(path: Path) -> None:
     assert [f.shape for _, f, _, _ in read(path)] == [(i, 2) for i in range(4)]
 
 
-INT = np.int64
-LIES: list[tuple[dict[str, Any], str]] = [
-    ({"n__data": INT([0, 1]), "n__ends": INT([1, 2]), "n__rank": INT([0, 0])}, "'n' has 2 rows where others have 4"),
-    ({"n__ends": INT([1, 2, 3])}, "the ends of 3 rows and the ranks of 4"),
-    ({"n__ends": INT([1, 2, 3, 5])}, "do not go up to its 4"),
-    ({"n__ends": INT([3, 2, 3, 4])}, "do not go up to its 4"),
-    ({"n__ends": INT([-(2**62), 2**62, 3, 4])}, "do not go up"),
-    ({"n__rank": INT([0, 0, 0])}, "the ends of 4 rows and the ranks of 3"),
-    ({"n__rank": INT([0, 0, 0, 1])}, "1 axes, and 0 sizes"),
-    ({"n__rank": INT([0, 0, 0, 99]), "n__shape": np.ones(99, INT)}, "99 axes, which no row"),
-    ({"f__shape": INT([0, 2, 1, 2, 2, 2, 2**62, 2**62])}, "the shape of row 3 does not fit"),
-    ({"f__shape": INT([2**62, 0, 1, 2, 2, 2, 3, 2])}, "the shape of row 0 does not fit"),
-    ({"f__shape": INT([0, -2, 1, 2, 2, 2, 3, 2])}, "negative size|does not fit"),
-    ({"n__data": np.zeros(4, np.float64)}, "its part 'data' is float64"),
-    ({"n__ends": np.zeros((4, 1), INT)}, "its part 'ends' is int64"),
-    ({"n__ends": np.arange(4.0)}, "its part 'ends' is float64"),
-    ({"s__data": np.full(12, 0xFF, np.uint8)}, "no text in UTF-8"),
-    ({"s__ends": INT([1, 6, 9, 12]), "s__shape": INT([1, 5, 3, 3])}, "a row begins in the middle of a character"),
-    ({"n__data": None}, "its entry 'n/data' is missing"),
-    ({"x__data": INT([1])}, "its entry 'x/data' is of no column"),
-    ({"n__data": b"no array"}, "its entry 'n/data': it is no array in NumPy's format"),
-    ({"n__data": np.array([{"a": 1}], dtype=object)}, "describes no array of numbers"),
-    ({"msnb.json": None}, "its entry 'msnb.json' is missing|no entry 'msnb.json'"),
-]
+def page(number: int, **changes: Any) -> Any:
+    """Changes an entry of the header's list of pages: 0 is the blob page, 1 the raw page."""
+    return lambda header: {**header, "page": [{**p, **changes} if i == number else p
+                                              for i, p in enumerate(header["page"])]}  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "sentence"), LIES)
-def test_rows_that_do_not_fit_their_file(path: Path, changes: dict[str, Any], sentence: str) -> None:
-    if "msnb.json" in changes:
-        changes = {"msnb.json.npy": None}
+def schema(**changes: Any) -> Any:
+    return lambda header: {**header, "schema": [{**header["schema"][0], **changes}]}
+
+
+BLOB, RAW = 1 << 14, (1 << 14) + (1 << 15)  # where the pages begin
+HUGE = (1 << 40) - 1
+LIES: list[tuple[Any, str]] = [
+    (page(0, page_size=HUGE), "page 0 of 1099511627775 bytes does not lie in the file"),
+    (page(0, page_id=HUGE), "does not lie in the file"),
+    (page(1, page_id=0), "two of its pages have one number"),
+    (page(0, end_row_id=HUGE), "page 0 has rows 0 to 1099511627775"),
+    (page(0, end_row_id=5), "row 4 is longer than its page|end after"),
+    (page(0, start_row_id=1), "page 0 has rows 1 to 4"),
+    (page(0, page_type_id=3), "page 0 has rows"),
+    (page(1, row_group_ids=[]), "no page has the numbers and texts of group 0"),
+    (page(1, row_group_ids=[{"id": 0, "offset": HUGE}]), "group 0 does not lie in page 1"),
+    (page(1, row_group_ids=[{"id": 0, "offset": 0}, {"id": 0, "offset": 1}]), "group 0 does not lie in page 1"),
+    (page(1, page_type="VIEW"), 'is "VIEW", not one of'),
+    (page(1, page_id=-1), "is -1, not an int"),
+    (lambda h: {**h, "header_size": 1 << 60}, "header_size of its header"),
+    (lambda h: {**h, "page_size": 1}, "page_size of its header"),
+    (lambda h: {**h, "version": "1.0"}, "version of its header"),
+    (lambda h: {**h, "schema": []}, "0 schemas"),
+    (lambda h: {**h, "index_fields": [{"index_field": "s) --", "schema_id": 0}]}, "its schema has the columns"),
+    (lambda h: {**h, "index_fields": [{"index_field": "b", "schema_id": 0}]}, "its index_fields are"),
+    (schema(schema={}), "its schema has the columns"),
+    (schema(schema={"n": {"type": "int8"}}), 'is "int8", not one of'),
+    (schema(blob_fields=["n"]), "its blob_fields are"),
+    (schema(schema={"b": {"type": "bytes", "shape": [1]}}, blob_fields=["b"]), "of texts or bytes has a shape|index"),
+    (lambda h: {**h, "shard_addresses": ["a", "../b"]}, "shards are other files in the same folder"),
+    (lambda h: {**h, "shard_addresses": ["a", "/etc/passwd"]}, "shards are other files"),
+    (lambda h: {**h, "shard_addresses": ["a", ".."]}, "shards are other files"),
+    (lambda h: {**h, "shard_addresses": ["a", "b", "b"]}, "shards are other files"),
+    (lambda h: {**h, "shard_addresses": "a"}, 'shard_addresses of its header is "a", not a list'),
+    (lambda h: 3, "its header is 3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "sentence"), LIES)
+def test_headers_that_do_not_fit_their_file(path: Path, header: Any, sentence: str) -> None:
     with pytest.raises(DatasetError, match=sentence) as caught:
-        read(rewritten(path, **changes))
+        read(rewritten(path, header))
     assert str(caught.value).startswith("a is damaged")
 
 
-@pytest.mark.parametrize(("header", "sentence"), [
-    ({"files": ["a", "../b"]}, r"shards are other files in the same folder"),
-    ({"files": ["a", "/etc/passwd"]}, "shards are other files"),
-    ({"files": ["a", ".."]}, "shards are other files"),
-    ({"files": ["a", "b", "b"]}, "shards are other files"),
-    ({"files": "a"}, "files of its header is \"a\", not a list"),
-    ({"schema": {"n": "int8"}}, 'is "int8", not one of'),
-    ({"schema": {}}, "is of no column"),
-    ({"schema": 3}, "schema of its header is 3"),
-    ({"more": 1}, "not a known key"),
-])  # fmt: skip
-def test_headers_that_lead_elsewhere(path: Path, header: dict[str, Any], sentence: str) -> None:
-    good = {"schema": {"s": "string", "b": "bytes", "f": "float32", "n": "int64"}, "files": ["a"]}
-    text = np.frombuffer(json.dumps({**good, **header}).encode(), np.uint8)
-    with pytest.raises(DatasetError, match=sentence):
-        read(rewritten(path, **{"msnb.json.npy": npy(text)}))
+@pytest.mark.parametrize(("at", "content", "sentence"), [
+    (0, b"\xff" * 8, "its header would have"),
+    (0, b"PK", "the form of earlier versions"),
+    (8, b"\xff", "is no JSON"),
+    (BLOB, b"\xff" * 8, "row 0 is longer than its page"),
+    (BLOB + 8, b"\x7f" * 8, "row 0: the column 'b' is longer than the row"),
+    (BLOB, b"\x0f", "longer than its page|end after"),
+    (RAW, b"\x7f" + b"\0" * 7, "is longer than its page|cannot be read"),
+    (RAW + 8, b"\xc1", "cannot be read: byte 0 is 0xc1"),
+    (RAW + 8, b"\xdf" + b"\xff" * 4, "more fields than bytes"),
+    (RAW + 8, b"\x82\xdb" + b"\xff" * 4, "a text is longer than the row"),
+    (RAW + 9, b"\xa1q", "its 'n' is None, and no int64"),
+], ids=str)  # fmt: skip
+def test_rows_that_do_not_fit_their_page(path: Path, at: int, content: bytes, sentence: str) -> None:
+    with pytest.raises(DatasetError, match=sentence) as caught:
+        read(rewritten(path, None, at, content))
+    assert str(caught.value).startswith("a is damaged")
+
+
+def test_packed_numbers_that_do_not_fit(tmp_path: Path) -> None:
+    writer = ms.mindrecord.FileWriter(str(tmp_path / "v"))
+    writer.set_header_size(1 << 14)
+    writer.set_page_size(1 << 15)
+    writer.add_schema({"v": {"type": "int64", "shape": [-1]}})
+    writer.write_raw_data([{"v": np.arange(9)}])
+    writer.commit()
+    good = (tmp_path / "v").read_bytes()
+    for content in (b"\xff" * 4, b"\0\0\0\x08", b"\0\0\0\x09\xff"):
+        (tmp_path / "v").write_bytes(good)
+        with pytest.raises(DatasetError, match="row 0: the column 'v' does not fit int64.* numbers in 16 bytes"):
+            read(rewritten(tmp_path / "v", None, BLOB + 8, content))
 
 
 def test_shards_have_one_schema(path: Path, tmp_path: Path) -> None:
@@ -121,21 +152,23 @@ def test_shards_have_one_schema(path: Path, tmp_path: Path) -> None:
         ds.MindDataset([str(path), str(tmp_path / "b")])
 
 
-def test_empty_rows_of_any_shape_come_back(tmp_path: Path) -> None:
+def test_empty_rows_come_back(tmp_path: Path) -> None:
     writer = ms.mindrecord.FileWriter(str(tmp_path / "a"))
-    writer.add_schema({"x": {"type": "int32"}})
-    writer.write_raw_data([{"x": np.zeros((0, 5))}, {"x": 3}, {"x": np.zeros((2, 0))}])
+    writer.add_schema({"x": {"type": "int32", "shape": [-1, 5]}, "b": {"type": "bytes"}})
+    writer.write_raw_data([{"x": np.zeros((0, 5), int), "b": b""}, {"x": np.zeros((2, 5), int), "b": b"1"}])
     writer.commit()
-    assert [x.shape for (x,) in read(tmp_path / "a")] == [(0, 5), (), (2, 0)]
+    assert [(b.shape, x.shape) for b, x in read(tmp_path / "a")] == [((0,), (0, 5)), ((1,), (2, 5))]
     os.rename(tmp_path / "a", tmp_path / "other name")
-    assert len(read(tmp_path / "other name")) == 3
+    assert len(read(tmp_path / "other name")) == 2
 
 
-def test_archives_that_unfold_without_end(path: Path) -> None:
+def test_archives_that_unfold_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.arange(3))
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros.npy", bytes(100 << 20))
-    with pytest.raises(DatasetError, match="would unfold to 1048"):
-        read(path)
+    with pytest.raises(DatasetError, match="would unfold to 1048"), Archive(path, _refuse) as opened:
+        [opened.read(name) for name in opened.names]
     with pytest.raises(DatasetError, match="its end is missing"), Archive(_cut(path), _refuse):
         pass
 

@@ -13,7 +13,7 @@ import pytest
 
 import msnb.dataset as ds
 from msnb.base.errors import DatasetError, MsnbError
-from tests.dataset import layouts
+from tests.dataset import layouts, scene_layouts
 
 Open = Callable[[Path], Any]
 # name -> (what writes the folder, what reads it, number of rows, (dtype kind and rank of each column))
@@ -48,6 +48,15 @@ CASES: dict[str, tuple[Callable[[Path], Any], Open, int, list[str]]] = {
     "dbpedia": (lambda f: layouts.reviews(f, 3), lambda f: ds.DBpediaDataset(f), 4, ["U0"] * 3),
     "sogou": (lambda f: layouts.reviews(f, 3), lambda f: ds.SogouNewsDataset(f), 4, ["U0"] * 3),
     "yahoo": (lambda f: layouts.reviews(f, 4), lambda f: ds.YahooAnswersDataset(f, "test"), 2, ["U0"] * 4),
+    "caltech": (scene_layouts.caltech101, lambda f: ds.Caltech101Dataset(f, "all"), 3, ["u1", "i0", "f2"]),
+    "kitti": (scene_layouts.kitti, lambda f: ds.KITTIDataset(f), 2, ["u1", "u2", "f2", "u2", *["f2"] * 5]),
+    "lfw": (scene_layouts.lfw, lambda f: ds.LFWDataset(f), 5, ["u1", "u0"]),
+    "lfw pairs": (scene_layouts.lfw, lambda f: ds.LFWDataset(f, "pairs", "10fold"), 4, ["u1", "u1", "u0"]),
+    "sbd": (scene_layouts.sbd, lambda f: ds.SBDataset(f), 2, ["u1", "u3"]),
+    "wider": (scene_layouts.wider, lambda f: ds.WIDERFaceDataset(f), 4, ["u1", "i2", *["i1"] * 6]),
+    "tedlium": (scene_layouts.tedlium, lambda f: ds.TedliumDataset(f, "release1"), 9, ["f2", "i0", *["U0"] * 4]),
+    "iwslt16": (scene_layouts.iwslt, lambda f: ds.IWSLT2016Dataset(f), 6, ["U0", "U0"]),
+    "iwslt17": (scene_layouts.iwslt, lambda f: ds.IWSLT2017Dataset(f, "valid"), 2, ["U0", "U0"]),
     "yelp": (lambda f: layouts.reviews(f, 2), lambda f: ds.YelpReviewDataset(f), 4, ["U0"] * 2),
 }  # fmt: skip
 

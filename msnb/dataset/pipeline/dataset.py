@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.dataset import sync_wait
+from msnb.dataset import map_callbacks, row_cache, sync_wait
 from msnb.dataset.chains import passes
 from msnb.dataset.pipeline import config, nodes
 from msnb.dataset.pipeline import map as mapping
@@ -30,11 +30,17 @@ from msnb.nn.cells.argument_hints import explains_arguments, explains_methods
 
 Names = str | Sequence[str] | None
 _writers: dict[str, Callable[[Dataset, str, int], None]] = {}
+_text: list[Callable[[Dataset, str], dict[str, Any]]] = []
 
 
 def register_writer(file_type: str, write: Callable[[Dataset, str, int], None]) -> None:
     """Enter a file format of ``Dataset.save``; formats stand above this module (``dataset.sources``)."""
     _writers[file_type] = write
+
+
+def register_text(write: Callable[[Dataset, str], dict[str, Any]]) -> None:
+    """Enter how a data set becomes JSON (``dataset.pipeline_text``)."""
+    _text[:] = [write]
 
 
 @explains_methods
@@ -72,6 +78,9 @@ class Dataset:
         output_columns: Names = None,
         num_parallel_workers: int | None = None,
         python_multiprocessing: bool = False,
+        *,
+        cache: row_cache.DatasetCache | None = None,
+        callbacks: Any = None,
     ) -> Dataset:
         """Applies operations to columns of every row.
 
@@ -84,6 +93,8 @@ class Dataset:
             python_multiprocessing: worker processes instead of threads: for operations in Python that hold its lock.
                 The same rows, draws and order. The operations are sent to them in every epoch, by value: what they
                 change outside themselves stays there.
+            cache: keeps the rows, where only maps stand between these and a source; not for random operations.
+            callbacks: a DSCallback or a list of them.
 
         Raises:
             ValueError: an unknown column. While iterating, DatasetError names the operation, row and columns.
@@ -98,7 +109,16 @@ class Dataset:
         listed = mapping.check_operations(operations, "map")
         inputs, outputs = as_columns(input_columns, "input_columns"), as_columns(output_columns, "output_columns")
         workers = workers_of(num_parallel_workers)
-        return Dataset(mapping.Map(self._node, listed, inputs, outputs, workers, processes))
+        node, heard = (
+            mapping.Map(self._node, listed, inputs, outputs, workers, processes),
+            map_callbacks.as_callbacks(callbacks),
+        )
+        kept = row_cache.as_cache("map", cache)
+        if kept is not None and heard:
+            raise ArgumentError("map: a cache gives rows that are not mapped again, so it has no callbacks")
+        if kept is not None:
+            return Dataset(row_cache.cached_map(node, kept))
+        return Dataset(map_callbacks.CallbackMap(node, heard) if heard else node)
 
     def batch(
         self,
@@ -372,10 +392,11 @@ class Dataset:
 
         def start(state: IteratorState) -> tuple[Epoch, Iterator[Row]]:
             epoch = Epoch.start(state.seed, state.epoch, state.marks)
-            rows = self._rows(epoch, state.row)
+            rows = map_callbacks.told(self._node, lambda: self._rows(epoch, state.row))
             chosen = rows if columns == self._node.columns else (tuple(row[i] for i in order) for row in rows)
             return epoch, chosen
 
+        map_callbacks.begin(self._node)
         epochs, numpy = _epochs(num_epochs), flag(output_numpy)
         return EpochIterator(self._node, self._next_state, start, place, columns, finish, epochs, numpy)
 
@@ -423,6 +444,10 @@ class Dataset:
         if file_type not in _writers:
             raise AttributeValueError(f"save writes file_type {' or '.join(map(repr, _writers))}, got {file_type!r}")
         _writers[file_type](self, file_name, num_files)
+
+    def to_json(self, filename: str = "") -> dict[str, Any]:
+        """The pipeline as a dict that JSON holds, written into a file if one is named; see `msnb.dataset.serialize`."""
+        return _text[0](self, filename)
 
     def __len__(self) -> int:
         if self._node.count() in (None, math.inf):
@@ -502,15 +527,6 @@ def zip(datasets: Sequence[Dataset]) -> Dataset:
     if isinstance(datasets, Dataset):
         raise ArgumentError("zip expects a tuple of datasets, got a single one", hint="zip((a, b)) or a.zip(b)")
     return Dataset(nodes.Zip(_others(datasets, "zip")))
-
-
-def no_cache(name: str, cache: Any) -> None:
-    """Refuse a cache server."""
-    if cache is not None:
-        raise AttributeValueError(
-            f"{name}: there is no cache server, so cache must be None, got {type(cache).__name__}.",
-            hint="the system keeps files that were read in memory.",
-        )
 
 
 def workers_of(number: int | None) -> int:

@@ -170,6 +170,11 @@ class row_draws:
         _slot.place, _slot.generator = self.before
 
 
+def drew() -> bool:
+    """True if something was drawn for the row that this thread is in."""
+    return _slot.generator is not None
+
+
 def draws() -> np.random.Generator:
     """The generator a random transform must use: the row's inside `map`, else the process-wide one.
 

@@ -35,6 +35,7 @@ class Node:
     """One step of a chain."""
 
     label = "node"
+    origin: tuple[dict[str, Any], str] | None = None  # of a source: its arguments as JSON, and its class
 
     def __init__(self, columns: Sequence[str], parents: Sequence[Node] = ()) -> None:
         self.columns: tuple[str, ...] = tuple(columns)

@@ -20,6 +20,7 @@ from msnb.base.files.bounded_reader import read_file
 from msnb.dataset.pipeline.dataset import Dataset, workers_of
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.pipeline.samplers import choose
+from msnb.dataset.row_cache import DatasetCache, as_cache
 from msnb.dataset.sources.mnist import damaged
 from msnb.dataset.sources.numpy_slices import sliced
 
@@ -34,7 +35,7 @@ class _Cifar(Dataset):
         usage: "train", "test" or "all" (default).
         num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id: as in GeneratorDataset; None and
             True shuffle.
-        cache: None; rows are kept in memory anyway.
+        cache: a DatasetCache or None; rows are kept in memory anyway.
 
     Raises:
         FileNotFoundError: a folder or file is missing.
@@ -54,8 +55,9 @@ class _Cifar(Dataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
+        as_cache(type(self).__name__, cache)  # all rows are in memory anyway
         name, wanted = type(self).__name__, ("train", "test") if usage in (None, "all") else (usage,)
         if any(part not in self.files for part in wanted):
             raise AttributeValueError(f"{name}: usage is 'train', 'test' or 'all', got {usage!r}")

@@ -16,10 +16,11 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_file
-from msnb.dataset.pipeline.dataset import Dataset, no_cache, workers_of
+from msnb.dataset.pipeline.dataset import Dataset, workers_of
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.pipeline.samplers import choose
 from msnb.dataset.pipeline.source_nodes import IndexedSource
+from msnb.dataset.row_cache import DatasetCache, cached
 from msnb.dataset.vision.decode import decoded
 
 _EXTENSIONS = (".jpg", ".jpeg", ".bmp", ".png")
@@ -35,7 +36,7 @@ class ImageFolderDataset(Dataset):
         extensions: which files are pictures; default: .jpg, .jpeg, .bmp, .png.
         class_indexing: folder -> label, for the folders to read; default: all, in alphabetical order.
         decode: read pixels at once.
-        cache: None; the system keeps files that were read in memory.
+        cache: a DatasetCache keeps the rows; None: the system keeps files that were read in memory.
         decrypt: ``decrypt(path)`` gives the bytes of the picture, for files that are encrypted.
 
     Raises:
@@ -57,10 +58,9 @@ class ImageFolderDataset(Dataset):
         decode: bool = False,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
         decrypt: Callable[[str], bytes] | None = None,
     ) -> None:
-        no_cache("ImageFolderDataset", cache)
         if decrypt is not None and not callable(decrypt):
             raise ArgumentError(f"ImageFolderDataset: decrypt is a function of a path, got {type(decrypt).__name__}.")
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
@@ -81,9 +81,9 @@ class ImageFolderDataset(Dataset):
             content = np.frombuffer(plain, np.uint8)
             return (decoded(content, str(path)) if decode else content), np.array(label, np.int32)
 
-        workers = workers_of(num_parallel_workers)
+        workers, kept = workers_of(num_parallel_workers), cached("ImageFolderDataset", cache, fetch)
         super().__init__(
-            IndexedSource("ImageFolderDataset", fetch, lambda: len(files), ("image", "label"), order, workers)
+            IndexedSource("ImageFolderDataset", kept, lambda: len(files), ("image", "label"), order, workers)
         )
 
     def get_class_indexing(self) -> dict[str, int]:

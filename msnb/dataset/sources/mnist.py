@@ -23,9 +23,10 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import Refuse, need_room, open_file, room
-from msnb.dataset.pipeline.dataset import Dataset, no_cache, workers_of
+from msnb.dataset.pipeline.dataset import Dataset, workers_of
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.pipeline.samplers import choose
+from msnb.dataset.row_cache import DatasetCache, as_cache
 from msnb.dataset.sources.numpy_slices import sliced
 
 PARTS = {"train": ("train",), "test": ("t10k",), "all": ("train", "t10k")}
@@ -41,7 +42,7 @@ class MnistDataset(Dataset):
         usage: "train" (60,000 rows), "test" (10,000) or "all" (default), which is all that the folder has.
         num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id: as in GeneratorDataset; None and
             True shuffle.
-        cache: None; rows are kept in memory anyway.
+        cache: a DatasetCache or None; rows are kept in memory anyway.
 
     Raises:
         FileNotFoundError: a folder or file is missing.
@@ -60,9 +61,9 @@ class MnistDataset(Dataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
-        no_cache(type(self).__name__, cache)
+        as_cache(type(self).__name__, cache)  # all rows are in memory anyway
         wanted = "all" if usage is None else usage
         if wanted not in PARTS:
             raise AttributeValueError(f"usage must be one of {list(PARTS)}, got {usage!r}")

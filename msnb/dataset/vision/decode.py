@@ -44,9 +44,7 @@ def decoded(content: Array, name: str = "the image", formats: Sequence[str] = FO
     return scaled(content, None, name, formats)
 
 
-def scaled(
-    content: Array, least: Least | None, name: str = "the image", formats: Sequence[str] = FORMATS
-) -> Array:
+def scaled(content: Array, least: Least | None, name: str = "the image", formats: Sequence[str] = FORMATS) -> Array:
     """As `decoded`; a JPEG may be decoded at a half, a quarter or an eighth of its sides, which takes less time.
 
     Args:
@@ -61,7 +59,7 @@ def scaled(
         found = _fast(content, least, refuse)
         if found is not None:
             return found
-    image = _pillow()
+    image = pillow()
     try:
         with image.open(io.BytesIO(content.tobytes()), formats=formats) as picture:
             width, height = picture.size
@@ -82,7 +80,7 @@ def size_of(content: Array, name: str = "the image") -> tuple[int, int]:
     try:
         if simplejpeg is not None and content[:2].tobytes() == _JPEG:
             return simplejpeg.decode_jpeg_header(content)[:2]  # type: ignore[no-any-return]
-        with _pillow().open(io.BytesIO(content.tobytes()), formats=FORMATS) as picture:
+        with pillow().open(io.BytesIO(content.tobytes()), formats=FORMATS) as picture:
             return picture.size[1], picture.size[0]
     except ModuleNotFoundError:
         raise
@@ -184,7 +182,7 @@ class ToPIL(Transform):
     def apply(self, value: Array) -> Any:
         check_image(value, "ToPIL")
         pixels = value[..., 0] if value.ndim == 3 and value.shape[-1] == 1 else value
-        return _pillow().fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+        return pillow().fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 
 class ToNumpy(Transform):
@@ -195,7 +193,8 @@ class ToNumpy(Transform):
         return value
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
+    """The module of Pillow, imported when it is needed."""
     try:
         from PIL import Image
     except ImportError:

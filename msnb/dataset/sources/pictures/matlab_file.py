@@ -3,8 +3,8 @@
     128 bytes of text, version and order of bytes, then elements    type, size, content   (up to 4 bytes: in one word)
     element 15    packed by zlib: one element              element 14    a matrix: class, sizes, name, numbers
 
-Only full arrays of real numbers are read; other elements (structures, cells, functions) are passed over and never
-become objects.
+`read_matlab` reads full arrays of real numbers and passes over other elements; `read_structure` reads structures, cells
+and sparse arrays too. Functions and objects never become anything.
 Source: "MAT-File Format", The MathWorks.
 """
 
@@ -14,6 +14,7 @@ import math
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -103,3 +104,104 @@ def _matrix(body: memoryview, order: str, wanted: tuple[str, ...], refuse: Refus
         raise refuse(f"the sizes {shape} of {called!r} do not fit its {len(real[1])} bytes")
     numbers = np.frombuffer(real[1], stored).reshape(shape, order="F")
     return called, numbers.astype(_CLASSES[kind & 0xFF])
+
+
+# ---- structures, cells and sparse arrays ---------------------------------------------------------------------------
+
+_CELL, _STRUCT, _SPARSE, _DEEPEST = 1, 2, 5, 8
+
+
+def read_structure(name: str, path: Path, wanted: str) -> dict[str, Any]:
+    """The fields of a structure of one element: arrays, lists for cells, dicts for structures; sparse arrays filled up.
+
+    Args:
+        name: of the data set, for messages. path: the file. wanted: the structure's name.
+
+    Raises:
+        DatasetError: no such file, damaged, or the structure is missing.
+    """
+    refuse = refusal(name, path)
+    content = memoryview(read_file(path, refuse))
+    if len(content) < 128 or bytes(content[126:128]) not in (b"IM", b"MI"):
+        raise refuse("it is no MATLAB file of version 5", hint="files of version 7.3 are HDF5: save them with -v7")
+    order = "<" if bytes(content[126:128]) == b"IM" else ">"
+    left = room(len(content))
+    for kind, body in _elements(content[128:], order, refuse):
+        if kind == _PACKED:
+            body = _unpacked(body, left, len(content), refuse)
+            left -= len(body)
+            kind, body = next(_elements(body, order, refuse), (0, body))
+        called, value = _Reader(order, refuse, room(len(content))).value(body) if kind == _MATRIX else ("", None)
+        if called == wanted and isinstance(value, dict):
+            return value
+    raise refuse(f"it has no structure {wanted!r}")
+
+
+class _Reader:
+    """Reads nested matrices; together they get no more room than the file may ask for."""
+
+    def __init__(self, order: str, refuse: Refuse, left: int) -> None:
+        self.order, self.refuse, self.left = order, refuse, left
+
+    def value(self, body: memoryview, depth: int = 0) -> tuple[str, Any]:
+        """The name and the value of a matrix; None for kinds that are not read."""
+        parts = list(_elements(body, self.order, self.refuse))
+        if len(parts) < 3 or depth > _DEEPEST:
+            return "", None
+        flags, sizes, title = (bytes(part) for _, part in parts[:3])
+        kind, shape = self._ints(flags)[:1].sum() & 0xFF, tuple(int(n) for n in self._ints(sizes))
+        called, rest = title.decode("latin-1"), parts[3:]
+        if any(n < 0 for n in shape) or len(shape) > 32:
+            raise self.refuse(f"{called!r} has the sizes {shape}")
+        if kind == _CELL:
+            return called, [self.value(part, depth + 1)[1] for _, part in rest]
+        if kind == _STRUCT:
+            return called, self._fields(shape, rest, depth)
+        if kind == _SPARSE:
+            return called, self._filled(shape, rest)
+        if kind in _CLASSES and rest and rest[0][0] in _STORED:
+            return called, self._full(called, shape, rest[0]).astype(_CLASSES[int(kind)])
+        return called, None
+
+    def _ints(self, content: bytes) -> Array:
+        return np.frombuffer(content[: len(content) // 4 * 4], f"{self.order}i4")
+
+    def _numbers(self, part: Element) -> Array:
+        stored = np.dtype(f"{self.order}{_STORED.get(part[0], 'u1')}")
+        if len(part[1]) % stored.itemsize:
+            raise self.refuse("an array ends in the middle of a number")
+        return np.frombuffer(part[1], stored)
+
+    def _full(self, called: str, shape: tuple[int, ...], part: Element) -> Array:
+        numbers = self._numbers(part)
+        if math.prod(shape) != len(numbers):
+            raise self.refuse(f"the sizes {shape} of {called!r} do not fit its {len(numbers)} numbers")
+        return numbers.reshape(shape, order="F")
+
+    def _fields(self, shape: tuple[int, ...], rest: list[Element], depth: int) -> dict[str, Any] | None:
+        if math.prod(shape) != 1 or len(rest) < 2 or len(rest[0][1]) < 4:
+            return None
+        width, names = int(self._ints(bytes(rest[0][1]))[0]), bytes(rest[1][1])
+        if width < 1 or len(names) != width * (len(rest) - 2):
+            raise self.refuse("a structure has not as many names as fields")
+        titles = [names[at : at + width].split(b"\0")[0].decode("latin-1") for at in range(0, len(names), width)]
+        return {title: self.value(part, depth + 1)[1] for title, (_, part) in zip(titles, rest[2:])}
+
+    def _filled(self, shape: tuple[int, ...], rest: list[Element]) -> Array:
+        if len(shape) != 2 or len(rest) < 3:
+            raise self.refuse("a sparse array has two sizes, places and numbers")
+        self.left -= math.prod(shape)
+        need_room(0, 0 if self.left >= 0 else 1 << 62, self.refuse)
+        rows, ends, numbers = self._ints(bytes(rest[0][1])), self._ints(bytes(rest[1][1])), self._numbers(rest[2])
+        counts = np.diff(ends)
+        legal = (
+            len(ends) == shape[1] + 1
+            and ends[0] == 0
+            and (counts >= 0).all()
+            and ends[-1] <= min(len(rows), len(numbers))
+        )
+        if not legal or (rows[: ends[-1]] < 0).any() or (rows[: ends[-1]] >= shape[0]).any():
+            raise self.refuse("the places of a sparse array do not fit its sizes")
+        out = np.zeros(shape, np.uint8 if numbers.dtype.itemsize == 1 else numbers.dtype)
+        out[rows[: ends[-1]], np.repeat(np.arange(shape[1]), counts)] = numbers[: ends[-1]]
+        return out

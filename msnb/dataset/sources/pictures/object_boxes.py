@@ -21,6 +21,7 @@ import numpy as np
 from msnb.base.errors import AttributeValueError
 from msnb.base.files.bounded_reader import Refuse, read_file, read_json
 from msnb.dataset.pipeline.rows import Array, Row
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.picture_lists import refuse_decrypt
 from msnb.dataset.sources.tables.families import COMMON
 from msnb.dataset.sources.tables.record_file import refusal
@@ -84,7 +85,7 @@ class CocoDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
         extra_metadata: bool = False,
         decrypt: Callable[[str], bytes] | None = None,
     ) -> None:
@@ -179,7 +180,7 @@ class VOCDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
         extra_metadata: bool = False,
         decrypt: Callable[[str], bytes] | None = None,
     ) -> None:

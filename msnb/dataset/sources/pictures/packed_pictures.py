@@ -23,6 +23,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, DatasetError
 from msnb.base.files.bounded_reader import need_room, read_file, room
 from msnb.dataset.pipeline.rows import Array, Row, check_count
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.mnist import read_idx
 from msnb.dataset.sources.pictures.matlab_file import read_matlab
 from msnb.dataset.sources.tables.families import COMMON, SampledDataset, TextsDataset, WholeDataset
@@ -150,7 +151,7 @@ class EMnistDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         own, wanted = type(self).__name__, chosen(type(self).__name__, "usage", usage, ("train", "test", "all"), "all")
         split, folder = chosen(own, "name", name, self.names, ""), Path(dataset_dir)
@@ -190,7 +191,7 @@ class QMnistDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         if not isinstance(compat, bool):
             raise ArgumentError(f"QMnistDataset: compat is True or False, got {compat!r}")
@@ -315,7 +316,7 @@ class FakeImageDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         shape = tuple(check_count(n, "image_size") for n in image_size)
         classes, seed = check_count(num_classes, "num_classes"), check_count(base_seed, "base_seed", least=0)

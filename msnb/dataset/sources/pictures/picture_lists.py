@@ -20,6 +20,7 @@ import numpy as np
 from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_json
 from msnb.dataset.pipeline.rows import Array, Row
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.matlab_file import read_matlab
 from msnb.dataset.sources.tables.families import COMMON, PicturesDataset, WholePicturesDataset
 from msnb.dataset.sources.tables.record_file import refusal
@@ -159,7 +160,7 @@ class LSUNDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "usage", usage, ("train", "test", "valid", "all"), "all")
@@ -203,7 +204,7 @@ class OmniglotDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name = type(self).__name__
         part = "images_evaluation" if background is False else "images_background"
@@ -238,7 +239,7 @@ class Places365Dataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "usage", usage, ("train-standard", "train-challenge", "val"), "train-standard")
@@ -280,7 +281,7 @@ class CelebADataset(TableDataset):
         num_samples: int | None = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
         decrypt: Callable[[str], bytes] | None = None,
     ) -> None:
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
@@ -400,7 +401,7 @@ class ManifestDataset(TableDataset):
         decode: bool = False,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name, path = type(self).__name__, Path(dataset_file)
         if not path.is_file():

@@ -15,6 +15,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON, WholePicturesDataset
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import (
@@ -57,7 +58,7 @@ class FlickrDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name, folder, path = type(self).__name__, folder_of(type(self).__name__, dataset_dir), Path(annotation_file)
         if not path.is_file():
@@ -135,7 +136,7 @@ class DIV2KDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "usage", usage, ("train", "valid", "all"), "train")
@@ -189,7 +190,7 @@ class CityscapesDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         quality = chosen(name, "quality_mode", quality_mode, ("fine", "coarse"), "fine")

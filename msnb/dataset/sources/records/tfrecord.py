@@ -22,6 +22,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.base.files.bounded_reader import Refuse, need_room, open_file, read_bytes, read_file, room, size_of
 from msnb.dataset.pipeline.rows import Array, Row, as_columns, positions
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.records.checksum import masked
 from msnb.dataset.sources.records.example_message import Feature, decode_example
 from msnb.dataset.sources.records.schema import Schema, SchemaColumn
@@ -63,7 +64,7 @@ class TFRecordDataset(TableDataset):
         num_shards: int | None = None,
         shard_id: int | None = None,
         shard_equal_rows: bool = False,
-        cache: None = None,
+        cache: DatasetCache | None = None,
         compression_type: str | None = None,
     ) -> None:
         name = type(self).__name__

@@ -19,6 +19,7 @@ import numpy as np
 
 from msnb.base.errors import DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.sounds.wave_file import read_wave
 from msnb.dataset.sources.tables.families import COMMON, SampledDataset, WholeDataset
 from msnb.dataset.sources.tables.record_file import refusal
@@ -170,7 +171,7 @@ class CMUArcticDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         own = type(self).__name__
         speaker = chosen(own, "name", name, _SPEAKERS, "aew")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.table_source import Name, Order, RowChoice, Table, TableDataset, chosen, folder_of
 
 COMMON = """num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id: as in GeneratorDataset; None and
             True shuffle, and so does Shuffle.GLOBAL; Shuffle.FILES shuffles whole files only.
-        cache: None; the system keeps files that were read in memory.
+        cache: a DatasetCache keeps the rows; None: the system keeps files that were read in memory.
 
     Raises:
         FileNotFoundError: the folder or a file is missing. ValueError: an illegal argument.
@@ -51,7 +52,7 @@ class TextsDataset(UsageDataset):
         shuffle: Order = True,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
         self._begin(dataset_dir, usage, choice)
@@ -69,7 +70,7 @@ class SentencesDataset(UsageDataset):
         num_shards: int | None = None,
         shard_id: int | None = None,
         num_parallel_workers: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
         self._begin(dataset_dir, usage, choice)
@@ -88,7 +89,7 @@ class SampledDataset(UsageDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self._begin(dataset_dir, usage, choice)
@@ -106,7 +107,7 @@ class WholeDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(self.table(folder_of(type(self).__name__, dataset_dir)), choice)
@@ -132,7 +133,7 @@ class PicturesDataset(UsageDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         self.decode = decode
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
@@ -154,7 +155,7 @@ class WholePicturesDataset(TableDataset):
         sampler: Any = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         self.decode = decode
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)

@@ -22,10 +22,11 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_file, read_text
-from msnb.dataset.pipeline.dataset import Dataset, no_cache, workers_of
+from msnb.dataset.pipeline.dataset import Dataset, workers_of
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.pipeline.samplers import DistributedSampler, Labels, Sampler, choose
 from msnb.dataset.pipeline.source_nodes import IndexedSource
+from msnb.dataset.row_cache import cached
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
 from msnb.dataset.vision.decode import decoded
 
@@ -115,7 +116,6 @@ class TableDataset(Dataset):
 
     def __init__(self, table: Table, choice: RowChoice) -> None:
         name = type(self).__name__
-        no_cache(name, choice.cache)
         rows, read = table.rows, table.read
         order = choice.order(table.parts or [len(rows)])
         workers = workers_of(choice.num_parallel_workers)
@@ -123,7 +123,8 @@ class TableDataset(Dataset):
         def fetch(index: int) -> Row:
             return read(rows[index])
 
-        super().__init__(IndexedSource(name, fetch, lambda: len(rows), tuple(table.columns), order, workers))
+        kept = cached(name, choice.cache, fetch)
+        super().__init__(IndexedSource(name, kept, lambda: len(rows), tuple(table.columns), order, workers))
 
 
 # ---- what layouts are made of --------------------------------------------------------------------------------------

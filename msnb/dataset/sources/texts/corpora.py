@@ -18,6 +18,7 @@ import numpy as np
 
 from msnb.base.files.bounded_reader import read_file, read_json, read_text
 from msnb.dataset.pipeline.rows import Row
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON, SampledDataset, SentencesDataset, TextsDataset
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
 from msnb.dataset.sources.tables.table_source import (
@@ -230,7 +231,7 @@ class CLUEDataset(TableDataset):
         shuffle: Order = True,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name = type(self).__name__
         fields = _CLUE[chosen(name, "task", task, tuple(_CLUE), "AFQMC")]

@@ -15,6 +15,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline.rows import Array, Row, as_columns
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON, SentencesDataset, TextsDataset, UsageDataset
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
 from msnb.dataset.sources.tables.table_source import (
@@ -79,7 +80,7 @@ class CSVDataset(TableDataset):
         shuffle: Order = True,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name = type(self).__name__
         if not isinstance(field_delim, str) or len(field_delim) != 1 or field_delim in '"\r\n':

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline.rows import Row
+from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON, TextsDataset
 from msnb.dataset.sources.tables.record_file import RecordFile
 from msnb.dataset.sources.tables.table_source import (
@@ -85,7 +86,7 @@ class TextFileDataset(TableDataset):
         shuffle: Order = True,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
         name = type(self).__name__
@@ -147,7 +148,7 @@ class EnWik9Dataset(TableDataset):
         shuffle: Order = True,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
         name = type(self).__name__
@@ -180,7 +181,7 @@ class Multi30kDataset(TableDataset):
         shuffle: Order = None,
         num_shards: int | None = None,
         shard_id: int | None = None,
-        cache: None = None,
+        cache: DatasetCache | None = None,
     ) -> None:
         name = type(self).__name__
         wanted = chosen(name, "usage", usage, (*self.places, "all"), "all")
