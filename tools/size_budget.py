@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES = 600  # every Python file of the project
 FUNCTION_LINES = 60  # functions in msnb/
-PACKAGE_BYTES = 7_750_000  # sources in msnb/: compiler, planner, ranks, a chip, a GPU, readers, ONNX, PyTorch
+PACKAGE_BYTES = 8_000_000  # sources in msnb/: compiler, planner, ranks, a chip, a GPU, readers, ONNX, PyTorch
 CODE = ("msnb", "tests", "tools", "bench", "extensions")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

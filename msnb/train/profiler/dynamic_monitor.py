@@ -38,7 +38,8 @@ class DynamicProfilerMonitor(Callback):
             raise ArgumentError(f"DynamicProfilerMonitor: cfg_path is a folder, not {cfg_path!r}.")
         if poll_interval != 2:
             events.ignored("DynamicProfilerMonitor(poll_interval=)", "the file is read before every step")
-        self.file, self.output_path = Path(cfg_path) / FILE, output_path
+        self.file: Path = Path(cfg_path) / FILE
+        self.output_path: str = output_path
         if not self.file.exists():
             self.file.parent.mkdir(parents=True, exist_ok=True)
             self.file.write_text(json.dumps({"start_step": -1, "stop_step": -1}))

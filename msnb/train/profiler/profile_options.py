@@ -76,7 +76,11 @@ class schedule:
                 raise ArgumentError(f"schedule: {name} is an int, not {type(number).__name__}.")
             if number < (name == "active"):
                 raise AttributeValueError(f"schedule: {name} is at least {int(name == 'active')}, not {number}.")
-        self.wait, self.active, self.warmup, self.repeat, self.skip_first = wait, active, warmup, repeat, skip_first
+        self.wait: int = wait
+        self.active: int = active
+        self.warmup: int = warmup
+        self.repeat: int = repeat
+        self.skip_first: int = skip_first
 
     def __call__(self, step: int) -> ProfilerAction:
         """What is done in a step, counted from 0."""
@@ -133,7 +137,8 @@ class ExperimentalConfig:
             raise AttributeValueError("export_type: a profile becomes texts (ExportType.Text), not a data base.")
         if mstx_domain_include and mstx_domain_exclude:
             raise AttributeValueError("mstx_domain_include and mstx_domain_exclude: give one of them.")
-        self.include, self.exclude = mstx_domain_include or [], mstx_domain_exclude or []
+        self.include: list[str] = mstx_domain_include or []
+        self.exclude: list[str] = mstx_domain_exclude or []
         asked = {"l2_cache": l2_cache, "sys_io": sys_io, "sys_interconnection": sys_interconnection,
                  "host_sys": host_sys, "aic_metrics": aic_metrics is not AicoreMetrics.AiCoreNone}  # fmt: skip
         tell_of_ascend(asked)

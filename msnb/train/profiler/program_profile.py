@@ -23,7 +23,7 @@ from msnb.train.profiler.profile_options import (
     tell_of_ascend,
 )
 from msnb.train.profiler.trace_files import OpStatistics, op_statistics, write_profile
-from msnb.train.profiler.trace_recorder import Span, TraceRecorder
+from msnb.train.profiler.trace_recorder import TraceRecorder, TraceSpan
 
 __all__ = ["Profiler", "profile", "tensorboard_trace_handler"]
 _RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
@@ -93,7 +93,7 @@ class profile:
             self.start()
 
     @property
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[TraceSpan]:
         """What was recorded."""
         return self._recorder.spans
 
@@ -209,7 +209,8 @@ class tensorboard_trace_handler:
             events.ignored("tensorboard_trace_handler(analyse_flag=False)", "timeline and tables are written at once")
         if async_mode:
             events.ignored("tensorboard_trace_handler(async_mode=True)", "the files are complete when the call returns")
-        self.folder, self.worker = dir_name or "./data", worker_name
+        self.folder: str = dir_name or "./data"
+        self.worker: str | None = worker_name
 
     def __call__(self, prof: profile) -> Path:
         """Write what ``prof`` recorded."""
@@ -245,7 +246,7 @@ class Profiler(profile):
         if not isinstance(output_path, str):
             raise ArgumentError(f"Profiler: output_path is a text, not {output_path!r}.")
         config = ExperimentalConfig(profiler_level, aic_metrics, l2_cache, mstx, data_simplification)
-        self.output_path = output_path
+        self.output_path: str = output_path
         others.setdefault("experimental_config", config)
         super().__init__(start_profile=start_profile, **others)
 

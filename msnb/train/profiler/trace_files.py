@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msnb.base.files.atomic_write import write_whole
-from msnb.train.profiler.trace_recorder import Span
+from msnb.train.profiler.trace_recorder import TraceSpan
 
 __all__ = ["OpStatistics", "op_statistics", "write_profile"]
 
@@ -46,7 +46,7 @@ class OpStatistics(NamedTuple):
     share: float
 
 
-def op_statistics(spans: Iterable[Span]) -> list[OpStatistics]:
+def op_statistics(spans: Iterable[TraceSpan]) -> list[OpStatistics]:
     """The ops, programs and compilations, the longest first."""
     found: dict[tuple[str, str], list[float]] = {}
     for span in spans:
@@ -60,7 +60,7 @@ def op_statistics(spans: Iterable[Span]) -> list[OpStatistics]:
     return sorted(rows, key=lambda row: -row.total)
 
 
-def _trace(spans: Sequence[Span], worker: str) -> str:
+def _trace(spans: Sequence[TraceSpan], worker: str) -> str:
     pid = os.getpid()
     rows: list[dict[str, Any]] = [{"name": "process_name", "ph": "M", "pid": pid, "args": {"name": f"msnb {worker}"}}]
     for s in spans:
@@ -78,7 +78,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def _steps(spans: Sequence[Span]) -> str:
+def _steps(spans: Sequence[TraceSpan]) -> str:
     rows = []
     for step in [s for s in spans if s.category == "step"]:
         inside = [s for s in spans if s.step == step.step]
@@ -87,7 +87,7 @@ def _steps(spans: Sequence[Span]) -> str:
     return _table(("step", "time(us)", "ops(us)", "programs(us)", "compile(us)", "rest(us)"), rows)
 
 
-def _details(spans: Sequence[Span]) -> str:
+def _details(spans: Sequence[TraceSpan]) -> str:
     rows = [
         [s.name, s.category, s.step, s.start, s.duration, *(s.args.get(k, "") for k in ("inputs", "outputs", "line"))]
         for s in spans
@@ -96,7 +96,7 @@ def _details(spans: Sequence[Span]) -> str:
     return _table(("name", "kind", "step", "start(us)", "duration(us)", "inputs", "outputs", "line"), rows)
 
 
-def write_profile(folder: str | Path, worker: str | None, spans: Sequence[Span], metadata: dict[str, Any]) -> Path:
+def write_profile(folder: str | Path, worker: str | None, spans: Sequence[TraceSpan], metadata: dict[str, Any]) -> Path:
     """Write the files of a profile.
 
     Args:

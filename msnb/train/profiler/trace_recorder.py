@@ -19,11 +19,11 @@ from msnb.base.errors import ArgumentError
 from msnb.base.source_location import here
 from msnb.core.tensor import Tensor
 
-__all__ = ["Span", "TraceRecorder", "mstx"]
+__all__ = ["TraceSpan", "TraceRecorder", "mstx"]
 
 
 @dataclass(frozen=True)
-class Span:
+class TraceSpan:
     """Something that took time.
 
     Attributes:
@@ -58,9 +58,11 @@ class TraceRecorder:
     """
 
     def __init__(self, shapes: bool = False, places: bool = False, keeps: Any = None) -> None:
-        self.shapes, self.places, self.keeps = shapes, places, keeps
-        self.spans: list[Span] = []
-        self.step = 0
+        self.shapes: bool = shapes
+        self.places: bool = places
+        self.keeps: Any = keeps
+        self.spans: list[TraceSpan] = []
+        self.step: int = 0
         self._zero = self._stepped = perf_counter()
         self._on = False
 
@@ -94,7 +96,7 @@ class TraceRecorder:
     def _add(self, name: str, category: str, seconds: float, args: dict[str, str]) -> None:
         end = perf_counter() - self._zero
         start = max(end - seconds, 0.0)
-        self.spans.append(Span(name, category, 1e6 * start, 1e6 * seconds, self.step, threading.get_ident(), args))
+        self.spans.append(TraceSpan(name, category, 1e6 * start, 1e6 * seconds, self.step, threading.get_ident(), args))
 
     def _op(self, op: Any, inputs: Any, outputs: Any, seconds: float, **_: Any) -> None:
         args = {"outputs": _types(outputs)}
