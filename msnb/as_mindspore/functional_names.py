@@ -45,6 +45,22 @@ def make_list(*values: Any) -> list[Any]:
     return [*values]
 
 
+def add_flags(fn: Any = None, **flags: bool) -> Any:
+    """A function, Cell or decorator of one, with flags of MindSpore's compiler: ``@add_flags(has_effect=True)``. They
+    are kept as ``_func_graph_flags``; effects of a program are found without them."""
+    if fn is None:
+        return lambda found: add_flags(found, **flags)
+    home = fn.__func__ if hasattr(fn, "__func__") else fn
+    object.__setattr__(home, "_func_graph_flags", {**getattr(home, "_func_graph_flags", {}), **flags})
+    return fn
+
+
+class _VirtualDataset(Primitive):
+    """A mark for programs on many devices: the inputs, as a tuple."""
+
+    fn = staticmethod(lambda *inputs: inputs)
+
+
 def tuple_getitem(values: Any, index: int) -> Any:
     """``values[index]``, for tuples; lists and dictionaries have names of their own for it."""
     return values[index]

@@ -11,12 +11,14 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/env_var_list.html
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
+from collections.abc import Callable
 from functools import cache
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from msnb.base.errors import ContextError
 
@@ -90,3 +92,35 @@ def error(message: Any, *args: Any, **options: Any) -> None:
 def critical(message: Any, *args: Any, **options: Any) -> None:
     """Tell what ends the program: a text, and what fills its ``%s``."""
     _told(logging.CRITICAL, message, args, options)
+
+
+class _LogActionOnce:
+    """A decorator: what a function warns of is told at its first call of this key only.
+
+    Args:
+        logger: has ``warning``: this module, or another one.
+        key: names the warning.
+        no_warning: it is never told.
+    """
+
+    is_logged: ClassVar[dict[Any, bool]] = {}
+
+    def __init__(self, logger: Any, key: Any, no_warning: bool = False) -> None:
+        self.logger, self.key, self.no_warning = logger, key, no_warning
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, muted after its first call."""
+
+        @functools.wraps(function)
+        def muted(*args: Any, **kwargs: Any) -> Any:
+            known = self.no_warning or self.is_logged.setdefault(self.key, False)
+            self.is_logged[self.key] = True
+            if not known:
+                return function(*args, **kwargs)
+            told, self.logger.warning = self.logger.warning, lambda *_, **__: None
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.logger.warning = told
+
+        return muted

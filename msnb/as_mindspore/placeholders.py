@@ -137,7 +137,7 @@ NAMES: dict[str, str] = {
         DumpGradient Expand GeSwitch GetNext GroupTopk MapCacheIdx Merge Morph NeighborExchangeV2 Pack PagedAttention
         PagedAttentionMask Pull Push PyExecute RNNTLoss Receive Reduce ReduceScatterV ReshapeAndCache Reshard Reusing
         SelectView Send SliceGetItem TBERegOp TCPStore TensorDump TransposeExtView TransposeView Unpack UpdateState
-        add_flags all_gather_matmul all_to_all_v_c arg_dtype_cast arg_handler array_reduce broadcast_gradient_args
+        all_gather_matmul all_to_all_v_c arg_dtype_cast arg_handler array_reduce broadcast_gradient_args
         cpp_create_prim_instance_helper custom_info_register distribute embed env_get environ_add environ_create
         environ_get environ_set fused_infer_attention_score geswitch get_vm_impl_fn incre_flash_attention
         is_dynamic_sequence_element_unknown is_tensor_bool_cond isconstant iter_converter lightning_indexer

@@ -13,6 +13,7 @@ from typing import Any
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, GradientError
+from msnb.core import dtypes
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
@@ -20,9 +21,13 @@ from msnb.eager.autocast import wear, worn_by
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recording import is_eager
 from msnb.nn.cells.cell import Cell
+from msnb.nn.layers import activation, normalization
+from msnb.nn.training.loss import LossBase
 from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.sparse.row_tensor import RowTensor
 from msnb.parallel.context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
+from msnb.train.callbacks.callback import RunParams
+from msnb.train.files.checkpoint import load_param_into_net
 
 
 def _get_device_num() -> int:
@@ -486,3 +491,88 @@ class _Function:
         for i, x in written.items():
             slot.engine.assign(x, results[i])
         return tuple(results) if isinstance(out, tuple) else results[0]
+
+
+class _Loss(LossBase):
+    """The base of losses, as it was called in MindSpore 1."""
+
+
+class _VirtualDatasetCell(Cell):
+    """A network whose inputs are split over devices; the planner sees to that here."""
+
+    def __init__(self, backbone: Cell) -> None:
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, *inputs: Any) -> Any:
+        """The network's results."""
+        return self._backbone(*inputs)
+
+
+_activation: dict[str, Any] = activation._BY_NAME
+_BatchNorm: type[Cell] = normalization._BatchNorm
+InternalCallbackParam = _InternalCallbackParam = RunParams
+cells_compile_cache: dict[Any, Any] = {}
+"""MindSpore's programs by Cell, which programs clear; here a Cell has its own."""
+
+
+def _handle_loss(loss: Any) -> Any:
+    """The first of several results, or the mean of a tensor as a float."""
+    if isinstance(loss, (tuple, list)):
+        return loss[0]
+    return float(loss.asnumpy().mean()) if isinstance(loss, Tensor) else loss
+
+
+def _check_input_3d(input_shape: Any, op_name: str) -> bool:
+    """True for a shape of three axes; raises ValueError."""
+    if len(input_shape) != 3:
+        raise AttributeValueError(f"{op_name}: the input has 3 axes, not {len(input_shape)}.")
+    return True
+
+
+def _transfer_tensor_to_tuple(inputs: Any) -> Any:
+    """A tensor as a tuple of one; others as they are."""
+    return (inputs,) if isinstance(inputs, Tensor) else inputs
+
+
+def _raise_value_error(*words: Any) -> None:
+    """Raise a ValueError of these words."""
+    raise AttributeValueError("".join(map(str, words)))
+
+
+def _raise_type_error(*words: Any) -> None:
+    """Raise a TypeError of these words."""
+    raise ArgumentError("".join(map(str, words)))
+
+
+def _update_param(param: Any, new_param: Any, strict_load: bool) -> None:
+    """Give a parameter the value of another one; ``load_param_into_net`` names what does not fit."""
+    load_param_into_net(_Holder(param), {param.name: new_param}, strict_load)
+
+
+class _Holder(Cell):
+    """A Cell of one parameter, under its own name."""
+
+    def __init__(self, param: Any) -> None:
+        super().__init__(auto_prefix=False)
+        self.param = param
+
+
+def tensor_to_np_type(tensor_type_str: str) -> Any:
+    """NumPy's dtype for the name of a dtype: "Float32"."""
+    return getattr(dtypes, tensor_type_str.lower().replace("bool", "bool_")).numpy
+
+
+tensor_to_ms_type = {repr(t): t for t in dtypes.ALL}
+
+
+def _to_tensor(*args: Any) -> Any:
+    """Numbers, lists and tuples as tensors of 32 bits, tensors as they are: one, or a tuple of several."""
+    made = []
+    for x in args:
+        if not isinstance(x, (bool, int, float, list, tuple, Tensor)):
+            raise ArgumentError(f"_to_tensor takes numbers, lists and tensors, not {type(x).__name__}.")
+        found = x if isinstance(x, Tensor) else Tensor(x)
+        narrow = None if isinstance(x, Tensor) else {"int64": dtypes.int32, "float64": dtypes.float32}
+        made.append(found.astype(narrow[found.dtype.name]) if narrow and found.dtype.name in narrow else found)
+    return made[0] if len(made) == 1 else tuple(made)

@@ -4,7 +4,8 @@
     dtype.TensorType   the type of a tensor, as ``ops.typeof`` gives it
     dtype.Tuple        Python's tuple
 
-Here a dtype is a dtype and a type of Python a type of Python; these classes answer which is which.
+Here a dtype is a dtype and a type of Python a type of Python; these classes answer which is which. So do the classes of
+data sets: ``isinstance(data, dataset.BatchDataset)`` where ``data`` comes from ``batch``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msnb.base.errors import ArgumentError
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType as _TensorType
+from msnb.dataset.pipeline import nodes
+from msnb.dataset.pipeline.batch import Batch, PaddedBatch
+from msnb.dataset.pipeline.bucket_batch import BucketBatch
+from msnb.dataset.pipeline.dataset import Dataset, zip
+from msnb.dataset.pipeline.map import Map
+from msnb.dataset.pipeline.source_nodes import IndexedSource, StreamSource
 
 
 class _Kind(type):
@@ -77,3 +85,46 @@ class UntypedStorage:
     def device(self) -> str:
         """Where it is."""
         return self._tensor.device
+
+
+class _Operation(type):
+    """The class of data sets that come from one operation; calling it does the operation."""
+
+    has: Callable[[Any], bool]
+    method: str
+
+    def __instancecheck__(cls, found: Any) -> bool:
+        return isinstance(found, Dataset) and bool(cls.has(found._node))
+
+    def __call__(cls, first: Any, *args: Any, **kwargs: Any) -> Any:
+        if not cls.method:
+            raise ArgumentError(f"{cls.__name__} is a name for isinstance; its subclasses make data sets.")
+        if cls.method == "concat":  # its children come as a list
+            return first[0].concat(list(first[1:]))
+        return zip(tuple(first)) if cls.method == "zip" else getattr(first, cls.method)(*args, **kwargs)
+
+
+def _operation(name: str, method: str, has: Callable[[Any], bool]) -> _Operation:
+    doc = f"The data sets that ``{method or 'no operation'}`` gives."
+    return _Operation(name, (), {"__doc__": doc, "__module__": __name__, "has": staticmethod(has), "method": method})
+
+
+def _node(kind: type) -> Callable[[Any], bool]:
+    return lambda node: type(node) is kind
+
+
+BatchDataset = _operation("BatchDataset", "batch", _node(Batch))
+PaddedBatchDataset = _operation("PaddedBatchDataset", "padded_batch", _node(PaddedBatch))
+BucketBatchByLengthDataset = _operation("BucketBatchByLengthDataset", "bucket_batch_by_length", _node(BucketBatch))
+ConcatDataset = _operation("ConcatDataset", "concat", _node(nodes.Concat))
+ZipDataset = _operation("ZipDataset", "zip", _node(nodes.Zip))
+FilterDataset = _operation("FilterDataset", "filter", _node(nodes.Filter))
+MapDataset = _operation("MapDataset", "map", _node(Map))
+ProjectDataset = _operation("ProjectDataset", "project", _node(nodes.Project))
+RenameDataset = _operation("RenameDataset", "rename", _node(nodes.Rename))
+RepeatDataset = _operation("RepeatDataset", "repeat", _node(nodes.Repeat))
+ShuffleDataset = _operation("ShuffleDataset", "shuffle", _node(nodes.Shuffle))
+SkipDataset = _operation("SkipDataset", "skip", lambda node: type(node) is nodes.RowRange and node.stop is None)
+TakeDataset = _operation("TakeDataset", "take", lambda node: type(node) is nodes.RowRange and node.stop is not None)
+MappableDataset = _operation("MappableDataset", "", lambda node: isinstance(node, IndexedSource))
+SourceDataset = _operation("SourceDataset", "", lambda node: isinstance(node, (IndexedSource, StreamSource)))

@@ -97,3 +97,113 @@ def test_the_version() -> None:
     import mindspore as ms
 
     assert ms.version.__version__ == ms.__version__
+
+
+def test_flags_of_the_compiler(mode: int) -> None:
+    import mindspore as ms
+    from mindspore import nn, ops
+    from mindspore.ops import composite
+
+    class Net(nn.Cell):
+        @composite.add_flags(has_effect=True)
+        def construct(self, x: Any) -> Any:
+            return x * 2
+
+    net = ops.add_flags(Net(), predit=True)
+    assert float(net(ms.Tensor(1.5))) == 3 and net._func_graph_flags == {"predit": True}
+    assert Net.construct._func_graph_flags == {"has_effect": True}
+
+
+def test_parts_of_trainings(mode: int) -> None:
+    import mindspore as ms
+    from mindspore import nn
+    from mindspore.nn.layer.conv import _check_input_3d
+    from mindspore.nn.loss.loss import _Loss
+    from mindspore.nn.wrap.cell_wrapper import _VirtualDatasetCell
+    from mindspore.numpy.utils_const import _raise_value_error
+    from mindspore.ops.operations.comm_ops import _VirtualDataset
+    from mindspore.train.callback import _InternalCallbackParam
+    from mindspore.train.callback._callback import _handle_loss
+    from mindspore.train.serialization import _update_param, tensor_to_ms_type, tensor_to_np_type
+
+    class Loss(_Loss):
+        def construct(self, x: Any, y: Any) -> Any:
+            return self.get_loss((x - y) ** 2)
+
+    x = ms.Tensor(np.ones((2, 2), np.float32))
+    assert float(Loss("sum")(x, x + 2)) == 16
+    assert _VirtualDatasetCell(nn.Dense(2, 1))(x).shape == (2, 1) and len(_VirtualDataset()(x, x)) == 2
+    assert _InternalCallbackParam(a=3).a == 3 and _handle_loss(x) == 1 and _handle_loss((x, 2)) is x
+    assert (tensor_to_np_type("Float16"), tensor_to_ms_type["Int8"]) == (np.float16, ms.int8)
+    param = ms.Parameter(ms.Tensor([1.0, 2.0]), name="w")
+    _update_param(param, ms.Parameter(ms.Tensor([3.0, 4.0]), name="w"), False)
+    assert param.asnumpy().tolist() == [3, 4]
+    assert _check_input_3d((1, 2, 3), "Net")
+    for call, message in ((lambda: _check_input_3d((1,), "Net"), "Net: the input has 3 axes, not 1"),
+                          (lambda: _raise_value_error("too ", 3), "too 3")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_names_of_layers_and_arrays() -> None:
+    import mindspore as ms
+    from mindspore import nn
+    from mindspore.nn.layer.activation import _activation
+    from mindspore.nn.layer.normalization import _BatchNorm
+    from mindspore.numpy.utils import _to_tensor
+
+    assert _activation["relu"] is nn.ReLU and isinstance(nn.BatchNorm2d(3), _BatchNorm)
+    number, several, same = _to_tensor(1, [0.5, 1.5], ms.Tensor([1.0], ms.float64))
+    assert (number.dtype, several.dtype, same.dtype) == (ms.int32, ms.float32, ms.float64)
+    assert _to_tensor(True).dtype == ms.bool_
+    with pytest.raises(TypeError, match="numbers, lists and tensors, not str"):
+        _to_tensor("text")
+
+
+def test_a_warning_that_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    from mindspore import log
+
+    @log._LogActionOnce(logger=log, key="a test of this file")
+    def warned(x: int) -> int:
+        log.warning("number %d", x)
+        return x
+
+    assert [warned(x) for x in (1, 2, 3)] == [1, 2, 3]
+    log.warning("number %d", 4)
+    assert [record.getMessage() for record in caplog.records] == ["number 1", "number 4"]
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("BatchDataset", (2,)), ("PaddedBatchDataset", (2,)), ("RepeatDataset", (2,)), ("ShuffleDataset", (3,)),
+        ("SkipDataset", (1,)), ("TakeDataset", (1,)), ("ProjectDataset", (["x"],)), ("RenameDataset", (["x"], ["y"])),
+        ("MapDataset", (lambda x: x + 1,)), ("FilterDataset", (lambda x: bool(x > 1),)),
+    ],
+)  # fmt: skip
+def test_classes_of_data_sets(name: str, args: tuple[Any, ...]) -> None:
+    import mindspore.dataset as ds
+    from mindspore.dataset.engine import datasets
+
+    source = ds.NumpySlicesDataset({"x": [1, 2, 3]}, shuffle=False)
+    kind = getattr(datasets, name)
+    made = kind(source, *args)
+    others = [getattr(ds, n) for n in ("BatchDataset", "RepeatDataset", "MapDataset", "SkipDataset") if n != name]
+    assert isinstance(made, kind) and isinstance(made, ds.Dataset) and not isinstance(made, tuple(others))
+    assert not isinstance(source, kind) and isinstance(source, ds.SourceDataset)
+    assert isinstance(source, ds.MappableDataset)
+    assert len(list(made.create_tuple_iterator(num_epochs=1))) > 0
+
+
+def test_data_sets_of_several() -> None:
+    import mindspore.dataset as ds
+
+    def rows(name: str) -> Any:
+        return ds.NumpySlicesDataset({name: [1, 2, 3]}, shuffle=False)
+
+    assert isinstance(rows("x") + rows("x"), ds.ConcatDataset)
+    assert isinstance(ds.zip((rows("x"), rows("y"))), ds.ZipDataset)
+    assert ds.ConcatDataset([rows("x"), rows("x")]).get_dataset_size() == 6
+    assert ds.ZipDataset([rows("x"), rows("y")]).get_col_names() == ["x", "y"]
+    with pytest.raises(TypeError, match="SourceDataset is a name for isinstance"):
+        ds.SourceDataset(1)

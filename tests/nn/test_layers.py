@@ -126,6 +126,7 @@ def test_dropout_follows_training(mode: int) -> None:
 
 
 ACTIVATIONS: dict[str, Any] = {
+    "fast_gelu": lambda x: x / (1 + np.exp(-1.702 * x)),
     "relu": lambda x: np.maximum(x, 0),
     "relu6": lambda x: np.clip(x, 0, 6),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),

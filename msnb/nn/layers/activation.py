@@ -251,12 +251,59 @@ class LogSoftmax(Cell):
         return f"axis={self.axis}"
 
 
+class FastGelu(Cell):
+    """x sigmoid(1.702 x), an approximation of ``gelu``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.FastGelu.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.FastGelu()(ms.Tensor([0.0, 10.0])).tolist()
+        [0.0, 10.0]
+    """
+
+    def construct(self, x: Any) -> Any:
+        """The activation."""
+        return x * ops.sigmoid(1.702 * x)
+
+
+class RReLU(Cell):
+    """x where it is positive, else x times a slope that is drawn for each element, in training and after it.
+
+    Args:
+        lower, upper: the slopes lie between.
+
+    Raises:
+        ValueError: ``lower`` is above ``upper``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.RReLU.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.RReLU(0.5, 0.5)(ms.Tensor([-2.0, 3.0])).tolist()
+        [-1.0, 3.0]
+    """
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
+        super().__init__()
+        if lower > upper:
+            raise AttributeValueError(f"RReLU: lower must be at most upper, got {lower} and {upper}.")
+        self.lower: float = float(lower)
+        self.upper: float = float(upper)
+
+    def construct(self, x: Any) -> Any:
+        """The activation."""
+        slope = self.lower + (self.upper - self.lower) * ops.rand_like(x)
+        return ops.where(x > 0, x, x * slope)
+
+
 _BY_NAME: dict[str, Callable[[], Cell]] = {
     "relu": ReLU, "relu6": ReLU6, "sigmoid": Sigmoid, "logsigmoid": LogSigmoid, "tanh": Tanh, "silu": SiLU,
     "gelu": GELU, "mish": Mish, "hsigmoid": HSigmoid, "hswish": HSwish, "softsign": Softsign, "selu": SeLU,
     "leakyrelu": LeakyReLU, "elu": ELU, "celu": CELU, "prelu": PReLU, "softplus": Softplus, "softmax": Softmax,
     "logsoftmax": LogSoftmax, "hardtanh": Hardtanh, "softmin": Softmin, "tanhshrink": Tanhshrink, "glu": GLU,
-    "hshrink": HShrink, "softshrink": SoftShrink,
+    "hshrink": HShrink, "softshrink": SoftShrink, "fast_gelu": FastGelu, "rrelu": RReLU,
+    "softmax2d": Softmax2d,
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from msnb.nn.initializer import Uniform, initializer
 from msnb.nn.training.loss import LossBase
 
 __all__ = [
-    "BiDense", "CentralCrop", "EmbeddingLookup", "FastGelu", "L1Regularizer", "MultiLabelSoftMarginLoss", "RReLU",
+    "BiDense", "CentralCrop", "EmbeddingLookup", "L1Regularizer", "MultiLabelSoftMarginLoss",
     "TimeDistributed", "Tril", "Triu",
 ]  # fmt: skip
 
@@ -49,52 +49,6 @@ class Triu(Cell):
     def construct(self, x: Any, k: int = 0) -> Any:
         """x with zeros below diagonal k."""
         return ops.triu(x, k)
-
-
-class FastGelu(Cell):
-    """x sigmoid(1.702 x), an approximation of ``gelu``.
-
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.FastGelu.html
-
-    Examples:
-        >>> import msnb as ms
-        >>> ms.nn.FastGelu()(ms.Tensor([0.0, 10.0])).tolist()
-        [0.0, 10.0]
-    """
-
-    def construct(self, x: Any) -> Any:
-        """The activation."""
-        return x * ops.sigmoid(1.702 * x)
-
-
-class RReLU(Cell):
-    """x where it is positive, else x times a slope that is drawn for each element, in training and after it.
-
-    Args:
-        lower, upper: the slopes lie between.
-
-    Raises:
-        ValueError: ``lower`` is above ``upper``.
-
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.RReLU.html
-
-    Examples:
-        >>> import msnb as ms
-        >>> ms.nn.RReLU(0.5, 0.5)(ms.Tensor([-2.0, 3.0])).tolist()
-        [-1.0, 3.0]
-    """
-
-    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
-        super().__init__()
-        if lower > upper:
-            raise AttributeValueError(f"RReLU: lower must be at most upper, got {lower} and {upper}.")
-        self.lower: float = float(lower)
-        self.upper: float = float(upper)
-
-    def construct(self, x: Any) -> Any:
-        """The activation."""
-        slope = self.lower + (self.upper - self.lower) * ops.rand_like(x)
-        return ops.where(x > 0, x, x * slope)
 
 
 class BiDense(Cell):
