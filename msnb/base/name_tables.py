@@ -257,8 +257,12 @@ _LOADER = (
     "PyTorch's DataLoader is a chain here: ms.dataset.GeneratorDataset(source, ['x', 'y'], shuffle=True).batch(32), "
     "where source has __getitem__ and __len__."
 )
+_ROWS = f"{_PART}; GeneratorDataset takes any Python object with __getitem__ and __len__."
 _DATA = {
-    "msnb.dataset": dict.fromkeys(("DataLoader", "Dataset", "TensorDataset"), _LOADER),
+    "msnb.dataset": {
+        **dict.fromkeys(("DataLoader", "Dataset", "TensorDataset"), _LOADER),
+        **dict.fromkeys(("OBSMindDataset", "Plugin"), _ROWS),
+    },
     "msnb.dataset.vision": dict.fromkeys(
         ("DecodeVideo", "ReadVideo", "ReadVideoTimestamps"), _FRAMES),
 }  # fmt: skip
