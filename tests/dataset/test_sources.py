@@ -1,6 +1,7 @@
 """GeneratorDataset and NumpySlicesDataset: what they read, and what they refuse."""
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,3 +204,22 @@ def test_a_generator_is_read_once_and_says_so(made):
     for again in (lambda: list(data.create_tuple_iterator(num_epochs=1)), data.get_dataset_size):
         with pytest.raises(DatasetError, match="read only once"):
             again()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_that_are_generators(workers: int) -> None:
+    class Columns:
+        def __init__(self, *columns: Any) -> None:
+            self.columns = columns
+
+        def __getitem__(self, index: int) -> Any:
+            return (column[index] for column in self.columns)
+
+        def __len__(self) -> int:
+            return len(self.columns[0])
+
+    rows = ds.GeneratorDataset(Columns([1, 2, 3], [4, 5, 6]), ["x", "y"], shuffle=False, num_parallel_workers=workers)
+    assert [[int(v) for v in row] for row in rows.create_tuple_iterator(output_numpy=True)] == [[1, 4], [2, 5], [3, 6]]
+    wrong = ds.GeneratorDataset(Columns([1, 2]), ["x", "y"], shuffle=False, num_parallel_workers=workers)
+    with pytest.raises(DatasetError, match="row 0 gave 1 values, expected 2 columns"):
+        list(wrong)

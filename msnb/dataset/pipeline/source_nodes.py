@@ -48,6 +48,8 @@ class Reader:
     def row(self, value: Any, index: int) -> Row:
         if isinstance(value, dict) and len(self.columns) != 1:
             raise self._wrong(index, f"a dict with keys {list(value)}", "return a tuple in the order of column_names")
+        if isinstance(value, Iterator):  # ``return (column[index] for column in self.columns)``
+            value = tuple(value)
         parts = value if isinstance(value, (tuple, list)) else (value,)
         if len(parts) != len(self.columns):
             raise self._wrong(
