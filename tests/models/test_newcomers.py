@@ -249,7 +249,7 @@ nn.Unfold([1, 2, 2, 1], [1, 1, 1, 1], [1, 2, 2, 1])(r(1, 3, 4, 4)).shape == (1, 
 same(nn.Unfold([1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1])(r(1, 1, 2, 3))[0, :, 0, 0], [0, 1, 3, 4])
 nn.Conv2dBnAct(3, 4, 3, has_bn=True, activation="leakyrelu", weight_init="ones")(r(1, 3, 5, 5)).shape == (1, 4, 5, 5)
 nn.DenseBnAct(3, 4, has_bn=True, activation=nn.ReLU())(r(2, 3)).shape == (2, 4) == nn.DenseBnAct(3, 4)(r(2, 3)).shape
-F.scalar_to_tensor(3).dtype == ms.float32 and F.tuple_to_array((1, 2)).dtype == ms.int32 and F.make_range(2) == (0, 1)
+F.scalar_to_tensor(3).dtype == ms.float32 and F.tuple_to_array(range(2)).dtype == ms.int32 and F.make_range(2) == (0, 1)
 same(ops.range(Tensor(0), Tensor(4), Tensor(2)), [0, 2]) and same(ops.repeat_elements(r(2), 2, 0), [0, 0, 1, 1])
 ops.ScalarCast()(3.7, ms.int32) == 3 and ops.ScalarCast()(3, ms.float32) == 3.0
 nn.Dense(2, 1).add_flags_recursive(fp16=True)(r(1, 2)).dtype == ms.float16

@@ -29,7 +29,7 @@ def scalar_to_tensor(input_x: Any, dtype: Any = float32) -> Tensor:
 
 
 def tuple_to_array(input_x: Any) -> Tensor:
-    """A tuple of numbers as a row: ints as int32, floats as float32.
+    """A tuple or range of numbers as a row: ints as int32, floats as float32.
 
     Raises:
         TypeError: not a tuple of numbers.
@@ -39,10 +39,10 @@ def tuple_to_array(input_x: Any) -> Tensor:
         >>> ms.ops.tuple_to_array((1, 2)).dtype, ms.ops.tuple_to_array((0.5,)).tolist()
         (Int32, [0.5])
     """
-    if not isinstance(input_x, (tuple, list)) or not all(isinstance(v, (int, float)) for v in input_x):
+    if not isinstance(input_x, (tuple, list, builtins.range)) or not all(isinstance(v, (int, float)) for v in input_x):
         raise ArgumentError(f"tuple_to_array takes a tuple of numbers, got {input_x!r}.")
     whole = all(isinstance(v, int) for v in input_x)
-    return Tensor(input_x, "int32" if whole else "float32")
+    return Tensor([*input_x], "int32" if whole else "float32")
 
 
 def make_range(*bounds: int) -> tuple[int, ...]:

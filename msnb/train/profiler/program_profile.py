@@ -59,8 +59,9 @@ class profile:
     Examples:
         >>> import msnb as ms
         >>> from msnb.train import profiler
+        >>> x = ms.ops.ones((2, 3))
         >>> with profiler.profile(record_shapes=True) as prof:
-        ...     y = ms.ops.exp(ms.ops.ones((2, 3)))
+        ...     y = ms.ops.exp(x)
         >>> [row.name for row in prof.statistics() if row.category == "op"]
         ['exp']
     """
