@@ -202,9 +202,9 @@ def layer_pad_mode() -> Any:
 
 @both_modes(
     AttributeValueError,
-    "there is no activation 'rleu'; legal: celu, elu, gelu, glu, hardtanh, hshrink, hsigmoid, hswish, leakyrelu, "
-    "logsigmoid, logsoftmax, mish, prelu, relu, relu6, selu, sigmoid, silu, softmax, softmin, softplus, softshrink, "
-    "softsign, tanh, tanhshrink.",
+    "there is no activation 'rleu'; legal: celu, elu, fast_gelu, gelu, glu, hardtanh, hshrink, hsigmoid, hswish, "
+    "leakyrelu, logsigmoid, logsoftmax, mish, prelu, relu, relu6, rrelu, selu, sigmoid, silu, softmax, softmax2d, "
+    "softmin, softplus, softshrink, softsign, tanh, tanhshrink.",
 )
 def layer_activation() -> Any:
     return nn.Dense(3, 4, activation="rleu")  # <- here
