@@ -161,6 +161,10 @@ class mstx:
     def range_end(range_id: int, domain: str = "default") -> None:
         """The range of this number ends.
 
+        Args:
+            range_id: what ``range_start`` gave.
+            domain: for MindSpore's signature; the number knows the domain of its range.
+
         Raises:
             TypeError: no number of ``range_start`` that is still open.
         """

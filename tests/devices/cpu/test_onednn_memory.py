@@ -15,6 +15,8 @@ import pytest
 
 import msnb as ms
 from msnb import ops
+
+pytest.importorskip("llvmlite")
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.c_api import api
