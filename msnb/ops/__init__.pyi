@@ -370,6 +370,8 @@ from msnb.ops.shape.concat_split import unstack as unstack
 from msnb.ops.shape.concat_split import vstack as row_stack
 from msnb.ops.shape.concat_split import vstack as vstack
 from msnb.ops.shape.creation import arange as arange
+from msnb.ops.shape.creation import empty as empty
+from msnb.ops.shape.creation import empty_like as empty_like
 from msnb.ops.shape.creation import eye as eye
 from msnb.ops.shape.creation import full as full
 from msnb.ops.shape.creation import full_like as full_like
@@ -1616,12 +1618,6 @@ def dropout3d(x: Tensor, p: float = ..., training: bool = ...) -> Tensor:
 
 def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """``tensor_split`` along axis 2."""
-
-def empty(*size: Any, shape: Any = ..., dtype: Any = ...) -> Tensor:
-    """A tensor full of zeros."""
-
-def empty_like(x: Any, *, dtype: Any = ...) -> Tensor:
-    """Zeros with the shape (and, unless another is asked for, the dtype) of ``x``."""
 
 def eq(x: Any, y: Any, /) -> Tensor:
     """x equals y; NaN equals nothing."""

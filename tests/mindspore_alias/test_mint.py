@@ -33,6 +33,8 @@ CASES: dict[str, tuple[Any, Any]] = {
     "gather": (lambda x: mint.gather(x, 1, Tensor([[0], [2]])), [[3], [4]]),
     "isneginf": (lambda x: mint.isneginf(x * -np.inf), np.full(X.shape, True)),
     "isposinf": (lambda x: mint.isposinf(x * -np.inf), np.full(X.shape, False)),
+    "empty": (lambda x: mint.empty(2, 3, dtype=ms.int32, device="cpu") * 0, np.zeros((2, 3), np.int32)),
+    "empty_like": (lambda x: mint.empty_like(x, device="CPU") * 0 + x, X),
     "max": (lambda x: mint.max(x), 6.0),
     "max along an axis": (lambda x: mint.max(x, 1)[1], [0, 0]),
     "meshgrid": (lambda x: mint.meshgrid(x[0], x[1])[0], np.meshgrid(X[0], X[1], indexing="ij")[0]),
@@ -335,3 +337,21 @@ def test_functions_of_vectors(mode: int) -> None:
     found = run(lambda x, w: mint.conv_tbc(x, w, Tensor([0.5]), 1), Tensor(steps), Tensor(kernel))
     assert found.reshape((-1,)).tolist() == [1.5, 6.5, 14.5, 9.5]
     assert mint.npu_gelu(Tensor([0.0])).item() == 0 and mint.gcd(Tensor([6, 4]), 4).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [({"device": "XPU"}, ValueError, "not known"), ({"device": 1}, TypeError, "is a name like"),
+     ({"pin_memory": True}, RuntimeError, "pinned")],
+)  # fmt: skip
+def test_empty_on_devices_that_are_not(mode: int, asked: dict[str, Any], error: type[Exception], says: str) -> None:
+    for fn in (lambda: mint.empty((2,), **asked), lambda: mint.empty_like(Tensor([1.0]), **asked)):
+        with pytest.raises(error, match=says):
+            run(fn)
+
+
+def test_empty_lies_where_it_was_asked_for() -> None:
+    made = mint.empty((2, 3), dtype=ms.float16, device="SimulatedGPU")
+    assert (made.device, made.shape, made.dtype) == ("SimulatedGPU", (2, 3), ms.float16)
+    assert mint.empty_like(made, device="cpu").device == "CPU"
+    assert mint.empty((2,), device="npu").device == Tensor([0.0]).move_to("Ascend").device

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import Tensor, ops
-from msnb.base.errors import AttributeValueError, DTypeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError
 
 N = 40000
 
@@ -54,6 +54,11 @@ def test_no_gradient_flows_through_a_draw(mode: int) -> None:
         (lambda: ops.random_poisson((-1,), Tensor(1.0)), AttributeValueError),
         (lambda: ops.random_poisson(Tensor([[1]]), Tensor(1.0)), AttributeValueError),
         (lambda: ops.random_poisson(Tensor([1.0]), Tensor(1.0)), DTypeError),
+        (lambda: ops.random_poisson(1.0, Tensor(1.0)), DTypeError),
+        (lambda: ops.random_poisson((2,), Tensor(True)), DTypeError),
+        (lambda: ops.random_poisson((2,), Tensor(1.0), dtype=ms.int8), DTypeError),
+        (lambda: ops.random_poisson((2,), Tensor(1.0), 1.5), ArgumentError),
+        (lambda: ops.random_poisson((2,), Tensor(1.0), -1), AttributeValueError),
         (lambda: ops.random_gamma((2,), Tensor([1])), DTypeError),
     ],
 )

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError
 from msnb.core import dtypes
 from msnb.core.dtypes import as_dtype
 from msnb.core.tensor import Tensor
@@ -38,6 +38,7 @@ __all__ = ["gamma", "random_gamma", "random_poisson"]
 _ROUNDS = 24
 _STEPS = 64  # of exponential length; more than 64 within a rate below 10 happen less than once in 10^30 draws
 _FEW = 10.0
+_COUNTED = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 
 
 def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Any:
@@ -94,6 +95,10 @@ def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = dtypes.
     Returns:
         [*shape, *shape of rate]; no gradient flows through it.
 
+    Raises:
+        TypeError: a shape, rate, seed or dtype of other types than ints, numbers, an int from 0, a dtype of counts.
+        ValueError: a shape or seed below 0.
+
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.random_poisson.html
 
     Examples:
@@ -101,6 +106,9 @@ def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = dtypes.
         >>> ms.ops.random_poisson((4,), ms.Tensor([1.0, 20.0])).shape
         (4, 2)
     """
+    for word, given in (("rate", as_tensor(rate).dtype), ("dtype", as_dtype(dtype))):
+        if given not in _COUNTED:
+            raise DTypeError(f"random_poisson: {word} is one of {', '.join(map(repr, _COUNTED))}, not {given!r}.")
     mean = as_tensor(rate).astype(dtypes.float64)
     sizes, keys = (*_sizes("random_poisson", shape), *mean.shape), _Keys(seed)
     mean = stop_gradient(broadcast_to(mean, sizes))
@@ -113,6 +121,10 @@ class _Keys:
     """Keys of the draws of one call: from the stream of all draws, or from a seed or key of its own."""
 
     def __init__(self, seed: Any) -> None:
+        if isinstance(seed, float):
+            raise ArgumentError(f"a seed is an int from 0, or a key, not {seed}.")
+        if isinstance(seed, int) and seed < 0:
+            raise AttributeValueError(f"a seed is an int from 0, not {seed}.")
         own = np.array([seed, 0], np.uint64) if isinstance(seed, int) and seed else seed
         self._own, self._next = None if own is None or isinstance(own, int) else as_tensor(own), 0
 
@@ -136,6 +148,8 @@ def _sizes(name: str, shape: Any) -> tuple[int, ...]:
         if shape.ndim != 1:
             raise AttributeValueError(f"{name}: a tensor as shape has one axis, not {shape.ndim}.")
         shape = shape.tolist()
+    if isinstance(shape, float):
+        raise DTypeError(f"{name}: sizes are ints, not {shape}.")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(isinstance(n, float) for n in sizes):
         raise DTypeError(f"{name}: sizes are ints, not {list(sizes)}.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.engine import slot
@@ -23,6 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 _FILL = {"zeros": 0, "ones": 1}
+_DEVICE_WORDS = {"cpu": "CPU", "npu": "Ascend"}
 
 
 def _filled(name: str) -> Op:
@@ -146,7 +147,42 @@ def ones(*size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     return _made(ONES, *_size_and_dtype("ones", size, shape, dtype))
 
 
-empty = zeros
+def empty(
+    *size: Any, shape: Any = None, dtype: Any = None, device: str | None = None, pin_memory: bool = False
+) -> Tensor:
+    """A tensor whose values nobody relies on; they are zeros here.
+
+    Args:
+        size: the shape, ``shape`` and ``dtype``: as of ``zeros``.
+        device: the device it lies on: "CPU", "Ascend" ... ("cpu" and "npu" are understood); None: the current one.
+        pin_memory: only False: the devices here stage their copies themselves.
+
+    Returns:
+        A tensor of that shape.
+
+    Raises:
+        ValueError: no device is called that.
+        RuntimeError: the device is missing, or pinned memory is asked for.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.empty.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.empty((2, 3), device="CPU").shape
+        (2, 3)
+    """
+    return _placed("empty", zeros(*size, shape=shape, dtype=dtype), device, pin_memory)
+
+
+def _placed(name: str, made: Tensor, device: Any, pinned: bool) -> Tensor:
+    """A tensor on the device that the caller named."""
+    if pinned:
+        raise DeviceError(f"{name}: no memory is pinned here, pin_memory is False.", hint="leave pin_memory out.")
+    if device is None:
+        return made
+    if not isinstance(device, str):
+        raise ArgumentError(f"{name}: device is a name like 'CPU', not {device!r}.")
+    return made.move_to(_DEVICE_WORDS.get(device, device))
 
 
 def _size_and_dtype(name: str, size: tuple[Any, ...], shape: Any, dtype: Any) -> tuple[Any, Any]:
@@ -205,7 +241,9 @@ def full_like(x: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     return out
 
 
-empty_like = zeros_like
+def empty_like(x: Any, *, dtype: Any = None, device: str | None = None, pin_memory: bool = False) -> Tensor:
+    """A tensor with the shape (and, unless another is asked for, the dtype) of ``x``; the rest as of ``empty``."""
+    return _placed("empty_like", zeros_like(x, dtype=dtype), device, pin_memory)
 
 
 # ---- ranges ------------------------------------------------------------------------------------------------------

@@ -76,8 +76,7 @@ def _new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Tenso
 
 def _new_empty(x: Any, size: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """A tensor of another shape in this one's dtype, its values unknown; ``device`` names where it is."""
-    made = empty(size, dtype=dtype or x.dtype)
-    return made if device is None else made.move_to(device)
+    return empty(size, dtype=dtype or x.dtype, device=device)
 
 
 def _signed(x: Any) -> bool:
