@@ -189,9 +189,9 @@ class Parameter(Tensor):
         self.__dict__.update(_name_scope=scope, _own_name=name)
 
     def value(self) -> Tensor:
-        """The present value as a plain Tensor."""
+        """The present value as a plain Tensor; gradients pass through it, a later assignment does not change it."""
         current = getattr(slot.engine, "current", None)  # a program that is captured has a value of its own for it
-        found: Tensor = make(self._data, self._type) if current is None else current(self)
+        found: Tensor = make(self._data, self._type, self._rec) if current is None else current(self)
         return found
 
     @property

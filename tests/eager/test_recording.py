@@ -193,3 +193,18 @@ def test_the_short_way_tells_mistakes_in_full() -> None:
         for engine in (slot.engine, Recording([x]).engine):
             with using(engine), pytest.raises(ValueError, match=r"\[2, 3\]|\(2, 3\)|f32\[2,3\]"):
                 x + y
+
+
+def test_gradient_passes_through_the_value_of_a_parameter(mode: str) -> None:
+    w, x = ms.Parameter(ms.Tensor([1.0, 2.0]), name="w"), ms.Tensor([3.0, 4.0])
+
+    def loss(x: ms.Tensor) -> ms.Tensor:
+        return (w.value() ** 3 * x + w).sum()
+
+    first = ms.grad(loss, None, [w])
+    np.testing.assert_allclose(first(x)[0].asnumpy(), [10.0, 49.0])
+    second = ms.grad(lambda x: first(x)[0].sum(), None, [w])
+    np.testing.assert_allclose(second(x)[0].asnumpy(), [18.0, 48.0])
+    before = w.value()
+    w.set_data(ms.Tensor([5.0, 6.0]))
+    np.testing.assert_array_equal(before.asnumpy(), [1.0, 2.0])
