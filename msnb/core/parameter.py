@@ -236,9 +236,11 @@ class Parameter(Tensor):
 
     def clone(self, init: Any = "same") -> Parameter:
         """A new parameter of the same name with the same value, or with what ``init`` gives: an initializer, a name
-        of one, or a number."""
+        of one, or a number. No gradient goes from it to this one."""
         data = self.value() if init == "same" else Tensor(shape=self.shape, dtype=self.dtype, init=init)
-        return Parameter(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
+        build = getattr(slot.engine, "parameter", Parameter)  # a program that is captured makes one of its own
+        made: Parameter = build(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
+        return made
 
     def __repr__(self) -> str:
         return f"Parameter (name={self.name}, {Tensor.__repr__(self)[len('Parameter(') :]}"

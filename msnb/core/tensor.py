@@ -354,7 +354,7 @@ class Tensor(TensorMethods):
         return make(self._data, self._type, self._rec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return make(self._data, self._type)
+        return make(self._data, self._type, self._rec)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Tensor, (self._host(),))

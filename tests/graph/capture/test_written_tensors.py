@@ -101,3 +101,43 @@ def test_copies_of_arrays(copied: Any, mode: int) -> None:
         found = [t.tolist() for t in fn(ms.Tensor(np.array(1.0)))]
         assert found == [[8, 3, 4], [2, 3, 4], [1, 9], [8, 2]]
     assert TABLE.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, ms.Parameter.clone, lambda p: ms.Parameter(p * 1)])
+def test_a_parameter_made_of_another_ends_gradients(copied: Any, mode: int) -> None:
+    w, x = ms.Parameter(ms.Tensor([1.0, 2.0]), name="w"), ms.Tensor([3.0, 4.0])
+
+    def program(x: Any) -> Any:
+        made = copied(w)
+        made += x
+        return (made * x + w).sum()
+
+    fn = ms.jit(program) if mode == ms.GRAPH_MODE else program
+    for _ in range(2):
+        assert fn(x).item() == 12 + 24 + 3
+        by_x, (by_w,) = ms.grad(program, 0, [w])(x)
+        assert by_w.tolist() == [1, 1]
+        assert by_x.tolist() == ms.grad(lambda x: ((x.copy() + ms.Tensor([1.0, 2.0])) * x).sum())(x).tolist()
+        assert w.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda t: copy.deepcopy([t])[0], lambda t: t.copy()])
+def test_gradients_pass_through_copies_of_results(copied: Any, mode: int) -> None:
+    by_x = ms.grad(lambda x: (copied(x * 2) ** 2).sum())
+    assert by_x(ms.Tensor([3.0, 4.0])).tolist() == [24, 32]
+
+
+def test_copies_of_many_parameters(mode: int) -> None:
+    w, x = ms.Parameter(ms.Tensor([1.0, 2.0]), name="w"), ms.Tensor([3.0, 4.0])
+
+    def program(x: Any) -> Any:
+        (kept,) = ms.ParameterTuple([w]).clone("sum", "zeros")
+        ms.ops.assign_add(kept, w * x)
+        return kept
+
+    fn = ms.jit(program) if mode == ms.GRAPH_MODE else program
+    for _ in range(2):
+        found = fn(x)
+        assert isinstance(found, ms.Parameter)
+        assert found.name == "sum.w"
+        assert found.tolist() == [3, 8]

@@ -501,14 +501,14 @@ def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
 
 def parameter(engine: Capture, default_input: Any, *args: Any, **kwargs: Any) -> Any:
     """``Parameter(...)`` in a captured program: an object of the program's own, whose value is threaded like any state.
-    What it begins with may be a tensor of the program."""
+    What it begins with may be a tensor of the program; no gradient goes back to that."""
     data = engine.given(default_input)
     session = engine.session
     read = isinstance(data, SymbolicTensor) or session.objects.source_of(data) is not None
     outside = isinstance(data, Tensor) and read
     args, kwargs = tuple(map(concrete, args)), {k: concrete(v) for k, v in kwargs.items()}
     if outside or not isinstance(data, Tensor) and _unknown(data) or id(data) in session.states.own:
-        first = engine.wrap(engine.lift(_stacked(engine, data)))
+        first = engine.wrap(engine.lift(find("stop_gradient")(_stacked(engine, data))))
         made = Parameter(first, *args, **kwargs)
     else:
         made = Parameter(_plain(engine, Tensor, data), *args, **kwargs)
@@ -542,6 +542,8 @@ def _vars(engine: Capture, owner: Any) -> Any:
 
 def _copy(engine: Capture, value: Any) -> Any:
     """copy.copy: a new object of the program with what was read from the old one, of a tensor its value by now."""
+    if isinstance(value, Parameter):
+        return value.clone()
     if isinstance(value, Tensor):
         return engine.wrap(engine.lift(value))
     if isinstance(value, (TrackedArray, np.ndarray)):

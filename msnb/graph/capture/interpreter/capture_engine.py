@@ -17,6 +17,7 @@ from msnb.autodiff import deferred_gradient
 from msnb.base.errors import ConcretizationError, MsnbError
 from msnb.base.gc_pause import at_rest
 from msnb.base.source_location import Origin, here, users_frames
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, TensorType, Type, truth_of_many
 from msnb.graph.capture.interpreter import reads
@@ -177,6 +178,11 @@ class Capture(GraphBuilder):
     def current(self, owner: Tensor) -> SymbolicTensor:
         """The symbolic value that a Parameter has at this point of the program."""
         return self.wrap(self.lift(owner))
+
+    def parameter(self, *args: Any) -> Parameter:
+        """A Parameter that the program makes."""
+        made: Parameter = self.session.interpreter.call(Parameter, *args)
+        return made
 
     # ---- the outside ----------------------------------------------------------------------------------------------
 
