@@ -138,6 +138,18 @@ def test_the_budget_weighs_the_package(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(size_budget.excesses(tmp_path)) == ["msnb/ has 1,001 bytes, limit 1,000"]
 
 
+def test_the_budget_names_what_another_program_left(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "kernel_meta").mkdir()
+    for name in ("README.md", "kernel_meta/fused.info"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "msnb").mkdir()
+    assert list(size_budget.excesses(tmp_path)) == []
+    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
+    [sentence] = size_budget.excesses(tmp_path)
+    assert sentence.startswith("kernel_meta is kept at the top of the project")
+
+
 # --------------------------------------------------------------------------- check and make_venv
 
 

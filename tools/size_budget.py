@@ -11,6 +11,7 @@ hurts, the code is split, or the limit is changed here, for everybody and with a
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ FILE_LINES = 600  # every Python file of the project
 FUNCTION_LINES = 60  # functions in msnb/
 PACKAGE_BYTES = 8_000_000  # sources in msnb/: compiler, planner, ranks, a chip, a GPU, readers, ONNX, PyTorch
 CODE = ("msnb", "tests", "tools", "bench", "extensions")
+ENTRIES = {*CODE, "docs", "notebooks", ".ci", "Makefile", "pyproject.toml", ".gitignore", "LICENSE", "README.md",
+           "CHANGELOG.md", "CONTRIBUTING.md"}  # fmt: skip
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -54,8 +57,17 @@ def package_bytes(package: Path) -> int:
     return sum(p.stat().st_size for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
 
 
+def strays(root: Path) -> Iterator[str]:
+    """What is kept at the top of the project by mistake: files that another program left where it was started."""
+    if (root / ".git").exists():
+        kept = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
+        for name in sorted({line.partition("/")[0] for line in kept.splitlines()} - ENTRIES):
+            yield f"{name} is kept at the top of the project, where only {', '.join(sorted(ENTRIES))} belong"
+
+
 def excesses(root: Path) -> Iterator[str]:
     """One sentence per broken limit."""
+    yield from strays(root)
     for folder in CODE:
         for path in python_files(root / folder):
             yield from long_file(path, FILE_LINES)
