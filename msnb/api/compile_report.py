@@ -69,6 +69,8 @@ def _often(times: Any, name: str, what: str) -> str:
 
 def _compile(version: Any) -> list[TimingRow]:
     total, compiled, inside = version.seconds[1], version.compiled, _inside(version.times[1])
+    if compiled.bound:
+        return [TimingRow(0, "program bound to sizes", total, "no gradients, no passes, no code"), *inside]
     if compiled.recalled:
         saved = "no gradients, no passes, no code" if owes(compiled.noted) else "no passes, no code"
         return [TimingRow(0, "program from the disk cache", total, saved), *inside]

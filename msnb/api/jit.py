@@ -126,7 +126,7 @@ class Version:
 
 def _bytes(captured: CapturedProgram, run: Any) -> int:
     """A node with its values, types and guards takes about 4 KB; tables and constants take what they say."""
-    nodes = [node for _, node in captured.noted.walk()]
+    nodes = [node for _, node in captured.outline.walk()]
     image = getattr(getattr(run, "executable", None), "image", None)
     tables = 0 if image is None else 2 * image.table.nbytes
     datas = [getattr(node.attrs.get("value"), "data", None) for node in nodes]
@@ -314,12 +314,12 @@ class CompiledFunction(Generic[P, R]):
     ) -> Any:
         """What runs the captured graph."""
         if wanted.key is None or get_auto_parallel_context("parallel_mode") == "data_parallel":
-            if any(node.marks for _, node in captured.noted.walk()):
+            if any(node.marks for _, node in captured.outline.walk()):
                 events.notice(IGNORED, key="shard")
         if wanted.key is None:
             if isinstance(current(), AbsentGroup):
                 events.notice(_BY_HAND, key="hybrid_parallel")
-            program = compile_graph(captured.noted, name=self.name, packs=True, symbolic=symbolic).build()
+            program = compile_graph(captured.given, name=self.name, packs=True, symbolic=symbolic).build()
             captured.settle(program.forms)
             return program
         from msnb.parallel.engine.planned_function import PlannedFunction  # planning is loaded when it is asked for

@@ -17,6 +17,7 @@ from typing import Any
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import MAKERS, PARTS, is_symbolic, plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,11 @@ class _Comparisons(threading.local):
 
 unequal: _Comparisons = _Comparisons()
 Shape = tuple[Size, ...]
+
+
+def size_text(size: Size) -> str:
+    """A size for people: ``?24`` where it is written down (``core.symbolic_int``)."""
+    return f"?{plain(size)}" if is_symbolic(size) else str(size)
 
 
 class TensorType:
@@ -115,7 +121,7 @@ class TensorType:
         return tensor_type(self.shape, dtype)
 
     def __repr__(self) -> str:
-        return f"{'~' if self.weak else ''}{self.dtype.short}[{','.join(map(str, self.shape))}]"
+        return f"{'~' if self.weak else ''}{self.dtype.short}[{','.join(map(size_text, self.shape))}]"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (tensor_type, (self.shape, self.dtype, self.weak))
@@ -131,9 +137,10 @@ def tensor_type(shape: Shape, dtype: DType, weak: bool = False) -> TensorType:
     if found is None:
         found = TensorType()
         found.shape, found.dtype, found.weak = tuple(shape), dtype, weak
-        found.is_static = all(type(d) is int for d in found.shape)
-        _interned.setdefault(key, found)
-        found = _interned[key]
+        found.is_static = all(type(d) is int or is_symbolic(d) for d in found.shape)
+        table = next((d.trace.types for d in found.shape if is_symbolic(d)), _interned)
+        table.setdefault(key, found)
+        found = table[key]
     return found
 
 
@@ -164,6 +171,8 @@ class HostType:
 
 
 Type = TensorType | StackType | TokenType | HostType
+PARTS[TensorType], MAKERS[TensorType] = lambda t: (t.shape, t.dtype, t.weak), tensor_type
+PARTS[StackType] = lambda t: (t.element,)
 TOKEN = TokenType()
 HOST = HostType()
 

@@ -11,7 +11,7 @@ module ``xp``, programs run through the reference executor.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -37,6 +37,19 @@ class Executable(Protocol):
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Buffers (Python scalars for weak params) in, buffers out, one per graph output."""
+        ...
+
+
+class ProgramTemplate(Protocol):
+    """Programs that differ in their sizes alone."""
+
+    def bound(self, sizes: Mapping[str, int], remake: Callable[[], Graph]) -> Executable | None:
+        """The program for these sizes; None where they make another one.
+
+        Args:
+            sizes: the values of the symbols.
+            remake: gives the graph that ``compile`` would be given; asked for only when somebody looks inside.
+        """
         ...
 
 
@@ -85,6 +98,9 @@ class Device(Protocol):
     ) -> MsnbError | None: ...
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
     def compile(self, graph: Graph) -> Executable: ...
+    def template(
+        self, graph: Graph, sizes: Mapping[str, int], passes: Callable[[Graph], Graph], program: Executable
+    ) -> ProgramTemplate | None: ...
     def recall(self, content: Content, remake: Callable[[], Graph], packs: bool) -> Executable | None: ...
     def keep(self, content: Content, program: Executable, forms: dict[int, BlockedFormat], packs: bool) -> None: ...
     def code_on_disk(self) -> tuple[int, int] | None: ...
@@ -156,6 +172,18 @@ class ArrayDevice:
         from msnb.devices.reference_executor import ReferenceProgram  # only programs at O0, and GPUs, need it
 
         return ReferenceProgram(self, graph)
+
+    def template(
+        self, graph: Graph, sizes: Mapping[str, int], passes: Callable[[Graph], Graph], program: Executable
+    ) -> ProgramTemplate | None:
+        """What gives the program of a graph with symbolic sizes for other sizes; None where each is compiled.
+
+        Args:
+            graph: a program with symbols; sizes: their values for now.
+            passes: make of it, bound to sizes, what ``compile`` is given.
+            program: what was compiled for these sizes.
+        """
+        return None
 
     def recall(self, content: Content, remake: Callable[[], Graph], packs: bool) -> Executable | None:
         """The program of a captured graph that ``keep`` left; by default none is kept."""

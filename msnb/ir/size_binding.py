@@ -10,9 +10,11 @@ broadcasts where the symbol did not) is refused: the program is captured for the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
+from msnb.core.symbolic_int import ConcretizationError, SizeTrace, trace_of
 from msnb.core.types import Dim, StackType, TensorType, Type, tensor_type
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import HOST_CALL
@@ -31,6 +33,42 @@ def bind_type(t: Type, sizes: Mapping[str, int]) -> Any:
     if isinstance(t, TensorType):
         return t if t.is_static else tensor_type(tuple(value_of(d, sizes) for d in t.shape), t.dtype, t.weak)
     return StackType(bind_type(t.element, sizes)) if isinstance(t, StackType) else t
+
+
+class BoundGraph:
+    """A graph for some sizes, made when somebody asks for it.
+
+    Args:
+        like: the graph with symbols; sizes: their values.
+    """
+
+    def __init__(self, like: Graph, sizes: Mapping[str, int]) -> None:
+        self.like, self._sizes = like, sizes
+        self.name: str = like.name
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph."""
+        return bind_sizes(self.like, self._sizes)
+
+    def type_of(self, value: Value) -> Any:
+        """The type that a value of ``like`` has in it."""
+        return bind_type(value.type, self._sizes)
+
+
+def size_check(graph: Graph, sizes: Mapping[str, int]) -> Callable[..., Any] | None:
+    """A function of the symbols' values: true for sizes for which ``bind_sizes`` surely gives a graph; None where it
+    cannot be told without making one.
+
+    Args:
+        graph: the graph with symbols; sizes: values for which it is known to give one.
+    """
+    trace = SizeTrace()
+    try:
+        bind_sizes(graph, trace.symbols(sizes))
+    except (SizeError, ConcretizationError):
+        return None
+    return None if trace.refusal else trace.function(True)
 
 
 def bind_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
@@ -52,6 +90,7 @@ def bind_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
 class _Binder:
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = sizes
+        self.traced = trace_of(list(sizes.values()))
         self.twins: dict[Node, Node] = {}
 
     def whole(self, graph: Graph) -> Graph:
@@ -94,7 +133,7 @@ class _Binder:
         if node.op is constant or node.op is HOST_CALL or "control" in node.op.traits:
             return  # bodies are checked inside
         try:
-            found = node.op.result_types(given, attrs)
+            found = node.op.result_types(given, attrs) if self.traced is None else _inferred(node, given, attrs)
         except Exception as error:
             raise SizeError(f"{node.op.name}: {error}") from error
         if len(found) != len(types) or not all(a is b or _alike(a, b) for a, b in zip(found, types)):
@@ -115,6 +154,12 @@ class _Binder:
         if isinstance(value, Const) and not value.type.is_static:
             raise SizeError("a constant of a symbolic size")
         return value
+
+
+def _inferred(node: Node, given: tuple[Type, ...], attrs: dict[str, Any]) -> tuple[Type, ...]:
+    """What inference says of sizes that are written down: kept by nobody."""
+    found = node.op.infer(*given, **attrs)
+    return found if isinstance(found, tuple) else (found,)
 
 
 def _alike(a: Type, b: Type) -> bool:

@@ -64,6 +64,19 @@ def test_a_cell_in_graph_mode_has_one_too() -> None:
     assert "Dense, version 1: first call" in ms.explain(net, timing=True)
 
 
+def test_a_program_that_is_bound_to_sizes_says_so() -> None:
+    pytest.importorskip("llvmlite")
+    f = ms.jit(lambda x: (x * 2 + x).sum(0))
+    with ms.set_context(mode=ms.GRAPH_MODE, jit_level="O1"):
+        for n in (8, 9, 10, 11, 12):
+            f(ops.ones((n, 7)))
+    version = f.versions[0]
+    assert version.compiled.bound
+    rows = {row.name: row for row in timing_rows(version)}
+    assert rows["program bound to sizes"].note == "no gradients, no passes, no code" and "cse" not in rows
+    assert rows["total"].seconds == pytest.approx(sum(version.seconds))
+
+
 def test_spans_count_once_and_belong_to_their_thread() -> None:
     @compile_timing.timed("inner")
     def inner(n: int) -> int:

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import TensorType
+from msnb.core.symbolic_int import Symbolic, plain, trace_of
+from msnb.core.types import TensorType, Type
 from msnb.devices.device import body_kernel
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Node, Value
+from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.constant import constant
 
 MOST = 1 << 20
@@ -66,16 +68,30 @@ class ConstantEvaluator:
         t = node.outputs[0].type if len(node.outputs) == 1 and node.op.name != "zeros" else None
         if not isinstance(t, TensorType) or not t.is_static or t.weak or t.nbytes > MOST:
             return False
-        array = _evaluated(node, [c.data for c in operands]) if node.op.traits.isdisjoint(_NEVER) else None
-        if array is None or array.shape != t.ints() or array.dtype != t.dtype.numpy:
+        array = _value(node, [c.data for c in operands]) if node.op.traits.isdisjoint(_NEVER) else None
+        if array is None or plain(array).shape != plain(t.ints()) or plain(array).dtype != t.dtype.numpy:
             return False
         self._known[node.outputs[0]] = Const(array, t)
         return True
 
 
-def _evaluated(node: Node, operands: list[Any]) -> Any:
+def _value(node: Node, operands: list[Any]) -> Any:
+    """The value of a node; of sizes that are written down, what stands for it."""
+    given = (node.op, [v.type for v in node.inputs], list(node.attrs.items()), operands)
+    trace = trace_of(given)
+    if trace is None:
+        return _evaluated(*given)
+
+    def wrap(name: str, value: Any) -> Any:
+        trace.guard(f"{name} is None", value is None)
+        return None if value is None else Symbolic(trace, name, value)
+
+    return trace.call(_evaluated, given, wrap)
+
+
+def _evaluated(op: Op, types: list[Type], attrs: list[tuple[str, Any]], operands: list[Any]) -> Any:
     """The value by the reference body; None where it refuses: the program must fail when it runs."""
-    kernel = body_kernel(np, node.op, tuple(v.type for v in node.inputs), node.attrs)
+    kernel = body_kernel(np, op, tuple(types), dict(attrs))
     try:
         with np.errstate(all="ignore"):
             return np.array(kernel(*operands))

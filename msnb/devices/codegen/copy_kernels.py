@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import sliced_axis
 from msnb.core.types import TensorType
 from msnb.devices.codegen.kernel_lowering import merge_dims
 from msnb.ir.graph import Node, Value
@@ -210,7 +211,7 @@ def _update(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]
 def _update_shape(node: Node) -> tuple[int, ...]:
     a, shape = node.attrs, _shape(node.out)
     cut = zip(shape, a["begin"], a["end"], a["step"])
-    return (*(len(range(*slice(b, e, s).indices(n))) for n, b, e, s in cut), *shape[len(a["begin"]) :])
+    return (*(sliced_axis(n, (b, e, s))[1] for n, b, e, s in cut), *shape[len(a["begin"]) :])
 
 
 _MOVES = {

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from msnb.core.symbolic_int import sliced_axis
 from msnb.core.types import TensorType
 from msnb.ops.shape.index_spec import IndexPlan
 
@@ -83,7 +84,7 @@ def place_walk(x: TensorType, indices: Sequence[TensorType], spec: tuple[Any, ..
     shape = x.ints()
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     base, rest, tensors = _entries(shape, strides, spec)
-    sizes = tuple(int(d) for d in plan.shape[plan.at : plan.at + plan.rank])  # type: ignore[arg-type]
+    sizes = cast(tuple[int, ...], plan.shape[plan.at : plan.at + plan.rank])
     joint, own = _joint(sizes, [t.ints() for t in indices])
     walked = tuple(IndexTensor(s, *t) for s, t in zip(own, tensors))
     return PlaceWalk(base, tuple(_merged(rest[: plan.at])), tuple(_merged(rest[plan.at :])), joint, walked)
@@ -95,7 +96,7 @@ def index_walk(x: TensorType, indices: Sequence[TensorType], spec: tuple[Any, ..
     if len(walk.before) > OUTER or len(walk.behind) > 1 or len(walk.joint) > JOINT:
         return None
     first, second = [(1, 0)] * (OUTER - len(walk.before)) + list(walk.before)
-    place = tuple(int(d) for d in IndexPlan("index", x, tuple(indices), spec).shape)  # type: ignore[arg-type]
+    place = cast(tuple[int, ...], IndexPlan("index", x, tuple(indices), spec).shape)
     inner = walk.behind[0] if walk.behind else (1, 1)
     return IndexWalk(walk.base, (first, second), inner, walk.joint, walk.tensors, x.size, place)
 
@@ -111,9 +112,9 @@ def _entries(shape: tuple[int, ...], strides: list[int], spec: tuple[Any, ...]) 
         if entry == "t":
             tensors.append((size, stride))
         elif isinstance(entry, tuple):
-            start, stop, step = slice(*entry).indices(size)
+            start, count, step = sliced_axis(size, entry)
             base += start * stride
-            rest.append((len(range(start, stop, step)), step * stride))
+            rest.append((count, step * stride))
         else:
             base += entry % size * stride
         axis += 1

@@ -14,6 +14,7 @@ import numpy as np
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import is_symbolic
 from msnb.devices.codegen.loop_tiling import tile, turn
 from msnb.ir.graph import Graph, Node, Value, type_of
 from msnb.ir.kernel.iteration_space import Axes, Space, kind_of, reduced_axes
@@ -67,15 +68,15 @@ class _Lowering:
         self.params = {p: i for i, p in enumerate(body.params)}
 
     def kernel(self) -> Kernel:
+        sizes = tuple(self.space.sizes[d] for d in self.order) or (1,)
+        row = frozenset(self.place[d] for d in self.space.row or ())
+        reads = [_buffer(p) for p in self.body.params]
+        kernel = self.made = Kernel(self.name, sizes, row, reads, [_buffer(v) for v in self.body.outputs])
         for node in self.body.nodes:
             if node.op is constant:
                 self.insts[node.out] = _constant(node)
             elif node.out in self.space.axes:
                 self.insts[node.out] = self._inst(node)
-        sizes = tuple(self.space.sizes[d] for d in self.order) or (1,)
-        row = frozenset(self.place[d] for d in self.space.row or ())
-        reads = [_buffer(p) for p in self.body.params]
-        kernel = Kernel(self.name, sizes, row, reads, [_buffer(v) for v in self.body.outputs])
         for i, (value, axes) in enumerate(zip(self.body.outputs, self.stored)):
             kernel.stores.append((self._store(len(reads) + i, value, axes), self.insts[value]))
         return kernel
@@ -90,6 +91,12 @@ class _Lowering:
         return Access(buffer, tuple(strides))
 
     # ---- nodes ------------------------------------------------------------------------------------------------------
+
+    def _number(self, value: int, dtype: DType) -> Inst:
+        """A number that comes of sizes: a constant, or an operand where they are written down."""
+        if not is_symbolic(value):
+            return number(value, dtype)
+        return Inst("load", (), dtype, Access(self.made.number(value, dtype), (0,) * max(len(self.order), 1)))
 
     def _inst(self, node: Node) -> Inst:
         kind = kind_of(node)
@@ -136,37 +143,35 @@ class _Lowering:
 
         def reduce(kind: str, y: Inst) -> Inst:
             if over and not y.dims & over:
-                return _of_equals(kind, y, n)
+                return self._of_equals(kind, y, n)
             return Inst("reduce", (y,), y.dtype, Reduction(kind, over)) if over else y
 
         if name in ("any", "all"):
             return reduce(name, truth(x))
         if name == "var":
-            return cast(_variance(cast(x, wide), n, node.attrs["ddof"], reduce), result)
+            return cast(self._variance(cast(x, wide), n, node.attrs["ddof"], reduce), result)
         y = cast(truth(x), dtypes.int64) if name == "count_nonzero" else cast(x, wide)
         kind = "sum" if name in ("mean", "count_nonzero") else name
         if wide is dtypes.bool_:
             kind = "any" if kind == "max" else "all"
         total = reduce(kind, y)
         if name == "mean":
-            total = Inst("div", (total, number(n, wide)), wide)
+            total = Inst("div", (total, self._number(n, wide)), wide)
         return cast(total, result)
 
+    def _of_equals(self, kind: str, x: Inst, n: int) -> Inst:
+        """The reduction of ``n`` times the same value: no loop has it, for it changes along no dim that is reduced."""
+        if kind == "prod":
+            raise UnsupportedKernel("the product of a value with itself")
+        return Inst("mul", (x, self._number(n, x.dtype)), x.dtype) if kind == "sum" else x
 
-def _of_equals(kind: str, x: Inst, n: int) -> Inst:
-    """The reduction of ``n`` times the same value: no loop has it, for it changes along no dim that is reduced."""
-    if kind == "prod":
-        raise UnsupportedKernel("the product of a value with itself")
-    return Inst("mul", (x, number(n, x.dtype)), x.dtype) if kind == "sum" else x
-
-
-def _variance(x: Inst, n: int, ddof: int, reduce: Callable[[str, Inst], Inst]) -> Inst:
-    if n <= ddof:
-        raise UnsupportedKernel("the variance of too few elements")
-    mean = Inst("div", (reduce("sum", x), number(n, x.dtype)), x.dtype)
-    apart = Inst("sub", (x, mean), x.dtype)
-    square = Inst("mul", (apart, apart), x.dtype)
-    return Inst("div", (reduce("sum", square), number(n - ddof, x.dtype)), x.dtype)
+    def _variance(self, x: Inst, n: int, ddof: int, reduce: Callable[[str, Inst], Inst]) -> Inst:
+        if n <= ddof:
+            raise UnsupportedKernel("the variance of too few elements")
+        mean = Inst("div", (reduce("sum", x), self._number(n, x.dtype)), x.dtype)
+        apart = Inst("sub", (x, mean), x.dtype)
+        square = Inst("mul", (apart, apart), x.dtype)
+        return Inst("div", (reduce("sum", square), self._number(n - ddof, x.dtype)), x.dtype)
 
 
 def _buffer(value: Value) -> Buffer:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msnb.core.symbolic_int import trace_of
 from msnb.ir.kernel.kernel_ir import Access, Kernel
 
 LINES, ROWS = 256, 16
@@ -48,7 +49,7 @@ def tile(kernel: Kernel) -> None:
     accesses = [i.attr for i in insts if i.op == "load"] + [a for a, _ in kernel.stores]
     far = [a for a in accesses if abs(a.strides[row]) > 1]
     close = [d for d in range(row) if any(abs(a.strides[d]) == 1 for a in far)]
-    if len(close) != 1 or kernel.sizes[row] <= LINES:
+    if len(close) != 1 or trace_of((kernel.sizes[row], kernel.sizes[close[0]])) or kernel.sizes[row] <= LINES:
         return
     along = _divisor(kernel.sizes[row], LINES, 32)
     across = _divisor(kernel.sizes[close[0]], ROWS, 4)

@@ -112,12 +112,14 @@ class Emitter(LoopBuilder):
         mask = f"<{self.lanes} x i32> zeroinitializer"
         return self.ins(f"shufflevector {self.t(scalar)} {first}, {self.t(scalar)} poison, {mask}")
 
-    def steps(self, first: str, step: int) -> str:
+    def steps(self, first: str, step: int | str) -> str:
         """first, first + step, first + 2 step ... as i64."""
         if self.lanes == 1:
             return first
-        values = ", ".join(f"i64 {i * step}" for i in range(self.lanes))
-        return self.ins(f"add nsw {self.t('i64')} {self.splat('i64', first)}, <{values}>")
+        apart = f"<{', '.join(f'i64 {i * (step if isinstance(step, int) else 1)}' for i in range(self.lanes))}>"
+        if isinstance(step, str):
+            apart = self.ins(f"mul nsw {self.t('i64')} {apart}, {self.splat('i64', step)}")
+        return self.ins(f"add nsw {self.t('i64')} {self.splat('i64', first)}, {apart}")
 
     def below(self, first: str, end: str) -> str:
         """The lanes whose number, counted from ``first``, is below ``end``."""

@@ -22,7 +22,7 @@ from msnb.graph.capture.guards.fast_check import bound_check
 from msnb.graph.capture.tracing import CapturedProgram, trace
 from msnb.graph.capture.values.size_symbols import Axis, SizeSymbols
 from msnb.graph.capture.values.sources import Source
-from msnb.ir.size_binding import bind_sizes, bind_type
+from msnb.ir.size_binding import BoundGraph, bind_type, size_check
 from msnb.ops.definition.symbolic_sizes import compared, differ, symbol
 
 
@@ -34,6 +34,8 @@ class SizeChange(NamedTuple):
     name: str
 
 
+FEW = 3
+"""Sizes for which a template is bound before it is worth a function that tells which ones it is for."""
 LEAST = 2
 """Axes of size 0 and 1 mean something of their own (they broadcast, they have no maximum): they are never symbols."""
 
@@ -58,6 +60,8 @@ class SizeTemplate:
         self.fixed: dict[Axis, Guard] = self._fixed()
         self.refuses_sizes: bool = False
         self._checks: dict[tuple[str, ...], Any] = {}
+        self._bound = 0
+        self._sure: Callable[..., Any] | None = None
 
     def sizes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int] | None:
         """The values of the symbols in a call whose guards hold, or None where it is no program for them."""
@@ -97,7 +101,20 @@ class SizeTemplate:
         def gathering(inputs: Sequence[tuple[Source, str]]) -> Callable[..., Any]:
             return bound_check(self._quick(inputs, args, kwargs), values)
 
-        return replace(whole, noted=bind_sizes(whole.noted, values), guards=guards, gathering=gathering)
+        given = BoundGraph(whole.noted, values)
+        if not self._is_sure(values):
+            _ = given.graph
+        return replace(whole, given=given, guards=guards, gathering=gathering)
+
+    def _is_sure(self, values: Mapping[str, int]) -> bool:
+        """Whether the program is one for these sizes, without it being made; from the third size on."""
+        self._bound += 1
+        if self._bound == FEW:
+            self._sure = size_check(self.captured.noted, values)
+        try:
+            return self._sure is not None and bool(self._sure(**values))
+        except ArithmeticError:
+            return False
 
     def _quick(self, inputs: Sequence[tuple[Source, str]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The guards' function with symbols, by how the inputs are gathered: its code serves all sizes."""

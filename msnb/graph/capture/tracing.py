@@ -38,6 +38,7 @@ from msnb.graph.capture.values.mutation_journal import Mutation
 from msnb.graph.capture.values.size_symbols import SizeSymbols
 from msnb.graph.capture.values.sources import Source, of_call
 from msnb.ir.graph import Graph
+from msnb.ir.size_binding import BoundGraph
 
 CAPTURING = settled(threading.RLock(), rank=0)
 """Held during a capture: it really changes the user's objects and puts them back at its end."""
@@ -54,7 +55,7 @@ class CapturedProgram:
     """A captured program.
 
     Attributes:
-        noted: the program as captured: gradients may stand as nodes (``autodiff.deferred_gradient``).
+        given: the program as captured, or for which sizes one with symbols stands.
         graph: the program; ``graph.state`` maps state params to outputs.
         guards: what it assumes.
         inputs: path and pattern per param.
@@ -64,7 +65,7 @@ class CapturedProgram:
         gathering: makes the check for inputs as they are gathered; None once these are settled.
     """
 
-    noted: Graph
+    given: Graph | BoundGraph
     guards: list[Guard]
     inputs: list[tuple[Source, str]]
     held: list[Source]
@@ -77,17 +78,21 @@ class CapturedProgram:
     check: Callable[..., Any] = field(init=False)
     _owners: Any = field(init=False, default=None)
     _results: list[tuple[int, Any]] = field(init=False)
+    _states: list[Any] = field(init=False)
     _store: Callable[[list[Any], list[Any]], None] = field(init=False)
 
     def __post_init__(self) -> None:
         assert self.gathering is not None
         self.check = self.gathering(self.inputs)
         state = {at for at, _ in self.written}
-        self._results = [(at, v.type) for at, v in enumerate(self.noted.outputs) if at not in state]
+        given = self.given
+        bound = [v.type if isinstance(given, Graph) else given.type_of(v) for v in self.outline.outputs]
+        self._results = [(at, t) for at, t in enumerate(bound) if at not in state]
+        self._states = [bound[at] for at, _ in self.written]
         self._store = self._stores({})
 
     def _stores(self, forms: dict[int, BlockedFormat]) -> Callable[[list[Any], list[Any]], None]:
-        return _storing(tuple((at, owner, self.noted.outputs[at].type, forms.get(at)) for at, owner in self.written))
+        return _storing(tuple((at, owner, t, forms.get(at)) for (at, owner), t in zip(self.written, self._states)))
 
     def settle(self, forms: dict[int, BlockedFormat]) -> None:
         """The program keeps these params in blocks: their Tensors are gathered, and get their new values in blocks."""
@@ -95,8 +100,18 @@ class CapturedProgram:
             assert self.gathering is not None
             inputs = [(source, "{0}" if i in forms else how) for i, (source, how) in enumerate(self.inputs)]
             self.check = self.gathering(inputs)
-            self._store = self._stores({self.noted.state[i]: blocks for i, blocks in forms.items()})
+            self._store = self._stores({self.outline.state[i]: blocks for i, blocks in forms.items()})
         self.gathering = None  # it holds the user's objects
+
+    @property
+    def outline(self) -> Graph:
+        """The program as captured, its sizes perhaps as symbols: for who asks for its nodes and not for its types."""
+        return self.given if isinstance(self.given, Graph) else self.given.like
+
+    @property
+    def noted(self) -> Graph:
+        """The program as captured: gradients may stand as nodes (``autodiff.deferred_gradient``)."""
+        return self.given if isinstance(self.given, Graph) else self.given.graph
 
     @cached_property
     def graph(self) -> Graph:

@@ -24,7 +24,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import cached_property, partial
 from time import perf_counter
 from typing import Any
@@ -39,7 +39,7 @@ from msnb.core.storage.packed_storage import take
 from msnb.graph.compile import passes as _register
 from msnb.graph.compile.pass_manager import PassManager, StageRecord
 from msnb.graph.compile.passes.channels_last.axis_rules import is_seed
-from msnb.graph.compile.passes.fusion.grouping import FUSE, fuse
+from msnb.graph.compile.passes.fusion.grouping import FUSE
 from msnb.graph.compile.passes.pre_gradient_cse import MERGE
 from msnb.graph.compile.passes.rolling import ROLL, rolled
 from msnb.graph.compile.passes.weight_blocking import block_pass
@@ -47,9 +47,9 @@ from msnb.graph.compile.plugin_passes import plugged
 from msnb.graph.compile.rewriting.pass_record import PASSES, Pass
 from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
 from msnb.graph.compile.symbolic_passes import SymbolicSource
-from msnb.ir.analysis.structural_hash import content_of
+from msnb.ir.analysis.structural_hash import Content, content_of
 from msnb.ir.graph import Graph
-from msnb.ir.size_binding import bind_sizes
+from msnb.ir.size_binding import BoundGraph
 from msnb.ir.text.printer import called, print_graph
 
 __all__ = ["CompiledProgram", "StageRecord", "compile_graph", "optimise"]
@@ -67,6 +67,7 @@ class PassResult:
     """A graph after all passes for a device.
 
     Attributes:
+        graph: after the hardware-independent passes: what people are shown as the program.
         ready: the graph after all: what the device compiles.
         forms: the blocks of its params that lie in blocks, by position.
         stages: what each stage did; log: the rewrites.
@@ -77,38 +78,17 @@ class PassResult:
         self.forms: dict[int, BlockedFormat] = {}
         self._program, self._fused = program, fused
         self._symbolic = program.symbolic if program.is_plain() else None
-        target = None if self._symbolic is None or not fused else (device.name, packs, self._symbolic.scale)
-        if target is None or not self._taken(target):
-            self._run(device, keep, packs, target)
-
-    def _taken(self, target: Hashable) -> bool:
-        """Whether the graph for a device follows from the one with symbols."""
-        start = perf_counter()
-        ready = None if self._symbolic is None else self._symbolic.bound(target)
-        if ready is not None:
-            self.ready: Graph = ready
-            self.stages: list[StageRecord] = [StageRecord(*_BOUND, perf_counter() - start, 0, None)]
-        return ready is not None
-
-    def _run(self, device: Any, keep: bool, packs: bool, target: Hashable) -> None:
-        """Run the passes, those for the device at least; what they did serves sizes to come."""
-        symbolic, fused = self._symbolic, self._fused
         manager = self._simplified(keep)
-        self.graph = manager.graph
-        self.stages = manager.stages
-        if not fused:
-            self.ready = self.graph
-            return
-        passes = lowering(self.graph, device)
-        for record in (*passes, *([block_pass(device.blocks_of, self.forms)] if packs else [])):
-            manager.run(record)
-        manager.run(FUSE)
-        self.ready = manager.graph
-        if symbolic is not None and not self.forms:
-            symbolic.learn(target, self.ready, lambda graph: _fused(_lowered(graph, passes), symbolic), after=fused)
+        self.graph: Graph = manager.graph
+        self.stages: list[StageRecord] = manager.stages
+        if fused:
+            passes = lowering(self.graph, device)
+            for record in (*passes, *([block_pass(device.blocks_of, self.forms)] if packs else []), FUSE):
+                manager.run(record)
+        self.ready: Graph = manager.graph
 
     def _simplified(self, keep: bool) -> PassManager:
-        """The hardware-independent passes, run or bound."""
+        """The hardware-independent passes, run or bound; what they did serves sizes to come."""
         program, fused = self._program, self._fused
         found = None if self._symbolic is None else self._symbolic.bound(fused)
         if found is not None:
@@ -119,11 +99,6 @@ class PassResult:
             self._symbolic.learn(fused, manager.graph, lambda g: _simplified(differentiated(g), Log(), False).graph)
         return manager
 
-    @cached_property
-    def graph(self) -> Graph:
-        """After the hardware-independent passes: what people are shown as the program."""
-        return self._simplified(False).graph
-
 
 class CompiledProgram:
     """A compiled program: call it on buffers.
@@ -133,36 +108,54 @@ class CompiledProgram:
 
     Attributes:
         name: what it is called in stages and events.
-        noted: the graph as given: gradients may stand as nodes; source: the same with gradients written out.
+        noted: the graph as given; source: the same with gradients written out.
         forms: the blocks of its state in blocks, by position of the param (``packs``): there the caller hands over the
             Tensor instead of its buffer, and gets the new value in these blocks.
-        recalled: it was found on disk.
+        recalled: it was found on disk; bound: it is the device's program with symbols, bound to sizes.
     """
 
     def __init__(
         self,
         name: str,
-        source: Graph,
+        source: Graph | BoundGraph,
         keep: bool,
         packs: bool = False,
         copies: bool = False,
         symbolic: SymbolicSource | None = None,
     ) -> None:
         self.name: str = name
-        self.noted: Graph = source
+        self._given = source
         self.copies: bool = copies
         self.symbolic: SymbolicSource | None = symbolic
         self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: PassResult | None = None
-        self._content = content_of(source) if self._remembered() else None
+        self._content: Content | None = None
         start = perf_counter()
-        found = None if self._content is None else self._device.recall(self._content, self._ready, packs)
+        found: Any = None
+        if symbolic is not None and self.target is not None:
+            found = symbolic.program(self.target, self._fuses, self._ready)
+        self.bound: bool = found is not None
+        if found is None and self._remembered():
+            self._content = content_of(self.noted)
+            found = None if self._content is None else self._device.recall(self._content, self._ready, packs)
         self._code_seconds = perf_counter() - start
-        self.recalled: bool = found is not None
+        self.recalled: bool = found is not None and not self.bound
         if found is not None:
             self.executable = found
         self.forms: dict[int, BlockedFormat] = self._passes.forms if found is None else found.forms
+
+    @cached_property
+    def noted(self) -> Graph:
+        """The graph as given: gradients may stand as nodes."""
+        return self._given if isinstance(self._given, Graph) else self._given.graph
+
+    @cached_property
+    def target(self) -> Hashable:
+        """What programs of the graph with symbols depend on besides; None where there is none to use."""
+        if self.symbolic is None or not self._fuses or not self.is_plain():
+            return None
+        return self._device.name, self._packs
 
     def _ready(self) -> Graph:
         return self._passes.ready
@@ -173,6 +166,9 @@ class CompiledProgram:
         start = perf_counter()
         with at_rest():
             made = self._device.compile(self._passes.ready)
+            if self.symbolic is not None and self.target is not None and not self.forms:
+                passes = partial(_for_device, device=self._device)
+                self.symbolic.learn_program(self.target, self._fuses, self._device, passes, made)
             if self._content is not None:
                 self._device.keep(self._content, made, self.forms, self._packs)
         self._code_seconds = perf_counter() - start
@@ -187,7 +183,7 @@ class CompiledProgram:
     def timings(self) -> dict[str, float]:
         """Seconds per stage, ``compile`` being the device's part, which is done for it if it was not yet."""
         self.build()
-        passes = {} if self.recalled else {s.name: s.seconds for s in self.stages}
+        passes = {} if self.recalled or self.bound else {s.name: s.seconds for s in self.stages}
         return {**passes, "compile": self._code_seconds}
 
     def is_plain(self) -> bool:
@@ -258,16 +254,11 @@ def lowering(graph: Graph, device: Any) -> list[Pass]:
     return [PASSES[name] for name in (("regroup", "layout") if turns else ("regroup",))]
 
 
-def _lowered(graph: Graph, passes: Sequence[Pass]) -> Graph:
-    """A graph after these passes."""
-    for record in passes:
+def _for_device(graph: Graph, device: Any) -> Graph:
+    """A graph after the passes for a device."""
+    for record in (*lowering(graph, device), FUSE):
         graph = record.run(graph, Log())
     return graph
-
-
-def _fused(graph: Graph, symbolic: SymbolicSource) -> Graph:
-    """A graph with symbols in the groups that these sizes have."""
-    return fuse(bind_sizes(graph, symbolic.sizes), like=graph)
 
 
 def _differentiated(noted: Graph, fused: bool, copies: bool) -> Graph:
@@ -289,7 +280,7 @@ def fuses(device: Any) -> bool:
 
 
 def compile_graph(
-    graph: Graph,
+    graph: Graph | BoundGraph,
     *,
     name: str = "",
     keep_stages: bool | None = None,

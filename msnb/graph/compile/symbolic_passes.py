@@ -14,14 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple
 
+from msnb.devices.device import Device, Executable, ProgramTemplate
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ir.node_cost import bytes_of, flops_of
 from msnb.ir.size_binding import SizeError, bind_sizes
-from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ, typical_sizes
+from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ
 from msnb.ops.elementwise.constant import constant
 
 Passes = Callable[[Graph], Graph]
+MOST = 8
+"""Templates for one scale of sizes: sizes of which a guard says something else make another one."""
 MORE, FEW = 1.03, 4096
 """What a graph with symbols may cost more than the one that was passed with numbers: a part, or a few bytes."""
 
@@ -44,12 +47,13 @@ class SymbolicPasses:
         self.noted = noted
         self._passed: dict[Hashable, SymbolicGraph | None] = {}
         self._met: set[Hashable] = set()
+        self._templates: dict[Hashable, list[ProgramTemplate | None]] = {}
 
     def bound(self, key: Hashable, sizes: Mapping[str, int]) -> Graph | None:
         """What the passes make of the program for these sizes; None where that is not known.
 
         Args:
-            key: which passes, on which device.
+            key: which passes.
             sizes: the values of the symbols.
         """
         passed = self._passed.get(key)
@@ -60,28 +64,55 @@ class SymbolicPasses:
         except SizeError:
             return None
 
-    def learn(
-        self, key: Hashable, sizes: Mapping[str, int], found: Graph, passes: Passes, after: Hashable = None
-    ) -> None:
+    def program(
+        self, key: Hashable, sizes: Mapping[str, int], after: Hashable, remake: Callable[[], Graph]
+    ) -> Executable | None:
+        """The device's program for these sizes, from a template; None where none is known to fit.
+
+        Args:
+            key: for which device; after: which passes its own begin with.
+            sizes: the values of the symbols.
+            remake: gives the passed graph for these sizes.
+        """
+        passed, templates = self._passed.get(after), self._templates.get((key, _scale(sizes)), [])
+        if passed is None or not templates or not differ(passed.unequal, sizes):
+            return None
+        found = (each.bound(sizes, remake) for each in reversed(templates) if each is not None)
+        return next((program for program in found if program is not None), None)
+
+    def learn_program(
+        self, key: Hashable, sizes: Mapping[str, int], after: Hashable, device: Device, passes: Passes,
+        program: Executable,
+    ) -> None:  # fmt: skip
+        """Have the device make a template, where the passes gave a graph with symbols and none of them fits.
+
+        Args:
+            key, sizes, after: see ``program``.
+            device, passes: the device, and the passes for it.
+            program: what it made for these sizes.
+        """
+        passed, templates = self._passed.get(after), self._templates.setdefault((key, _scale(sizes)), [])
+        if key not in self._met:  # the last batch of an epoch is no reason
+            self._met.add(key)
+        elif passed is None or not differ(passed.unequal, sizes) or len(set(sizes.values())) < len(sizes):
+            return  # it may rely on what few sizes have
+        elif len(templates) < MOST and templates[-2:] != [None, None]:
+            templates.append(device.template(passed.graph, sizes, passes, program))
+
+    def learn(self, key: Hashable, sizes: Mapping[str, int], found: Graph, passes: Passes) -> None:
         """Run the passes with symbols, unless that was done before.
 
         Args:
-            key: which passes, on which device.
+            key: which passes.
             sizes: a first size.
             found: what the passes made of the program for that size.
             passes: the passes.
-            after: the passes before them, None where they begin with the program as captured.
         """
-        start = SymbolicGraph(self.noted, ()) if after is None else self._passed.get(after)
-        if key in self._passed or start is None:
-            return
-        if after is not None and key not in self._met:  # one size of a scale may stay alone
-            self._met.add(key)
+        if key in self._passed:
             return
         try:
-            with compared() as unequal, typical_sizes(sizes):
-                unequal += start.unequal
-                graph = passes(start.graph)
+            with compared() as unequal:
+                graph = passes(self.noted)
             good = _price(bind_sizes(graph, sizes)) <= max(MORE * _price(found), _price(found) + FEW)
         except Exception:  # a pass that needs a number where a symbol stands: this program is passed size by size
             good = False
@@ -89,6 +120,11 @@ class SymbolicPasses:
             self._passed[key] = SymbolicGraph(graph, tuple(dict.fromkeys(unequal)))
         elif differ(unequal, sizes):
             self._passed[key] = None
+
+
+def _scale(sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The sizes up to a factor of four: what is fast for one of them is fast for all."""
+    return tuple((size.bit_length() + 1) // 2 for size in sizes.values())
 
 
 def _price(graph: Graph) -> float:
@@ -107,15 +143,20 @@ class SymbolicSource(NamedTuple):
     passes: SymbolicPasses
     sizes: Mapping[str, int]
 
-    @property
-    def scale(self) -> tuple[int, ...]:
-        """The sizes up to a factor below two: what is fastest for one of them is fast for all."""
-        return tuple(size.bit_length() for size in self.sizes.values())
-
     def bound(self, key: Hashable) -> Graph | None:
         """``SymbolicPasses.bound`` for these sizes."""
         return self.passes.bound(key, self.sizes)
 
-    def learn(self, key: Hashable, found: Graph, passes: Passes, after: Hashable = None) -> None:
+    def learn(self, key: Hashable, found: Graph, passes: Passes) -> None:
         """``SymbolicPasses.learn`` from these sizes."""
-        self.passes.learn(key, self.sizes, found, passes, after)
+        self.passes.learn(key, self.sizes, found, passes)
+
+    def program(self, key: Hashable, after: Hashable, remake: Callable[[], Graph]) -> Executable | None:
+        """``SymbolicPasses.program`` for these sizes."""
+        return self.passes.program(key, self.sizes, after, remake)
+
+    def learn_program(
+        self, key: Hashable, after: Hashable, device: Device, passes: Passes, program: Executable
+    ) -> None:
+        """``SymbolicPasses.learn_program`` from these sizes."""
+        self.passes.learn_program(key, self.sizes, after, device, passes, program)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import trace_of
 from msnb.core.types import Dim, HostType, StackType, TensorType, TokenType
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import HostFn
@@ -201,7 +202,9 @@ class _HashWriter:
 
 
 def type_word(type_: Any) -> str:
-    """The text of a type."""
+    """The text of a type. Raises ConcretizationError for sizes that are written down: the key would be of one size."""
+    if (trace := trace_of(type_)) is not None:
+        raise trace.refused("a key")
     return repr(type_) if isinstance(type_, TensorType) else str(type_)
 
 

@@ -20,6 +20,7 @@ import math
 from collections.abc import Sequence
 
 from msnb.core import dtypes
+from msnb.core.symbolic_int import size_hint
 from msnb.core.types import TensorType, tensor_type
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.scalar_expressions import is_heavy
@@ -108,7 +109,7 @@ class Space:
         together), everything would be computed again and again; a few points of that cost less than a kernel more."""
         dims = {d for d, size in enumerate(self.sizes) if size > 1}
         walked = (*self.axes.values(), *self.operand.values())
-        return math.prod(self.sizes) <= FEW_POINTS or any(dims.issubset(axes) for axes in walked)
+        return size_hint(math.prod(self.sizes)) <= FEW_POINTS or any(dims.issubset(axes) for axes in walked)
 
     def _forget(self, node: Node) -> None:
         for known in (self.axes, self.views, self.over):
@@ -148,7 +149,7 @@ class Space:
         if self.row is not None:
             return self.row == over
         rows = math.prod(self.sizes) // math.prod(self.sizes[d] for d in over)
-        if rows == 1 and math.prod(self.sizes) > WHOLE_ROW:
+        if rows == 1 and size_hint(math.prod(self.sizes)) > WHOLE_ROW:
             return False
         if not all(over <= other or not over & other for other in self.over.values()) or self.order[-1] not in over:
             return False

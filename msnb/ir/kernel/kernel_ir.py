@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import SymbolicInt, trace_of
 
 
 class Inst:
@@ -97,6 +98,8 @@ class Kernel:
         reads, writes: buffers; accesses number the reads first.
         stores: (where, what); the value may lack dims, then it is stored where their counters are 0 unless the access
             strides over them.
+        numbers: buffers of one element behind all others: numbers that come of sizes that are written down
+            (``core.symbolic_int``), which so are in no code.
     """
 
     name: str
@@ -105,11 +108,25 @@ class Kernel:
     reads: list[Buffer]
     writes: list[Buffer]
     stores: list[tuple[Access, Inst]] = field(default_factory=list)
+    numbers: list[tuple[SymbolicInt, DType]] = field(default_factory=list)
 
     @property
     def buffers(self) -> list[Buffer]:
-        """Reads, then writes."""
-        return [*self.reads, *self.writes]
+        """Reads, then writes, then numbers."""
+        return [*self.reads, *self.writes, *(Buffer(dtype, 1) for _, dtype in self.numbers)]
+
+    def number(self, value: SymbolicInt, dtype: DType) -> int:
+        """The buffer that holds a number."""
+        names = [(n.name, d) for n, d in self.numbers]
+        if (value.name, dtype) not in names:
+            names.append((value.name, dtype))
+            self.numbers.append((value, dtype))
+        return len(self.reads) + len(self.writes) + names.index((value.name, dtype))
+
+    @property
+    def is_traced(self) -> bool:
+        """True where a size is written down (``core.symbolic_int``): it is the kernel of many sizes."""
+        return trace_of([self.sizes, [b.size for b in self.buffers]]) is not None
 
     def along(self, inst: Inst) -> bool:
         """True where a value changes along the row."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msnb.core.symbolic_int import sliced_axis
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
 
@@ -74,8 +75,8 @@ def index_view(x: View, spec: Sequence[Any]) -> View:
         size, stride = x.shape[axis], x.strides[axis]
         axis += 1
         if isinstance(entry, tuple):
-            first, stop, step = slice(*entry).indices(size)
-            shape.append(len(range(first, stop, step)))
+            first, count, step = sliced_axis(size, entry)
+            shape.append(count)
             strides.append(stride * step)
             offset += first * stride
         else:
@@ -87,7 +88,7 @@ def sliced(x: View, shape: tuple[int, ...], attrs: dict[str, Any]) -> View:
     """The place that a slice names; ``shape`` is its own."""
     strides, offset = list(x.strides), x.offset
     for i, (begin, end, step) in enumerate(zip(attrs["begin"], attrs["end"], attrs["step"])):
-        first = slice(begin, end, step).indices(x.shape[i])[0]
+        first = sliced_axis(x.shape[i], (begin, end, step))[0]
         offset += first * x.strides[i]
         strides[i] = x.strides[i] * (1 if step is None else step)
     return View(x.base, shape, tuple(strides), offset)

@@ -16,19 +16,21 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import SymbolicInt
 from msnb.core.types import Dim, HostType, StackType, TensorType, TokenType
 from msnb.ops.definition.record import Op
 
 Check = Callable[[Any], bool]
 _MOST = 1 << 63
+_INTEGERS = (int, SymbolicInt)
 
 
 def _int(value: Any) -> bool:
-    return type(value) is int and -_MOST <= value < _MOST
+    return type(value) in _INTEGERS and -_MOST <= value < _MOST
 
 
 def _count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < _MOST
+    return type(value) in _INTEGERS and 0 <= value < _MOST
 
 
 def _size(value: Any) -> bool:

@@ -15,13 +15,13 @@ import functools
 import math
 import operator
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from msnb.core.types import Dim, Shape, Size, TensorType, tensor_type, unequal
+from msnb.core.symbolic_int import sliced_axis
+from msnb.core.types import Dim, Shape, Size, TensorType, unequal
 
 _fresh = [0]
 
@@ -69,32 +69,6 @@ def differ(pairs: Iterable[Comparison], values: Mapping[str, int]) -> bool:
     return not any(type(a) is int and type(b) is int and a == b for a, b in known)
 
 
-class _TypicalSizes(threading.local):
-    values: Mapping[str, int] = {}
-
-
-_typical = _TypicalSizes()
-
-
-@contextmanager
-def typical_sizes(values: Mapping[str, int]) -> Iterator[None]:
-    """Within the ``with`` symbols have typical values, for questions of speed alone (``typical_bytes``)."""
-    before, _typical.values = _typical.values, values
-    try:
-        yield
-    finally:
-        _typical.values = before
-
-
-def typical_bytes(t: TensorType) -> int:
-    """About how many bytes a tensor takes.
-
-    Raises:
-        ShapeError: a size is a symbol without a typical value.
-    """
-    return tensor_type(tuple(value_of(d, _typical.values) for d in t.shape), t.dtype).nbytes
-
-
 def has_sizes(t: object) -> bool:
     """True for a tensor type whose sizes are known, or will be when the program is bound (``is_bindable``)."""
     return isinstance(t, TensorType) and (t.is_static or all(map(is_bindable, t.shape)))
@@ -124,8 +98,8 @@ def _evaluated(node: ast.AST | None, values: Mapping[str, int]) -> Any:
     if isinstance(node, ast.BinOp):
         return _STEPS[type(node.op)](_evaluated(node.left, values), _evaluated(node.right, values))
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-        parts = (_evaluated(p, values) for p in (node.slice.lower, node.slice.upper, node.slice.step))
-        return len(range(*slice(*parts).indices(_evaluated(node.value, values))))
+        parts = [_evaluated(p, values) for p in (node.slice.lower, node.slice.upper, node.slice.step)]
+        return sliced_axis(_evaluated(node.value, values), parts)[1]
     if isinstance(node, ast.UnaryOp):
         return -_evaluated(node.operand, values)
     return node.value if isinstance(node, ast.Constant) else None
@@ -215,7 +189,7 @@ def total(sizes: Iterable[Size]) -> Size:
 def sliced(size: Size, start: int | None, stop: int | None, step: int | None) -> Size:
     """How many elements ``[start:stop:step]`` takes of an axis."""
     if isinstance(size, int):
-        return len(range(*slice(start, stop, step).indices(size)))
+        return sliced_axis(size, (start, stop, step))[1]
     # the whole axis, forwards or (from its end) backwards; what lies at its ends, if the sizes will be known (where so
     # many are not there, inference says so then); any other slice of a symbol is a symbol named by its text
     if start in (None, 0) and stop is None and step in (None, 1, -1) and not (start == 0 and step == -1):

@@ -9,7 +9,7 @@ from typing import Any
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.types import Dim, Shape, Size, TensorType, result_dtype, tensor_type
+from msnb.core.types import Dim, Shape, Size, TensorType, result_dtype, size_text, tensor_type
 
 KIND_NAMES = {"b": "bool", "i": "integer", "f": "floating-point", "c": "complex"}
 KIND_NAMES_OF_PYTHON = ("bool", "int", "float", "complex")
@@ -45,7 +45,7 @@ def broadcast_shapes(a: Shape, b: Shape) -> Shape | None:
 
 def shape_text(shape: Shape) -> str:
     """A shape as errors show it: ``[2, n<=64]``."""
-    return f"[{', '.join(map(str, shape))}]"
+    return f"[{', '.join(map(size_text, shape))}]"
 
 
 def common_shape(name: str, *types: TensorType) -> Shape:

@@ -257,7 +257,8 @@ def _arange_size(start: Any, stop: Any, step: Any) -> Size:
             raise AttributeValueError(f"arange needs numbers, got {value!r}.")
     if step == 0:
         raise AttributeValueError("arange needs a step other than 0.")
-    return max(0, -int(-(stop - start) // step))
+    less = -(stop - start) // step
+    return max(0, -(less if isinstance(less, int) else int(less)))
 
 
 def _arange_infer(*, start: Any, stop: Any, step: Any, dtype: DType) -> TensorType:

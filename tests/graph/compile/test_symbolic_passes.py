@@ -12,11 +12,10 @@ import pytest
 import msnb as ms
 from msnb import nn, ops
 from msnb.base import events
-from msnb.base.errors import ShapeError
 from msnb.graph.compile import SymbolicPasses, pipeline
 from msnb.ir.graph import Graph
 from msnb.ir.text.parser import parse
-from msnb.ops.definition.symbolic_sizes import compared, differ, symbol, typical_bytes, typical_sizes
+from msnb.ops.definition.symbolic_sizes import compared, differ, symbol
 
 
 @pytest.fixture(params=["O0", "O1"])
@@ -194,12 +193,3 @@ def test_truth_of_a_symbol_is_a_comparison_with_zero() -> None:
     with compared() as told:
         assert n
     assert told == [(n, 0)] and differ(told, {n.symbol: 3}) and not differ(told, {n.symbol: 0})
-
-
-def test_typical_sizes_end_with_their_block() -> None:
-    n = symbol()
-    t = parse(TEXT).params[0].type.with_shape((n, 3))  # type: ignore[union-attr]
-    with typical_sizes({n.symbol: 10}):
-        assert typical_bytes(t) == 120
-    with pytest.raises(ShapeError):
-        typical_bytes(t)

@@ -8,10 +8,23 @@ from __future__ import annotations
 
 from functools import partial
 
+from msnb.core.dtypes import int64
+from msnb.core.symbolic_int import is_symbolic
 from msnb.devices.cpu.codegen.kernel_schedule import KernelSchedule, Scratch
 from msnb.devices.llvm.emitter import Emitter, memory_name, type_name
 from msnb.devices.llvm.scalar_ops import combine, emit, identity
-from msnb.ir.kernel.kernel_ir import Access, Inst
+from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
+
+
+def size_operand(e: Emitter, kernel: Kernel, n: int) -> str:
+    """A size as an operand of instructions: a number, or what is loaded once where it is written down."""
+    if not is_symbolic(n):
+        return str(n)
+    name = f"%n{kernel.number(n, int64)}"
+    line = f"  {name} = load i64, ptr {name.replace('n', 'b')}"
+    if line not in e.entry:
+        e.entry.append(line)
+    return name
 
 
 class AccumulatorEpilogue:
@@ -52,10 +65,11 @@ class AccumulatorEpilogue:
             self.e.lanes = 1
             return []
 
-        cut = size - size % lanes
-        for low, high, width in ((0, cut, lanes), (cut, size, 1)):
-            if low < high:
-                self.e.loop((str(low), str(high), width), [], partial(turn, lanes=width))
+        end = size_operand(self.e, self.kernel, size)
+        cut = str(size - size % lanes) if type(size) is int else self.e.i64("and", end, -lanes)
+        for low, high, width in (("0", cut, lanes), (cut, end, 1)):
+            if low != high:
+                self.e.loop((low, high, width), [], partial(turn, lanes=width))
 
     def _point(self, access: Access, value: Inst, at: dict[int, str]) -> None:
         kind = memory_name(value.dtype)
@@ -67,18 +81,26 @@ class AccumulatorEpilogue:
         total = "0"
         for d, i in at.items():
             if strides[d]:
-                term = self.e.ins(f"mul nsw i64 {i}, {strides[d]}")
+                term = self.e.ins(f"mul nsw i64 {i}, {size_operand(self.e, self.kernel, strides[d])}")
                 total = self.e.ins(f"add nsw i64 {total}, {term}")
         return total
 
     def _value(self, inst: Inst, at: dict[int, str]) -> str:
         if inst.op == "const":
             return self.e.literal(inst.attr, inst.dtype)
+        if inst.op == "load":
+            return self._number(inst)
         if id(inst) not in self.known:
             made = id(inst) in self.plan.scratch.accs
             found = self._sum(inst, at) if made else emit(self.e, inst, [self._value(a, at) for a in inst.args])
             self.known[id(inst)] = found
         return self.known[id(inst)]
+
+    def _number(self, inst: Inst) -> str:
+        """A number of the kernel, in all lanes."""
+        lanes, self.e.lanes = self.e.lanes, 1
+        found, self.e.lanes = self.e.load(inst.dtype, f"%b{inst.attr.buffer}"), lanes
+        return self.e.splat(type_name(inst.dtype), found)
 
     def _sum(self, inst: Inst, at: dict[int, str]) -> str:
         memory, lanes = self.plan.scratch.wide.get(id(inst), self.plan.scratch.accs[id(inst)]), self.e.lanes
@@ -88,8 +110,9 @@ class AccumulatorEpilogue:
         first = self.e.const(identity(inst.attr.kind, memory.dtype), type_name(memory.dtype))
 
         def one(t: str, now: list[str]) -> list[str]:
-            skip = self.e.ins(f"mul nsw i64 {t}, {self.plan.scratch.bytes}")
-            found = self._load(memory, index, self.e.ins(f"add nsw i64 {skip}, {memory.offset}"))
+            skip = self.e.ins(f"mul nsw i64 {t}, {size_operand(self.e, self.kernel, self.plan.scratch.bytes)}")
+            offset = size_operand(self.e, self.kernel, memory.offset)
+            found = self._load(memory, index, self.e.ins(f"add nsw i64 {skip}, {offset}"))
             return [combine(self.e, inst.attr.kind, memory.dtype, now[0], found)]
 
         total = self.e.loop(("0", "%threads", 1), [(self.e.t(type_name(memory.dtype)), first)], one)[0]
@@ -98,7 +121,8 @@ class AccumulatorEpilogue:
 
     def _mine(self, inst: Inst, memory: Scratch, at: dict[int, str]) -> str:
         """The sum of a thread that has made all of it."""
-        found = self._load(memory, self._index(memory.strides, at), str(memory.offset))
+        offset = size_operand(self.e, self.kernel, memory.offset)
+        found = self._load(memory, self._index(memory.strides, at), offset)
         return found if memory.dtype is inst.dtype else self.e.cast(found, memory.dtype, inst.dtype)
 
     def _load(self, memory: Scratch, index: str, offset: str) -> str:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue
+from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue, size_operand
 from msnb.devices.cpu.codegen.kernel_schedule import KernelSchedule
 from msnb.devices.cpu.codegen.loop_renderer import Body
 from msnb.devices.cpu.llvm.target import Target
@@ -20,24 +20,25 @@ def render(kernel: Kernel, symbol: str, attributes: str, target: Target) -> tupl
     """The functions of a kernel as text, the declarations they need, and the plan."""
     plan = KernelSchedule(kernel, target)
     body, last = Body(plan), Emitter(scalef=plan.target.scalef)
-    head = f"void @{symbol}.body(ptr %table, ptr %scratch, i1 %stream, i64 %begin, i64 %end)"
-    parts = [_function(head, [*_pointers(plan, True), *body.lines()], attributes)]
+    memories = [*plan.scratch.accs.values(), *plan.scratch.caches.values(), *plan.scratch.wide.values()]
+    for i, offset in enumerate([size_operand(body.e, kernel, m.offset) for m in memories]):
+        body.e.entry.append(f"  %s{i} = getelementptr i8, ptr %scratch, i64 {offset}")
+    functions = [(f"void @{symbol}.body(ptr %table, ptr %scratch, i1 %stream, i64 %begin, i64 %end)", body.lines())]
     if plan.gathers:
         AccumulatorEpilogue(plan, last, {}).stores()
         last.do("ret void")
         head = f"void @{symbol}.last(ptr %table, ptr %scratch, i64 %threads)"
-        parts.append(_function(head, [*_pointers(plan, False), *last.entry, *last.lines], attributes))
+        functions.append((head, [*last.entry, *last.lines]))
+    pointers = _pointers(len(kernel.buffers))  # of the numbers too that the functions have asked for
+    parts = [_function(head, [*pointers, *lines], attributes) for head, lines in functions]
     return "\n".join(parts), {**body.e.declared, **last.declared}, plan
 
 
-def _pointers(plan: KernelSchedule, scratch: bool) -> list[str]:
-    """Names for the buffers, and for the parts of the scratch memory."""
+def _pointers(count: int) -> list[str]:
+    """Names for the buffers."""
     lines = []
-    for i in range(len(plan.kernel.buffers)):
+    for i in range(count):
         lines += [f"  %t{i} = getelementptr ptr, ptr %table, i64 {i}", f"  %b{i} = load ptr, ptr %t{i}"]
-    if scratch:
-        memories = [*plan.scratch.accs.values(), *plan.scratch.caches.values(), *plan.scratch.wide.values()]
-        lines += [f"  %s{i} = getelementptr i8, ptr %scratch, i64 {m.offset}" for i, m in enumerate(memories)]
     return lines
 
 

@@ -15,12 +15,18 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from msnb.base import fork_locks
 from msnb.base.compile_timing import timed
 from msnb.base.events import notice
 from msnb.core import dtypes
+from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import Symbolic, SymbolicInt, trace_of
+from msnb.core.types import tensor_type
 from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
@@ -33,11 +39,13 @@ from msnb.devices.cpu.codegen.kernel_schedule import SHARED_WORK, KernelSchedule
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.analysis.structural_hash import structure_key
+from msnb.ir.builder import Const
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.kernel_ir import Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 from msnb.ir.kernel.strided_views import View
+from msnb.ops.elementwise.constant import constant
 
 _BITS = 63
 _NOTES = '!0 = !{!"branch_weights", i32 1, i32 100000}\n!1 = !{i32 1}'
@@ -119,6 +127,8 @@ class _KernelText(NamedTuple):
 
 
 def _rendered(kernel: Kernel) -> _KernelText | None:
+    if kernel.is_traced:
+        return _newly_rendered(kernel)
     key = same(kernel)
     found = _texts.get(key)
     if found is None:
@@ -132,7 +142,7 @@ def _newly_rendered(kernel: Kernel) -> _KernelText | None:
     try:
         text, declared, plan = render(kernel, _NAME, attributes(), host().target)
     except UnsupportedKernel as reason:
-        _refused(reason)
+        _refused(reason, kernel.sizes)
         return None
     symbol = f"msnb_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     return _KernelText(symbol, text.replace(_NAME, symbol), declared, plan)
@@ -178,6 +188,8 @@ def module_of(texts: Sequence[str], declared: Mapping[str, str]) -> str:
 @timed("kernels lowered")
 def lowered(body: Graph) -> Kernel | None:
     """The kernel of a fused body, or None where there is no code for it (told once; the reference bodies serve)."""
+    if trace_of([v.type for v in (*body.params, *body.outputs)]) is not None:
+        return _newly_lowered(body)
     key = structure_key(body)
     if key not in _lowered:
         if len(_lowered) >= _MOST_TEXTS:
@@ -196,16 +208,20 @@ def _newly_lowered(body: Graph) -> Kernel | None:
             raise UnsupportedKernel("float16 on a CPU that cannot convert it")
         return kernel
     except UnsupportedKernel as reason:
-        _refused(reason)
+        _refused(reason, [v.type for v in (*body.params, *body.outputs)])
         return None
 
 
 def same(kernel: Kernel) -> str:
     """Equal for kernels with equal code."""
+    if kernel.is_traced:
+        return f"traced {id(kernel)}"
     return str(kernel) + "".join(f" {b.dtype.short}[{b.size}]" for b in kernel.buffers)
 
 
-def _refused(reason: UnsupportedKernel) -> None:
+def _refused(reason: UnsupportedKernel, sizes: Any) -> None:
+    if (trace := trace_of(sizes)) is not None:
+        raise trace.refused(str(reason))
     notice(f"a group of operations runs without code generation: {reason}.", key=f"codegen {reason}")
 
 
@@ -214,12 +230,15 @@ def _refused(reason: UnsupportedKernel) -> None:
 
 @dataclass
 class KernelPart:
-    """A kernel over some of a node's operands: numbers of inputs and outputs, and the extent if it is for any."""
+    """A kernel over some of a node's operands: numbers of inputs and outputs, and the extent if it is for any.
+
+    ``numbers``: the inputs behind those of the node that are numbers of the kernel."""
 
     kernel: Kernel
     reads: list[int]
     writes: list[int]
     extent: int = 0
+    numbers: tuple[int, ...] = ()
 
     @functools.cached_property
     def key(self) -> str:
@@ -260,6 +279,7 @@ class KernelRecipe(NativeKernel):
                 self.refused = True
                 return
             groups.setdefault(found.body, (found, []))[1].append(part)
+            part.numbers = tuple(self._number(*each) for each in found.kernel.numbers)
         self.made = list(groups.values())
         scratch = max((k.scratch(threads.cores()) for k, _ in self.made), default=0)
         self.temps = (scratch,) if scratch else ()
@@ -277,11 +297,21 @@ class KernelRecipe(NativeKernel):
             if readers.count(part.reads[i]) == 1 and first[part.writes[j]] is part
         )
 
+    def _number(self, value: SymbolicInt, dtype: DType) -> int:
+        """One more operand, which holds a number."""
+        assert self.reads is not None
+        data = value.trace.call(_held, (value, dtype.numpy), functools.partial(Symbolic, value.trace))
+        type_ = tensor_type((), dtype)
+        held = Graph("number").add(constant, [], {"value": Const(data, type_)}, [type_]).out
+        self.reads = (*self.reads, held)
+        return len(self.reads) - 1
+
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call for each kind of part."""
         found = []
         for kernel, parts in self.made:
-            operands = [(*(ins[i] for i in p.reads), *(outs[i] for i in p.writes)) for p in parts]
+            operands = [(*(ins[i] for i in p.reads), *(outs[i] for i in p.writes), *(ins[i] for i in p.numbers))
+                        for p in parts]  # fmt: skip
             if is_generic(kernel.kernel):
                 found.append(kernel.chain([(o, p.extent) for o, p in zip(operands, parts)]))
             else:
@@ -298,7 +328,7 @@ def recipe(node: Node, view_of: Callable[[Value], View]) -> KernelRecipe | None:
         return None if found is None else KernelRecipe([KernelPart(*m) for m in found[0]], found[1])
     parts = [_part(*each) for each in components(node.graphs[0])]
     good = [p for p in parts if p is not None]
-    return KernelRecipe(good) if len(good) == len(parts) else None
+    return KernelRecipe(good, tuple(node.inputs)) if len(good) == len(parts) else None
 
 
 def _part(body: Graph, reads: list[int], writes: list[int]) -> KernelPart | None:
@@ -307,3 +337,7 @@ def _part(body: Graph, reads: list[int], writes: list[int]) -> KernelPart | None
         return None
     plain = generic(kernel)
     return KernelPart(kernel, reads, writes) if plain is None else KernelPart(plain, reads, writes, kernel.sizes[0])
+
+
+def _held(number: float, dtype: Any) -> NDArray[Any]:
+    return np.asarray(number, dtype)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import deferred, size_hint, trace_of
 from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.codegen.size_generic import ANY
 from msnb.devices.cpu.llvm.target import Target
@@ -107,9 +108,7 @@ class KernelSchedule:
     def most_threads(self) -> int:
         """How many threads this much work is worth."""
         work = math.prod(self.kernel.sizes) * self.weight()
-        if work < SHARED_WORK or self.total < 2:
-            return 1
-        return min(self.total, max(1, work * 2 // SHARED_WORK))
+        return deferred(_most_threads, work, self.total)  # type: ignore[no-any-return]
 
     def weight(self) -> int:
         """Instructions at a point, roughly."""
@@ -125,7 +124,7 @@ class KernelSchedule:
             return []
         kept = [d for d in self.outer if d not in next(iter(gone))]
         whole = all(r.args[0].dims.issuperset(kept) for r in self.acc_insts)
-        return kept if whole and math.prod(self.kernel.sizes[d] for d in kept) >= SHARED_LEAST else []
+        return kept if whole and size_hint(math.prod(self.kernel.sizes[d] for d in kept)) >= SHARED_LEAST else []
 
     def carried(self, inst: Inst) -> DType:
         """The dtype in which a reduction is carried on: float64 for long sums in float32."""
@@ -147,7 +146,7 @@ class KernelSchedule:
             return [Segment(1, False, None, last=True)]
         narrow = lanes if masks else 1
         if size is None:
-            known = self.mode == "range" and len(self.inner) == 1 and self.total != ANY
+            known = self.mode == "range" and len(self.inner) == 1 and type(self.total) is int and self.total != ANY
             whole = known and self.total % ALIGNED == 0
             main = Segment(wide, False, None, last=whole)
             return [main] if whole else [main, Segment(narrow, masks, None, last=True)]
@@ -167,10 +166,11 @@ class KernelSchedule:
         is needed there. (Measured: a chain of five passes is 1.3 to 1.6 times as fast from 4 MB on.)"""
         buffer = self.kernel.buffers[access.buffer]
         steps = [s * buffer.dtype.itemsize for d, s in enumerate(access.strides) if d != self.inner[-1]]
-        aligned = not access.offset and not any(s % _LINE for s in steps) and access.strides[self.inner[-1]] == 1
-        large = buffer.size * buffer.dtype.itemsize >= STREAMED and access.buffer < 63
+        large = size_hint(buffer.size) * buffer.dtype.itemsize >= STREAMED and access.buffer < 63
         inside = id(value) not in self.sweeps.final and self.kernel.along(value)
-        return self.target.scalef and aligned and large and inside
+        if not (self.target.scalef and large and inside):
+            return False
+        return not access.offset and not any(s % _LINE for s in steps) and access.strides[self.inner[-1]] == 1
 
     def _inplace(self) -> tuple[tuple[int, int], ...]:
         """Pairs (read, write) that may share memory: one access, the same for both, and no load after the store."""
@@ -235,7 +235,7 @@ class ThreadScratch:
         """True for sums of many rows in float32: from time to time they are moved into sums in float64."""
         rows = math.prod(self.plan.kernel.sizes[d] for d in self.plan.turned)
         short = self.accs[id(inst)].dtype is dtypes.float32 and inst.attr.kind == "sum"
-        return short and self.plan.mode == "rows" and rows > FLUSHED
+        return short and self.plan.mode == "rows" and size_hint(rows) > FLUSHED
 
     def _memory(self, dtype: DType, dims: list[int]) -> Scratch:
         """Room for a value along ``dims``; the last of them is rounded up to whole vectors."""
@@ -257,12 +257,24 @@ class ThreadScratch:
             for inst in plan.sweeps.reach(level):
                 insts[id(inst)] = inst
                 times[id(inst)] = times.get(id(inst), 0) + 1
-        count = math.prod(plan.kernel.sizes[d] for d in plan.inner)
+        count = size_hint(math.prod(plan.kernel.sizes[d] for d in plan.inner))
         return {
             k: self._memory(i.dtype, plan.inner)
             for k, i in insts.items()
             if i.op in HEAVY and plan.inner[-1] in i.dims and times[k] > 1 and count * i.dtype.itemsize <= LARGEST_CACHE
         }
+
+
+def is_long(row: int) -> bool:
+    """Whether a row is cut into blocks; one whose size changes may become long."""
+    if (trace := trace_of(row)) is not None:
+        trace.exact &= size_hint(row) > BLOCK
+        return True
+    return row > BLOCK
+
+
+def _most_threads(work: int, total: int) -> int:
+    return 1 if work < SHARED_WORK or total < 2 else min(total, max(1, work * 2 // SHARED_WORK))
 
 
 def _meets_operands(value: Inst) -> bool:

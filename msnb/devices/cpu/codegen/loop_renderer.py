@@ -23,8 +23,8 @@ from functools import partial
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue
-from msnb.devices.cpu.codegen.kernel_schedule import BLOCK, FLUSHED, KernelSchedule, Scratch, Segment
+from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue, size_operand
+from msnb.devices.cpu.codegen.kernel_schedule import BLOCK, FLUSHED, KernelSchedule, Scratch, Segment, is_long
 from msnb.devices.llvm.emitter import Emitter, literal, memory_name, type_name
 from msnb.devices.llvm.scalar_ops import across, combine, emit, identity
 from msnb.ir.kernel.kernel_ir import Access, Inst
@@ -62,18 +62,23 @@ class Body:
 
     # ---- places -----------------------------------------------------------------------------------------------------
 
+    def size(self, n: int) -> str:
+        """A size as an operand of instructions."""
+        return size_operand(self.e, self.kernel, n)
+
     def index(self, strides: tuple[int, ...], dims: list[int], start: str) -> str:
         """start + sum of stride * counter."""
         for d in dims:
             if strides[d]:
-                term = self.at[d] if strides[d] == 1 else self.e.ins(f"mul nsw i64 {self.at[d]}, {strides[d]}")
+                step = self.size(strides[d])
+                term = self.at[d] if step == "1" else self.e.ins(f"mul nsw i64 {self.at[d]}, {step}")
                 start = term if start == "0" else self.e.ins(f"add nsw i64 {start}, {term}")
         return start
 
     def base(self, key: object, kind: str, buffer: str, strides: tuple[int, ...], offset: int) -> str:
         """Where a buffer begins for this row."""
         if key not in self.bases:
-            index = self.index(strides, self.plan.outer, str(offset))
+            index = self.index(strides, self.plan.outer, self.size(offset))
             self.bases[key] = buffer if index == "0" else self.e.ins(f"getelementptr {kind}, ptr {buffer}, i64 {index}")
         return self.bases[key]
 
@@ -87,7 +92,8 @@ class Body:
         """Pointers to the elements of the lanes, which are points along the last dim."""
         *before, d = self.plan.inner
         base, first = self.place(access, before), self.index(access.strides, [d], "0")
-        kind, steps = memory_name(dtype), self.e.steps(first, access.strides[d])
+        step = access.strides[d]
+        kind, steps = memory_name(dtype), self.e.steps(first, step if type(step) is int else self.size(step))
         return self.e.ins(f"getelementptr {kind}, ptr {base}, {self.e.t('i64')} {steps}")
 
     def kept(self, key: int, memory: Scratch, dims: list[int]) -> str:
@@ -106,7 +112,7 @@ class Body:
         """All rows that are added up at one place of the shared dims, and what is made of the sums."""
         self._coordinates(number, self.plan.shared)
         self._begin_accumulators()
-        self._rows("0", str(math.prod(self.kernel.sizes[d] for d in self.plan.turned)))
+        self._rows("0", self.size(math.prod(self.kernel.sizes[d] for d in self.plan.turned)))
         AccumulatorEpilogue(self.plan, self.e, {d: self.at[d] for d in self.plan.shared}).stores()
         return []
 
@@ -144,7 +150,7 @@ class Body:
 
     def _coordinates(self, number: str, dims: list[int]) -> None:
         for d in reversed(dims[1:]):
-            size = self.kernel.sizes[d]
+            size = self.size(self.kernel.sizes[d])
             self.at[d] = self.e.ins(f"urem i64 {number}, {size}")
             number = self.e.ins(f"udiv i64 {number}, {size}")
         self.at[dims[0]] = number
@@ -203,7 +209,7 @@ class Body:
             self.e.store(memory.dtype, start, self.e.ins(f"getelementptr {kind}, ptr {base}, i64 {i}"))
             return []
 
-        self.e.loop(("0", str(memory.count), lanes), [], clear)
+        self.e.loop(("0", self.size(memory.count), lanes), [], clear)
         self.e.lanes = 1
 
     def _some_rows(self, stop: str, start: str, _: list[str]) -> list[str]:
@@ -230,7 +236,7 @@ class Body:
             self.e.store(dtypes.float64, total, target)
             return []
 
-        self.e.loop(("0", str(self.plan.scratch.accs[id(r)].count), self.e.lanes), [], add)
+        self.e.loop(("0", self.size(self.plan.scratch.accs[id(r)].count), self.e.lanes), [], add)
         self.e.lanes = 1
 
     def _add_to(self, r: Inst, value: str) -> None:
@@ -269,7 +275,7 @@ class RowPass:
         self.insts: list[Inst] = self._needed()
         self.scalars: Names = {}
         self.mask = ""
-        self.blocks: bool = body.kernel.sizes[self.inner[-1]] > BLOCK and bool(self.over_row)
+        self.blocks: bool = bool(self.over_row) and is_long(body.kernel.sizes[self.inner[-1]])
         self.two: bool = self.blocks or len(self.inner) > 1
 
     def _needed(self) -> list[Inst]:
@@ -305,7 +311,7 @@ class RowPass:
         """The loops from ``depth`` on; ``totals`` are the reductions so far, as scalars ("" before the first)."""
         d = self.inner[depth]
         ranged = self.plan.mode == "range" and depth == 0
-        low, high = ("%begin", "%end") if ranged else ("0", str(self.body.kernel.sizes[d]))
+        low, high = ("%begin", "%end") if ranged else ("0", self.body.size(self.body.kernel.sizes[d]))
         if depth < len(self.inner) - 1:
 
             def deeper(i: str, now: list[str]) -> list[str]:

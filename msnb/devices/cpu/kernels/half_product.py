@@ -17,6 +17,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, is_static, library, words
 from msnb.devices.cpu.llvm.jit import Symbol
@@ -140,7 +141,7 @@ def _wide(t: TensorType) -> TensorType:
 def _converted(source: TensorType, dtype: DType, start: int, end: int) -> KernelCall:
     """A call that converts all elements of a dense tensor."""
     blocks = -(-source.size // _BLOCK)
-    threads = max(1, min(blocks, source.size // SHARED_WORK))
+    threads = clamped(source.size // SHARED_WORK, 1, blocks)
     made = library("msnb_convert", _convert, source.dtype, dtype)
     return KernelCall(Symbol(made, "msnb_convert"), words((blocks, threads, source.size, 1, 1), [start], [end]))
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType, tensor_type
 from msnb.devices.codegen.index_walk import IndexWalk, index_walk
 from msnb.devices.cpu import thread_pool
@@ -113,7 +114,7 @@ class IndexedAccessRecipe(NativeKernel):
         (a0, s0), (a1, s1), (b, sb) = *walk.outer, walk.inner
         rows = a0 * a1 * entries
         units = {"read": rows, "write": a0 * a1, "add": _span(walk)}[self.kind]
-        threads = max(1, min(units, rows * b // SHARED_WORK))
+        threads = clamped(rows * b // SHARED_WORK, 1, units)
         sizes = (a1, entries, b, walk.base, s0, s1, sb)
         about = (self.dtype, sb == 1, self.scalar)
         symbol = f"msnb_{self.kind}_at"

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lapack_library import EntryPoint, entry_point, name_of, workspace
@@ -76,7 +77,7 @@ class LapackRecipe(NativeKernel):
         symbol = f"msnb_{self.name}_of_matrices"
         made = library(symbol, _written, self.name, self.dtype, self.computed)
         work = self.batch * math.prod(self.sizes[:2]) * max(self.sizes)
-        threads = max(1, min(self.threads, work // 100_000))
+        threads = clamped(work // 100_000, 1, self.threads)
         slots = (*ins, *outs, *temps)
         links: list[int | Relocation] = [EntryPoint(name_of(r, self.computed)) for r in ROUTINES[self.name].functions]
         sizes = (self.batch, threads, *self.sizes, *slots, max(self.bytes, 64), *self.lengths)

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped, size_hint, trace_of
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, compared_as, library
 from msnb.devices.cpu.llvm.jit import Symbol, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
@@ -33,7 +34,7 @@ from msnb.devices.llvm.emitter import memory_name, type_name
 from msnb.ir.graph import Node
 
 DTYPES = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
-NEAR = 1 << 21
+NEAR, _FEW = 1 << 21, 8
 """Bytes of a matrix whose columns are walked in the caches; farther away the library copies them as fast."""
 _PAIR, _SUMS, _REGISTERS = 2, 8, 16
 _SHARED_WORK = 200_000
@@ -77,7 +78,7 @@ class VectorRecipe(NativeKernel):
         count = outer * inner
         blocks = -(-w.n // (_PAIR if w.kind == "rows" else _wide(w.m) * lanes_of(self.dtype)))
         units = count * blocks
-        threads = max(1, min(units, count * w.m * w.n * w.k // _SHARED_WORK))
+        threads = clamped(count * w.m * w.n * w.k // _SHARED_WORK, 1, units)
         slots = (ins[w.x.place.which], ins[w.matrix.place.which], outs[0], w.x.place.offset, w.matrix.place.offset)
         symbol = f"msnb_{w.kind}_of_{w.m}"
         made = library(symbol, _rows if w.kind == "rows" else _columns, self.dtype, w.m)
@@ -107,9 +108,9 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
 
 def _few(dtype: DType, columns: bool, size: int) -> int:
     """Rows of x up to which a walk is faster than the library, which has units for bfloat16."""
-    if columns and size * dtype.itemsize > NEAR:
+    if columns and size_hint(size) * dtype.itemsize > NEAR:
         return 2
-    return 4 if dtype is dtypes.bfloat16 else 8
+    return 4 if dtype is dtypes.bfloat16 else _FEW
 
 
 def _walk(x: Matrix, y: Matrix, dtype: DType) -> MatvecLoop:
@@ -118,6 +119,9 @@ def _walk(x: Matrix, y: Matrix, dtype: DType) -> MatvecLoop:
     (m, k), n = x.dims[-2:], y.dims[-1]
     (down, right), (below, beside) = x.strides[-2:], y.strides[-2:]
     images = _images(x, y)
+    if (trace := trace_of(m)) is not None:  # the code is for so many rows
+        trace.exact &= size_hint(m) > _FEW
+        raise NotSupported
     if m <= _few(dtype, False, k * n) and (below == 1 or k == 1) and (right == 1 or k == 1):
         return MatvecLoop("rows", x, y, m, n, k, down, 1, beside, images)
     if m <= _few(dtype, True, k * n) and (beside == 1 or n == 1):

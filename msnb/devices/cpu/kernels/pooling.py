@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msnb.base import fork_locks
 from msnb.core.dtypes import bfloat16, float16, float32, float64
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.pooling_kernel import CHUNK, Pool, render
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
@@ -129,7 +130,7 @@ def _made_for(node: Node, kind: str, element: str) -> PoolRecipe:
     chunks = -(-sizes.c // CHUNK) if last else 1
     units = sizes.n * (chunks if last else sizes.c)
     work = sizes.n * sizes.c * sizes.oh * sizes.ow * a["kernel"][0] * a["kernel"][1]
-    limit = max(1, min(units, work // _SHARED_WORK))
+    limit = clamped(work // _SHARED_WORK, 1, units)
     return PoolRecipe(pool, (*sizes, top, left, bottom, right, chunks), units, limit)
 
 

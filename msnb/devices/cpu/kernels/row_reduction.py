@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped, size_hint
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
@@ -46,7 +47,7 @@ class OperandWalk(NamedTuple):
 def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
     """True for a reduction of many floats."""
     (x,) = types if op.reduction in KINDS else (None,)
-    return isinstance(x, TensorType) and not x.weak and x.dtype in DTYPES and x.size >= WORTH
+    return isinstance(x, TensorType) and not x.weak and x.dtype in DTYPES and size_hint(x.size) >= WORTH
 
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
@@ -86,7 +87,7 @@ class ReductionRecipe(NativeKernel):
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
-        worth = max(1, min(self.rows.results, math.prod(self.rows) // _SHARED_WORK))
+        worth = clamped(math.prod(self.rows) // _SHARED_WORK, 1, self.rows.results)
         symbol = Symbol(library_of(self.dtype), f"msnb_{self.name}_of_rows")
         return [KernelCall(symbol, (self.rows.results, worth, ins[0], outs[0], self.rows.turns, self.rows.row))]
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped, size_hint
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu.kernels.indexed_access import filled
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict
@@ -60,7 +61,7 @@ class SparseRowsRecipe(NativeKernel):
         """Forget what was noted, walk, and see what was noted."""
         rows, entries, columns, wide = self.sizes
         units = columns if self.name == "matmul_transposed" else rows
-        threads = max(1, min(units, entries * wide // _SHARED_WORK))
+        threads = clamped(entries * wide // _SHARED_WORK, 1, units)
         symbol = f"msnb_entries_{self.name}_of_{self.index.name}"
         made = Symbol(library(symbol, _WRITERS[self.name], self.dtype, self.index), symbol)
         slots = (ins[0], ins[1], *(ins[2:] or (ins[0], ins[0])), outs[0], temps[0])
@@ -89,7 +90,7 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
 
 def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
     """True for a loop over many entries."""
-    return _is_walk(op) and isinstance(types[1], TensorType) and types[1].size >= WORTH
+    return _is_walk(op) and isinstance(types[1], TensorType) and size_hint(types[1].size) >= WORTH
 
 
 def _is_walk(op: Op) -> bool:

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn import primitives
@@ -33,6 +31,7 @@ from msnb.devices.cpu.onednn.primitive_chain import (
 from msnb.devices.cpu.onednn.primitives import Layout
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides, regrouped
+from msnb.ops.definition.type_inference import broadcast_shapes
 
 Ints = tuple[int, ...]
 
@@ -143,10 +142,10 @@ def product(build: Builder, left: Value, right: Value, dtype: int, bias: Value |
 def operands(build: Builder, left: Value, right: Value) -> tuple[Matrix, Matrix]:
     """Both operands, folded. An axis that repeats in both is one of the result nevertheless: one is written out."""
     x, y = operand(build, left, True), operand(build, right, False)
-    lead = np.broadcast_shapes(shape_of(left)[:-2], shape_of(right)[:-2])
-    if np.broadcast_shapes(x.dims[:-2], y.dims[:-2]) != lead:
+    lead = broadcast_shapes(shape_of(left)[:-2], shape_of(right)[:-2])
+    if broadcast_shapes(x.dims[:-2], y.dims[:-2]) != lead:
         x = operand(build, left, True, repeats=False)
-    if np.broadcast_shapes(x.dims[:-2], y.dims[:-2]) != lead:
+    if broadcast_shapes(x.dims[:-2], y.dims[:-2]) != lead:
         y = operand(build, right, False, repeats=False)
     return folded(x, y)
 

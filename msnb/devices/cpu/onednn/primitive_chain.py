@@ -21,7 +21,7 @@ from msnb.core.types import TensorType, tensor_type
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, reorder
-from msnb.devices.cpu.onednn.trampoline import Operand, PrimitiveRun, function, run_copy
+from msnb.devices.cpu.onednn.trampoline import Operand, function, run_copy, run_of
 from msnb.ir.builder import Const
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides
@@ -60,7 +60,7 @@ class Steps(NativeKernel):
         slots = {"in": ins, "out": outs, "temp": temps}
         found = []
         for primitive, places in self.steps:
-            bound = PrimitiveRun(primitive, {n: Operand(slots[p.kind][p.which], p.offset) for n, p in places.items()})
+            bound = run_of(primitive, {n: Operand(slots[p.kind][p.which], p.offset) for n, p in places.items()})
             found.append(KernelCall(function(), (bound,)))
         return found
 
@@ -159,7 +159,7 @@ def converted(t: TensorType, half: int, wide: int, up: bool) -> KernelCall:
     short, long = Layout(flat, (1,), number_of(t.dtype)), Layout(flat, (1,), c.F32)
     run = need(reorder(short, long) if up else reorder(long, short))
     source, target = (half, wide) if up else (wide, half)
-    return KernelCall(function(), (PrimitiveRun(run, {c.SRC: Operand(source), c.DST: Operand(target)}),))
+    return KernelCall(function(), (run_of(run, {c.SRC: Operand(source), c.DST: Operand(target)}),))
 
 
 def is_constant(value: Value) -> bool:

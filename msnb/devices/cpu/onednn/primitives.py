@@ -16,9 +16,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from msnb.base import fork_locks
+from msnb.core.symbolic_int import trace_of
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn.c_api import Api, Attributes, Desc, OneDNNError, api, dims_array
+from msnb.devices.cpu.onednn.symbolic_primitive import symbolic_primitive
 
 _KEPT = 2048
 _SHARED_WORK = 4_000_000.0  # flops: about 50 us on one thread; on a busy machine a second one may be waited for
@@ -98,6 +100,9 @@ def cached(key: Any, make: Callable[[Api, int], Primitive], work: float = math.i
         make: makes it for a number of threads.
         work: how many flops it does: little work is faster on one thread.
     """
+    trace = trace_of(key)
+    if trace is not None:
+        return symbolic_primitive(trace, _MAKERS[key[0]], key[1:])  # type: ignore[return-value]
     found = api()
     if found is None:
         return None

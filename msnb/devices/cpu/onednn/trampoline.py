@@ -17,17 +17,19 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.symbolic_int import Symbolic
 from msnb.devices.cpu import thread_pool as threads
 from msnb.devices.cpu.llvm.jit import Library, Symbol
 from msnb.devices.cpu.native_kernel import Relocation
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn.c_api import Api, OneDNNError
 from msnb.devices.cpu.onednn.primitives import Primitive, described, made_again
+from msnb.devices.cpu.onednn.symbolic_primitive import SymbolicPrimitive
 
 _forked = threads.FORKED
 _IR = """
@@ -153,6 +155,37 @@ class PrimitiveRun(Relocation):
     def __del__(self) -> None:
         for memory in getattr(self, "_memories", ()):
             self.api.call("memory_destroy", memory)
+
+
+class SymbolicRun(Relocation):
+    """A run of a primitive for sizes that are written down.
+
+    Attributes:
+        again: stands for the ``PrimitiveRun`` of every size.
+    """
+
+    def __init__(self, primitive: SymbolicPrimitive, operands: dict[int, Operand]) -> None:
+        trace, places = primitive.trace, tuple((n, *o) for n, o in operands.items())
+        self.again: Symbolic = trace.call(_run, (primitive, places), functools.partial(Symbolic, trace))
+        self.width, self.threads = self.again.value.width, self.again.value.threads
+
+    def data(self) -> tuple[Any, ...]:
+        """For the sizes of now."""
+        found: tuple[Any, ...] = self.again.value.data()
+        return found
+
+
+def _run(primitive: Primitive, places: Sequence[tuple[int, int, int]]) -> PrimitiveRun:
+    return PrimitiveRun(primitive, {n: Operand(slot, offset) for n, slot, offset in places})
+
+
+def run_of(primitive: Primitive, operands: dict[int, Operand]) -> Relocation:
+    """One run of a primitive."""
+    return SymbolicRun(primitive, operands) if _is_symbolic(primitive) else PrimitiveRun(primitive, operands)
+
+
+def _is_symbolic(primitive: object) -> TypeGuard[SymbolicPrimitive]:
+    return isinstance(primitive, SymbolicPrimitive)
 
 
 def run_copy(primitive: Primitive, source: NDArray[Any], offset: int) -> NDArray[np.uint8]:

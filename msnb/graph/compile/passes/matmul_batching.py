@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from msnb.core import dtypes
+from msnb.core.symbolic_int import size_hint, sliced_axis
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.graph.compile.rewriting.rewrite_rule import op_of
@@ -96,7 +97,7 @@ def _is_product(node: Node) -> bool:
         return False
     m, k, n = *_shape(node.inputs[0]), _shape(node.inputs[1])[1]
     same = {v.type.dtype for v in (*node.inputs, node.out) if isinstance(v.type, TensorType)}
-    return len(same) == 1 and m * k * n <= LARGEST
+    return len(same) == 1 and size_hint(m * k * n) <= LARGEST
 
 
 def _shape(value: Value) -> tuple[int, int]:
@@ -124,7 +125,8 @@ def rows_of(value: Value) -> RowSlice | None:
     if sizes[-1] != _shape(value)[1] or any(s != 1 for s in cut.attrs["step"]):
         return None
     high = math.prod(sizes[1:-1])
-    first, last, _ = slice(begin[0], end[0]).indices(sizes[0])
+    first, count, _ = sliced_axis(sizes[0], (begin[0], end[0], None))
+    last = first + count
     return RowSlice(cut.inputs[0], first * high, last * high)
 
 

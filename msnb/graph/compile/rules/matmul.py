@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msnb.core.symbolic_int import sliced_axis
 from msnb.core.types import Dim, Shape, TensorType
 from msnb.graph.compile.rewriting.pass_record import Case
 from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
@@ -200,11 +201,11 @@ def _one_axis(node: Node) -> tuple[int, int, int] | None:
             if (b, e, s) != (None, None, 1):
                 return None
             continue
-        first, last, stride = slice(b, e, s).indices(size)
+        first, count, stride = sliced_axis(size, (b, e, s))
         if stride != 1:
             return None
-        if (first, last) != (0, size):
-            taken.append((axis, first, last))
+        if first != 0 or count != size:
+            taken.append((axis, first, first + count))
     return taken[0] if len(taken) == 1 else None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from msnb.core import dtypes
+from msnb.core.symbolic_int import trace_of
 from msnb.core.types import WEAK, TensorType
 from msnb.graph.compile.rewriting.pass_record import Case
 from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule
@@ -28,6 +29,9 @@ def _expanded(sweep: GraphRewriter, node: Node) -> Found:
     axis, keepdims, ddof = node.attrs["axis"], node.attrs["keepdims"], node.attrs["ddof"]
     axes = normal_axes("var", axis, t.ndim)
     left = math.prod(t.ints()[a] for a in axes) - ddof
+    if (trace := trace_of(left)) is not None:  # the code that it becomes reads the number
+        trace.exact = False
+        return None
     if left <= 0 or 0 in t.shape:
         return None
     apart = sweep.emit("subtract", x, sweep.emit("mean", x, axis=axes, keepdims=True))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, compared_as, is_static, library, words
 from msnb.devices.cpu.llvm.jit import Symbol
@@ -38,7 +39,7 @@ class SearchRecipe(NativeKernel):
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call; its words end with the number of halvings."""
         steps = self.n.bit_length()
-        threads = max(1, min(self.count, self.count * steps // SHARED_WORK))
+        threads = clamped(self.count * steps // SHARED_WORK, 1, self.count)
         header = (self.count, threads, self.n, self.row, steps)
         made = library("msnb_search", _search, self.dtype, self.right)
         return [KernelCall(Symbol(made, "msnb_search"), words(header, ins, outs))]

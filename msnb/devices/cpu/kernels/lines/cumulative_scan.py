@@ -15,6 +15,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lines.line_kernel import (
@@ -90,7 +91,7 @@ class CumulativeRecipe(NativeKernel):
             made = library(symbol, _of_columns, *about)
             return [KernelCall(Symbol(made, symbol), words(self.lines.header(2), ins, outs))]
         units = self.lines.outer * self.chunks
-        header = (units, max(1, min(units, self.lines.outer * self.lines.n * 2 // SHARED_WORK)), self.lines.n, 1)
+        header = (units, clamped(self.lines.outer * self.lines.n * 2 // SHARED_WORK, 1, units), self.lines.n, 1)
         own = words((*header, self.chunks), ins, outs, temps or ins)
         whole = KernelCall(Symbol(library(symbol, _of_lines, *about), symbol), own)
         if self.chunks == 1:
@@ -306,7 +307,7 @@ class CumulativeExtremumRecipe(NativeKernel):
         lines = self.lines
         header = (
             lines.number,
-            max(1, min(lines.number, lines.number * lines.n // SHARED_WORK)),
+            clamped(lines.number * lines.n // SHARED_WORK, 1, lines.number),
             lines.n,
             lines.inner,
             1,

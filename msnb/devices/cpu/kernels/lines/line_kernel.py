@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu.llvm.jit import Library, attributes, host
 from msnb.devices.llvm.emitter import Emitter
@@ -50,7 +51,7 @@ class Lines(NamedTuple):
     def header(self, weight: int = 1) -> tuple[int, ...]:
         """The first words of a call; ``weight``: the work per element, 1 for a comparison."""
         units = self.outer * self.blocks
-        threads = max(1, min(units, math.prod(self) * weight // SHARED_WORK))
+        threads = clamped(math.prod(self) * weight // SHARED_WORK, 1, units)
         return units, threads, self.n, self.inner, self.blocks
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msnb.core.symbolic_int import size_hint
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu.kernels.lines import (
     binary_search,
@@ -31,4 +32,4 @@ def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
     if op.name not in _NAMES:
         return False
     known = [t for t in types if isinstance(t, TensorType) and t.is_static and not t.weak]
-    return len(known) == len(types) and max(t.size for t in known) >= WORTH
+    return len(known) == len(types) and max(size_hint(t.size) for t in known) >= WORTH

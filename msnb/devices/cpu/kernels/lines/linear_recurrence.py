@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.lines.cumulative_scan import carried
 from msnb.devices.cpu.kernels.lines.line_kernel import (
@@ -48,7 +49,7 @@ class LinearRecurrenceRecipe(NativeKernel):
         """One call."""
         lines, close = self.lines, self.lines.inner == 1
         work = lines.outer * lines.n * 4
-        header = (lines.outer, max(1, min(lines.outer, work // SHARED_WORK)), lines.n, 1, 1)
+        header = (lines.outer, clamped(work // SHARED_WORK, 1, lines.outer), lines.n, 1, 1)
         symbol = "msnb_recurrence"
         made = library(symbol, _close if close else _columns, self.dtype, self.reverse)
         return [KernelCall(Symbol(made, symbol), words(header if close else lines.header(4), ins, outs))]

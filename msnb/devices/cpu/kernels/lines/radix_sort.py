@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lines.line_kernel import (
@@ -60,7 +61,7 @@ class SortRecipe(NativeKernel):
         lines = self.lines
         weight = 1 if self.few else 4
         most = min(lines.number, thread_pool.cores())
-        threads = max(1, min(most, lines.number * lines.n * weight // SHARED_WORK))
+        threads = clamped(lines.number * lines.n * weight // SHARED_WORK, 1, most)
         header = (lines.number, threads, lines.n, lines.inner, self.keep)
         own = words(header, ins, outs, temps) + ((self.bytes,) if temps else ())
         symbol = f"msnb_{'top_k' if self.few else 'sort'}"

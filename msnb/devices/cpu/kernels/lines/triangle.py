@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, is_static, library, words
 from msnb.devices.cpu.llvm.jit import Symbol
@@ -36,7 +37,7 @@ class TriangleRecipe(NativeKernel):
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call: a unit is a row."""
-        threads = max(1, min(self.units, self.units * self.columns // SHARED_WORK))
+        threads = clamped(self.units * self.columns // SHARED_WORK, 1, self.units)
         header = (self.units, threads, self.columns, self.rows, 1)
         symbol = f"msnb_{self.name}"
         kept = self.diagonal + (self.name == "tril")

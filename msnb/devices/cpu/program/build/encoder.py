@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.symbolic_int import SymbolicInt, is_symbolic, plain
 from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.build.memory_planner import Memory, MemoryPlan
 from msnb.devices.cpu.native_kernel import Relocation
@@ -92,7 +93,9 @@ class InstructionTable:
         self.starts = [s + len(self._rows) for s in self.starts]
         self._rows += body
         self.row_links = [(r + len(slots.behind), k) for r, k in self.row_links]
-        self.words = np.array(self._words or [0], np.int64)
+        self.varying = [(k, word) for k, word in enumerate(self._words) if is_symbolic(word)]
+        self.words = np.array(plain(self._words) or [0], np.int64)
+        self.varying_rows: list[tuple[tuple[int, int], SymbolicInt]] = []
         self.rows = self._array()
 
     def _body(self, checking: bool) -> list[list[Any]]:
@@ -175,10 +178,14 @@ class InstructionTable:
         made = np.zeros((len(self._rows), m.WORDS), np.int64)
         shift = len(self.slots.behind)
         for k, words in enumerate(self._rows):
-            made[k, : len(words)] = [self._number(word, shift) for word in words]
+            numbers = [self._number(word, shift) for word in words]
+            self.varying_rows += [((k, i), word) for i, word in enumerate(numbers) if is_symbolic(word)]
+            made[k, : len(words)] = plain(numbers)
         return made
 
     def _number(self, word: Any, shift: int) -> int:
         if isinstance(word, Label):
             return self.starts[word.at]
-        return int(word[1]) + shift if isinstance(word, tuple) else int(word)
+        if isinstance(word, tuple):
+            return int(word[1]) + shift
+        return word if is_symbolic(word) else int(word)  # type: ignore[return-value]

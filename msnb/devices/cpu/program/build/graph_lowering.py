@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msnb.core.symbolic_int import size_hint
 from msnb.core.types import StackType, TensorType, Type
 from msnb.devices.cpu.native_kernel import Guard
 from msnb.devices.cpu.program import bytecode as m
@@ -141,7 +142,7 @@ class Lowering(ControlFlowLowering):
                 if not self._may_be_late(node, late, made):
                     return set()
                 made.update(node.outputs)
-        return late if sum(map(flops_of, late)) <= MOST_WORK else set()
+        return late if sum(size_hint(flops_of(n)) for n in late) <= MOST_WORK else set()
 
     def _may_be_late(self, node: Node, late: set[Node], made: set[Value]) -> bool:
         """True where nothing of a node can fail but what is known before anything is ``made`` behind COMMIT."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msnb.core.symbolic_int import size_hint
 from msnb.core.types import StackType, TensorType, TokenType, Type
 from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
 from msnb.devices.codegen.value_views import Views
@@ -120,7 +121,7 @@ class Choice:
             or node in self.recipes
         ):
             return False
-        small = all(v.type.size < WORTH for v in values if isinstance(v.type, TensorType))
+        small = all(size_hint(v.type.size) < WORTH for v in values if isinstance(v.type, TensorType))
         free = node.op.view == "transpose"  # a library copies it: there is nothing to compile
         return in_loop or not small or free or not kind_of(node)
 

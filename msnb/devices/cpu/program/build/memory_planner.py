@@ -17,11 +17,10 @@ was written; a read in a loop of what was made before it counts until the loop's
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from msnb.core.symbolic_int import deferred, size_hint
 from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.build.instructions import MemoryBlock, Instruction, InstructionLoop, BufferRef
 from msnb.devices.inspection import PlannedBuffer
@@ -123,7 +122,7 @@ class MemoryPlan:
         self._states = {r for _, r in state}
         self._lent: dict[int, tuple[MemoryBlock, MemoryBlock]] = {}
         self.lends = self._shared_by_copies(state, frozenset())
-        late = [r for p, r in state if (p, r) not in self.lends and r.size <= WORTH_WAITING]
+        late = [r for p, r in state if (p, r) not in self.lends and size_hint(r.size) <= WORTH_WAITING]
         if late:  # the old value is read once more: a small new one is copied at the very end
             self.lends = self._shared_by_copies(state, frozenset(late))
         self._lent = {id(self._of[r]): (p, r) for p, r in self.lends}
@@ -166,7 +165,7 @@ class MemoryPlan:
         source = self._of.get(instr.reads[0].buffer)
         if instr.writes[0].buffer not in self._states or source is None:
             return False
-        return source.first <= 2 * self.commit and source.size <= WORTH_WAITING
+        return source.first <= 2 * self.commit and size_hint(source.size) <= WORTH_WAITING
 
     def _share_operands(self) -> None:
         for i in self.instrs:
@@ -249,7 +248,7 @@ class MemoryPlan:
         a, b, loop = self._of.get(instr.writes[0].buffer), self._of.get(instr.reads[0].buffer), instr.loop
         if loop is None or a is None or b is None or not _are_alike(a, b):
             return False
-        if a.size < WORTH_SWAPPING or instr.reads[0].offset or instr.writes[0].offset:
+        if size_hint(a.size) < WORTH_SWAPPING or instr.reads[0].offset or instr.writes[0].offset:
             return False
         if any(x in self._offset for x in (*a.buffers, *b.buffers)) or any(s <= 2 * k + 1 < e for s, e in b.segments):
             return False
@@ -332,25 +331,24 @@ def _until(k: int, loop: InstructionLoop | None, home: InstructionLoop | None) -
 
 def place_all(memories: list[Memory]) -> int:
     """Give every memory an offset; returns the bytes of the arena."""
-    order = sorted(memories, key=lambda x: (-x.size, x.first))
-    n = len(order)
-    first, last, low, high = (np.zeros(n, np.int64) for _ in range(4))
-    peak = 0
-    for k, x in enumerate(order):
-        first[k], last[k] = x.first, x.last
-        near = np.flatnonzero((first[:k] <= x.last) & (last[:k] >= x.first))
-        size = -(-max(x.size, 1) // ALIGN) * ALIGN
-        x.offset = _gap(low[near], high[near], size)
-        low[k], high[k] = x.offset, x.offset + size
-        peak = max(peak, x.offset + size)
-    return peak
+    *offsets, peak = deferred(placed, [x.size for x in memories], [(x.first, x.last) for x in memories])
+    for x, offset in zip(memories, offsets):
+        x.offset = offset
+    return peak  # type: ignore[no-any-return]
 
 
-def _gap(low: NDArray[np.int64], high: NDArray[np.int64], size: int) -> int:
-    """The lowest offset with ``size`` free bytes between intervals."""
-    if not len(low):
-        return 0
-    order = np.argsort(low)
-    start = np.concatenate(([0], np.maximum.accumulate(high[order])))
-    room = np.append(low[order], np.iinfo(np.int64).max) - start
-    return int(start[np.argmax(room >= size)])
+def placed(sizes: Sequence[int], lives: Sequence[Segment]) -> tuple[int, ...]:
+    """The offsets of memories by their bytes, first and last moments; behind them the bytes of the arena."""
+    offsets, peak = [0] * len(sizes), 0
+    taken: list[tuple[int, int, int, int]] = []  # from, to, first, last moment: the lowest first
+    for x in sorted(range(len(sizes)), key=lambda x: (-sizes[x], lives[x][0])):
+        first, last = lives[x]
+        size, offset = -(-max(sizes[x], 1) // ALIGN) * ALIGN, 0
+        for low, high, begin, end in taken:
+            if begin <= last and end >= first:
+                if low - offset >= size:
+                    break
+                offset = max(offset, high)
+        offsets[x], peak = offset, max(peak, offset + size)
+        insort(taken, (offset, offset + size, first, last))
+    return (*offsets, peak)

@@ -32,6 +32,7 @@ from msnb.devices.cpu.program.program_image import FRESH, PARAM, Image
 from msnb.devices.cpu.program.run.arena_pool import SHELF, Pool, aligned, out_of_memory, room
 from msnb.devices.cpu.program.run.argument_binding import BoundArguments
 from msnb.devices.cpu.program.run.loader import LoadedProgram
+from msnb.devices.cpu.program.run.native_template import native_template
 from msnb.devices.inspection import PlannedBuffer
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.graph import Graph, Node
@@ -128,6 +129,8 @@ class NativeProgram:
     def image(self) -> Image | None:
         """The program as data; None where it runs on the reference executor or holds checks."""
         return None if self._loaded is None or self.checking else self._loaded.image
+
+    template = native_template
 
     @property
     def forms(self) -> dict[int, BlockedFormat]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msnb.core.symbolic_int import size_hint
 from msnb.core.types import TensorType
 from msnb.graph.compile.passes.channels_last.axis_rules import (
     Attrs,
@@ -31,7 +32,6 @@ from msnb.graph.compile.passes.channels_last.axis_rules import (
 )
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.definition.data_format import TO_FIRST, TO_LAST
-from msnb.ops.definition.symbolic_sizes import typical_bytes
 from msnb.ops.elementwise.constant import constant
 
 WON = 0.5
@@ -124,13 +124,13 @@ class Choice:
             t = v.type
             if isinstance(t, TensorType) and 0 < len(t.shape) < 4 and not is_free(t.shape) and not _is_constant(v):
                 root = self._find(self._tied[node])
-                self._cost[root] = self._cost.get(root, 0.0) + typical_bytes(t)
+                self._cost[root] = self._cost.get(root, 0.0) + size_hint(t.nbytes)
 
     def _add(self, sums: dict[Value, float], value: Value, share: float) -> None:
         if value in self._parent:
             assert isinstance(value.type, TensorType)
             root = self._find(value)
-            sums[root] = sums.get(root, 0.0) + share * typical_bytes(value.type)
+            sums[root] = sums.get(root, 0.0) + share * size_hint(value.type.nbytes)
 
 
 def _images(node: Node) -> list[Value]:

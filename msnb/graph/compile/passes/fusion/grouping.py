@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from msnb.core.symbolic_int import size_hint
 from msnb.core.types import TensorType
 from msnb.graph.compile.passes.fusion.horizontal import FREE, NEVER, Group, Key, batched
 from msnb.graph.compile.passes.fusion.rematerialize import Recompute
@@ -39,14 +40,12 @@ WORTH = 16384
 LONG = 24
 
 
-def fuse(graph: Graph, every: bool = False, like: Graph | None = None) -> Graph:
+def fuse(graph: Graph, every: bool = False) -> Graph:
     """The graph with groups of nodes as ``fused`` nodes, bodies of control flow included.
 
     Args:
         graph: a verified graph; it is not changed.
         every: make groups that are not worth it too, single small operations (for tests).
-        like: a graph of the same nodes, its sizes symbols: it is written in the groups of ``graph``. Which groups there
-            are is a matter of speed alone, so they are right for all sizes.
 
     Examples:
         >>> from msnb.ir.text.parser import parse
@@ -54,7 +53,7 @@ def fuse(graph: Graph, every: bool = False, like: Graph | None = None) -> Graph:
         >>> [n.op.name for n in fuse(g).nodes]
         ['fused']
     """
-    return _GroupWriter(_Fusion(graph, every), graph if like is None else like).result()
+    return _GroupWriter(_Fusion(graph, every)).result()
 
 
 class _Views:
@@ -368,33 +367,24 @@ class _Fusion:
 
 
 class _GroupWriter:
-    """The graph of a fusion: units in the order of their keys.
+    """The graph of a fusion: units in the order of their keys."""
 
-    Args:
-        fusion: the groups; like: a graph of the same nodes, which are written.
-    """
-
-    def __init__(self, fusion: _Fusion, like: Graph) -> None:
-        self.fusion, self.like = fusion, like
-        graph = fusion.graph
-        self.twins = dict(zip(graph.nodes, like.nodes, strict=True))
-        self.written = dict(zip(graph.params, like.params, strict=True))
-        for node, twin in self.twins.items():
-            self.written.update(zip(node.outputs, twin.outputs, strict=True))
+    def __init__(self, fusion: _Fusion) -> None:
+        self.fusion = fusion
 
     def result(self) -> Graph:
         """The graph with groups as single nodes."""
-        like, fusion = self.like, self.fusion
-        out = Graph(like.name, like.module)
-        seen = {p: out.add_param(p.type, p.name) for p in like.params}
+        fusion, graph = self.fusion, self.fusion.graph
+        out = Graph(graph.name, graph.module)
+        seen = {p: out.add_param(p.type, p.name) for p in graph.params}
         for _, unit in sorted(self._units(), key=lambda u: u[0]):
             if isinstance(unit, list):
                 self._emit(unit, out, seen)
             else:
-                new, every = copy_node(self.twins[unit], out, seen), fusion.every or unit.op in (WHILE, SCAN)
-                new.graphs = tuple(fuse(g, every, h) for g, h in zip(unit.graphs, new.graphs, strict=True))
-        out.outputs = [seen[v] for v in like.outputs]
-        out.state = dict(like.state)
+                new, every = copy_node(unit, out, seen), fusion.every or unit.op in (WHILE, SCAN)
+                new.graphs = tuple(fuse(g, every) for g in new.graphs)
+        out.outputs = [seen[v] for v in graph.outputs]
+        out.state = dict(graph.state)
         return out
 
     def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | list[Group]]]:
@@ -417,13 +407,13 @@ class _GroupWriter:
     def _emit(self, batch: list[Group], out: Graph, seen: dict[Value, Value]) -> None:
         """One fused node for groups that run at one moment."""
         body, inner = Graph("fused", out.module), dict[Value, Value]()
-        reads = list(dict.fromkeys(self.written[v] for group in batch for v in self.fusion.reads(group)))
+        reads = list(dict.fromkeys(v for group in batch for v in self.fusion.reads(group)))
         for v in reads:
             inner[v] = body.add_param(v.type, v.name)
         for group in batch:
             for _, node in group.nodes:
                 self._copy(node, body, inner)
-        outs = [self.written[v] for group in batch for v in self.fusion.outputs[id(group)]]
+        outs = [v for group in batch for v in self.fusion.outputs[id(group)]]
         body.outputs = [inner[v] for v in outs]
         new = out.add(FUSED, [seen[v] for v in reads], {}, [v.type for v in outs], (body,))
         last = batch[-1].nodes[-1][1]
@@ -436,9 +426,9 @@ class _GroupWriter:
         for v in node.inputs:
             base = views.constants.get(views.base(v))
             for member in [*([] if base is None else [base]), *views.chain(v)]:
-                if self.written[member.out] not in inner:
-                    copy_node(self.twins[member], body, inner)
-        copy_node(self.twins[node], body, inner)
+                if member.out not in inner:
+                    copy_node(member, body, inner)
+        copy_node(node, body, inner)
 
 
 def _is_scalar(node: Node) -> bool:
@@ -451,7 +441,7 @@ def _is_scalar(node: Node) -> bool:
 
 def _elements(value: Value) -> int:
     t = value.type
-    return t.size if isinstance(t, TensorType) and t.is_static else 0
+    return size_hint(t.size) if isinstance(t, TensorType) and t.is_static else 0
 
 
 def _groups(graph: Graph) -> int:

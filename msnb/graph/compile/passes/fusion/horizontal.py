@@ -11,6 +11,7 @@ or all gradients would have to be kept until the end of the step.
 
 from __future__ import annotations
 
+from msnb.core.symbolic_int import size_hint
 from msnb.core.types import TensorType
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Node, Value
@@ -77,7 +78,7 @@ def batched(groups: list[Group], outputs: dict[int, list[Value]], bounds: dict[i
 
 
 def _size(group: Group) -> int:
-    return max((n.out.type.size for _, n in group.nodes if isinstance(n.out.type, TensorType)), default=0)
+    return max((size_hint(n.out.type.size) for _, n in group.nodes if isinstance(n.out.type, TensorType)), default=0)
 
 
 def signature(group: Group, outs: list[Value]) -> object:
@@ -96,8 +97,12 @@ def signature(group: Group, outs: list[Value]) -> object:
     for _, node in group.nodes:
         reads = tuple(_operand(v, numbers) for v in node.inputs)
         numbers[node.out] = len(numbers)
-        steps.append((node.op.name, tuple(sorted(node.attrs.items(), key=str)), reads, _kind(node.out)))
+        steps.append((node.op.name, tuple(sorted(node.attrs.items(), key=_name)), reads, _kind(node.out)))
     return (*steps, *(numbers[v] for v in outs))
+
+
+def _name(item: tuple[str, object]) -> str:
+    return item[0]
 
 
 def _operand(value: Value, numbers: dict[Value, int]) -> object:

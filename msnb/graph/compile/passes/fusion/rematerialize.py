@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from msnb.core.symbolic_int import size_hint
 from msnb.core.types import TensorType
 from msnb.graph.compile.passes.fusion.horizontal import Group
 from msnb.ir.graph import Node, Value
@@ -135,7 +136,7 @@ class Recompute:
 
 
 def _size(value: Value) -> int:
-    return value.type.size if isinstance(value.type, TensorType) and value.type.is_static else 0
+    return size_hint(value.type.size) if isinstance(value.type, TensorType) and value.type.is_static else 0
 
 
 def _is_cheap(node: Node) -> bool:
