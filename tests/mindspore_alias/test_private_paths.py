@@ -160,6 +160,27 @@ def test_names_of_layers_and_arrays() -> None:
         _to_tensor("text")
 
 
+def test_own_steps_of_recurrent_networks(mode: int) -> None:
+    import mindspore as ms
+    from mindspore import nn, ops
+    from mindspore.nn.layer.rnn_cells import RNNCellBase
+
+    class MinimalCell(RNNCellBase):
+        def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True) -> None:
+            super().__init__(input_size, hidden_size, has_bias, num_chunks=2)
+
+        def construct(self, x: Any, h: Any) -> Any:
+            f, n = ops.split(ops.matmul(x, self.weight_ih.T) + self.bias_ih, self.hidden_size, 1)
+            return h + ops.sigmoid(f) * (ops.tanh(n) - h)
+
+    net = MinimalCell(3, 5)
+    assert [p.shape for p in net.get_parameters()] == [(10, 3), (10, 5), (10,), (10,)]
+    assert net(ms.Tensor(np.ones((2, 3), np.float32)), ms.Tensor(np.ones((2, 5), np.float32))).shape == (2, 5)
+    assert isinstance(nn.GRUCell(3, 5), RNNCellBase) and nn.LSTMCell(3, 5, False).weight_hh.shape == (20, 5)
+    with pytest.raises(ValueError, match="num_chunks"):
+        RNNCellBase(3, 5, True, 0)
+
+
 def test_a_warning_that_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     from mindspore import log
 
