@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
+from msnb.api.compiler_hints import constexpr as _primexpr  # noqa: F401 - a name of MindSpore's ops.primitive
 from msnb.api.python_op import PyFunc as PyFunc
 from msnb.api.transforms.custom_gradient import InsertGradientOf as InsertGradientOf
 from msnb.api.transforms.scan import scan

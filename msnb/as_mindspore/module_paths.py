@@ -172,6 +172,8 @@ FURTHER: dict[str, tuple[str, ...]] = {
                     "nn.loss.loss", "nn.optim.optimizer", "nn.wrap.cell_wrapper", "numpy.utils", "numpy.utils_const",
                     "train.callback", "train.callback._callback", "train.model", "train.serialization")},
     **{path: (_FUNCTIONAL, _GRADIENTS) for path in PATHS if path.startswith("mindspore.ops.")},
+    "mindspore.ops.function.nn_func": (_FUNCTIONAL, _GRADIENTS, "msnb.as_mindspore.private_names"),
+    "mindspore.nn.layer.rnn_cells": ("msnb.nn.layers.recurrent_cells",),
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
     "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),
 }  # fmt: skip

@@ -12,9 +12,9 @@ https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from msnb.core.dtypes import DType, as_dtype
 from msnb.core.tensor import Array, Tensor, blank
 
 Shape = Sequence[int]
+Kind = TypeVar("Kind", bound="type[Initializer]")
 _draws = [(-1, 0)]
 
 
@@ -262,7 +263,18 @@ _NAMES: dict[str, type[Initializer]] = {
     "xavier_uniform": XavierUniform, "xavier_normal": XavierNormal, "he_uniform": HeUniform, "he_normal": HeNormal,
     "truncatednormal": TruncatedNormal, "truncated_normal": TruncatedNormal, "orthogonal": Orthogonal,
 }  # fmt: skip
-_CLASSES = {kind.__name__.lower(): kind for kind in _NAMES.values()}  # "HeUniform" is a name too
+_INITIALIZER_ALIAS: dict[str, type[Initializer]] = {**{kind.__name__.lower(): kind for kind in _NAMES.values()}, **_NAMES}  # "HeUniform" is one too
+
+
+def _register(*aliases: str) -> Callable[[Kind], Kind]:
+    """A decorator that lets ``initializer`` find a class by its name and by these, unless others have them."""
+
+    def named(kind: Kind) -> Kind:
+        for name in (kind.__name__.lower(), *aliases):
+            _INITIALIZER_ALIAS.setdefault(name, kind)
+        return kind
+
+    return named
 
 
 def as_initializer(init: Any) -> Initializer:
@@ -270,7 +282,7 @@ def as_initializer(init: Any) -> Initializer:
     if isinstance(init, Initializer):
         return init
     if isinstance(init, str):
-        found = _NAMES.get(init.lower()) or _CLASSES.get(init.lower())
+        found = _INITIALIZER_ALIAS.get(init.lower())
         if found is None:
             raise ValueError(f"there is no initializer {init!r}; legal: {', '.join(sorted(_NAMES))}.")
         return found()

@@ -138,6 +138,22 @@ def test_layers_by_formula(mode: int, rng: np.random.Generator) -> None:
     assert nn.Dropout(0.5)(t).tolist() == t.tolist()
 
 
+def test_embeddings(mode: int) -> None:
+    ids = Tensor([[0, 3], [1, 3]])
+    net = mint.nn.Embedding(4, 2, padding_idx=-1, max_norm=0.5, scale_grad_by_freq=True)
+    slopes = ms.grad(lambda i: net(i).sum(), None, net.trainable_params())(ids)[0]
+    assert slopes[:, 0].tolist() == [1, 1, 0, 0]
+    assert (np.linalg.norm(net.weight.asnumpy()[[0, 1]], axis=1) < 0.5001).all()
+    frozen = mint.nn.Embedding(2, 2, _weight=Tensor([[1.0, 2.0], [3.0, 4.0]]), _freeze=True)
+    assert frozen(Tensor([1])).tolist() == [[3.0, 4.0]] and not frozen.trainable_params()
+    for wrong, message in (
+        ({"padding_idx": 4}, "padding_idx 4 is not a row"), ({"padding_idx": -5}, "not a row"),
+        ({"sparse": True}, "gradients are dense"), ({"_weight": Tensor([[1.0]])}, r"not \(4, 2\)"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            mint.nn.Embedding(4, 2, **wrong)
+
+
 def test_convolutions(mode: int) -> None:
     x, w = ms.ops.ones((1, 1, 5, 5)), ms.ops.ones((1, 1, 3, 3))
     F = mint.nn.functional

@@ -160,6 +160,54 @@ def test_names_of_layers_and_arrays() -> None:
         _to_tensor("text")
 
 
+def test_own_steps_of_recurrent_networks(mode: int) -> None:
+    import mindspore as ms
+    from mindspore import nn, ops
+    from mindspore.nn.layer.rnn_cells import RNNCellBase
+
+    class MinimalCell(RNNCellBase):
+        def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True) -> None:
+            super().__init__(input_size, hidden_size, has_bias, num_chunks=2)
+
+        def construct(self, x: Any, h: Any) -> Any:
+            f, n = ops.split(ops.matmul(x, self.weight_ih.T) + self.bias_ih, self.hidden_size, 1)
+            return h + ops.sigmoid(f) * (ops.tanh(n) - h)
+
+    net = MinimalCell(3, 5)
+    assert [p.shape for p in net.get_parameters()] == [(10, 3), (10, 5), (10,), (10,)]
+    assert net(ms.Tensor(np.ones((2, 3), np.float32)), ms.Tensor(np.ones((2, 5), np.float32))).shape == (2, 5)
+    assert isinstance(nn.GRUCell(3, 5), RNNCellBase) and nn.LSTMCell(3, 5, False).weight_hh.shape == (20, 5)
+    with pytest.raises(ValueError, match="num_chunks"):
+        RNNCellBase(3, 5, True, 0)
+
+
+def test_own_initializers_and_constant_functions(mode: int) -> None:
+    import mindspore as ms
+    from mindspore.common.initializer import _INITIALIZER_ALIAS, Initializer, One, _assignment, _register, initializer
+    from mindspore.ops.function.nn_func import _get_cache_prim
+    from mindspore.ops.primitive import _primexpr
+
+    @_register("counted_up", "ones")
+    class CountedUp(Initializer):
+        def _initialize(self, arr: Any) -> None:
+            _assignment(arr, np.arange(arr.size).reshape(arr.shape))
+
+    try:
+        assert initializer("counted_up", (3,)).asnumpy().tolist() == [0, 1, 2] and _INITIALIZER_ALIAS["ones"] is One
+        assert initializer("CountedUp", (2,)).asnumpy().tolist() == [0, 1]
+    finally:
+        del _INITIALIZER_ALIAS["counted_up"], _INITIALIZER_ALIAS["countedup"]
+
+    @_primexpr
+    def last(shape: Any) -> int:
+        return int(np.array(shape)[-1])
+
+    relu = _get_cache_prim(ms.ops.ReLU)()
+    assert float(ms.jit(lambda x: relu(x).sum() * last(x.shape))(ms.Tensor([1.0, -2.0]))) == 2
+    with pytest.raises(ValueError, match="no initializer 'counted_up'"):
+        initializer("counted_up", (3,))
+
+
 def test_a_warning_that_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     from mindspore import log
 

@@ -109,6 +109,8 @@ def test_embedding_and_flatten(mode: int, rng: np.random.Generator) -> None:
         table = net.embedding_table.asnumpy()
         assert not table[2].any()
         np.testing.assert_allclose(run(net, ids), table[ids], atol=1e-7)
+        slopes = ms.grad(lambda i, net=net: net(i).sum(), None, net.trainable_params())(ms.Tensor(ids))[0]
+        assert slopes[:, 0].tolist() == [1, 1, 2, 0]  # the row of padding is trained as the others are
     x = f32(rng, 2, 3, 4, 5)
     assert run(nn.Flatten(), x).shape == (2, 60) and run(nn.Flatten(1, 2), x).shape == (2, 12, 5)
 
@@ -249,6 +251,7 @@ def test_a_compiled_loop_over_cells_notices_new_members(mode: int) -> None:
         (lambda: nn.Dropout(p=1.0), "0 <= p < 1"),
         (lambda: nn.Dropout(p=0.1, keep_prob=0.9), "not both"),
         (lambda: nn.Embedding(3, 2, padding_idx=3), "not a row"),
+        (lambda: nn.Embedding(3, 2, padding_idx=-1), "not a row"),
         (lambda: nn.MaxPool1d((2, 2))(ops.ones((1, 1, 4))), "takes ints"),
     ],
 )

@@ -354,7 +354,7 @@ class Embedding(Cell):
         use_one_hot: look up by a product with one-hot rows (same values; for devices without gather).
         embedding_table: first values: name, number, Initializer or Tensor; by default Normal(0.01).
         dtype: of the table.
-        padding_idx: a row that starts at zero and gets no gradient.
+        padding_idx: a row that starts at zero. It is trained as the others are, unlike that of ``mint.nn.Embedding``.
 
     Inputs: ids, integers of any shape. Outputs: [*ids.shape, embedding_size].
 
@@ -383,6 +383,8 @@ class Embedding(Cell):
         init = Normal() if embedding_table is None else embedding_table
         table = initializer(init, (vocab_size, embedding_size), dtype)
         if padding_idx is not None:
+            if not 0 <= padding_idx < vocab_size:
+                raise ValueError(f"padding_idx {padding_idx} is not a row of a table of {vocab_size} rows.")
             table = _with_zero_row(table, padding_idx)
         self.embedding_table: Parameter = Parameter(table, name="embedding_table")
 
@@ -391,7 +393,7 @@ class Embedding(Cell):
         table = self.compute(self.embedding_table)
         if self.use_one_hot:
             return ops.matmul(ops.cast(ops.one_hot(ids, self.vocab_size), table.dtype), table)
-        return ops.embedding(ids, table, self.padding_idx)
+        return ops.embedding(ids, table)
 
     def extend_repr(self) -> str:
         """Its sizes."""
@@ -400,7 +402,5 @@ class Embedding(Cell):
 
 def _with_zero_row(table: Tensor, row: int) -> Tensor:
     values = table._host()
-    if not -len(values) <= row < len(values):
-        raise ValueError(f"padding_idx {row} is not a row of a table of {len(values)} rows.")
     values[row] = 0
     return Tensor(values)

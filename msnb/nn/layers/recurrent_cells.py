@@ -89,17 +89,32 @@ def first_parameter(name: str, shape: tuple[int, ...], hidden_size: int, dtype: 
     return Parameter(initializer(Uniform(1.0 / math.sqrt(hidden_size)), shape, dtype), name=name)
 
 
-class _StepCell(Cell):
-    """The Parameters of one step: ``gates`` pieces."""
+class RNNCellBase(Cell):
+    """The Parameters of one step; classes of programs derive from it.
 
-    gates = 1
+    Args:
+        input_size, hidden_size: lengths of x and of the state.
+        has_bias: whether there are biases.
+        num_chunks: pieces that the Parameters have along axis 0, one a gate: weight_ih [num_chunks * hidden_size,
+            input_size].
 
-    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
+    Raises:
+        ValueError: a size or num_chunks is not positive.
+
+    Examples:
+        >>> from msnb.nn.layers.recurrent_cells import RNNCellBase
+        >>> RNNCellBase(2, 5, True, num_chunks=3).weight_ih.shape
+        (15, 2)
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, has_bias: bool, num_chunks: int, dtype: Any = dtypes.float32
+    ) -> None:
         super().__init__()
         self.input_size = positive_int("input_size", input_size)
         self.hidden_size = positive_int("hidden_size", hidden_size)
         self.has_bias = bool(has_bias)
-        rows = self.gates * hidden_size
+        rows = positive_int("num_chunks", num_chunks) * hidden_size
         self.weight_ih = first_parameter("weight_ih", (rows, input_size), hidden_size, dtype)
         self.weight_hh = first_parameter("weight_hh", (rows, hidden_size), hidden_size, dtype)
         self.bias_ih = first_parameter("bias_ih", (rows,), hidden_size, dtype) if has_bias else None
@@ -125,7 +140,7 @@ class _StepCell(Cell):
         return f"{self.input_size}, {self.hidden_size}, has_bias={self.has_bias}"
 
 
-class RNNCell(_StepCell):
+class RNNCell(RNNCellBase):
     """One step of a plain RNN.
 
     Args:
@@ -149,7 +164,7 @@ class RNNCell(_StepCell):
         nonlinearity: str = "tanh",
         dtype: Any = dtypes.float32,
     ) -> None:
-        super().__init__(input_size, hidden_size, has_bias, dtype)
+        super().__init__(input_size, hidden_size, has_bias, 1, dtype)
         self.nonlinearity: str = legal_nonlinearity(nonlinearity)
 
     def construct(self, x: Any, hx: Any = None) -> Any:
@@ -158,7 +173,7 @@ class RNNCell(_StepCell):
         return rnn_step(self._input_part(x), self._state(x, hx), hh, bias, self.nonlinearity)
 
 
-class LSTMCell(_StepCell):
+class LSTMCell(RNNCellBase):
     """One step of an LSTM.
 
     Inputs: x [n, input_size], hx = (h, c) of [n, hidden_size] each, or None. Outputs: (h', c').
@@ -170,7 +185,10 @@ class LSTMCell(_StepCell):
         ((2, 5), (2, 5))
     """
 
-    gates = 4
+    def __init__(
+        self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32
+    ) -> None:
+        super().__init__(input_size, hidden_size, has_bias, 4, dtype)
 
     def construct(self, x: Any, hx: Any = None) -> Any:
         """One step."""
@@ -179,7 +197,7 @@ class LSTMCell(_StepCell):
         return lstm_step(self._input_part(x), self._state(x, h), self._state(x, c), hh, bias)
 
 
-class GRUCell(_StepCell):
+class GRUCell(RNNCellBase):
     """One step of a GRU.
 
     Inputs: x [n, input_size], hx [n, hidden_size] or None. Outputs: the new state.
@@ -190,7 +208,10 @@ class GRUCell(_StepCell):
         (2, 5)
     """
 
-    gates = 3
+    def __init__(
+        self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32
+    ) -> None:
+        super().__init__(input_size, hidden_size, has_bias, 3, dtype)
 
     def construct(self, x: Any, hx: Any = None) -> Any:
         """One step."""

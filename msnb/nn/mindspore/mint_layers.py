@@ -335,24 +335,50 @@ class ZeroPad3d(nn.ConstantPad3d):
 
 
 class Embedding(Cell):
-    """A table of vectors [num_embeddings, embedding_dim], looked up by number; normal first values."""
+    """A table of vectors [num_embeddings, embedding_dim], looked up by number; normal first values.
+
+    Args:
+        num_embeddings, embedding_dim: rows of the table, length of a row.
+        padding_idx: a row that starts at zero and gets no gradient; may count from the end.
+        max_norm, norm_type, scale_grad_by_freq: as in ``ops.embedding``.
+        sparse: only False.
+        dtype: of the table; by default float32.
+
+    Raises:
+        ValueError: padding_idx is not a row, a table that is given has another shape, or sparse is True.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.mint.nn.Embedding(4, 2, padding_idx=0)(ms.Tensor([0])).tolist()
+        [[0.0, 0.0]]
+    """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, _weight: Any = None,
-        dtype: Any = None,
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Any = None,
+        _freeze: bool = False, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_embeddings: int = num_embeddings
         self.embedding_dim: int = embedding_dim
-        self.padding_idx: int | None = None if padding_idx is None else padding_idx % num_embeddings
-        table = ops.randn((num_embeddings, embedding_dim)) if _weight is None else _weight
+        if sparse:
+            raise AttributeValueError("Embedding: gradients are dense here, sparse=True has no meaning.")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise AttributeValueError(f"padding_idx {padding_idx} is not a row of a table of {num_embeddings} rows.")
+        self.padding_idx: int | None = padding_idx
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        shape = (num_embeddings, embedding_dim)
+        table = ops.randn(shape, dtype=dtype or dtypes.float32) if _weight is None else _weight
+        if tuple(table.shape) != shape:
+            raise AttributeValueError(f"Embedding: the table that is given has the shape {table.shape}, not {shape}.")
         if self.padding_idx is not None and _weight is None:
             table[self.padding_idx] = 0.0
-        self.weight: Parameter = Parameter(table.astype(dtype or dtypes.float32), name="weight")
+        self.weight: Parameter = Parameter(table, name="weight", requires_grad=not _freeze)
 
     def construct(self, input: Any) -> Any:
         """The layer."""
-        return ops.embedding(input, self.weight, self.padding_idx)
+        more = (self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
+        return ops.embedding(input, self.weight, *more)
 
 
 class LayerNorm(Cell):

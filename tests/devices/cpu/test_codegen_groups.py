@@ -13,6 +13,7 @@ import msnb as ms
 from msnb import ops
 from msnb.base.errors import MsnbError
 from msnb.core import dtypes
+from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.kernel_lowering import lower
 from msnb.graph.compile.passes.dce import without_dead_nodes
 from msnb.graph.compile.passes.fusion.grouping import fuse
@@ -325,6 +326,19 @@ def test_random_programs(seed: int) -> None:
         scale = np.nanmax(np.abs(np.where(np.isfinite(y64), y64, 0)), initial=1.0)
         fine = alike | (off <= 30 * moved + 2e-6 * scale) | ~np.isfinite(moved)
         assert right_enough(fine, y, program.smooth), f"seed {seed}, result {i}: off by {off.max()}\n{program.graph}"
+
+
+def test_alike_chains_over_parts_of_one_tensor_have_kernels(rng: np.random.Generator) -> None:
+    """Pieces of another size than the rest of their tensor: loops of their own."""
+    cuts = [(4, 5), (5, 9), (0, 4), (8, 9), (2, 9)]
+    graph = traced(lambda x: tuple(ops.sigmoid(x[..., i:j]) for i, j in cuts), x := tensor(rng, 2, 3, 9))
+    fused = [n for n in fuse(graph, True).nodes if n.op is FUSED]
+    assert len(fused) == 3  # sizes 1, 4 and 7
+    for node in fused:
+        for body, _, _ in components(node.graphs[0]):
+            lower(body)
+    for got, want in both(graph, [x]):
+        close(got, want, 8)
 
 
 def test_a_number_laid_under_a_heavy_chain_has_a_kernel() -> None:

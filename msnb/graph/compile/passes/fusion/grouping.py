@@ -140,7 +140,7 @@ class _Fusion:
         self.outputs = self._outputs()
         Recompute(self.groups, self.outputs, self._fixed(), self.views.prepare, MOST_NODES).run()
         made = [g for g in self.groups if id(g) in self.outputs]
-        self.batches = batched(made, self.outputs, self._bounds())
+        self.batches = batched(made, self.outputs, self._bounds(), self._tensors_read, self._fit)
 
     # ---- who belongs where -----------------------------------------------------------------------------------------
 
@@ -231,18 +231,33 @@ class _Fusion:
         key, members = max(group.key, other.key), sorted([*group.nodes, *other.nodes], key=lambda m: m[0])
         if not key < bound or len(members) > MOST_NODES:
             return False
-        space = Space()
-        for _, member in members:
-            self.views.prepare(space, member)
-            if not space.add(member):
-                return False
-        if len(space.sizes) > len(other.space.sizes) or not space.spanned():
+        space = self._space(members)
+        if space is None or len(space.sizes) > len(other.space.sizes) or not space.spanned():
             return False
         other.nodes, other.space, other.key = members, space, key
         for _, member in group.nodes:
             self.home[member.out] = other
         del self._groups[id(group)]
         return True
+
+    def _space(self, members: list[tuple[int, Node]]) -> Space | None:
+        """One space of all these nodes, if there is one."""
+        space = Space()
+        for _, member in members:
+            self.views.prepare(space, member)
+            if not space.add(member):
+                return None
+        return space
+
+    def _fit(self, groups: list[Group]) -> bool:
+        """Whether groups walk one space, in which all that they give is stored."""
+        space = self._space(sorted((m for g in groups for m in g.nodes), key=lambda m: m[0]))
+        given = (v for g in groups for v in self.outputs[id(g)])
+        return space is not None and all(space.stored(v) is not None for v in given)
+
+    def _tensors_read(self, group: Group) -> set[Value]:
+        """What a group reads that is more than a number."""
+        return {v for v in self.reads(group) if _elements(v) != 1}
 
     def _enter(self, group: Group, i: int, node: Node, key: Key) -> None:
         if not group.nodes:

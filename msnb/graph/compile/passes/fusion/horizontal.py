@@ -11,6 +11,8 @@ or all gradients would have to be kept until the end of the step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msnb.core.symbolic_int import size_hint
 from msnb.core.types import TensorType
 from msnb.ir.control_flow import FUSED
@@ -38,27 +40,42 @@ class Group:
 class _Batch:
     """Groups that run at one moment: the latest of their keys, before the first of their bounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, reads: Callable[[Group], set[Value]], fits: Callable[[list[Group]], bool]) -> None:
         self.groups: list[Group] = []
         self.key, self.bound, self.size = FREE, NEVER, 0
+        self.reads, self.fits = reads, fits
 
     def take(self, group: Group, bound: Key, size: int) -> bool:
         key, bound = max(self.key, group.key), min(self.bound, bound)
         full = self.size + size > MOST_ELEMENTS or len(self.groups) >= MOST_GROUPS
-        if self.groups and (full or not key < bound):
+        if self.groups and (full or not key < bound or not self._walks(group)):
             return False
         self.groups.append(group)
         self.key, self.bound, self.size = key, bound, self.size + size
         return True
 
+    def _walks(self, group: Group) -> bool:
+        """Whether the groups that one tensor joins to this one find room in one space: they become one loop."""
+        joined, read, rest = [group], self.reads(group), [*self.groups]
+        while near := [g for g in rest if not read.isdisjoint(self.reads(g))]:
+            joined += near
+            read = read.union(*map(self.reads, near))
+            rest = [g for g in rest if g not in near]
+        return len(joined) == 1 or self.fits(joined)
 
-def batched(groups: list[Group], outputs: dict[int, list[Value]], bounds: dict[int, Key]) -> list[list[Group]]:
+
+def batched(
+    groups: list[Group], outputs: dict[int, list[Value]], bounds: dict[int, Key],
+    reads: Callable[[Group], set[Value]], fits: Callable[[list[Group]], bool],
+) -> list[list[Group]]:  # fmt: skip
     """Every group once, alike ones together; the keys of groups that were put off are moved.
 
     Args:
         groups: in any order.
         outputs: by ``id`` of a group, what others read of it.
         bounds: by ``id`` of a group, the moment of its first reader.
+        reads: what a group reads that is more than a number.
+        fits: whether groups have one space together.
     """
     found: list[_Batch] = []
     current: dict[object, _Batch] = {}
@@ -67,7 +84,7 @@ def batched(groups: list[Group], outputs: dict[int, list[Value]], bounds: dict[i
         batch = current.get(sign) if sign is not None else None
         size, bound = _size(group), bounds.get(id(group), NEVER)
         if batch is None or not batch.take(group, bound, size):
-            batch = _Batch()
+            batch = _Batch(reads, fits)
             batch.take(group, bound, size)
             found.append(batch)
             current[sign] = batch
