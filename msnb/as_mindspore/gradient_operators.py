@@ -34,6 +34,16 @@ def _inside(dout: Any, pads: Any) -> Any:
     return _zeros([n - sum(pair) for n, pair in zip(dout.shape, ends[-dout.ndim :])], dout)
 
 
+def _by_distance(p: float, dout: Any, x1: Any, x2: Any, distance: Any) -> Any:
+    """The gradient by ``x1`` of distances that were worked out before."""
+    d, far = x1.expand_dims(-2) - x2.expand_dims(-3), distance.expand_dims(-1)
+    if p == float("inf"):
+        part = (ops.abs(d) == far).astype(d.dtype)
+    else:
+        part = ops.where((far == 0) | (d == 0), 0, (ops.abs(d) / far) ** (p - 1)) if p else ops.zeros_like(d)
+    return (ops.sign(d) * part * dout.expand_dims(-1)).sum(-2)
+
+
 def _of_first(net: Any, x: Any, out: Any, dout: Any) -> Any:
     return _by(net, x, dout)
 
@@ -49,7 +59,7 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "MaxPoolGrad": ("MaxPool", _of_first),
     "DeformableOffsetsGrad": ("DeformableOffsets", lambda net, dout, x, offsets: vjp(net, x, offsets)[1](dout)),
     "MedianGrad": ("Median", lambda net, dout, x, y, at: _by(lambda x: net(x)[0], x, dout)),
-    "CdistGrad": ("Cdist", lambda net, dout, x1, x2, out: _by(lambda x: net(x, x2), x1, dout)),
+    "CdistGrad": ("Cdist", lambda net, dout, x1, x2, out: _by_distance(net.attrs["p"], dout, x1, x2, out)),
     "PdistGrad": ("Pdist", lambda net, dout, x, out: _by(net, x, dout)),
     "MultiMarginLossGrad": ("MultiMarginLoss", lambda net, dout, x, y, *w: _by(lambda x: net(x, y, *w), x, dout)),
     "MvlgammaGrad": ("Mvlgamma", lambda net, dout, x: _by(net, x, dout)),

@@ -440,7 +440,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Split": (_split, {"axis": 0, "output_num": 1}),
     "Squeeze": (lambda x, axis: ops.squeeze(x, None if axis == () else axis), {"axis": ()}),
     "OneHot": (lambda x, depth, on, off, axis: ops.one_hot(x, depth, on, off, axis), {"axis": -1}),
-    "TopK": (lambda x, k, sorted: _narrow(ops.topk(x, k)), {"sorted": True}),
+    "TopK": (lambda x, k, sorted: _narrow(ops.topk(x, k, sorted=sorted)), {"sorted": True}),
     "InTopK": (lambda x, target, k: ops.intopk(x, target, k), {"k": _NEEDED}),
     "BroadcastTo": (lambda x, shape: ops.broadcast_to(x, shape), {"shape": _NEEDED}),
     "ReverseSequence": (lambda x, lengths, seq_dim, batch_dim: ops.reverse_sequence(x, lengths, seq_dim, batch_dim),
