@@ -334,3 +334,11 @@ def test_marked_results_and_arguments() -> None:
     assert msnb.grad(partly)(Tensor([3.0])).tolist() == [6]
     with pytest.raises(TypeError, match="PyNative mode"):
         msnb.jit(partly, fullgraph=True)(Tensor([3.0]))
+
+
+@pytest.mark.parametrize("make", ["ones", "zeros"])
+def test_a_shape_has_the_gradient_zero(mode: int, make: str) -> None:
+    from mindspore import Tensor, grad, mint, ops
+
+    for fn in (getattr(ops, make), getattr(mint, make)):
+        assert grad(lambda s, fn=fn: fn(s))(Tensor([2, 3])).asnumpy().tolist() == [0, 0]

@@ -188,3 +188,29 @@ def test_broadcast_and_its_adjoint(drawn: Any, data: Any) -> None:
     narrow = ops.sum_to(ms.Tensor(b), small).asnumpy()
     assert narrow.shape == small
     np.testing.assert_allclose((wide * b).sum(), (a * narrow).sum(), rtol=1e-9, atol=1e-9)
+
+
+MAKE = {
+    "ones": ops.ones, "zeros": ops.zeros, "full": lambda s: ops.full(s, 1.0), "empty": ops.empty,
+    "mint.empty": ms.mint.empty, "new_zeros": lambda s: ms.Tensor([1.0]).new_zeros(s), "rand": ops.rand,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_sizes_are_integers(name: str, mode: int) -> None:
+    for wrong in ((2.0,), [2.0, 3], (True, 3), ("2",), ms.Tensor([2.0, 3.0])):
+        with pytest.raises(TypeError):
+            MAKE[name](wrong)
+        with pytest.raises(TypeError):
+            ms.jit(lambda wrong=wrong: MAKE[name](wrong))()
+    with pytest.raises(ValueError, match="ints >= 0"):
+        MAKE[name]((-2, 3))
+
+
+@pytest.mark.parametrize("name", ["ones", "zeros", "full", "empty"])
+def test_a_tensor_as_the_shape_in_a_program(name: str, mode: int) -> None:
+    size = ms.Tensor([2, 3])
+    found = ms.jit(lambda s: MAKE[name](s), fullgraph=True)(size)
+    assert found.shape == (2, 3)
+    assert ms.jit(lambda s: MAKE[name](s * 2), fullgraph=True)(size).shape == (4, 6)
+    assert ms.grad(lambda x, s: (MAKE[name](s) * x).sum(), 0)(ms.Tensor([1.0, 2.0, 3.0]), size).shape == (3,)

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import Dim, Shape, Size, TensorType, result_dtype, tensor_type
@@ -167,11 +167,14 @@ def reduction(name: str, result: Callable[[DType], DType], *, kinds: str = KINDS
 
 
 def normal_shape(name: str, shape: Any) -> Shape:
-    """A shape from an int or a sequence of ints and Dims. Raises AttributeValueError on anything else."""
+    """A shape from an int or a sequence of ints and Dims. Raises ArgumentError on anything else, AttributeValueError on
+    negative ones."""
     sizes = tuple(map(plain_size, (shape,) if isinstance(shape, (int, Dim)) else shape))
     for d in sizes:
-        if not isinstance(d, Dim) and (isinstance(d, bool) or not isinstance(d, int) or d < 0):
-            raise AttributeValueError(f"{name}: a shape is made of ints >= 0, got {shape!r}.")
+        no_size = not isinstance(d, Dim) and (isinstance(d, bool) or not isinstance(d, int))
+        if no_size or (isinstance(d, int) and d < 0):
+            error = ArgumentError if no_size else AttributeValueError
+            raise error(f"{name}: a shape is made of ints >= 0, got {shape!r}.")
     return sizes
 
 

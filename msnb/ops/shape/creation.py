@@ -113,14 +113,14 @@ def _made(op: Op, shape: Any, dtype: Any) -> Tensor:
 
 def _ints(shape: Any) -> Any:
     """A shape given as a tensor becomes a tuple."""
-    if isinstance(shape, Tensor):
-        shape = shape.tolist()
+    if isinstance(shape, Tensor):  # in a program: each element may be known, or be a size by itself
+        shape = [shape[i] for i in range(len(shape))] if shape.ndim and hasattr(shape, "_builder") else shape.tolist()
     return plain_size(shape) if isinstance(shape, int) else tuple(map(_int, shape))
 
 
 def _int(d: Any) -> Any:
     d = plain_size(d)
-    return d.__index__() if hasattr(d, "__index__") else d
+    return d.__index__() if hasattr(d, "__index__") and not isinstance(d, (bool, np.bool_)) else d
 
 
 def zeros(*size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
