@@ -78,7 +78,7 @@ def test_wrong_sizes_are_refused_in_the_words_of_the_axes() -> None:
         nn.Conv1d(1, 2, (3,))  # type: ignore[arg-type, unused-ignore]
     with pytest.raises(ValueError, match=r"conv2d: padding must be an int, 2 or 4 ints \(top, bottom, left, right\)"):
         ops.conv2d(images(1, 1, 5, 5), images(1, 1, 3, 3), pad_mode="pad", padding=(1, 2, 3))
-    with pytest.raises(ValueError, match=r"conv3d: padding \(or six: front, back, top, .* must be an int or three"):
+    with pytest.raises(TypeError, match=r"conv3d: padding \(or six: front, back, top, .* must be an int or three"):
         ops.conv3d(images(1, 1, 5, 5, 5), images(1, 1, 3, 3, 3), pad_mode="pad", padding=(1, True, 1))
     with pytest.raises(ValueError, match=r"max_pool3d: padding=1 goes with pad_mode='pad', not 'same'"):
         ops.max_pool3d(images(1, 1, 5, 5, 5), 3, pad_mode="same", padding=1)

@@ -140,7 +140,7 @@ def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0, *, dim: int |
     if isinstance(axis, Tensor) and not isinstance(index, Tensor):
         return gather_elements(x, index, axis)
     t, i = as_tensor(x), as_tensor(index)
-    at = normal_axis("gather", int(axis), t.ndim)
+    at = normal_axis("gather", axis.item() if isinstance(axis, Tensor) else axis, t.ndim)
     if not batch_dims:
         return GATHER(t, i, axis=at)
     if not 0 <= batch_dims <= min(at, i.ndim) or t.shape[:batch_dims] != i.shape[:batch_dims]:

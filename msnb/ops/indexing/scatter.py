@@ -170,7 +170,8 @@ def _tensor_scatter(how: str, meaning: str) -> Callable[..., Tensor]:
     def scatter_op(x: Any, index: Any, updates: Any) -> Tensor:
         name, t, i = f"tensor_scatter_{how}", as_tensor(x), as_tensor(index)
         if i.dtype not in (int32, int64):
-            raise DTypeError(f"{name} takes places in int32 or int64.", operands=operand_lines(i._type, names=("index",)))
+            line = operand_lines(i._type, names=("index",))
+            raise DTypeError(f"{name} takes places in int32 or int64.", operands=line)
         parts = coordinates(name, i, t.ndim)
         return combine(t, parts, ("t",) * len(parts), as_tensor(updates), how)
 

@@ -369,9 +369,7 @@ def trunc_normal(shape: Any, mean: Any = 0.0, std: Any = 1.0, a: float = -2.0, b
     return out
 
 
-def randperm(
-    n: int, seed: Any = None, offset: int = 0, dtype: Any = None, *, generator: Any = None
-) -> Tensor:
+def randperm(n: int, seed: Any = None, offset: int = 0, dtype: Any = None, *, generator: Any = None) -> Tensor:
     """The numbers 0 to n-1 in random order, int64 by default; with ``offset``, each has a stream of its own seed."""
     own = (seed or 0) + (offset << 32) if offset else seed
     order = _draw("randperm", RANDOM_PERMUTATION, own, generator, n=int(n))

@@ -15,7 +15,7 @@ from msnb.core.types import WEAK, Dim, Size, TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import has_sizes
-from msnb.ops.definition.type_inference import normal_shape, operand_lines, plain_size
+from msnb.ops.definition.type_inference import int_error, normal_shape, operand_lines, plain_size
 from msnb.ops.elementwise.cast import CAST
 
 __all__ = [
@@ -308,7 +308,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
 def _linspace_infer(*, start: Any, stop: Any, num: int, dtype: DType) -> TensorType:
     if isinstance(num, bool) or not isinstance(num, int) or num < 0:
-        raise AttributeValueError(f"linspace: num must be an int >= 0, got {num!r}.")
+        raise int_error(num)(f"linspace: num must be an int >= 0, got {num!r}.")
     return tensor_type((num,), dtype)
 
 
