@@ -11,6 +11,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.api.transforms.vjp_jvp_vmap import vjp
+from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.mindspore.primitive_classes import Primitive, primitive
 
 Pulled = Callable[..., Any]
@@ -22,8 +23,7 @@ def _by(forward: Callable[..., Any], x: Any, dout: Any) -> Any:
 
 
 def _zeros(shape: Any, like: Any) -> Any:
-    sizes = tuple(shape.tolist()) if hasattr(shape, "tolist") else tuple(shape)
-    return ops.zeros(sizes, dtype=like.dtype)
+    return ops.zeros(as_sizes("a gradient", (shape,)), dtype=like.dtype)
 
 
 def _inside(dout: Any, pads: Any) -> Any:
@@ -115,7 +115,7 @@ _WITHOUT_EFFECT = dict.fromkeys(("MinimumGrad", "MaximumGrad", "MaximumGradGrad"
 
 
 def _nearest(net: Primitive, dout: Any, size: Any) -> Any:
-    sizes = tuple(size.tolist()) if hasattr(size, "tolist") else tuple(size)
+    sizes = as_sizes("ResizeNearestNeighborGrad", (size,))
     x = ops.zeros((*dout.shape[:2], *sizes), dtype=dout.dtype)
     return _by(lambda x: ops.resize_nearest_neighbor(x, dout.shape[2:], net.attrs["align_corners"]), x, dout)
 

@@ -486,8 +486,9 @@ class _Function:
             found = cls.backward(ctx, *(dout if isinstance(dout, tuple) else (dout,)))
             for k, (gradient, x) in enumerate(zip(found if isinstance(found, (tuple, list)) else (found,), given)):
                 if gradient is not None and not (isinstance(gradient, Tensor) and isinstance(x, Tensor)):
+                    kinds = f"gave {type(gradient).__name__} for argument {k}, of {x.__class__.__name__}"
                     raise GradientError(
-                        f"{cls.__name__}.backward gave {type(gradient).__name__} for argument {k}, of {x.__class__.__name__}.",
+                        f"{cls.__name__}.backward {kinds}.",
                         hint="a gradient is a tensor, or None; it is None for what is no tensor.",
                     )
             return found
