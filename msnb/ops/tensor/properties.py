@@ -183,7 +183,7 @@ def intopk(x1: Any, x2: Any, k: int) -> Tensor:
         raise DTypeError("intopk takes floats and integers.", operands=_both(x, at))
     own = reshape(at, (-1, 1)) == arange(x.shape[1], dtype=at.dtype)
     place = (x > where(own, x, 0).sum(1, keepdims=True)).sum(1)
-    return own.any(1) & isfinite(x).all(1) & (place < k)  # type: ignore[no-any-return]
+    return own.any(1) & isfinite(x).all(1) & (place < k)
 
 
 def _both(x: Any, at: Any) -> list[str]:
