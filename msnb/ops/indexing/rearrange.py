@@ -152,7 +152,7 @@ def atleast_3d(*xs: Any) -> Any:
 
 
 def _each(xs: Sequence[Any], fn: Any) -> Any:
-    many = len(xs) > 1 or isinstance(xs[0], (tuple, list))
+    many = len(xs) != 1 or isinstance(xs[0], (tuple, list))
     found = tuple(fn(as_tensor(x)) for x in (xs[0] if len(xs) == 1 and many else xs))
     return found if many else found[0]
 
