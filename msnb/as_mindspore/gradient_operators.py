@@ -11,6 +11,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.api.transforms.vjp_jvp_vmap import vjp
+from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.mindspore.primitive_classes import Primitive, primitive
 
 Pulled = Callable[..., Any]
@@ -22,8 +23,7 @@ def _by(forward: Callable[..., Any], x: Any, dout: Any) -> Any:
 
 
 def _zeros(shape: Any, like: Any) -> Any:
-    sizes = tuple(shape.tolist()) if hasattr(shape, "tolist") else tuple(shape)
-    return ops.zeros(sizes, dtype=like.dtype)
+    return ops.zeros(as_sizes("a gradient", (shape,)), dtype=like.dtype)
 
 
 def _inside(dout: Any, pads: Any) -> Any:
@@ -32,6 +32,16 @@ def _inside(dout: Any, pads: Any) -> Any:
     by_axis = isinstance(widths[0], (list, tuple))
     ends = widths if by_axis else [*((0, 0) for _ in dout.shape), *reversed([*zip(widths[::2], widths[1::2])])]
     return _zeros([n - sum(pair) for n, pair in zip(dout.shape, ends[-dout.ndim :])], dout)
+
+
+def _by_distance(p: float, dout: Any, x1: Any, x2: Any, distance: Any) -> Any:
+    """The gradient by ``x1`` of distances that were worked out before."""
+    d, far = x1.expand_dims(-2) - x2.expand_dims(-3), distance.expand_dims(-1)
+    if p == float("inf"):
+        part = (ops.abs(d) == far).astype(d.dtype)
+    else:
+        part = ops.where((far == 0) | (d == 0), 0, (ops.abs(d) / far) ** (p - 1)) if p else ops.zeros_like(d)
+    return (ops.sign(d) * part * dout.expand_dims(-1)).sum(-2)
 
 
 def _of_first(net: Any, x: Any, out: Any, dout: Any) -> Any:
@@ -49,7 +59,7 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "MaxPoolGrad": ("MaxPool", _of_first),
     "DeformableOffsetsGrad": ("DeformableOffsets", lambda net, dout, x, offsets: vjp(net, x, offsets)[1](dout)),
     "MedianGrad": ("Median", lambda net, dout, x, y, at: _by(lambda x: net(x)[0], x, dout)),
-    "CdistGrad": ("Cdist", lambda net, dout, x1, x2, out: _by(lambda x: net(x, x2), x1, dout)),
+    "CdistGrad": ("Cdist", lambda net, dout, x1, x2, out: _by_distance(net.attrs["p"], dout, x1, x2, out)),
     "PdistGrad": ("Pdist", lambda net, dout, x, out: _by(net, x, dout)),
     "MultiMarginLossGrad": ("MultiMarginLoss", lambda net, dout, x, y, *w: _by(lambda x: net(x, y, *w), x, dout)),
     "MvlgammaGrad": ("Mvlgamma", lambda net, dout, x: _by(net, x, dout)),
@@ -105,7 +115,7 @@ _WITHOUT_EFFECT = dict.fromkeys(("MinimumGrad", "MaximumGrad", "MaximumGradGrad"
 
 
 def _nearest(net: Primitive, dout: Any, size: Any) -> Any:
-    sizes = tuple(size.tolist()) if hasattr(size, "tolist") else tuple(size)
+    sizes = as_sizes("ResizeNearestNeighborGrad", (size,))
     x = ops.zeros((*dout.shape[:2], *sizes), dtype=dout.dtype)
     return _by(lambda x: ops.resize_nearest_neighbor(x, dout.shape[2:], net.attrs["align_corners"]), x, dout)
 

@@ -483,7 +483,15 @@ class _Function:
             *inputs, out, dout = parts
             known = (*inputs, *(out if isinstance(out, tuple) else (out,)))  # by which gradients go on, unlike in run
             ctx.saved_tensors = tuple(x if i is None else known[i] for x, i in zip(ctx.saved_tensors, places))
-            return cls.backward(ctx, *(dout if isinstance(dout, tuple) else (dout,)))
+            found = cls.backward(ctx, *(dout if isinstance(dout, tuple) else (dout,)))
+            for k, (gradient, x) in enumerate(zip(found if isinstance(found, (tuple, list)) else (found,), given)):
+                if gradient is not None and not (isinstance(gradient, Tensor) and isinstance(x, Tensor)):
+                    kinds = f"gave {type(gradient).__name__} for argument {k}, of {x.__class__.__name__}"
+                    raise GradientError(
+                        f"{cls.__name__}.backward {kinds}.",
+                        hint="a gradient is a tensor, or None; it is None for what is no tensor.",
+                    )
+            return found
 
         out = custom_vjp(run, rule)(*given)
         results = [*out] if isinstance(out, tuple) else [out]

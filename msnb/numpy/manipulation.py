@@ -91,8 +91,10 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """The numbers moved along an axis, those that leave coming in at the other end; without one, all in a row."""
-    whole = sum(shift) if axis is None and isinstance(shift, (tuple, list)) else shift
-    return ops.roll(array(a), whole, axis)
+    several = isinstance(shift, (tuple, list))
+    if several and axis is None:
+        return ops.roll(array(a), sum(shift))
+    return ops.roll(array(a), shift, (axis,) * len(shift) if several and isinstance(axis, int) else axis)
 
 
 def rot90(a: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
@@ -112,7 +114,7 @@ def pad(
         mode: "constant", "reflect", "symmetric", "edge", "wrap", "linear_ramp", "maximum", "minimum", "mean" or
             "empty", which is zeros.
         stat_length: of how many numbers from the edge "maximum", "minimum" and "mean" are taken; None: of all.
-        constant_values: what the border holds in constant mode.
+        constant_values: what the border holds in constant mode: a number, (before, after), or such a pair per axis.
         end_values: where "linear_ramp" ends.
         reflect_type: "even", or "odd": twice the edge less the reflection.
 
@@ -125,7 +127,12 @@ def pad(
     pairs = _pairs(pad_width, t.ndim)
     flat = [side for pair in reversed(pairs) for side in pair]
     if mode in ("constant", "empty"):
-        return ops.pad(t, flat, value=constant_values if mode == "constant" else 0)
+        if mode == "empty" or not isinstance(constant_values, (tuple, list)):
+            return ops.pad(t, flat, value=constant_values if mode == "constant" else 0)
+        for axis, (widths, values) in enumerate(zip(pairs, np.broadcast_to(constant_values, (t.ndim, 2)).tolist())):
+            behind = [0, 0] * (t.ndim - 1 - axis)
+            t = ops.pad(ops.pad(t, [*behind, widths[0], 0], value=values[0]), [*behind, 0, widths[1]], value=values[1])
+        return t
     if mode in ("wrap", "symmetric") and reflect_type == "even":
         place: Any = np.pad
         for axis, pair in enumerate(pairs):

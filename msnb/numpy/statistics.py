@@ -141,13 +141,13 @@ def _without_nan(a: Any, instead: float) -> Any:
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """Running sums along an axis; without one, of all numbers in a row."""
     t = _in(array(a), dtype)
-    return ops.cumsum(t.reshape(-1), 0) if axis is None else ops.cumsum(t, axis)
+    return _in(ops.cumsum(t.reshape(-1), 0) if axis is None else ops.cumsum(t, axis), dtype)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """Running products along an axis; without one, of all numbers in a row."""
     t = _in(array(a), dtype)
-    return ops.cumprod(t.reshape(-1), 0) if axis is None else ops.cumprod(t, axis)
+    return _in(ops.cumprod(t.reshape(-1), 0) if axis is None else ops.cumprod(t, axis), dtype)
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base import events
+from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.optim.gradient_steps import with_decay
@@ -85,9 +86,10 @@ class Adam(_Moments):
         weight_decay: L2 factor, added to the gradient (decoupled decay: AdamWeightDecay, AdamW).
         loss_scale: gradients are divided by it.
         use_amsgrad: divide by the largest second moment so far.
+        use_lazy, use_offload: MindSpore's words for ``LazyAdam`` and ``AdamOffload``: the numbers are the same here.
 
     Raises:
-        ValueError: a setting outside its range.
+        ValueError: a setting outside its range, or two of use_lazy, use_offload and use_amsgrad.
 
     Examples:
         >>> import msnb as ms
@@ -111,7 +113,19 @@ class Adam(_Moments):
         weight_decay: Any = 0.0,
         loss_scale: float = 1.0,
         use_amsgrad: bool = False,
+        *,
+        use_lazy: bool = False,
+        use_offload: bool = False,
     ) -> None:
+        chosen = {"use_lazy": use_lazy, "use_offload": use_offload, "use_amsgrad": use_amsgrad}
+        if not all(isinstance(way, bool) for way in chosen.values()):
+            raise TypeError(f"Adam: each of {', '.join(chosen)} is a bool, got {chosen}.")
+        if sum(chosen.values()) > 1:
+            raise AttributeValueError(f"Adam takes one of {', '.join(chosen)}, got {chosen}.")
+        if use_lazy:
+            events.ignored("Adam(use_lazy=True)", "gradients are dense, so every row is updated")
+        if use_offload:
+            events.ignored("Adam(use_offload=True)", "the state lies where the Parameters lie")
         if use_locking:
             events.ignored("Adam(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)

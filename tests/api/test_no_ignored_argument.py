@@ -31,7 +31,6 @@ ALLOWED = {
     "Tensor.move_to(blocking)": "False permits waiting later; the copy is complete when it is used",
     "Tensor.argsort(stable)": "False permits equal elements in any order; they keep theirs",
     "Tensor.sort(stable)": "False permits equal elements in any order; they keep theirs",
-    "Tensor.topk(sorted)": "False permits any order; these are in order",
     "Tensor.unique(sorted)": "False permits any order; these are in order",
     "Optimizer.prepare(step)": "an interface: optimizers that need the number of steps write it",
     "argsort(stable)": "False permits equal elements in any order; they keep theirs",
@@ -43,7 +42,6 @@ ALLOWED = {
     "lazy_inline(attrs)": "a hint for a compiler; results do not depend on it",
     "mutable(dynamic_len)": "tensors and numbers may change between calls anyhow; a length makes a version",
     "sort(stable)": "False permits equal elements in any order; they keep theirs",
-    "topk(sorted)": "False permits any order; these are in order",
     "CTCLossV2.fn(zero_infinity)": "MindSpore's loss is infinite either way; there is no gradient",
     "IndexAdd.fn(check_index_bound)": "indices are always checked",
     **{f"{name}CandidateSampler.fn(num_true)": "the classes say it: [batch, num_true]"

@@ -109,7 +109,8 @@ def test_gradients_of_more_primitives(mode: int, rng: np.random.Generator) -> No
         np.testing.assert_allclose(found.asnumpy(), ms.grad(lambda t: (fn(t) * dout).sum())(x).asnumpy(), 1e-4, 1e-5)
 
     x, y, d = drawn(rng, 3, 5), drawn(rng, 4, 5), drawn(rng, 3, 4)
-    check(run(mode, lambda d, x, y: G.CdistGrad(2.0)(d, x, y, d), d, x, y), lambda t: ops.Cdist(2.0)(t, y), x, d)
+    found = run(mode, lambda d, x, y: G.CdistGrad(2.0)(d, x, y, ops.cdist(x, y)), d, x, y)
+    check(found, lambda t: ops.Cdist(2.0)(t, y), x, d)
     middle = ops.Median(axis=1)
     dm = drawn(rng, 3)
     check(run(mode, lambda d, x: G.MedianGrad(axis=1)(d, x, *middle(x)), dm, x), lambda t: middle(t)[0], x, dm)
@@ -203,3 +204,18 @@ def test_new_tensors_with_a_dtype_in_second_place(mode: int, name: str, filled: 
     found = getattr(Tensor([1.0]), name)((2, 1), ms.float16)
     assert found.tolist() == [[filled], [filled]] and found.dtype is ms.float16
     assert getattr(Tensor([1.0]), name)(2, 1).dtype is ms.float32
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 1.5, 2.0, 3.0, float("inf")])
+def test_cdist_from_distances_that_are_known(mode: int, rng: np.random.Generator, p: float) -> None:
+    from mindspore import ops
+    from mindspore.ops.auto_generate import CdistGrad
+
+    a, b, dout = drawn(rng, 3, 4), drawn(rng, 2, 4), drawn(rng, 3, 2)
+    b[0] = a[1]
+    found = run(mode, CdistGrad(p), dout, a, b, ops.cdist(a, b, p))
+    wanted = ms.grad(lambda a: (ops.cdist(a, b, p) * dout).sum())(a)
+    np.testing.assert_allclose(found.asnumpy(), wanted.asnumpy(), rtol=1e-4, atol=1e-5)
+    halved = run(mode, CdistGrad(3.0), dout, a, b, 2 * ops.cdist(a, b, 3.0))
+    wanted = ms.grad(lambda a: (ops.cdist(a, b, 3.0) * dout).sum())(a)
+    np.testing.assert_allclose(halved.asnumpy(), wanted.asnumpy() / 4, rtol=1e-4, atol=1e-5)

@@ -334,3 +334,36 @@ def test_marked_results_and_arguments() -> None:
     assert msnb.grad(partly)(Tensor([3.0])).tolist() == [6]
     with pytest.raises(TypeError, match="PyNative mode"):
         msnb.jit(partly, fullgraph=True)(Tensor([3.0]))
+
+
+@pytest.mark.parametrize("make", ["ones", "zeros"])
+def test_a_shape_has_the_gradient_zero(mode: int, make: str) -> None:
+    from mindspore import Tensor, grad, mint, ops
+
+    for fn in (getattr(ops, make), getattr(mint, make)):
+        assert grad(lambda s, fn=fn: fn(s))(Tensor([2, 3])).asnumpy().tolist() == [0, 0]
+
+
+def test_a_function_of_ones_own_gives_tensors_or_nothing(mode: int) -> None:
+    from mindspore import Tensor
+    from mindspore.common._grad_function import _Function
+    from mindspore.ops import GradOperation
+
+    def made(by_x: Any, by_n: Any) -> Any:
+        class Scaled(_Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any, n: Any) -> Any:
+                return x * n
+
+            @staticmethod
+            def backward(ctx: Any, dout: Any) -> Any:
+                return by_x(dout), by_n(dout)
+
+        return GradOperation(get_all=True)(lambda x: Scaled.apply(x, 3))
+
+    x = Tensor([2.0])
+    assert made(lambda d: d * 3, lambda d: None)(x)[0].asnumpy().tolist() == [3.0]
+    with pytest.raises(RuntimeError, match="gave Tensor for argument 1, of int"):
+        made(lambda d: d * 3, lambda d: d)(x)
+    with pytest.raises(RuntimeError, match="gave int for argument 0, of Tensor"):
+        made(lambda d: 4, lambda d: None)(x)

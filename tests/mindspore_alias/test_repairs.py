@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -156,3 +158,25 @@ def test_notes_on_primitives(mode: int) -> None:
 @pytest.mark.parametrize("name", ["zeros", "arange", "cat", "linspace", "randn", "matmul", "argsort", "unsqueeze"])
 def test_functions_at_top_level(name: str) -> None:
     assert getattr(ms, name) is getattr(ops, name)
+
+
+def test_sizes_that_are_tensors_stay_in_the_program(mode: int) -> None:
+    """As arguments, and where a gradient is taken by them: their values are read when the program is captured."""
+    from mindspore import Tensor, grad, jit, ops
+    from mindspore.ops.operations import _grad_ops as G
+    from mindspore.ops.operations.array_ops import ResizeLinear1D, UnravelIndex
+
+    x, size, image = ops.ones((1, 2, 4)), Tensor([2, 3]), ops.ones((1, 2, 3, 4))
+    programs: list[tuple[Any, Any, tuple[int, ...]]] = [
+        (lambda n: ResizeLinear1D()(x, n), Tensor([7]), (1, 2, 7)),
+        (lambda n: ops.fill(ms.float32, n, 1.0), size, (2, 3)),
+        (lambda n: ops.rand(n), size, (2, 3)),
+        (lambda n: ops.StandardNormal()(n), size, (2, 3)),
+        (lambda n: ops.pad(image, n), Tensor([1, 2]), (1, 2, 3, 7)),
+        (lambda n: ops.PadV3()(image, n, 0.0), Tensor([1, 2]), (1, 2, 3, 7)),
+        (lambda n: UnravelIndex()(Tensor([1, 2]), n), size, (2, 2)),
+        (lambda n: G.TraceGrad()(ops.ones(()), n), size, (2, 3)),
+    ]
+    for fn, n, shape in programs:
+        assert jit(fn, fullgraph=True)(n).shape == shape == fn(n).shape
+        assert grad(lambda n, fn=fn: fn(n).astype("float32"))(n).asnumpy().tolist() == [0] * n.size

@@ -11,6 +11,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
+from msnb.base.errors import AttributeValueError
 
 LAYERS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose)
 SETTINGS: tuple[dict[str, Any], ...] = (
@@ -77,7 +78,14 @@ def test_wrong_sizes_are_refused_in_the_words_of_the_axes() -> None:
         nn.Conv1d(1, 2, (3,))  # type: ignore[arg-type, unused-ignore]
     with pytest.raises(ValueError, match=r"conv2d: padding must be an int, 2 or 4 ints \(top, bottom, left, right\)"):
         ops.conv2d(images(1, 1, 5, 5), images(1, 1, 3, 3), pad_mode="pad", padding=(1, 2, 3))
-    with pytest.raises(ValueError, match=r"conv3d: padding \(or six: front, back, top, .* must be an int or three"):
+    with pytest.raises(TypeError, match=r"conv3d: padding \(or six: front, back, top, .* must be an int or three"):
         ops.conv3d(images(1, 1, 5, 5, 5), images(1, 1, 3, 3, 3), pad_mode="pad", padding=(1, True, 1))
     with pytest.raises(ValueError, match=r"max_pool3d: padding=1 goes with pad_mode='pad', not 'same'"):
         ops.max_pool3d(images(1, 1, 5, 5, 5), 3, pad_mode="same", padding=1)
+
+
+@pytest.mark.parametrize("layer", [ms.nn.Conv3d, ms.nn.Conv3dTranspose])
+def test_the_order_of_the_axes_of_volumes_is_said(layer: Any) -> None:
+    assert layer(2, 3, 2, data_format="NCDHW")(ms.ops.ones((1, 2, 4, 4, 4))).shape == (1, 3, 4, 4, 4)
+    with pytest.raises(AttributeValueError, match=f"{layer.__name__}: data_format must be 'NCDHW', got 'NDHWC'"):
+        layer(2, 3, 2, data_format="NDHWC")

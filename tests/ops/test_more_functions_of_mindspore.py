@@ -285,3 +285,43 @@ def test_what_is_refused(case: str) -> None:
     call, error, sentence = WRONG[case]
     with pytest.raises(error, match=sentence):
         call()
+
+
+ROWS = np.array([[4, 1, 2, 0], [7, 9, 9, 0], [3, 3, 3, 0], [np.nan, 1, 2, 3], [np.inf, 1, 0, 0]], np.float32)
+
+
+@pytest.mark.parametrize(("k", "wanted"), [(-1, [0, 0, 0, 0, 0]), (1, [0, 1, 1, 0, 0]), (9, [1, 1, 1, 0, 0])])
+def test_equal_numbers_share_their_place_in_the_first_k(k: int, wanted: list[int]) -> None:
+    found = both(lambda x, at: ops.intopk(x, at, k), ROWS, np.array([2, 1, 2, 0, 0], np.int32))
+    assert found.tolist() == [bool(w) for w in wanted]
+    assert not both(lambda x, at: ops.intopk(x, at, 9), ROWS[:2], np.array([-1, 4])).any()
+
+
+def test_what_intopk_refuses() -> None:
+    x, at = ms.Tensor(ROWS), ms.Tensor([1] * 5)
+    for wrong in ((x[0], at), (x, at[:2]), (x, at[:, None])):
+        with pytest.raises(ShapeError):
+            ops.intopk(*wrong, 1)
+    for wrong in ((x.astype(ms.int32), at), (x, at.astype(ms.float32))):
+        with pytest.raises(DTypeError):
+            ops.intopk(*wrong, 1)
+
+
+def test_topk_of_a_whole_axis_without_order_leaves_it_as_it_is() -> None:
+    values, at = both(lambda x: ops.topk(x, 3, 0, sorted=False), X)
+    np.testing.assert_array_equal(values, X.astype(values.dtype))
+    assert at.tolist() == [[0] * 4, [1] * 4, [2] * 4]
+    gradient = ms.grad(lambda x: (ops.topk(x, 4, sorted=False)[0] * ms.Tensor(Y)).sum())(ms.Tensor(X))
+    np.testing.assert_array_equal(gradient.asnumpy(), ms.Tensor(Y).asnumpy())
+    assert ops.TopK(False)(ms.Tensor([1.0, 3.0, 2.0]), 3)[0].tolist() == [1, 3, 2]
+
+
+@pytest.mark.parametrize("write", [ops.tensor_scatter_add, ops.tensor_scatter_div, ops.tensor_scatter_max])
+def test_places_of_scatter_have_a_width_and_a_dtype(write: Any) -> None:
+    x, updates = ms.Tensor(X), ms.Tensor([1.0])
+    with pytest.raises(DTypeError, match="int32 or int64"):
+        write(x, ms.Tensor([[0, 1]], ms.int8), updates)
+    with pytest.raises(ShapeError, match="3 coordinates for 2 axes"):
+        write(x, ms.Tensor([[0, 1, 2]]), updates)
+    with pytest.raises(ShapeError, match="gather_nd: 3 coordinates for 2 axes"):
+        ops.gather_nd(x, ms.Tensor([[0, 1, 2]]))

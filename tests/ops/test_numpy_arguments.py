@@ -226,3 +226,24 @@ def test_means_of_narrow_numbers(mode: Any) -> None:
     assert [t.dtype for t in found] == [ms.float16] * 2 and float(found[1][1]) == pytest.approx(2 / 3, rel=1e-3)
     ramp = ms.Tensor([1.0, 300.0, 599.0], ms.float16)  # squares beyond float16
     assert float(compiled(lambda x: mnp.nanvar(x), ramp)) == pytest.approx(np.var([1, 300, 599]), rel=1e-2)
+
+
+GRID = np.arange(-3, 9).reshape(3, 4)
+AS_NUMPY: dict[str, Any] = {
+    "values per side": lambda n, x: n.pad(x, ((1, 2), (0, 3)), constant_values=((3, 4), (5, 6))),
+    "values before and after": lambda n, x: n.pad(x / 2, 1, constant_values=(1.5, 2.5)),
+    "a pair of values": lambda n, x: n.pad(x, ((1, 1), (2, 2)), constant_values=((7, 8),)),
+    "shifts along one axis": lambda n, x: n.roll(x, [-2, -3], 1),
+    "one shift along axes": lambda n, x: n.roll(x, 1, (0, 1)),
+    "running sums as bools": lambda n, x: n.cumsum(x, dtype=bool),
+    "running sums in bytes": lambda n, x: n.cumsum(x, 0, dtype="int8"),
+    "running products as bools": lambda n, x: n.cumprod(x, 1, dtype=bool),
+}
+
+
+@pytest.mark.parametrize("name", AS_NUMPY)
+def test_arguments_mean_what_they_mean_to_numpy(mode: Any, name: str) -> None:
+    want, found = AS_NUMPY[name](np, GRID), compiled(lambda x: AS_NUMPY[name](mnp, x), ms.Tensor(GRID)).asnumpy()
+    np.testing.assert_array_equal(found, want)
+    assert found.dtype == want.dtype or want.dtype == np.float64
+    assert mnp.atleast_1d() == ()

@@ -188,3 +188,62 @@ def test_broadcast_and_its_adjoint(drawn: Any, data: Any) -> None:
     narrow = ops.sum_to(ms.Tensor(b), small).asnumpy()
     assert narrow.shape == small
     np.testing.assert_allclose((wide * b).sum(), (a * narrow).sum(), rtol=1e-9, atol=1e-9)
+
+
+MAKE = {
+    "ones": ops.ones, "zeros": ops.zeros, "full": lambda s: ops.full(s, 1.0), "empty": ops.empty,
+    "mint.empty": ms.mint.empty, "new_zeros": lambda s: ms.Tensor([1.0]).new_zeros(s), "rand": ops.rand,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_sizes_are_integers(name: str, mode: int) -> None:
+    for wrong in ((2.0,), [2.0, 3], (True, 3), ("2",), ms.Tensor([2.0, 3.0])):
+        with pytest.raises(TypeError):
+            MAKE[name](wrong)
+        with pytest.raises(TypeError):
+            ms.jit(lambda wrong=wrong: MAKE[name](wrong))()
+    with pytest.raises(ValueError, match="ints >= 0"):
+        MAKE[name]((-2, 3))
+
+
+@pytest.mark.parametrize("name", ["ones", "zeros", "full", "empty"])
+def test_a_tensor_as_the_shape_in_a_program(name: str, mode: int) -> None:
+    size = ms.Tensor([2, 3])
+    found = ms.jit(lambda s: MAKE[name](s), fullgraph=True)(size)
+    assert found.shape == (2, 3)
+    assert ms.jit(lambda s: MAKE[name](s * 2), fullgraph=True)(size).shape == (4, 6)
+    assert ms.grad(lambda x, s: (MAKE[name](s) * x).sum(), 0)(ms.Tensor([1.0, 2.0, 3.0]), size).shape == (3,)
+
+
+IMAGE = ms.Tensor(np.ones((1, 1, 4, 4), np.float32))
+NUMBERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "axis": (lambda x, n: ops.softmax(x, n), (0.0, "a", True)),
+    "axis of a reduction": (lambda x, n: ops.sum(x, n), (0.0, "a", True, (0.5,))),
+    "axis of gather": (lambda x, n: ops.gather(x, ms.Tensor([0]), n), (0.0, "a", True)),
+    "diagonal": (ops.tril, (1.5, "a", True)),
+    "k": (ops.topk, (1.5, "a", True)),
+    "turns": (ops.rot90, (1.5, "a", True)),
+    "sections": (ops.split, ("a", True, 1.5, (1, 1.5))),
+    "parts": (ops.tensor_split, (True,)),
+    "columns": (lambda x, n: ops.vander(x[0], n), (1.5, True)),
+    "power": (lambda x, n: ops.matrix_power(x[:, :3], n), (1.5, True)),
+    "count": (lambda x, n: ops.linspace(0, 1, n), (1.5, "a", True)),
+    "stride": (lambda x, n: ops.conv2d(IMAGE, IMAGE, stride=n), (1.5, "a", True, (1, 2.0))),
+    "groups": (lambda x, n: ops.conv2d(IMAGE, IMAGE, groups=n), ("a", True, 1.0)),
+    "window": (lambda x, n: ops.max_pool2d(IMAGE, n), (1.5, "a", True)),
+    "factor": (lambda x, n: ops.pixel_shuffle(ops.ones((1, 4, 2, 2)), n), (1.5, "a", True)),
+    "size": (lambda x, n: ops.interpolate(IMAGE, n), (1.5, "a", True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_what_is_no_integer_is_a_type_error(name: str, mode: int) -> None:
+    fn, wrong = NUMBERS[name]
+    for n in wrong:
+        with pytest.raises(TypeError):
+            fn(ms.Tensor(A[0]), n)
+        with pytest.raises(TypeError):
+            ms.jit(lambda x, n=n: fn(x, n))(ms.Tensor(A[0]))
+    with pytest.raises(ValueError, match="at least one part"):
+        ops.tensor_split(ms.Tensor(V), 0)

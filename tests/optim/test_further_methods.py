@@ -83,3 +83,18 @@ def test_state_has_the_names_of_mindspore() -> None:
     assert nn.AdaMax([p]).moment1[0] is not None
     assert nn.Rprop([p]).prev[0].tolist() == [0.0]
     assert nn.Adadelta([p]).accum_update[0].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("way", ["use_lazy", "use_offload"])
+def test_adam_by_the_words_of_its_relatives(way: str, mode: int) -> None:
+    def stepped(**words: Any) -> list[float]:
+        w = ms.Parameter([1.0, -2.0], name="w")
+        ms.nn.Adam([w], learning_rate=0.1, **words)([ms.Tensor([3.0, 0.5])])
+        return w.tolist()  # type: ignore[no-any-return]
+
+    assert stepped(**{way: True}) == stepped()
+    w = [ms.Parameter([1.0], name="w")]
+    with pytest.raises(ValueError, match="Adam takes one of use_lazy, use_offload, use_amsgrad"):
+        ms.nn.Adam(w, use_amsgrad=True, **{way: True})
+    with pytest.raises(TypeError, match="is a bool"):
+        ms.nn.Adam(w, **{way: 1})

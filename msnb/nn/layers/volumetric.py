@@ -12,7 +12,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
-from msnb.nn.layers.convolution import Convolution, with_own_init
+from msnb.nn.layers.convolution import Convolution
 from msnb.nn.layers.pooling import AveragePooling, MaxPooling
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.window_geometry import IntOrInts
@@ -20,12 +20,17 @@ from msnb.ops.definition.window_geometry import IntOrInts
 __all__ = ["AdaptiveAvgPool3d", "AvgPool3d", "Conv3d", "Conv3dTranspose", "MaxPool3d"]
 
 
-@with_own_init
+def _need_ncdhw(layer: str, data_format: str) -> None:
+    if data_format != "NCDHW":
+        raise AttributeValueError(f"{layer}: data_format must be 'NCDHW', got {data_format!r}.")
+
+
 class Conv3d(Convolution):
     """Convolution of volumes.
 
     Args:
         in_channels, out_channels, group, has_bias, weight_init, bias_init, dtype: as in ``Conv2d``.
+        data_format: "NCDHW".
         kernel_size, stride, dilation: int or (depth, rows, columns).
         pad_mode: "same" (MindSpore's default: ceil(size / stride) results), "valid" (none) or "pad" (see padding).
         padding: int, (depth, rows, columns) or (front, back, top, bottom, left, right); only with pad_mode="pad".
@@ -39,6 +44,29 @@ class Conv3d(Convolution):
     """
 
     _layer, _axes = "Conv3d", 3
+
+    @worded
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: IntOrInts,
+        stride: IntOrInts = 1,
+        pad_mode: str = "same",
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCDHW",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        _need_ncdhw(self._layer, data_format)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, dtype,
+        )  # fmt: skip
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -84,8 +112,7 @@ class Conv3dTranspose(Convolution):
         data_format: str = "NCDHW",
         dtype: Any = dtypes.float32,
     ) -> None:
-        if data_format != "NCDHW":
-            raise AttributeValueError(f"Conv3dTranspose: data_format must be 'NCDHW', got {data_format!r}.")
+        _need_ncdhw(self._layer, data_format)
         super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, dtype,

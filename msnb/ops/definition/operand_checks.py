@@ -13,6 +13,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType, result_dtype
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, no_tensor
 from msnb.ops.definition.record import find
+from msnb.ops.definition.type_inference import is_index
 
 
 def as_tensor(x: Any) -> Tensor:
@@ -80,10 +81,10 @@ def as_size(name: str, d: Any) -> Size:
     if type(d) is int or isinstance(d, Dim):
         return d
     symbolic = getattr(type(d), "as_size", None)  # a size that was read from a tensor of the program
-    if symbolic is not None:
+    if symbolic is not None and not isinstance(d, (bool, float)):
         found: Size = symbolic(d)
         return found
-    if isinstance(d, bool) or not hasattr(d, "__index__"):
+    if not is_index(d):
         raise ArgumentError(f"{name} needs sizes that are integers, got {d!r}.")
     return int(d.__index__())
 

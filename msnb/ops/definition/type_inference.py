@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, MsnbError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import Dim, Shape, Size, TensorType, result_dtype, size_text, tensor_type
@@ -98,12 +98,22 @@ def elementwise(name: str, *, dtype: DType | None = None, floating: bool = False
     return infer
 
 
+def int_error(*values: Any) -> type[MsnbError]:
+    """Of an attribute that is refused: ArgumentError where one of its values is no int, or AttributeValueError."""
+    return AttributeValueError if all(map(is_index, values)) else ArgumentError
+
+
+def is_index(value: Any) -> bool:
+    """Whether a value counts as an integer, which a bool does not; a number that capture reads later tells its type."""
+    return hasattr(value, "__index__") and not isinstance(value, (bool, float))
+
+
 def normal_axis(name: str, axis: int, ndim: int) -> int:
-    """``axis`` counted from 0. Raises AttributeValueError outside [-ndim, ndim)."""
+    """``axis`` counted from 0. Raises AttributeValueError outside [-ndim, ndim), ArgumentError where it is no int."""
     if type(axis) is int and 0 <= axis < ndim:
         return axis
-    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
-        raise AttributeValueError(f"{name}: axis must be an int, got {axis!r}.")
+    if not is_index(axis):
+        raise ArgumentError(f"{name}: axis must be an int, got {axis!r}.")
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise AttributeValueError(f"{name}: axis {axis} is outside a tensor of {ndim} axes.", hint=legal_axes(ndim))
@@ -167,11 +177,13 @@ def reduction(name: str, result: Callable[[DType], DType], *, kinds: str = KINDS
 
 
 def normal_shape(name: str, shape: Any) -> Shape:
-    """A shape from an int or a sequence of ints and Dims. Raises AttributeValueError on anything else."""
+    """A shape from an int or a sequence of ints and Dims. Raises ArgumentError on anything else, AttributeValueError on
+    negative ones."""
     sizes = tuple(map(plain_size, (shape,) if isinstance(shape, (int, Dim)) else shape))
     for d in sizes:
-        if not isinstance(d, Dim) and (isinstance(d, bool) or not isinstance(d, int) or d < 0):
-            raise AttributeValueError(f"{name}: a shape is made of ints >= 0, got {shape!r}.")
+        no_size = not isinstance(d, Dim) and (isinstance(d, bool) or not isinstance(d, int))
+        if no_size or (isinstance(d, int) and d < 0):
+            raise int_error(d)(f"{name}: a shape is made of ints >= 0, got {shape!r}.")
     return sizes
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.types import Dim, Size, TensorType
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import int_error, operand_lines
 
 Pair = tuple[int, int]
 Pads = tuple[int, int, int, int]
@@ -41,7 +41,8 @@ def per_axis(name: str, what: str, value: IntOrInts, axes: int, low: int = 1) ->
         return (value,) * axes
     given = _entries(value, axes)
     if len(given) != axes or not _ints(given, low):
-        raise AttributeValueError(f"{name}: {what} must be an int or {_INTS[axes]} of at least {low}, got {value!r}.")
+        error = int_error(*(given or (value,)))
+        raise error(f"{name}: {what} must be an int or {_INTS[axes]} of at least {low}, got {value!r}.")
     return given
 
 
@@ -67,7 +68,7 @@ def sides(name: str, padding: IntOrInts, axes: int = 2) -> tuple[int, ...]:
     if len(given) == axes:
         given = tuple(side for side in given for _ in range(2))
     if len(given) != 2 * axes or not _ints(given, 0):
-        raise AttributeValueError(f"{name}: {_SIDES[axes]} of at least 0, got {padding!r}.")
+        raise int_error(*(given or (padding,)))(f"{name}: {_SIDES[axes]} of at least 0, got {padding!r}.")
     return given
 
 

@@ -21,7 +21,6 @@ __all__ = ["angle", "cast", "complex", "conj", "imag", "is_complex", "is_floatin
 FAMILY = "casting"  # of the records in this module: pictures and the JSON of graphs name it
 
 
-
 def _cast_infer(x: TensorType, *, dtype: Any) -> TensorType:
     if not isinstance(dtype, DType):
         raise ArgumentError(f"cast: dtype must be a dtype of msnb such as ms.float32, got {dtype!r}.")

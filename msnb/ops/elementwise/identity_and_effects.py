@@ -171,7 +171,6 @@ SUMMARY = define(
 )
 
 
-
 def tell_summary(plugin: str, name: str, value: Any) -> None:
     """Tell a value to the SummaryRecord that is open, when the program runs."""
     value = value if isinstance(value, Tensor) else Tensor(value)

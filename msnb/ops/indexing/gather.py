@@ -140,7 +140,7 @@ def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0, *, dim: int |
     if isinstance(axis, Tensor) and not isinstance(index, Tensor):
         return gather_elements(x, index, axis)
     t, i = as_tensor(x), as_tensor(index)
-    at = normal_axis("gather", int(axis), t.ndim)
+    at = normal_axis("gather", axis.item() if isinstance(axis, Tensor) else axis, t.ndim)
     if not batch_dims:
         return GATHER(t, i, axis=at)
     if not 0 <= batch_dims <= min(at, i.ndim) or t.shape[:batch_dims] != i.shape[:batch_dims]:
@@ -185,11 +185,13 @@ def take(x: Any, index: Any, axis: int | None = None, mode: str = "raise") -> Te
     return gather(reshape(x, (-1,)), index, 0) if axis is None else gather(x, index, axis)
 
 
-def coordinates(name: str, index: Any) -> tuple[Any, ...]:
-    """The k index tensors of an ``index[..., k]``."""
+def coordinates(name: str, index: Any, rank: int) -> tuple[Any, ...]:
+    """The k index tensors of an ``index[..., k]`` into ``rank`` axes."""
     i = as_tensor(index)
     if not i.ndim or not isinstance(i.shape[-1], int):
         raise ShapeError(f"{name} needs an index [..., k] with k coordinates each.", operands=operand_lines(i._type))
+    if i.shape[-1] > rank:
+        raise ShapeError(f"{name}: {i.shape[-1]} coordinates for {rank} axes.", operands=operand_lines(i._type))
     return unstack(i, -1)
 
 
@@ -205,8 +207,8 @@ def gather_nd(x: Any, index: Any) -> Tensor:
         >>> ms.ops.gather_nd(ms.Tensor([[1, 2], [3, 4]]), ms.Tensor([[0, 1], [1, 0]])).tolist()
         [2, 3]
     """
-    parts = coordinates("gather_nd", index)
-    return INDEX(as_tensor(x), *parts, spec=("t",) * len(parts))
+    parts = coordinates("gather_nd", index, (t := as_tensor(x)).ndim)
+    return INDEX(t, *parts, spec=("t",) * len(parts))
 
 
 # ---- one index per element ------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_ints, as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise import arithmetic, cast, transcendental
 from msnb.ops.elementwise.comparison import equal, isnan, where
@@ -166,7 +166,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     found = as_tensor(x)
     if found.ndim != 1 or (N is not None and N < 0):
         raise AttributeValueError(f"vander takes a vector and a number of columns of at least 0, got {N}.")
-    columns = found.shape[0] if N is None else N
+    columns = found.shape[0] if N is None else as_ints("vander", (N,))[0]
     power = np.arange(columns) if increasing else np.arange(columns)[::-1]
     return arithmetic.power(expand_dims(found, 1), cast.cast(as_tensor(power.copy()), found.dtype))
 

@@ -16,7 +16,7 @@ import numpy as np
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.core.types import Size, TensorType, tensor_type
-from msnb.ops.definition.operand_checks import as_tensor, one_batched, strong_dtype
+from msnb.ops.definition.operand_checks import as_ints, as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import operand_lines
@@ -130,7 +130,8 @@ def as_pads(pads: Any, ndim: int) -> Pads:
     """Pairs per axis from any accepted form: a flat list from the last axis on, a list of pairs, or one number."""
     if isinstance(pads, int):
         return ((pads, pads),) * ndim
-    found = list(pads.tolist() if hasattr(pads, "tolist") else pads)
+    flat = isinstance(pads, Tensor) and pads.ndim == 1
+    found = list(as_ints("pad", (pads,)) if flat else pads.tolist() if hasattr(pads, "tolist") else pads)
     if found and isinstance(found[0], (tuple, list)):
         return tuple((int(lo), int(hi)) for lo, hi in found)
     if len(found) % 2 or len(found) > 2 * ndim:

@@ -28,7 +28,7 @@ def _writer(name: str, how: str, meaning: str) -> Callable[..., Tensor]:
     nd = name.startswith("scatter_n")
 
     def write(input_x: Any, indices: Any, updates: Any, use_locking: bool = False) -> Tensor:
-        parts = coordinates(name, indices) if nd else (as_tensor(indices),)
+        parts = coordinates(name, indices, input_x.ndim) if nd else (as_tensor(indices),)
         new = combine(input_x, parts, ("t",) * len(parts), as_tensor(updates), how)
         return changed(input_x, new)
 

@@ -152,7 +152,7 @@ def atleast_3d(*xs: Any) -> Any:
 
 
 def _each(xs: Sequence[Any], fn: Any) -> Any:
-    many = len(xs) > 1 or isinstance(xs[0], (tuple, list))
+    many = len(xs) != 1 or isinstance(xs[0], (tuple, list))
     found = tuple(fn(as_tensor(x)) for x in (xs[0] if len(xs) == 1 and many else xs))
     return found if many else found[0]
 
@@ -233,7 +233,7 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     a, b = (normal_axis("rot90", d, t.ndim) for d in dims)
     if a == b:
         raise AttributeValueError(f"rot90 needs two axes, got {dims}.")
-    turns = k % 4
+    turns = as_ints("rot90", (k,))[0] % 4
     if turns == 2:
         return flip(t, (a, b))
     if turns == 1:

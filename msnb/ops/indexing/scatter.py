@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.dtypes import DType
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.core.dtypes import DType, int32, int64
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
@@ -161,14 +161,19 @@ def scatter_nd(index: Any, updates: Any, shape: Any) -> Tensor:
         >>> ms.ops.scatter_nd(ms.Tensor([[1], [1], [3]]), ms.Tensor([1, 2, 5]), (4,)).tolist()
         [0, 3, 0, 5]
     """
-    parts = coordinates("scatter_nd", index)
-    return UNINDEX(as_tensor(updates), *parts, spec=("t",) * len(parts), shape=as_sizes("scatter_nd", (shape,)))
+    sizes = as_sizes("scatter_nd", (shape,))
+    parts = coordinates("scatter_nd", index, len(sizes))
+    return UNINDEX(as_tensor(updates), *parts, spec=("t",) * len(parts), shape=sizes)
 
 
 def _tensor_scatter(how: str, meaning: str) -> Callable[..., Tensor]:
     def scatter_op(x: Any, index: Any, updates: Any) -> Tensor:
-        parts = coordinates(f"tensor_scatter_{how}", index)
-        return combine(as_tensor(x), parts, ("t",) * len(parts), as_tensor(updates), how)
+        name, t, i = f"tensor_scatter_{how}", as_tensor(x), as_tensor(index)
+        if i.dtype not in (int32, int64):
+            line = operand_lines(i._type, names=("index",))
+            raise DTypeError(f"{name} takes places in int32 or int64.", operands=line)
+        parts = coordinates(name, i, t.ndim)
+        return combine(t, parts, ("t",) * len(parts), as_tensor(updates), how)
 
     scatter_op.__name__ = scatter_op.__qualname__ = f"tensor_scatter_{how}"
     scatter_op.__doc__ = (

@@ -22,7 +22,7 @@ from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, result_dtype, tensor_type
-from msnb.ops.definition.operand_checks import all_spread, as_tensor
+from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, common_shape, normal_axis, operand_lines
@@ -114,6 +114,7 @@ DET: Op = define(
     axes="... m! n! -> ...", work=cubic, doc="The determinant of every matrix (regular ones have a gradient).",
     examples=_EXAMPLES, wrong=SQUARE_WRONG,
 )  # fmt: skip
+
 
 def _slogdet_grad(douts: Any, x: Any, outs: Any) -> Any:
     """The sign of a complex determinant turns with it: dA = (dl + i Im(s' ds)) A'^-1."""
@@ -275,6 +276,7 @@ def matrix_power(x: Any, n: int) -> Tensor:
     """The product of n copies of every matrix; a negative n takes the inverse."""
     t = as_tensor(x)
     need_square("matrix_power", t._type)
+    (n,) = as_ints("matrix_power", (n,))
     if n < 0:
         return matrix_power(inverse(t), -n)
     if n == 0:

@@ -37,8 +37,8 @@ FULL = (None, None, None)
 
 def _triangle(name: str, doc: str) -> Op:
     def infer(x: TensorType, *, diagonal: int) -> TensorType:
-        if not isinstance(diagonal, int):
-            raise AttributeValueError(f"{name}: diagonal must be an int, got {diagonal!r}.")
+        if isinstance(diagonal, bool) or not isinstance(diagonal, int):
+            raise ArgumentError(f"{name}: diagonal must be an int, got {diagonal!r}.")
         if x.ndim < 2:
             raise ShapeError(f"{name} needs a tensor of at least two axes.", operands=operand_lines(x))
         return tensor_type(x.shape, strong_dtype(x))

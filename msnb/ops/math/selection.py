@@ -17,7 +17,7 @@ from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.definition.type_inference import int_error, normal_axis, operand_lines
 from msnb.ops.indexing.gather import along
 from msnb.ops.shape.index_records import UNINDEX
 
@@ -28,7 +28,7 @@ def _infer(x: TensorType, *, k: int, axis: int, largest: bool) -> tuple[TensorTy
     at = normal_axis("top_k", axis, x.ndim)
     limit = bound_of(x.shape[at])
     if isinstance(k, bool) or not isinstance(k, int) or k < 0 or (limit is not None and k > limit):
-        raise AttributeValueError(
+        raise int_error(k)(
             f"topk: k = {k!r} for an axis of size {x.shape[at]}; k must be an int from 0 to that size.",
             operands=operand_lines(x),
         )

@@ -28,8 +28,9 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import isnan, where
 from msnb.ops.indexing.gather import FULL, along, take_along_axis
 from msnb.ops.math.selection import TOP_K
+from msnb.ops.shape.creation import arange
 from msnb.ops.shape.index_records import INDEX, UNINDEX
-from msnb.ops.shape.views import expand_dims, reshape, squeeze
+from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, squeeze
 
 __all__ = ["argsort", "bincount", "kthvalue", "median", "msort", "searchsorted", "sort", "topk"]
 
@@ -139,7 +140,7 @@ def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: b
         k: how many, at most the size of the axis.
         dim: the axis; the last by default.
         largest: False asks for the smallest.
-        sorted: accepted for MindSpore's sake: the result is always in order.
+        sorted: False lets the elements of a whole axis stand as they are; fewer come in order all the same.
 
     Raises:
         AttributeValueError: k is larger than the axis.
@@ -151,6 +152,9 @@ def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: b
     """
     t = as_tensor(x)
     at = normal_axis("topk", -1 if dim is None else dim, t.ndim)
+    if not sorted and k == t.shape[at]:
+        along_axis = reshape(arange(k), (-1, *(1,) * (t.ndim - 1 - at)))
+        return ValuesAndIndices(t, broadcast_to(along_axis, t.shape))
     return ValuesAndIndices(*TOP_K(t, k=k, axis=at, largest=bool(largest)))
 
 

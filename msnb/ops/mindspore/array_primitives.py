@@ -11,6 +11,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
+from msnb.ops.definition.operand_checks import as_ints, as_sizes
 from msnb.ops.mindspore.primitive_results import places_of_firsts
 
 NEEDED: Any = inspect.Parameter.empty
@@ -57,7 +58,7 @@ def _axis_map(x: Any, src_format: str, dst_format: str) -> Any:
 
 def _bordered(x: Any, paddings: Any, constant_values: Any = None, *, mode: str, paddings_contiguous: bool) -> Any:
     """``PadV3``: widths from the last axis on, the two of an axis side by side or all the first ones in front."""
-    widths = [*(paddings.tolist() if isinstance(paddings, Tensor) else paddings)]
+    widths = [*as_ints("PadV3", (paddings,))]
     if not paddings_contiguous:
         half = len(widths) // 2
         widths = [side for pair in zip(widths[:half], widths[half:]) for side in pair]
@@ -76,7 +77,7 @@ def _left_over(x: Any, y: Any, out_idx: Any) -> tuple[Any, Any]:
 def _unravelled(indices: Any, dims: Any) -> Any:
     """[axes, places]: the coordinates of flat places."""
     rest, found = indices, []
-    for size in reversed(dims.tolist() if isinstance(dims, Tensor) else dims):
+    for size in reversed(as_sizes("UnravelIndex", (dims,))):
         found.append(ops.floor_mod(rest, size))
         rest = ops.floor_div(rest, size)
     return ops.stack(found[::-1], 0)
@@ -89,7 +90,7 @@ def _columns(x: Any, ksizes: Any, strides: Any, dilations: Any, pads: Any) -> An
 
 
 def _from_columns(x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    size = tuple(output_size.tolist()) if isinstance(output_size, Tensor) else tuple(output_size)
+    size = as_ints("Col2Im", (output_size,))
     return ops.fold(x.reshape((x.shape[0], -1, x.shape[-1])), size, kernel_size, dilation, padding, stride)
 
 
@@ -195,7 +196,7 @@ def _short_time_fourier(x: Any, window: Any, **attrs: Any) -> Any:
 
 
 def _filled(shape: Any, value: Any) -> Any:
-    sizes = tuple(shape.tolist()) if isinstance(shape, Tensor) else tuple(shape)
+    sizes = as_sizes("Fill", (shape,))
     return ops.full(sizes, value, dtype=value.dtype) if isinstance(value, Tensor) else ops.full(sizes, value)
 
 
@@ -288,7 +289,7 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         logits, num_sample, seed, dtype), {"dtype": dtypes.int64}),
     "RandomShuffle": (lambda x, seed, seed2: ops.shuffle(x), {"seed": 0, "seed2": 0}),
     "ResizeLinear1D": (lambda x, size, coordinate_transformation_mode: ops.interpolate(
-        x, size if isinstance(size, int) else int(size[0]), mode="linear",
+        x, as_ints("ResizeLinear1D", (size,))[0], mode="linear",
         align_corners=coordinate_transformation_mode == "align_corners"),
         {"coordinate_transformation_mode": "align_corners"}),
     "Rint": (lambda x: ops.round(x), {}),

@@ -15,8 +15,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_ints, as_tensor
 from msnb.ops.definition.window_geometry import pair, reach, resolve_pads
 from msnb.ops.spatial.convolution_records import CONV2D_INPUT_GRAD
 
@@ -75,7 +74,7 @@ def conv2d_transpose(dout: Any, weight: Any, input_size: Any, *, out_channel: in
 
 
 def _sizes(shape: Any) -> Sequence[int]:
-    found: Sequence[int] = tuple(shape.tolist()) if isinstance(shape, Tensor) else tuple(shape)
+    found: Sequence[int] = as_ints("Conv2DTranspose", (shape,))
     if len(found) != 4:
         raise AttributeValueError(f"Conv2DTranspose: input_size is (n, channels, rows, columns), got {shape!r}.")
     return found

@@ -20,6 +20,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.ops.definition.operand_checks import as_ints
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.spatial import fractional_pooling as fractional
 from msnb.ops.spatial.deformable import deformable_offsets
@@ -127,7 +128,7 @@ def _fractional_max_grad(x: Any, _out: Any, dout: Any, rows: Any, columns: Any, 
 
 
 def _fractional_avg_grad(shape: Any, dout: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
-    sizes = tuple(shape.tolist()) if hasattr(shape, "tolist") else tuple(shape)
+    sizes = as_ints("FractionalAvgPoolGrad", (shape,))
     own, counts = _members(sizes, rows, columns, overlapping)
     return ops.einsum("nijc,ih,jw->nhwc", dout.astype(dtypes.float64) / counts, *own).astype(dout.dtype)
 

@@ -23,6 +23,7 @@ from msnb.core.process_group import WORLD_GROUP
 from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import in_own_words
+from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
@@ -316,14 +317,14 @@ def _pool(name: str) -> Callable[..., Any]:
 
 def _drawn(fn: str) -> Callable[..., Any]:
     def draw(shape: Any, key: Any = None) -> Any:
-        return getattr(draws, fn)(tuple(shape.tolist() if isinstance(shape, Tensor) else shape), key)
+        return getattr(draws, fn)(as_sizes(fn, (shape,)), key)
 
     return draw
 
 
 def _drawn_ints(shape: Any, minval: Any, maxval: Any, key: Any = None) -> Any:
     low, high = (int(v.item() if isinstance(v, Tensor) else v) for v in (minval, maxval))
-    return drawn_integers(tuple(shape.tolist() if isinstance(shape, Tensor) else shape), low, high, key)
+    return drawn_integers(as_sizes("UniformInt", (shape,)), low, high, key)
 
 
 def _with_gradient(logits: Any, labels: Any) -> Any:
@@ -440,7 +441,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Split": (_split, {"axis": 0, "output_num": 1}),
     "Squeeze": (lambda x, axis: ops.squeeze(x, None if axis == () else axis), {"axis": ()}),
     "OneHot": (lambda x, depth, on, off, axis: ops.one_hot(x, depth, on, off, axis), {"axis": -1}),
-    "TopK": (lambda x, k, sorted: _narrow(ops.topk(x, k)), {"sorted": True}),
+    "TopK": (lambda x, k, sorted: _narrow(ops.topk(x, k, sorted=sorted)), {"sorted": True}),
     "InTopK": (lambda x, target, k: ops.intopk(x, target, k), {"k": _NEEDED}),
     "BroadcastTo": (lambda x, shape: ops.broadcast_to(x, shape), {"shape": _NEEDED}),
     "ReverseSequence": (lambda x, lengths, seq_dim, batch_dim: ops.reverse_sequence(x, lengths, seq_dim, batch_dim),

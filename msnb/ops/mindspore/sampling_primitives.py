@@ -19,6 +19,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
+from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.random.draws import drawn_uniform, own_key
 
@@ -219,7 +220,7 @@ def _within_two(shape: Any, dtype: Any, key: Any = None) -> Any:
     """Normal numbers between -2 and 2: the inverse of the distribution at even numbers."""
     if not dtypes.as_dtype(dtype).is_float:
         raise DTypeError(f"TruncatedNormal: dtype is one of floats, not {dtype}.")
-    size = tuple(shape.tolist()) if isinstance(shape, Tensor) else tuple(shape)
+    size = as_sizes("TruncatedNormal", (shape,))
     u = (drawn_uniform(size, key) * 2.0 - 1.0) * math.erf(math.sqrt(2.0))
     return ops.clip(ops.erfinv(u) * math.sqrt(2.0), -2.0, 2.0).astype(dtype)
 

@@ -29,6 +29,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
+from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import normal_shape, operand_lines
 from msnb.ops.math.sort import topk
@@ -211,7 +212,7 @@ def next_key(state: Tensor) -> Tensor:
 
 def _shape(name: str, size: tuple[Any, ...]) -> Any:
     one = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-    return normal_shape(name, one.tolist() if isinstance(one, Tensor) else one)
+    return normal_shape(name, as_sizes(name, (one,)) if isinstance(one, Tensor) else one)
 
 
 def own_key(called: str, seed: Any, generator: Any = None) -> Tensor | None:
@@ -369,9 +370,7 @@ def trunc_normal(shape: Any, mean: Any = 0.0, std: Any = 1.0, a: float = -2.0, b
     return out
 
 
-def randperm(
-    n: int, seed: Any = None, offset: int = 0, dtype: Any = None, *, generator: Any = None
-) -> Tensor:
+def randperm(n: int, seed: Any = None, offset: int = 0, dtype: Any = None, *, generator: Any = None) -> Tensor:
     """The numbers 0 to n-1 in random order, int64 by default; with ``offset``, each has a stream of its own seed."""
     own = (seed or 0) + (offset << 32) if offset else seed
     order = _draw("randperm", RANDOM_PERMUTATION, own, generator, n=int(n))

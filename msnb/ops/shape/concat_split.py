@@ -18,7 +18,15 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype, tensors
+from msnb.ops.definition.operand_checks import (
+    all_spread,
+    as_ints,
+    as_sizes,
+    as_tensor,
+    one_batched,
+    strong_dtype,
+    tensors,
+)
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
@@ -294,8 +302,8 @@ def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: A
     t = as_tensor(x)
     wanted = split_size_or_sections if sizes is None else sizes
     if not isinstance(wanted, int):
-        return split_sizes(t, tuple(wanted), axis)
-    n = _axis_size("split", t, axis)
+        return split_sizes(t, as_sizes("split", (wanted,)), axis)
+    n, (wanted,) = _axis_size("split", t, axis), as_ints("split", (wanted,))
     if wanted < 1:
         raise AttributeValueError(f"split: a part needs at least one element, not {wanted}.")
     return split_sizes(t, [min(wanted, n - i) for i in range(0, n, wanted)] or [0], axis)
@@ -328,8 +336,10 @@ def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tenso
     t = as_tensor(x)
     n = _axis_size("tensor_split", t, axis)
     if isinstance(indices_or_sections, int):
-        each, more = divmod(n, indices_or_sections)
-        return split_sizes(t, [each + (i < more) for i in range(indices_or_sections)], axis)
+        (parts,) = as_ints("tensor_split", (indices_or_sections,))
+        if parts < 1:
+            raise AttributeValueError(f"tensor_split: there is at least one part, not {parts}.")
+        return split_sizes(t, [n // parts + (i < n % parts) for i in range(parts)], axis)
     ends = [builtins.slice(e).indices(n)[1] for e in indices_or_sections] + [n]
     starts = [0, *ends[:-1]]
     at = normal_axis("tensor_split", axis, t.ndim)

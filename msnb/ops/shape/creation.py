@@ -15,7 +15,7 @@ from msnb.core.types import WEAK, Dim, Size, TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import has_sizes
-from msnb.ops.definition.type_inference import normal_shape, operand_lines, plain_size
+from msnb.ops.definition.type_inference import int_error, normal_shape, operand_lines, plain_size
 from msnb.ops.elementwise.cast import CAST
 
 __all__ = [
@@ -113,14 +113,14 @@ def _made(op: Op, shape: Any, dtype: Any) -> Tensor:
 
 def _ints(shape: Any) -> Any:
     """A shape given as a tensor becomes a tuple."""
-    if isinstance(shape, Tensor):
-        shape = shape.tolist()
+    if isinstance(shape, Tensor):  # in a program: each element may be known, or be a size by itself
+        shape = [shape[i] for i in range(len(shape))] if shape.ndim and hasattr(shape, "_builder") else shape.tolist()
     return plain_size(shape) if isinstance(shape, int) else tuple(map(_int, shape))
 
 
 def _int(d: Any) -> Any:
     d = plain_size(d)
-    return d.__index__() if hasattr(d, "__index__") else d
+    return d.__index__() if hasattr(d, "__index__") and not isinstance(d, (bool, np.bool_)) else d
 
 
 def zeros(*size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
@@ -309,7 +309,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
 def _linspace_infer(*, start: Any, stop: Any, num: int, dtype: DType) -> TensorType:
     if isinstance(num, bool) or not isinstance(num, int) or num < 0:
-        raise AttributeValueError(f"linspace: num must be an int >= 0, got {num!r}.")
+        raise int_error(num)(f"linspace: num must be an int >= 0, got {num!r}.")
     return tensor_type((num,), dtype)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.definition.type_inference import normal_axis
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.factory import adjoint
@@ -89,8 +89,8 @@ def coalesce(x_indices: Any, x_values: Any, x_shape: Any) -> tuple[Tensor, Tenso
         >>> found[0].tolist(), found[1].tolist()
         ([[0, 1], [1, 2]], [6.0, 4.0])
     """
-    sizes = x_shape.tolist() if isinstance(x_shape, Tensor) else list(x_shape)
-    found = COOTensor(transpose(x_indices, (1, 0)), x_values, tuple(sizes)).coalesce()
+    sizes = as_sizes("coalesce", (x_shape,))
+    found = COOTensor(transpose(x_indices, (1, 0)), x_values, sizes).coalesce()
     return transpose(found.indices, (1, 0)), found.values, as_tensor(x_shape)
 
 

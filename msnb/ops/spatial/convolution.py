@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size
 from msnb.ops.definition.data_format import NCHW, NHWC, channels_of, need_format, places_of
@@ -102,7 +102,7 @@ def _one(name: str, what: str, value: Any) -> int:
     """The int that a one-axis attribute is, given as such or in a tuple of one."""
     found = value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
     if not isinstance(found, int) or isinstance(found, bool):
-        raise AttributeValueError(f"{name}: {what} must be an int, got {value!r}.")
+        raise ArgumentError(f"{name}: {what} must be an int, got {value!r}.")
     return found
 
 

@@ -43,7 +43,7 @@ from msnb.ops.definition.data_format import (
 )
 from msnb.ops.definition.operand_checks import spread
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import int_error, operand_lines
 from msnb.ops.definition.window_geometry import Pads, Pair, inner, need_images, out_sizes, padded, positions, slides
 from msnb.ops.shape.views import reshape, transpose
 
@@ -64,7 +64,7 @@ def check_attrs(name: str, stride: Any, pads: Any, dilation: Any, groups: Any, d
         if not ints:
             raise AttributeValueError(f"{name}: {what} must be {count} ints of at least {low}, got {value!r}.")
     if type(groups) is not int or groups < 1:
-        raise AttributeValueError(f"{name}: groups must be an int of at least 1, got {groups!r}.")
+        raise int_error(groups)(f"{name}: groups must be an int of at least 1, got {groups!r}.")
 
 
 def _same_dtype(name: str, a: TensorType, b: TensorType, names: tuple[str, str]) -> None:

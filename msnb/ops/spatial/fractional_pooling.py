@@ -108,7 +108,7 @@ def at_samples(name: str, x: Any, samples: Any, kernel_size: Any, output_size: A
         raise ShapeError(f"{name}: {outs} windows of {kernel} do not fit.", operands=lines)
     flat: Any = 0
     for i in range(n):
-        begin = _begins(u[..., n - 1 - i if n == 2 else i : ][..., :1], t.shape[2 + i], kernel[i], outs[i])
+        begin = _begins(u[..., n - 1 - i if n == 2 else i :][..., :1], t.shape[2 + i], kernel[i], outs[i])
         at = begin.expand_dims(-1) + Tensor(np.arange(kernel[i]))
         wide = [1] * (2 * n)
         wide[i], wide[n + i] = outs[i], kernel[i]

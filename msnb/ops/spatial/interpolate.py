@@ -24,7 +24,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_ints, as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.comparison import where
@@ -115,9 +115,10 @@ def _new_sizes(t: Any, size: Any, scale: Any) -> list[tuple[int, float | None]]:
     each = tuple(said) if isinstance(said, (tuple, list)) else (said,) * axes
     if len(each) != axes:
         raise AttributeValueError(f"interpolate: {len(each)} sizes for the {axes} axes behind the channels.")
+    each = as_ints("interpolate", each) if scale is None else each
     # the scale is kept beside the size: positions follow it, and not the rounded size
     found: list[tuple[int, float | None]] = [
-        (int(s), None) if scale is None else (floor(d * s), float(s)) for s, d in zip(each, t.shape[2:])
+        (s, None) if scale is None else (floor(d * s), float(s)) for s, d in zip(each, t.shape[2:])
     ]
     if min(out for out, _ in found) < 1:
         raise AttributeValueError(f"interpolate: {said!r} leaves no pixel of {tuple(t.shape[2:])}.")

@@ -85,9 +85,7 @@ def resize_bicubic(x: Any, size: Any, align_corners: bool = False, half_pixel_ce
     return t  # type: ignore[no-any-return]
 
 
-def resize_nearest_neighbor(
-    x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False
-) -> Tensor:
+def resize_nearest_neighbor(x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
     """Images of another size, every pixel a copy of an old one; arguments as ``resize_bilinear``.
 
     Examples:

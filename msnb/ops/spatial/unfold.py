@@ -16,10 +16,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import ShapeError
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import int_error, operand_lines
 from msnb.ops.definition.window_geometry import IntOrInts, pair, reach
 from msnb.ops.indexing.pad import PAD
 from msnb.ops.shape.concat_split import stack
@@ -44,8 +44,8 @@ def need_images(name: str, x: Any, rank: int = 4) -> Any:
 
 
 def _need_factor(name: str, t: Any, axis: int, factor: int, what: str) -> None:
-    if not isinstance(factor, int) or factor < 1:
-        raise AttributeValueError(f"{name}: {what} is an int of at least 1, got {factor!r}.")
+    if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
+        raise int_error(factor)(f"{name}: {what} is an int of at least 1, got {factor!r}.")
     if t.shape[axis] % factor:
         raise ShapeError(
             f"{name}: axis {axis} of size {t.shape[axis]} does not divide by {factor}.", operands=operand_lines(t._type)

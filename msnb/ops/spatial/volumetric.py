@@ -24,7 +24,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim
 from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import int_error, operand_lines
 from msnb.ops.definition.window_geometry import IntOrInts, per_axis, reach, resolve_pads
 from msnb.ops.indexing.pad import PAD
 from msnb.ops.shape.concat_split import stack
@@ -108,8 +108,8 @@ def _need_weight(name: str, x: Any, weight: Any, groups: int, axis: int) -> None
     if weight.ndim != 5:
         axes = ("in, out/groups", "out, in/groups")[axis]
         raise ShapeError(f"{name} needs a weight of five axes ({axes}, depth, rows, columns).", operands=lines)
-    if not isinstance(groups, int) or groups < 1:
-        raise AttributeValueError(f"{name}: groups must be an int of at least 1, got {groups!r}.")
+    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+        raise int_error(groups)(f"{name}: groups must be an int of at least 1, got {groups!r}.")
     expected = weight.shape[axis] * (groups if axis else 1)
     if not isinstance(x.shape[1], Dim) and x.shape[1] != expected:
         raise ShapeError(f"{name}: x has {x.shape[1]} channels, the weight expects {expected}.", operands=lines)

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape
 from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.cast import cast
+from msnb.ops.elementwise.comparison import isfinite, where
 from msnb.ops.elementwise.identity_and_effects import identity, stop_gradient
 from msnb.ops.elementwise.transcendental import rsqrt
 from msnb.ops.linalg.matmul import matmul, tensordot
-from msnb.ops.math.sort import topk
 from msnb.ops.reduction.functional import sum as total
-from msnb.ops.shape.creation import full
+from msnb.ops.shape.creation import arange, full
 from msnb.ops.shape.views import reshape
 from msnb.ops.shape.views import transpose as permuted
 from msnb.ops.sparse.sparse_tensor import SparseTensor
@@ -159,12 +160,34 @@ def depend(value: Any, expr: Any) -> Any:
 
 
 def intopk(x1: Any, x2: Any, k: int) -> Tensor:
-    """Whether the class ``x2[i]`` is among the ``k`` largest of row ``x1[i]``; bool [n].
+    """Whether fewer than ``k`` numbers of row ``x1[i]`` are larger than that of the class ``x2[i]``; bool [n].
+
+    Args:
+        x1: float [n, classes]. x2: integer [n]; a class that is not there gives False, as a row with NaN or infinity.
+        k: how many places count; equal numbers share theirs.
+
+    Raises:
+        ShapeError: not [n, classes] and [n]. DTypeError: not floats and integers.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.intopk.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.intopk(ms.Tensor([[3.0, 3.0, 1.0], [1.0, 2.0, 3.0]]), ms.Tensor([1, 1]), 1).tolist()
+        [True, False]
     """
-    best = topk(as_tensor(x1), k)[1]
-    return (best == reshape(as_tensor(x2), (-1, 1))).any(1)  # type: ignore[no-any-return]
+    x, at = as_tensor(x1), as_tensor(x2)
+    if x.ndim != 2 or at.ndim != 1 or (x._type.is_static and at._type.is_static and len(x) != len(at)):
+        raise ShapeError("intopk takes rows [n, classes] and one class for each [n].", operands=_both(x, at))
+    if not x.dtype.is_float or not at.dtype.is_int:
+        raise DTypeError("intopk takes floats and integers.", operands=_both(x, at))
+    own = reshape(at, (-1, 1)) == arange(x.shape[1], dtype=at.dtype)
+    place = (x > where(own, x, 0).sum(1, keepdims=True)).sum(1)
+    return own.any(1) & isfinite(x).all(1) & (place < k)
+
+
+def _both(x: Any, at: Any) -> list[str]:
+    return operand_lines(x._type, at._type, names=("x1", "x2"))
 
 
 # ---- Tensor's methods -------------------------------------------------------------------------------------------

@@ -41,8 +41,8 @@ class LazyScalar:
         self._value, self._source, self._session, self._dim = value, source, session, dim
 
     def as_size(self) -> Size:
-        """The number as a size: the symbol that it is, or fixed by a guard."""
-        found: Size = self._dim if self._dim is not None else concrete(self).__index__()
+        """The number as a size: the symbol that it is, or fixed by a guard; a float, which is none, as it is."""
+        found: Size = self._dim if self._dim is not None else concrete(self)
         return found
 
     @property  # type: ignore[misc]
