@@ -102,6 +102,16 @@ def rot90(a: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     return ops.rot90(array(a), k, axes)
 
 
+def _bordered(t: Any, pairs: Any, flat: list[int], border: Any) -> Any:
+    """Padded with a number, or with numbers per side."""
+    if not isinstance(border, (tuple, list)):
+        return ops.pad(t, flat, value=border)
+    for axis, (widths, values) in enumerate(zip(pairs, np.broadcast_to(border, (t.ndim, 2)).tolist())):
+        behind = [0, 0] * (t.ndim - 1 - axis)
+        t = ops.pad(ops.pad(t, [*behind, widths[0], 0], value=values[0]), [*behind, 0, widths[1]], value=values[1])
+    return t
+
+
 def pad(
     arr: Any, pad_width: Any, mode: str = "constant", stat_length: Any = None, constant_values: Any = 0,
     end_values: Any = 0, reflect_type: str = "even",
@@ -127,12 +137,7 @@ def pad(
     pairs = _pairs(pad_width, t.ndim)
     flat = [side for pair in reversed(pairs) for side in pair]
     if mode in ("constant", "empty"):
-        if mode == "empty" or not isinstance(constant_values, (tuple, list)):
-            return ops.pad(t, flat, value=constant_values if mode == "constant" else 0)
-        for axis, (widths, values) in enumerate(zip(pairs, np.broadcast_to(constant_values, (t.ndim, 2)).tolist())):
-            behind = [0, 0] * (t.ndim - 1 - axis)
-            t = ops.pad(ops.pad(t, [*behind, widths[0], 0], value=values[0]), [*behind, 0, widths[1]], value=values[1])
-        return t
+        return _bordered(t, pairs, flat, constant_values if mode == "constant" else 0)
     if mode in ("wrap", "symmetric") and reflect_type == "even":
         place: Any = np.pad
         for axis, pair in enumerate(pairs):
