@@ -155,3 +155,20 @@ def test_refusals() -> None:
     for call, said in refused:
         with pytest.raises(ValueError, match=said):
             call()
+
+
+@pytest.mark.parametrize("mode_of", ["bilinear", "bicubic", "area"])
+def test_blended_pixels_are_floats(mode: Any, mode_of: str) -> None:
+    x = np.arange(9).reshape(1, 1, 3, 3)
+    for kind in (ms.int32, ms.uint8):
+        with pytest.raises(TypeError, match="floating-point"):
+            ops.interpolate(ms.Tensor(x, kind), (5, 5), mode=mode_of)
+        for resize in (ops.resize_bilinear, ops.resize_bicubic):
+            with pytest.raises(TypeError, match="floating-point"):
+                resize(ms.Tensor(x, kind), (5, 5))
+            assert resize(ms.Tensor(x, ms.float16), (5, 5)).dtype is ms.float16
+    want = ops.interpolate(ms.Tensor(x, ms.float32), (5, 7), mode=mode_of).asnumpy()
+    for kind in (ms.float16, ms.bfloat16):
+        found = ms.jit(lambda t: ops.interpolate(t, (5, 7), mode=mode_of))(ms.Tensor(x, kind))
+        assert found.dtype is kind
+        np.testing.assert_array_equal(found.asnumpy(), ms.Tensor(want).astype(kind).asnumpy())

@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.dtypes import float32
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_ints, as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import GATHER
@@ -143,7 +144,7 @@ def interpolate(x: Any, size: Any = None, scale_factor: Any = None, mode: str = 
 
     Raises:
         ValueError: both or neither of size and scale_factor, an unknown mode, align_corners for a mode without.
-        ShapeError: a mode for another number of axes.
+        ShapeError: a mode for another number of axes. TypeError: a mode that blends pixels, of integers.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.interpolate.html
 
@@ -164,10 +165,14 @@ def interpolate(x: Any, size: Any = None, scale_factor: Any = None, mode: str = 
         )
     if align_corners is not None and mode not in _AXES:
         raise AttributeValueError(f"interpolate: mode {mode!r} takes no align_corners; {', '.join(_AXES)} do.")
+    kind = t.dtype
+    if mode in _KERNELS:
+        need_float(f"interpolate with mode {mode!r}", t._type)
+        t = t.astype(float32) if kind.itemsize < 4 else t  # weights of half precision round twice
     # the kernels are products over axes, so one axis after the other is resized
     for axis, (out, scale) in enumerate(_new_sizes(t, size, scale_factor), start=2):
         t = _resized(t, axis, out, None if recompute_scale_factor else scale, mode, bool(align_corners))
-    return t
+    return t if t.dtype is kind else t.astype(kind)
 
 
 def _resized(t: Any, axis: int, out: int, scale: float | None, mode: str, align_corners: bool) -> Any:

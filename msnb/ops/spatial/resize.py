@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
+from msnb.core.dtypes import DType, float32
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
+from msnb.ops.definition.type_inference import need_float
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.matmul import tensordot
@@ -43,6 +45,13 @@ def _places(name: str, new: int, old: int, align_corners: bool, half_pixel_cente
     return (at + 0.5) * (old / new) - 0.5 if half_pixel_centers else at * (old / new)
 
 
+def _wide(name: str, x: Any) -> tuple[DType, Any]:
+    """Images whose pixels may be blended, half precision as float32: weights of it would round twice."""
+    t = need_images(name, x)
+    need_float(name, t._type)
+    return t.dtype, t.astype(float32) if t.dtype.itemsize < 4 else t
+
+
 def resize_bilinear(x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
     """Images of another size, values between pixels by straight lines.
 
@@ -51,19 +60,19 @@ def resize_bilinear(x: Any, size: Any, align_corners: bool = False, half_pixel_c
         align_corners, half_pixel_centers: where a pixel's value lies, see above.
 
     Raises:
-        ShapeError: not four axes. ValueError: no such size, or both conventions at once.
+        ShapeError: not four axes. TypeError: no floats. ValueError: no such size, or both conventions at once.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.resize_bilinear(ms.Tensor([[[[1.0, 3.0]]]]), (1, 4)).tolist()
         [[[[1.0, 2.0, 3.0, 3.0]]]]
     """
-    t = need_images("resize_bilinear", x)
+    kind, t = _wide("resize_bilinear", x)
     for axis, new in enumerate(sizes_of("resize_bilinear", size), start=2):
         old = t.shape[axis]
         at = _places("resize_bilinear", new, old, align_corners, half_pixel_centers)
         t = moveaxis(tensordot(t, as_tensor(linear_matrix(at, old)).astype(t.dtype), ([axis], [1])), -1, axis)
-    return t  # type: ignore[no-any-return]
+    return t.astype(kind)  # type: ignore[no-any-return]
 
 
 def resize_bicubic(x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
@@ -76,13 +85,13 @@ def resize_bicubic(x: Any, size: Any, align_corners: bool = False, half_pixel_ce
         >>> ms.ops.resize_bicubic(ms.Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), (1, 4)).tolist()
         [[[[1.0, 1.5, 2.0, 2.09375]]]]
     """
-    t = need_images("resize_bicubic", x)
+    kind, t = _wide("resize_bicubic", x)
     for axis, new in enumerate(sizes_of("resize_bicubic", size), start=2):
         old = t.shape[axis]
         at = _places("resize_bicubic", new, old, align_corners, half_pixel_centers)
         matrix = as_tensor(cubic_matrix(at, old, half_pixel_centers)).astype(t.dtype)
         t = moveaxis(tensordot(t, matrix, ([axis], [1])), -1, axis)
-    return t  # type: ignore[no-any-return]
+    return t.astype(kind)  # type: ignore[no-any-return]
 
 
 def resize_nearest_neighbor(x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
