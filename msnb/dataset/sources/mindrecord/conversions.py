@@ -22,8 +22,8 @@ from msnb.dataset.sources.mindrecord.python_batch import read_batch
 from msnb.dataset.sources.mnist import read_idx
 from msnb.dataset.sources.records.schema import Schema
 from msnb.dataset.sources.records.tfrecord import TFRecordDataset
+from msnb.dataset.sources.tables.file_parts import file_in, folder_of, inner, words_of
 from msnb.dataset.sources.tables.record_file import RecordFile
-from msnb.dataset.sources.tables.table_source import file_in, folder_of, inner, words_of
 from msnb.dataset.sources.texts.csv_files import fields
 
 _ARGS = """destination: the file to write, which must not be there; with several files a number is put behind.

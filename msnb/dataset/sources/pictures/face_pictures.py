@@ -16,21 +16,9 @@ import numpy as np
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON, PicturesDataset
+from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder_of, inner, number, picture, words_of
 from msnb.dataset.sources.tables.record_file import refusal
-from msnb.dataset.sources.tables.table_source import (
-    Name,
-    Order,
-    RowChoice,
-    Table,
-    TableDataset,
-    chosen,
-    file_in,
-    folder_of,
-    inner,
-    number,
-    picture,
-    words_of,
-)
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
 _SETS = {"original": "lfw", "funneled": "lfw_funneled", "deepfunneled": "lfw-deepfunneled"}
 _LISTS = {"10fold": ("",), "train": ("DevTrain",), "test": ("DevTest",), "all": ("DevTrain", "DevTest")}

@@ -24,21 +24,9 @@ from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.picture_lists import refuse_decrypt
 from msnb.dataset.sources.tables.families import COMMON
+from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder_of, inner, picture, text, words_of
 from msnb.dataset.sources.tables.record_file import refusal
-from msnb.dataset.sources.tables.table_source import (
-    Name,
-    Order,
-    RowChoice,
-    Table,
-    TableDataset,
-    chosen,
-    file_in,
-    folder_of,
-    inner,
-    picture,
-    text,
-    words_of,
-)
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
 _MOST_JSON = 1 << 30
 Entry = Mapping[str, Any]

@@ -27,18 +27,9 @@ from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.mnist import read_idx
 from msnb.dataset.sources.pictures.matlab_file import read_matlab
 from msnb.dataset.sources.tables.families import COMMON, SampledDataset, TextsDataset, WholeDataset
+from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, number
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
-from msnb.dataset.sources.tables.table_source import (
-    Name,
-    Order,
-    RowChoice,
-    Table,
-    TableDataset,
-    chosen,
-    file_in,
-    number,
-    records,
-)
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset, records
 
 _COLUMNS = ("image", "label")
 Part = tuple[Array, Array]

@@ -23,13 +23,8 @@ from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.matlab_file import read_matlab
 from msnb.dataset.sources.tables.families import COMMON, PicturesDataset, WholePicturesDataset
-from msnb.dataset.sources.tables.record_file import refusal
-from msnb.dataset.sources.tables.table_source import (
+from msnb.dataset.sources.tables.file_parts import (
     Name,
-    Order,
-    RowChoice,
-    Table,
-    TableDataset,
     chosen,
     file_in,
     folder_of,
@@ -41,6 +36,8 @@ from msnb.dataset.sources.tables.table_source import (
     text,
     words_of,
 )
+from msnb.dataset.sources.tables.record_file import refusal
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
 Listed = list[tuple[Path, int]]
 _COLUMNS = ("image", "label")

@@ -17,13 +17,8 @@ from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON, WholePicturesDataset
-from msnb.dataset.sources.tables.record_file import refusal
-from msnb.dataset.sources.tables.table_source import (
+from msnb.dataset.sources.tables.file_parts import (
     Name,
-    Order,
-    RowChoice,
-    Table,
-    TableDataset,
     chosen,
     file_in,
     folder_of,
@@ -34,6 +29,8 @@ from msnb.dataset.sources.tables.table_source import (
     text,
     words_of,
 )
+from msnb.dataset.sources.tables.record_file import refusal
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
 
 class FlickrDataset(TableDataset):

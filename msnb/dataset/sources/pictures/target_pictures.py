@@ -22,13 +22,8 @@ from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.matlab_file import read_matlab, read_structure
 from msnb.dataset.sources.tables.families import COMMON, PicturesDataset
-from msnb.dataset.sources.tables.record_file import refusal
-from msnb.dataset.sources.tables.table_source import (
+from msnb.dataset.sources.tables.file_parts import (
     Name,
-    Order,
-    RowChoice,
-    Table,
-    TableDataset,
     chosen,
     file_in,
     folder_of,
@@ -39,6 +34,8 @@ from msnb.dataset.sources.tables.table_source import (
     pictures_in,
     words_of,
 )
+from msnb.dataset.sources.tables.record_file import refusal
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
 _RENAMED = {"Faces": "Faces_2", "Faces_easy": "Faces_3", "Motorbikes": "Motorbikes_16", "airplanes": "Airplanes_Side_2"}
 

@@ -27,8 +27,9 @@ from msnb.dataset.sources.records.checksum import masked
 from msnb.dataset.sources.records.example_message import Feature, decode_example
 from msnb.dataset.sources.records.schema import Schema, SchemaColumn
 from msnb.dataset.sources.tables.families import COMMON
+from msnb.dataset.sources.tables.file_parts import Name, chosen
 from msnb.dataset.sources.tables.record_file import refusal
-from msnb.dataset.sources.tables.table_source import Name, Order, RowChoice, Table, TableDataset, chosen
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 from msnb.dataset.sources.texts.line_files import listed_files
 
 _HEAD, _TAIL = 12, 4

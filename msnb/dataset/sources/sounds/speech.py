@@ -22,13 +22,8 @@ from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.sounds.wave_file import read_wave
 from msnb.dataset.sources.tables.families import COMMON, SampledDataset, WholeDataset
-from msnb.dataset.sources.tables.record_file import refusal
-from msnb.dataset.sources.tables.table_source import (
+from msnb.dataset.sources.tables.file_parts import (
     Name,
-    Order,
-    RowChoice,
-    Table,
-    TableDataset,
     chosen,
     file_in,
     folder_of,
@@ -38,6 +33,8 @@ from msnb.dataset.sources.tables.table_source import (
     text,
     words_of,
 )
+from msnb.dataset.sources.tables.record_file import refusal
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
 Sound = tuple[Path, tuple[Array, ...]]
 

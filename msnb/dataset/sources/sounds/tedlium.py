@@ -20,20 +20,9 @@ from msnb.base.files.bounded_reader import open_file, read_bytes, size_of
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON
+from msnb.dataset.sources.tables.file_parts import Name, chosen, folder_of, inner, number, text, words_of
 from msnb.dataset.sources.tables.record_file import refusal
-from msnb.dataset.sources.tables.table_source import (
-    Name,
-    Order,
-    RowChoice,
-    Table,
-    TableDataset,
-    chosen,
-    folder_of,
-    inner,
-    number,
-    text,
-    words_of,
-)
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
 _HEAD, _LINE = 1024, 7
 _PARTS = ("dev", "test", "train")

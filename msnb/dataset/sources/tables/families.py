@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from msnb.dataset.row_cache import DatasetCache
-from msnb.dataset.sources.tables.table_source import Name, Order, RowChoice, Table, TableDataset, chosen, folder_of
+from msnb.dataset.sources.tables.file_parts import Name, chosen, folder_of
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
 COMMON = """num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id: as in GeneratorDataset; None and
             True shuffle, and so does Shuffle.GLOBAL; Shuffle.FILES shuffles whole files only.

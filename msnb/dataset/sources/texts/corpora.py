@@ -20,20 +20,9 @@ from msnb.base.files.bounded_reader import read_file, read_json, read_text
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON, SampledDataset, SentencesDataset, TextsDataset
+from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, number, text
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
-from msnb.dataset.sources.tables.table_source import (
-    Name,
-    Order,
-    Place,
-    RowChoice,
-    Table,
-    TableDataset,
-    chosen,
-    file_in,
-    number,
-    records,
-    text,
-)
+from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records
 from msnb.dataset.sources.texts.line_files import listed_files
 
 _MOST_JSON = 256 << 20

@@ -17,18 +17,9 @@ from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline.rows import Array, Row, as_columns
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON, SentencesDataset, TextsDataset, UsageDataset
+from msnb.dataset.sources.tables.file_parts import Name, file_in, text
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
-from msnb.dataset.sources.tables.table_source import (
-    Name,
-    Order,
-    Place,
-    RowChoice,
-    Table,
-    TableDataset,
-    file_in,
-    records,
-    text,
-)
+from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records
 from msnb.dataset.sources.texts.line_files import listed_files
 
 Convert = Callable[[str], Array]

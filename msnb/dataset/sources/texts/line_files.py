@@ -18,20 +18,9 @@ from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON, TextsDataset
+from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder_of, text
 from msnb.dataset.sources.tables.record_file import RecordFile
-from msnb.dataset.sources.tables.table_source import (
-    Name,
-    Order,
-    Place,
-    RowChoice,
-    Table,
-    TableDataset,
-    chosen,
-    file_in,
-    folder_of,
-    records,
-    text,
-)
+from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records
 
 
 def listed_files(name: str, files: Name | Sequence[Name]) -> list[Path]:

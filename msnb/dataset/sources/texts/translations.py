@@ -20,19 +20,9 @@ from msnb.base.files.bounded_reader import read_text
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import COMMON
+from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder_of, text
 from msnb.dataset.sources.tables.record_file import refusal
-from msnb.dataset.sources.tables.table_source import (
-    Name,
-    Order,
-    RowChoice,
-    Shuffle,
-    Table,
-    TableDataset,
-    chosen,
-    file_in,
-    folder_of,
-    text,
-)
+from msnb.dataset.sources.tables.table_source import Order, RowChoice, Shuffle, Table, TableDataset
 
 _USAGES = ("train", "valid", "test", "all")
 _SETS = ("dev2010", "tst2010", "tst2011", "tst2012", "tst2013", "tst2014")
