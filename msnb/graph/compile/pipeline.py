@@ -90,13 +90,16 @@ class PassResult:
     def _simplified(self, keep: bool) -> PassManager:
         """The hardware-independent passes, run or bound; what they did serves sizes to come."""
         program, fused = self._program, self._fused
-        found = None if self._symbolic is None else self._symbolic.bound(fused)
+        symbolic = self._symbolic
+        found = None if symbolic is None else symbolic.passes.bound(fused, symbolic.sizes)
         if found is not None:
             return PassManager(found, self.log, begin=_BOUND)
         manager = _simplified(program.source, self.log, keep)
-        if self._symbolic is not None:
+        if symbolic is not None:
             differentiated = partial(_differentiated, fused=fused, copies=program.copies)
-            self._symbolic.learn(fused, manager.graph, lambda g: _simplified(differentiated(g), Log(), False).graph)
+            symbolic.passes.learn(
+                fused, symbolic.sizes, manager.graph, lambda g: _simplified(differentiated(g), Log(), False).graph
+            )
         return manager
 
 
@@ -134,7 +137,7 @@ class CompiledProgram:
         start = perf_counter()
         found: Any = None
         if symbolic is not None and self.target is not None:
-            found = symbolic.program(self.target, self._fuses, self._ready)
+            found = symbolic.passes.program(self.target, symbolic.sizes, self._fuses, self._ready)
         self.bound: bool = found is not None
         if found is None and self._remembered():
             self._content = content_of(self.noted)
@@ -168,7 +171,8 @@ class CompiledProgram:
             made = self._device.compile(self._passes.ready)
             if self.symbolic is not None and self.target is not None and not self.forms:
                 passes = partial(_for_device, device=self._device)
-                self.symbolic.learn_program(self.target, self._fuses, self._device, passes, made)
+                learn = partial(self.symbolic.passes.learn_program, self.target, self.symbolic.sizes)
+                learn(self._fuses, self._device, passes, made)
             if self._content is not None:
                 self._device.keep(self._content, made, self.forms, self._packs)
         self._code_seconds = perf_counter() - start

@@ -142,21 +142,3 @@ class SymbolicSource(NamedTuple):
 
     passes: SymbolicPasses
     sizes: Mapping[str, int]
-
-    def bound(self, key: Hashable) -> Graph | None:
-        """``SymbolicPasses.bound`` for these sizes."""
-        return self.passes.bound(key, self.sizes)
-
-    def learn(self, key: Hashable, found: Graph, passes: Passes) -> None:
-        """``SymbolicPasses.learn`` from these sizes."""
-        self.passes.learn(key, self.sizes, found, passes)
-
-    def program(self, key: Hashable, after: Hashable, remake: Callable[[], Graph]) -> Executable | None:
-        """``SymbolicPasses.program`` for these sizes."""
-        return self.passes.program(key, self.sizes, after, remake)
-
-    def learn_program(
-        self, key: Hashable, after: Hashable, device: Device, passes: Passes, program: Executable
-    ) -> None:
-        """``SymbolicPasses.learn_program`` from these sizes."""
-        self.passes.learn_program(key, self.sizes, after, device, passes, program)
