@@ -110,7 +110,7 @@ def ask_rule(node: Node, inputs: Sequence[Any], outs: Sequence[Any], douts: Sequ
     offer.update(zip(op.inputs[:fixed], inputs))
     if op.variadic:
         offer[op.inputs[-1][1:]] = tuple(inputs[fixed:])
-    offer.update(node.attrs)
+    offer.update(node.attrs, attrs=node.attrs)
     offer.update(out=outs[0], outs=tuple(outs), dout=douts[0], douts=tuple(douts))
     offer.update(types=types, out_type=out_types[0], out_types=out_types)
     answer = op.grad(**{name: offer[name] for name in op.wanted_by_grad})

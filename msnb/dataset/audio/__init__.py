@@ -1,19 +1,5 @@
 """Transforms of sounds, all callables on NumPy arrays [..., time] (`mindspore.dataset.audio`)."""
 
-from msnb.dataset.audio.audio_kinds import (
-    BorderType,
-    DensityFunction,
-    FadeShape,
-    GainType,
-    Interpolation,
-    MelType,
-    Modulation,
-    NormMode,
-    NormType,
-    ResampleMethod,
-    ScaleType,
-    WindowType,
-)
 from msnb.dataset.audio.loudness import (
     AmplitudeToDB,
     Angle,
@@ -52,6 +38,20 @@ from msnb.dataset.audio.sound_effects import (
     Resample,
     SlidingWindowCmn,
     TimeMasking,
+)
+from msnb.dataset.audio.sound_enums import (
+    BorderType,
+    DensityFunction,
+    FadeShape,
+    GainType,
+    Interpolation,
+    MelType,
+    Modulation,
+    NormMode,
+    NormType,
+    ResampleMethod,
+    ScaleType,
+    WindowType,
 )
 from msnb.dataset.audio.sound_filters import (
     AllpassBiquad,

@@ -14,17 +14,9 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.dataset.audio.audio_kinds import (
-    BorderType,
-    MelType,
-    NormMode,
-    NormType,
-    SoundTransform,
-    WindowType,
-    check_kind,
-    check_real,
-)
+from msnb.dataset.audio.audio_kinds import SoundTransform, check_kind, check_real
 from msnb.dataset.audio.loudness import AmplitudeToDB
+from msnb.dataset.audio.sound_enums import BorderType, MelType, NormMode, NormType, WindowType
 from msnb.dataset.audio.sound_filters import check_rate
 from msnb.dataset.audio.spectra import Spectrogram
 from msnb.dataset.pipeline.dataset import flag

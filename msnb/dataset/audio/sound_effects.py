@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.dataset.audio.audio_kinds import (
-    BorderType,
-    Interpolation,
-    Modulation,
-    ResampleMethod,
-    SoundTransform,
-    WindowType,
-    check_kind,
-    check_real,
-)
+from msnb.dataset.audio.audio_kinds import SoundTransform, check_kind, check_real
+from msnb.dataset.audio.sound_enums import BorderType, Interpolation, Modulation, ResampleMethod, WindowType
 from msnb.dataset.audio.sound_filters import check_rate
 from msnb.dataset.audio.spectra import frames_of, vocoded
 from msnb.dataset.pipeline.dataset import flag

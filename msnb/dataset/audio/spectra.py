@@ -14,16 +14,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.dataset.audio.audio_kinds import (
-    BorderType,
-    ComplexTransform,
-    SoundTransform,
-    WindowType,
-    check_kind,
-    check_real,
-    joined,
-    parted,
-)
+from msnb.dataset.audio.audio_kinds import ComplexTransform, SoundTransform, check_kind, check_real, joined, parted
+from msnb.dataset.audio.sound_enums import BorderType, WindowType
 from msnb.dataset.audio.sound_filters import check_rate
 from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.epoch_rng import draws

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
-from msnb.core.types import Shape, Size
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.types import Dim, Shape, Size
 from msnb.ops.definition.window_geometry import Pair
 
 NCHW, NHWC = "NCHW", "NHWC"
@@ -49,6 +51,20 @@ def places_of(shape: Shape, data_format: str) -> tuple[Size, Size]:
     """Rows and columns of images of this shape."""
     rows, columns = place_axes(data_format)
     return shape[rows], shape[columns]
+
+
+def known_places(name: str, x: Any, data_format: str) -> Pair:
+    """Rows and columns of images for the gradient of the op ``name``; raises ShapeError where they are known only at
+    run time."""
+    h, w = places_of(x.shape, data_format)
+    if isinstance(h, Dim) or isinstance(w, Dim):
+        raise ShapeError(f"the gradient of {name} needs images of known size, these have {h} rows and {w} columns.")
+    return h, w
+
+
+def channels_last(images: Any) -> Any:
+    """NCHW arrays as NHWC, in memory of their own."""
+    return np.ascontiguousarray(np.moveaxis(images, 1, 3))
 
 
 def image_shape(n: Size, channels: Size, places: tuple[Size, Size], data_format: str) -> Shape:

@@ -28,10 +28,11 @@ body(xp, *arrays, **attrs) -> array or tuple: runs over the array module ``xp`` 
     is converted to the dtype that ``infer`` gave.
 grad(...) -> one gradient per input (a tuple; a bare value for one input), None where there is none. It asks for what it
     wants by parameter name: ``dout`` (a tuple ``douts`` for several results), input names, ``out`` (``outs``),
-    attribute names, ``types`` (the input types, nothing is kept alive) and ``out_type``. Naming an input or ``out``
-    declares that it must be kept alive. Rules are written in ops. Inputs that broadcast or promote: the rule
-    ignores that; the autodiff engine sums to the input's shape and casts to its dtype. A variadic input ``*xs`` is
-    named ``xs`` and the rule returns a flat sequence of its gradients. ``grad=None`` needs ``no_grad="why"``.
+    attribute names, ``attrs`` (all of them), ``types`` (the input types, nothing is kept alive) and ``out_type``.
+    Naming an input or ``out`` declares that it must be kept alive. Rules are written in ops. Inputs that broadcast or
+    promote: the rule ignores that; the autodiff engine sums to the input's shape and casts to its dtype. A variadic
+    input ``*xs`` is named ``xs`` and the rule returns a flat sequence of its gradients. ``grad=None`` needs
+    ``no_grad="why"``.
 axes: labels per input and result, ``"... m k, ... k n -> ... m n"``; ``...`` are leading axes that broadcast. A label
     that vanishes is summed over. Suffixes give kinds: ``k^`` max-reduced, ``c!`` whole (cannot be split), ``n@``
     indexed, ``h~`` seen by windows: a piece of the windows sees a rim of the neighbouring pieces (``windows`` says how

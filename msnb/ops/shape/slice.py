@@ -80,7 +80,7 @@ SLICE: Op = define(
     attrs=("begin", "end", "step"),
     infer=_slice_type,
     body=lambda xp, x, *, begin, end, step: x[_slices(begin, end, step)],
-    grad=lambda dout, types, begin, end, step: UNSLICE(dout, shape=types[0].shape, begin=begin, end=end, step=step),
+    grad=lambda dout, types, attrs: UNSLICE(dout, shape=types[0].shape, **attrs),
     axes=_slice_axes,
     batch=one_batched(lambda x, **box: SLICE(x, **_behind_batch(**box))),
     work=_moves_only,
@@ -112,9 +112,8 @@ def _update_body(xp: Any, x: Any, value: Any, *, begin: Any, end: Any, step: Any
     return out
 
 
-def _update_grad(dout: Any, begin: Any, end: Any, step: Any) -> Any:
-    box = {"begin": begin, "end": end, "step": step}
-    return SLICE_UPDATE(dout, 0, **box), SLICE(dout, **box)
+def _update_grad(dout: Any, attrs: Any) -> Any:
+    return SLICE_UPDATE(dout, 0, **attrs), SLICE(dout, **attrs)
 
 
 def _update_axes(types: Any, attrs: Any) -> str:

@@ -33,10 +33,12 @@ from msnb.ops.definition.data_format import (
     NCHW,
     NHWC,
     channel_axis,
+    channels_last,
     channels_of,
     formatted,
     image_labels,
     image_shape,
+    known_places,
     need_format,
     place_axes,
     places_of,
@@ -321,38 +323,20 @@ _DEFAULTS = {"stride": (1, 1), "pads": (0, 0, 0, 0), "dilation": (1, 1), "groups
 _LAST = {**_ODD, "data_format": NHWC}
 
 
-def _last(images: Any) -> Any:
-    return np.ascontiguousarray(np.moveaxis(images, 1, 3))
+def _grad(dout: Any, x: Any, weight: Any, attrs: Any) -> Any:
+    dx = CONV2D_INPUT_GRAD(dout, weight, size=known_places("conv2d", x, attrs["data_format"]), **attrs)
+    return dx, CONV2D_WEIGHT_GRAD(x, dout, kernel=weight.shape[2:], **attrs)
 
 
-def _grad(
-    dout: Any, x: Any, weight: Any, stride: Pair, pads: Pads, dilation: Pair, groups: int, data_format: str
-) -> Any:
-    where = {"stride": stride, "pads": pads, "dilation": dilation, "groups": groups, "data_format": data_format}
-    dx = CONV2D_INPUT_GRAD(dout, weight, size=_spatial(x, data_format), **where)
-    return dx, CONV2D_WEIGHT_GRAD(x, dout, kernel=weight.shape[2:], **where)
-
-
-def _input_grad_grad(
-    dout: Any, dy: Any, weight: Any, stride: Pair, pads: Pads, dilation: Pair, groups: int, data_format: str
-) -> Any:
-    where = {"stride": stride, "pads": pads, "dilation": dilation, "groups": groups, "data_format": data_format}
+def _input_grad_grad(dout: Any, dy: Any, weight: Any, attrs: Any) -> Any:
+    where = {key: attrs[key] for key in _DEFAULTS}
     return CONV2D(dout, weight, **where), CONV2D_WEIGHT_GRAD(dout, dy, kernel=weight.shape[2:], **where)
 
 
-def _weight_grad_grad(
-    dout: Any, x: Any, dy: Any, stride: Pair, pads: Pads, dilation: Pair, groups: int, data_format: str
-) -> Any:
-    where = {"stride": stride, "pads": pads, "dilation": dilation, "groups": groups, "data_format": data_format}
-    dx = CONV2D_INPUT_GRAD(dy, dout, size=_spatial(x, data_format), **where)
+def _weight_grad_grad(dout: Any, x: Any, dy: Any, attrs: Any) -> Any:
+    where = {key: attrs[key] for key in _DEFAULTS}
+    dx = CONV2D_INPUT_GRAD(dy, dout, size=known_places("conv2d", x, attrs["data_format"]), **where)
     return dx, CONV2D(x, dout, **where)
-
-
-def _spatial(x: Any, data_format: str) -> tuple[int, int]:
-    h, w = places_of(x.shape, data_format)
-    if isinstance(h, Dim) or isinstance(w, Dim):
-        raise ShapeError(f"the gradient of conv2d needs images of known size, these have {h} rows and {w} columns.")
-    return h, w
 
 
 CONV2D: Op = define(
@@ -371,7 +355,7 @@ CONV2D: Op = define(
     traits=("pure", "contraction"),
     doc="Slide weight [out, in/groups, rows, columns] over images x [n, channels, rows, columns].",
     family="conv",
-    examples=(Example((_X, _W)), Example((_X, _WG), _ODD), Example((_last(_X), _WG), _LAST)),
+    examples=(Example((_X, _W)), Example((_X, _WG), _ODD), Example((channels_last(_X), _WG), _LAST)),
     wrong=(
         InvalidExample((_X[0], _W), {}, "needs x of four axes", ShapeError),
         InvalidExample((_X, _W[:, :3]), {}, "x has 4 channels, the weight expects 3", ShapeError),
@@ -402,7 +386,7 @@ CONV2D_INPUT_GRAD: Op = define(
     examples=(
         Example((_Y, _W), {"size": (5, 6)}),
         Example((_YG, _WG), {"size": (5, 6), **_ODD}),
-        Example((_last(_YG), _WG), {"size": (5, 6), **_LAST}),
+        Example((channels_last(_YG), _WG), {"size": (5, 6), **_LAST}),
     ),
     wrong=(
         InvalidExample((_Y, _W), {"size": (9, 9)}, "that conv2d gives", ShapeError),
@@ -431,7 +415,7 @@ CONV2D_WEIGHT_GRAD: Op = define(
     examples=(
         Example((_X, _Y), {"kernel": (3, 2)}),
         Example((_X, _YG), {"kernel": (2, 3), **_ODD}),
-        Example((_last(_X), _last(_YG)), {"kernel": (2, 3), **_LAST}),
+        Example((channels_last(_X), channels_last(_YG)), {"kernel": (2, 3), **_LAST}),
     ),
     wrong=(InvalidExample((_X, _Y), {"kernel": (2, 2)}, "that conv2d gives", ShapeError),),
 )

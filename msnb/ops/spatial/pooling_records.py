@@ -24,13 +24,14 @@ from msnb.core.types import Dim, Shape, TensorType, tensor_type
 from msnb.ops.definition.data_format import (
     NCHW,
     NHWC,
+    channels_last,
     channels_of,
     formatted,
     image_labels,
     image_shape,
+    known_places,
     need_format,
     place_axes,
-    places_of,
 )
 from msnb.ops.definition.operand_checks import spread
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
@@ -222,13 +223,6 @@ def _work(types: Any, outs: Any, attrs: Any) -> Work:
     return Work(vector=float(n))
 
 
-def _spatial(x: Any, data_format: str) -> Pair:
-    h, w = places_of(x.shape, data_format)
-    if isinstance(h, Dim) or isinstance(w, Dim):
-        raise ShapeError(f"the gradient of avg_pool2d needs images of known size, these have {h} rows and {w} columns.")
-    return h, w
-
-
 _WINDOW = {"kernel": (1, 1), "stride": (1, 1), "pads": (0, 0, 0, 0), "ceil_mode": False, "data_format": NCHW}
 _MEAN = {**_WINDOW, "count_include_pad": True}
 # values far apart: finite differences must not change who wins
@@ -241,10 +235,6 @@ _DY_EVEN = np.random.default_rng(4).standard_normal(_Y_EVEN.shape)
 _DY_LAPPED = np.random.default_rng(5).standard_normal(_Y_LAPPED.shape)
 _DX = np.random.default_rng(6).standard_normal(_X.shape)
 _LAST: dict[str, Any] = {**_LAPPED, "data_format": NHWC}
-
-
-def _last(images: Any) -> Any:
-    return np.ascontiguousarray(np.moveaxis(images, 1, 3))
 
 
 def _axes(roles: str) -> Any:
@@ -264,9 +254,7 @@ MAX_POOL2D: Op = define(
     attrs=_WINDOW,
     infer=_infer_max,
     body=formatted(_body_max, 0),
-    grad=lambda dout, x, out, kernel, stride, pads, ceil_mode, data_format: MAX_POOL2D_GRAD(
-        x, out, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, data_format=data_format
-    ),
+    grad=lambda dout, x, out, attrs: MAX_POOL2D_GRAD(x, out, dout, **attrs),
     axes=_axes("xy"),
     windows=slides,
     images=(0, -1),
@@ -274,7 +262,7 @@ MAX_POOL2D: Op = define(
     work=_work,
     doc="The largest value of each window of images [n, channels, rows, columns].",
     family="pool",
-    examples=(Example((_X,), _EVEN), Example((_X,), _LAPPED), Example((_last(_X),), _LAST)),
+    examples=(Example((_X,), _EVEN), Example((_X,), _LAPPED), Example((channels_last(_X),), _LAST)),
     wrong=(
         InvalidExample((_X[0],), _EVEN, "needs x of four axes", ShapeError),
         InvalidExample((_X,), {**_EVEN, "data_format": "HWCN"}, "must be 'NCHW' or 'NHWC'", AttributeValueError),
@@ -291,13 +279,7 @@ MAX_POOL2D_GRAD: Op = define(
     attrs=_WINDOW,
     infer=_infer_max_grad,
     body=formatted(_body_max_grad, 0, 1, 2),
-    grad=lambda dout, x, y, kernel, stride, pads, ceil_mode, data_format: (
-        None,
-        None,
-        MAX_POOL2D_PICK(
-            x, y, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, data_format=data_format
-        ),
-    ),
+    grad=lambda dout, x, y, attrs: (None, None, MAX_POOL2D_PICK(x, y, dout, **attrs)),
     axes=_axes("xyyx"),
     windows=slides,
     images=(0, 1, 2, -1),
@@ -308,7 +290,7 @@ MAX_POOL2D_GRAD: Op = define(
     examples=(
         Example((_X, _Y_EVEN, _DY_EVEN), _EVEN),
         Example((_X, _Y_LAPPED, _DY_LAPPED), _LAPPED),
-        Example((_last(_X), _last(_Y_LAPPED), _last(_DY_LAPPED)), _LAST),
+        Example((channels_last(_X), channels_last(_Y_LAPPED), channels_last(_DY_LAPPED)), _LAST),
     ),
     wrong=(InvalidExample((_X, _Y_EVEN, _DY_EVEN[:, :1]), _EVEN, "dy must have shape", ShapeError),),
 )
@@ -319,13 +301,7 @@ MAX_POOL2D_PICK: Op = define(
     attrs=_WINDOW,
     infer=_infer_max_pick,
     body=formatted(_body_max_pick, 0, 1, 2),
-    grad=lambda dout, x, y, kernel, stride, pads, ceil_mode, data_format: (
-        None,
-        None,
-        MAX_POOL2D_GRAD(
-            x, y, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, data_format=data_format
-        ),
-    ),
+    grad=lambda dout, x, y, attrs: (None, None, MAX_POOL2D_GRAD(x, y, dout, **attrs)),
     axes=_axes("xyxy"),
     windows=slides,
     images=(0, 1, 2, -1),
@@ -336,7 +312,7 @@ MAX_POOL2D_PICK: Op = define(
     examples=(
         Example((_X, _Y_EVEN, _DX), _EVEN),
         Example((_X, _Y_LAPPED, _DX), _LAPPED),
-        Example((_last(_X), _last(_Y_LAPPED), _last(_DX)), _LAST),
+        Example((channels_last(_X), channels_last(_Y_LAPPED), channels_last(_DX)), _LAST),
     ),
     wrong=(InvalidExample((_X, _Y_EVEN, _DX[:, :1]), _EVEN, "dx must have shape", ShapeError),),
 )
@@ -348,15 +324,8 @@ AVG_POOL2D: Op = define(
     attrs=_MEAN,
     infer=_infer_avg,
     body=formatted(_body_avg, 0),
-    grad=lambda dout, types, kernel, stride, pads, ceil_mode, count_include_pad, data_format: AVG_POOL2D_GRAD(
-        dout,
-        size=_spatial(types[0], data_format),
-        kernel=kernel,
-        stride=stride,
-        pads=pads,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        data_format=data_format,
+    grad=lambda dout, types, attrs: AVG_POOL2D_GRAD(
+        dout, size=known_places("avg_pool2d", types[0], attrs["data_format"]), **attrs
     ),
     axes=_axes("xy"),
     windows=slides,
@@ -370,7 +339,7 @@ AVG_POOL2D: Op = define(
         Example((_X,), _EVEN),
         Example((_X,), {**_LAPPED, "count_include_pad": False}),
         Example((_X,), _LAPPED),
-        Example((_last(_X),), _LAST),
+        Example((channels_last(_X),), _LAST),
     ),
     wrong=(
         InvalidExample((_X[0],), _EVEN, "needs x of four axes", ShapeError),
@@ -384,15 +353,7 @@ AVG_POOL2D_GRAD: Op = define(
     attrs={"size": (1, 1), **_MEAN},
     infer=_infer_avg_grad,
     body=formatted(_body_avg_grad, 0),
-    grad=lambda dout, kernel, stride, pads, ceil_mode, count_include_pad, data_format: AVG_POOL2D(
-        dout,
-        kernel=kernel,
-        stride=stride,
-        pads=pads,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        data_format=data_format,
-    ),
+    grad=lambda dout, attrs: AVG_POOL2D(dout, **{key: attrs[key] for key in _MEAN}),
     axes=_axes("yx"),
     windows=slides,
     images=(0, -1),
@@ -404,7 +365,7 @@ AVG_POOL2D_GRAD: Op = define(
     examples=(
         Example((_DY_EVEN,), {"size": (5, 6), **_EVEN}),
         Example((_DY_LAPPED,), {"size": (5, 6), **_LAPPED, "count_include_pad": False}),
-        Example((_last(_DY_LAPPED),), {"size": (5, 6), **_LAST}),
+        Example((channels_last(_DY_LAPPED),), {"size": (5, 6), **_LAST}),
     ),
     wrong=(InvalidExample((_DY_EVEN,), {"size": (9, 9), **_EVEN}, "dy must have shape", ShapeError),),
 )
