@@ -15,10 +15,6 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
-__all__ = ["ConcretizationError", "SizeTrace", "Symbolic", "SymbolicInt", "clamped", "deferred", "is_symbolic", "plain",
-           "size_hint", "sliced_axis", "trace_of"]  # fmt: skip
-
-
 Number = TypeVar("Number", int, float)
 
 
@@ -232,18 +228,18 @@ class SizeTrace:
 
 
 _NUMBERS = frozenset((int, float, bool, str, type(None)))
-PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {slice: lambda s: (s.start, s.stop, s.step)}
-"""How values of a class are taken apart that may have sizes in them: into what the class (or ``MAKERS``) is given."""
-MAKERS: dict[type, Callable[..., Any]] = {}
+Parts = tuple[Callable[..., Any], Sequence[Any]]
+PARTS: dict[type, Callable[[Any], Parts]] = {slice: lambda s: (slice, (s.start, s.stop, s.step))}
+"""How values of a class are taken apart that may have sizes in them: into what makes them, and what that is given."""
 
 
-def parts_of(value: Any) -> tuple[Callable[..., Any], Sequence[Any]]:
+def parts_of(value: Any) -> Parts:
     """What makes a value, and of which parts; no parts where nothing in it can be a size."""
     kind = type(value)
     if kind is tuple or kind is list:
         return kind, value
     if kind in PARTS:
-        return MAKERS.get(kind, kind), PARTS[kind](value)
+        return PARTS[kind](value)
     return kind, value if isinstance(value, tuple) else ()
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import MAKERS, PARTS, is_symbolic, plain
+from msnb.core.symbolic_int import PARTS, is_symbolic, plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +171,8 @@ class HostType:
 
 
 Type = TensorType | StackType | TokenType | HostType
-PARTS[TensorType], MAKERS[TensorType] = lambda t: (t.shape, t.dtype, t.weak), tensor_type
-PARTS[StackType] = lambda t: (t.element,)
+PARTS[TensorType] = lambda t: (tensor_type, (t.shape, t.dtype, t.weak))
+PARTS[StackType] = lambda t: (StackType, (t.element,))
 TOKEN = TokenType()
 HOST = HostType()
 

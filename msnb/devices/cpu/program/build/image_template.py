@@ -32,7 +32,7 @@ from msnb.ir.graph import Graph, Node
 from msnb.ir.size_binding import SizeError, bind_sizes
 
 
-PARTS[Const] = lambda const: (const.data, const.type)
+PARTS[Const] = lambda const: (Const, (const.data, const.type))
 
 
 class ImageTemplate:
