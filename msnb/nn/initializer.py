@@ -263,7 +263,10 @@ _NAMES: dict[str, type[Initializer]] = {
     "xavier_uniform": XavierUniform, "xavier_normal": XavierNormal, "he_uniform": HeUniform, "he_normal": HeNormal,
     "truncatednormal": TruncatedNormal, "truncated_normal": TruncatedNormal, "orthogonal": Orthogonal,
 }  # fmt: skip
-_INITIALIZER_ALIAS: dict[str, type[Initializer]] = {**{kind.__name__.lower(): kind for kind in _NAMES.values()}, **_NAMES}  # "HeUniform" is one too
+_INITIALIZER_ALIAS: dict[str, type[Initializer]] = {
+    **{kind.__name__.lower(): kind for kind in _NAMES.values()},  # "HeUniform" is a name too
+    **_NAMES,
+}
 
 
 def _register(*aliases: str) -> Callable[[Kind], Kind]:

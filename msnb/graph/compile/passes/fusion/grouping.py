@@ -112,6 +112,15 @@ class _Views:
             value = self.through[value].inputs[0]
         return found[::-1]
 
+    def space_of(self, members: list[tuple[int, Node]]) -> Space | None:
+        """One space of all these nodes, if there is one."""
+        space = Space()
+        for _, member in members:
+            self.prepare(space, member)
+            if not space.add(member):
+                return None
+        return space
+
     def let_through(self, view: Node, group: Group) -> bool:
         """Whether a group that looks through a view too keeps the places of its nodes, and the loops of its results."""
         space = Space()
@@ -232,7 +241,7 @@ class _Fusion:
         key, members = max(group.key, other.key), sorted([*group.nodes, *other.nodes], key=lambda m: m[0])
         if not key < bound or len(members) > MOST_NODES:
             return False
-        space = self._space(members)
+        space = self.views.space_of(members)
         if space is None or len(space.sizes) > len(other.space.sizes) or not space.spanned():
             return False
         other.nodes, other.space, other.key = members, space, key
@@ -241,18 +250,9 @@ class _Fusion:
         del self._groups[id(group)]
         return True
 
-    def _space(self, members: list[tuple[int, Node]]) -> Space | None:
-        """One space of all these nodes, if there is one."""
-        space = Space()
-        for _, member in members:
-            self.views.prepare(space, member)
-            if not space.add(member):
-                return None
-        return space
-
     def _fit(self, groups: list[Group]) -> bool:
         """Whether groups walk one space, in which all that they give is stored."""
-        space = self._space(sorted((m for g in groups for m in g.nodes), key=lambda m: m[0]))
+        space = self.views.space_of(sorted((m for g in groups for m in g.nodes), key=lambda m: m[0]))
         given = (v for g in groups for v in self.outputs[id(g)])
         return space is not None and all(space.stored(v) is not None for v in given)
 
