@@ -330,8 +330,12 @@ def args_type_check(*types: Any, **named: Any) -> Callable[[Any], Any]:
 
 
 class Validator:
-    """The checks as static methods, as MindSpore 1 had them."""
+    """The checks as static methods, as MindSpore 1 had them, and the words for comparisons beside them."""
 
+    EQ, NE, LT, LE, GT, GE = EQ, NE, LT, LE, GT, GE
+    INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH
+    check = staticmethod(check)
+    check_float = staticmethod(check_float)
     check_int = staticmethod(check_int)
     check_positive_int = staticmethod(check_positive_int)
     check_non_negative_int = staticmethod(check_non_negative_int)

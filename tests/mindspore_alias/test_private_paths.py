@@ -58,6 +58,15 @@ def test_checks_that_hold() -> None:
     assert c.args_type_check(int, b=str)(lambda a, b="x": (a, b))(3, b=None) == (3, None)
 
 
+def test_checks_as_methods() -> None:
+    from mindspore._checkparam import Validator as v
+
+    assert v.check("n", 3, "m", 3, rel=v.EQ) == 3 and v.check_float(0.5, 0.0, v.GT, "rate") == 0.5
+    assert v.check_int_range(3, 0, 3, v.INC_BOTH, "n") == 3
+    with pytest.raises(ValueError, match="n must be at most m"):
+        v.check("n", 4, "m", 3, rel=v.LE)
+
+
 def test_facts_of_parallel_programs(tmp_path: Path) -> None:
     import mindspore as ms
     from mindspore.parallel import _utils
