@@ -17,8 +17,9 @@ from msnb.base.errors import ArgumentError, ShapeError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, describe, to_array
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.enums import ANY_INTERPOLATION, Border, Inter, check_image
+from msnb.dataset.vision.enums import ANY_INTERPOLATION, Border, Inter
 from msnb.dataset.vision.geometry import Resize, resized, window
+from msnb.dataset.vision.images import check_image
 from msnb.dataset.vision.random import RandomCrop, RandomResizedCrop
 
 

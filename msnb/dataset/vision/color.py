@@ -16,7 +16,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.enums import ImageTransform, like
+from msnb.dataset.vision.images import ImageTransform, like
 
 _WEIGHTS = np.array([0.299, 0.587, 0.114], np.float32)
 

@@ -17,8 +17,8 @@ from msnb.base.errors import ArgumentError, DatasetError
 from msnb.base.files.bounded_reader import need_room
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform
-from msnb.dataset.vision.enums import check_image
 from msnb.dataset.vision.geometry import resized
+from msnb.dataset.vision.images import check_image
 from msnb.dataset.vision.random import RandomResizedCrop
 
 try:

@@ -9,15 +9,8 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
 from msnb.dataset.pipeline.rows import Array, check_count, describe
-from msnb.dataset.vision.enums import (
-    Border,
-    ImageTransform,
-    Inter,
-    check_interpolation,
-    four_sides,
-    pad_image,
-    two_sides,
-)
+from msnb.dataset.vision.enums import Border, Inter
+from msnb.dataset.vision.images import ImageTransform, check_interpolation, four_sides, pad_image, two_sides
 from msnb.dataset.vision.resampling import resize
 
 

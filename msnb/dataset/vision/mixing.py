@@ -17,7 +17,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count, describe, to_array
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.enums import check_number, like
+from msnb.dataset.vision.images import check_number, like
 
 
 class ImageBatchFormat(enum.Enum):

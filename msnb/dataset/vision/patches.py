@@ -18,17 +18,9 @@ from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count, describe
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.enums import (
-    Border,
-    ImageTransform,
-    Inter,
-    as_range,
-    check_image,
-    check_interpolation,
-    pad_image,
-    two_sides,
-)
+from msnb.dataset.vision.enums import Border, Inter
 from msnb.dataset.vision.geometry import CenterCrop, resized, window
+from msnb.dataset.vision.images import ImageTransform, as_range, check_image, check_interpolation, pad_image, two_sides
 from msnb.dataset.vision.pixel_values import Normalize
 
 

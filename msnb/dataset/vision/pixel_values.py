@@ -11,7 +11,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform, TypeCast
-from msnb.dataset.vision.enums import check_image
+from msnb.dataset.vision.images import check_image
 
 
 class Rescale(Transform):

@@ -20,7 +20,8 @@ from msnb.dataset.pipeline.rows import Array, check_count
 from msnb.dataset.transforms.basic import flatten
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.color import brightened, contrasted, saturated
-from msnb.dataset.vision.enums import ImageTransform, Inter, check_interpolation
+from msnb.dataset.vision.enums import Inter
+from msnb.dataset.vision.images import ImageTransform, check_interpolation
 from msnb.dataset.vision.tones import equalized, posterized, sharpened, solarized, stretched
 from msnb.dataset.vision.warp import affine_matrix, moved
 

@@ -12,17 +12,9 @@ from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.enums import (
-    ANY_INTERPOLATION,
-    Border,
-    ImageTransform,
-    Inter,
-    check_interpolation,
-    four_sides,
-    pad_image,
-    two_sides,
-)
+from msnb.dataset.vision.enums import ANY_INTERPOLATION, Border, Inter
 from msnb.dataset.vision.geometry import HorizontalFlip, Resize, VerticalFlip, resized, window
+from msnb.dataset.vision.images import ImageTransform, check_interpolation, four_sides, pad_image, two_sides
 
 
 class RandomHorizontalFlip(HorizontalFlip):

@@ -21,7 +21,7 @@ from msnb.dataset.pipeline.rows import Array, check_count, describe
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.color import grey_of, saturated
-from msnb.dataset.vision.enums import ImageTransform, as_range, check_number, like
+from msnb.dataset.vision.images import ImageTransform, as_range, check_number, like
 from msnb.dataset.vision.pixel_values import Invert
 
 

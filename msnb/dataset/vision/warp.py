@@ -17,7 +17,8 @@ from msnb.base.errors import AttributeValueError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.enums import ImageTransform, Inter, as_range, check_interpolation, check_number, like
+from msnb.dataset.vision.enums import Inter
+from msnb.dataset.vision.images import ImageTransform, as_range, check_interpolation, check_number, like
 
 
 def sampled(image: Array, xs: Array, ys: Array, method: str, fill: Any) -> Array:
