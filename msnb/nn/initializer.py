@@ -12,9 +12,9 @@ https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from msnb.core.dtypes import DType, as_dtype
 from msnb.core.tensor import Array, Tensor, blank
 
 Shape = Sequence[int]
-Kind = TypeVar("Kind", bound="type[Initializer]")
 _draws = [(-1, 0)]
 
 
@@ -267,10 +266,10 @@ _CLASSES = {kind.__name__.lower(): kind for kind in _NAMES.values()}  # "HeUnifo
 _INITIALIZER_ALIAS: dict[str, type[Initializer]] = {**_CLASSES, **_NAMES}
 
 
-def _register(*aliases: str) -> Callable[[Kind], Kind]:
+def _register(*aliases: str) -> Any:
     """A decorator that lets ``initializer`` find a class by its name and by these, unless others have them."""
 
-    def named(kind: Kind) -> Kind:
+    def named(kind: type[Initializer]) -> type[Initializer]:
         for name in (kind.__name__.lower(), *aliases):
             _INITIALIZER_ALIAS.setdefault(name, kind)
         return kind
