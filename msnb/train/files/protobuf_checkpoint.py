@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base.files.bounded_reader import Refuse, fits_memory
+from msnb.base.files.protobuf_message import BYTES, message_field, varint
 
 Array = NDArray[Any]
 DTYPES: dict[str, Any] = {
@@ -31,7 +32,7 @@ DTYPES: dict[str, Any] = {
 }  # fmt: skip
 _NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 _TEXT, _MARK, _SLICE = "str", b"crc_num", 512 << 20
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _FIXED64, _FIXED32 = 0, 1, 5
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
@@ -65,21 +66,6 @@ def _entry(name: str, shape: tuple[int, ...], kind: str, content: memoryview) ->
     tag = message_field(1, name.encode())
     value = tag + b"\x12" + varint(len(tensor) + len(content)) + tensor
     return [b"\x0a" + varint(len(value) + len(content)) + value, content]
-
-
-def message_field(number: int, content: bytes) -> bytes:
-    """A field of bytes of a message."""
-    return bytes([number << 3 | _BYTES]) + varint(len(content)) + content
-
-
-def varint(n: int) -> bytes:
-    """A number from 0 on, seven bits a byte."""
-    out = bytearray()
-    while n > 0x7F:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------
@@ -157,7 +143,7 @@ def _fields(data: memoryview, refuse: Refuse) -> Iterator[tuple[int, int | memor
             value, at = _number(data, at, refuse)
             yield number, value
             continue
-        if kind == _BYTES:
+        if kind == BYTES:
             length, at = _number(data, at, refuse)
         elif kind in (_FIXED64, _FIXED32):
             length = 8 if kind == _FIXED64 else 4

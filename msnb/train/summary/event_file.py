@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from msnb.base import events
 from msnb.base.errors import AttributeValueError
+from msnb.base.files.protobuf_message import message_field, varint
 from msnb.dataset.sources.records.checksum import masked
-from msnb.train.files.protobuf_checkpoint import message_field, varint
 
 Array = NDArray[Any]
 _DTYPES = {

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from msnb.base.files.bounded_reader import Refuse
+from msnb.base.files.protobuf_message import message_field, varint
 from msnb.dataset.pipeline.rows import Array
 
 Feature = list[bytes] | Array
@@ -122,23 +123,12 @@ def encode_example(row: Mapping[str, Feature]) -> bytes:
     for name in sorted(row):
         value = row[name]
         if isinstance(value, list):
-            feature = _block(1, b"".join(_block(1, part) for part in value))
+            feature = message_field(1, b"".join(message_field(1, part) for part in value))
         elif value.dtype.kind == "f":
-            feature = _block(2, _block(1, value.astype("<f4").tobytes()))
+            feature = message_field(2, message_field(1, value.astype("<f4").tobytes()))
         else:
-            feature = _block(3, _block(1, b"".join(_number(int(v) & 0xFFFFFFFFFFFFFFFF) for v in value.ravel())))
-        entries += _block(1, _block(1, name.encode()) + _block(2, feature))
-    return _block(1, entries)
-
-
-def _block(number: int, content: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + _number(len(content)) + content
-
-
-def _number(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+            feature = message_field(
+                3, message_field(1, b"".join(varint(int(v) & 0xFFFFFFFFFFFFFFFF) for v in value.ravel()))
+            )
+        entries += message_field(1, message_field(1, name.encode()) + message_field(2, feature))
+    return message_field(1, entries)
