@@ -218,13 +218,13 @@ class SizeTrace:
         return name
 
     def function(self, result: Any) -> Callable[..., Any]:
-        """A function of the sizes: what ``result`` is for them, or None where a guard does not hold."""
-        body = "".join(f"    {line}\n" for line in self._lines)
-        text = f"def bound({', '.join(self._sizes)}):\n{body}    return {self.text(result)}\n"
+        """A function of the sizes: what ``result`` is for them, or None where a guard does not hold (or a line divides
+        by zero)."""
+        body = "".join(f"        {line}\n" for line in (*self._lines, f"return {self.text(result)}"))
+        head, end = f"def bound({', '.join(self._sizes)}):\n    try:\n", "    except ArithmeticError: return None\n"
         names: dict[str, Any] = dict(self._objects)
-        exec(compile(text, "<sizes>", "exec"), names)
-        found: Callable[..., Any] = names["bound"]
-        return found
+        exec(compile(f"{head}{body}{end}", "<sizes>", "exec"), names)
+        return names["bound"]  # type: ignore[no-any-return]
 
 
 _NUMBERS = frozenset((int, float, bool, str, type(None)))

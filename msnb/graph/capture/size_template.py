@@ -111,10 +111,7 @@ class SizeTemplate:
         self._bound += 1
         if self._bound == FEW:
             self._sure = size_check(self.captured.noted, values)
-        try:
-            return self._sure is not None and bool(self._sure(**values))
-        except ArithmeticError:
-            return False
+        return self._sure is not None and bool(self._sure(**values))
 
     def _quick(self, inputs: Sequence[tuple[Source, str]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The guards' function with symbols, by how the inputs are gathered: its code serves all sizes."""

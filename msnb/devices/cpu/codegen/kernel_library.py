@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base import fork_locks
 from msnb.base.compile_timing import timed
@@ -300,7 +299,7 @@ class KernelRecipe(NativeKernel):
     def _number(self, value: SymbolicInt, dtype: DType) -> int:
         """One more operand, which holds a number."""
         assert self.reads is not None
-        data = value.trace.call(_held, (value, dtype.numpy), functools.partial(Symbolic, value.trace))
+        data = value.trace.call(np.asarray, (value, dtype.numpy), functools.partial(Symbolic, value.trace))
         type_ = tensor_type((), dtype)
         held = Graph("number").add(constant, [], {"value": Const(data, type_)}, [type_]).out
         self.reads = (*self.reads, held)
@@ -337,7 +336,3 @@ def _part(body: Graph, reads: list[int], writes: list[int]) -> KernelPart | None
         return None
     plain = generic(kernel)
     return KernelPart(kernel, reads, writes) if plain is None else KernelPart(plain, reads, writes, kernel.sizes[0])
-
-
-def _held(number: float, dtype: Any) -> NDArray[Any]:
-    return np.asarray(number, dtype)

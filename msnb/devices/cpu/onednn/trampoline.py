@@ -17,7 +17,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,11 +181,8 @@ def _run(primitive: Primitive, places: Sequence[tuple[int, int, int]]) -> Primit
 
 def run_of(primitive: Primitive, operands: dict[int, Operand]) -> Relocation:
     """One run of a primitive."""
-    return SymbolicRun(primitive, operands) if _is_symbolic(primitive) else PrimitiveRun(primitive, operands)
-
-
-def _is_symbolic(primitive: object) -> TypeGuard[SymbolicPrimitive]:
-    return isinstance(primitive, SymbolicPrimitive)
+    make: Any = SymbolicRun if isinstance(primitive, Symbolic) else PrimitiveRun
+    return make(primitive, operands)  # type: ignore[no-any-return]
 
 
 def run_copy(primitive: Primitive, source: NDArray[Any], offset: int) -> NDArray[np.uint8]:

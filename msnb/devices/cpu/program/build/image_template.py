@@ -71,10 +71,7 @@ class ImageTemplate:
 
     def bound(self, sizes: Mapping[str, int]) -> Image | None:
         """The image for these sizes; None where they make another program."""
-        try:
-            found = self._bound(**sizes)
-        except ArithmeticError:
-            return None
+        found = self._bound(**sizes)
         if found is None:
             return None
         words, numbers, links, peak, arena, tensors, fresh, consts, bottoms, nodes = found
