@@ -104,25 +104,13 @@ class SymbolicInt(Symbolic):
     def __class__(self, _: type) -> None:
         raise TypeError("a symbolic integer keeps its class")
 
-    __add__, __radd__ = _arithmetic("+", operator.add), _arithmetic("+", operator.add, True)
-    __sub__, __rsub__ = _arithmetic("-", operator.sub), _arithmetic("-", operator.sub, True)
-    __mul__, __rmul__ = _arithmetic("*", operator.mul), _arithmetic("*", operator.mul, True)
-    __floordiv__, __rfloordiv__ = _arithmetic("//", operator.floordiv), _arithmetic("//", operator.floordiv, True)
-    __mod__, __rmod__ = _arithmetic("%", operator.mod), _arithmetic("%", operator.mod, True)
-    __truediv__, __rtruediv__ = _arithmetic("/", operator.truediv), _arithmetic("/", operator.truediv, True)
-    __lt__, __gt__ = _comparison("<", operator.lt, False), _comparison(">", operator.gt, False)
-    __le__, __ge__ = _comparison("<=", operator.le, True), _comparison(">=", operator.ge, True)
-    __eq__, __ne__ = _comparison("==", operator.eq, True), _comparison("!=", operator.ne, False)
-    __index__, __int__, __float__ = _needs("an index"), _needs("a number"), _needs("a number")
-    __str__, __repr__, __format__ = _needs("a text"), _needs("a text"), _needs("a text")
-
-    def __neg__(self) -> Any:
+    def __neg__(self: Any) -> Any:
         return 0 - self
 
-    def __abs__(self) -> Any:
+    def __abs__(self: Any) -> Any:
         return self if self >= 0 else -self
 
-    def __bool__(self) -> bool:
+    def __bool__(self: Any) -> bool:
         return bool(self != 0)
 
     def __hash__(self) -> int:
@@ -131,6 +119,15 @@ class SymbolicInt(Symbolic):
     def bit_length(self) -> Any:
         """As of an int."""
         return self.trace.line(f"{self.name}.bit_length()", self.value.bit_length())
+
+
+for _name, _sign in {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "truediv": "/"}.items():
+    for _turned in (False, True):
+        setattr(SymbolicInt, f"__{'r' * _turned}{_name}__", _arithmetic(_sign, getattr(operator, _name), _turned))
+for _name, _sign in {"lt": "<", "gt": ">", "le": "<=", "ge": ">=", "eq": "==", "ne": "!="}.items():
+    setattr(SymbolicInt, f"__{_name}__", _comparison(_sign, getattr(operator, _name), "=" in _sign and _name != "ne"))
+for _name in ("index", "int", "float", "str", "repr", "format"):
+    setattr(SymbolicInt, f"__{_name}__", _needs(f"{_name}()"))
 
 
 class SizeTrace:

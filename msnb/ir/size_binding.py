@@ -43,8 +43,9 @@ class BoundGraph:
     """
 
     def __init__(self, like: Graph, sizes: Mapping[str, int]) -> None:
-        self.like, self._sizes = like, sizes
+        self.like: Graph = like
         self.name: str = like.name
+        self._sizes = sizes
 
     @cached_property
     def graph(self) -> Graph:

@@ -91,7 +91,7 @@ def test_labels_name_every_axis(op: Op, example: Example) -> None:
 def asked(op: Op, inputs: list[Any], outs: tuple[Any, ...], douts: tuple[Any, ...], attrs: Any) -> tuple[Any, ...]:
     types = tuple(x._type if isinstance(x, ms.Tensor) else WEAK[type(x)] for x in inputs)
     known: dict[str, Any] = {"dout": douts[0], "douts": douts, "out": outs[0], "outs": outs, "types": types,
-                             "out_type": outs[0]._type, **attrs}  # fmt: skip
+                             "out_type": outs[0]._type, "attrs": attrs, **attrs}  # fmt: skip
     for i, name in enumerate(op.inputs):
         known[name.lstrip("*")] = tuple(inputs[i:]) if name.startswith("*") else inputs[i] if i < len(inputs) else None
     got = op.grad(**{k: known[k] for k in inspect.signature(op.grad).parameters})  # type: ignore[misc]

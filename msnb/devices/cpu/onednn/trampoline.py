@@ -167,7 +167,8 @@ class SymbolicRun(Relocation):
     def __init__(self, primitive: SymbolicPrimitive, operands: dict[int, Operand]) -> None:
         trace, places = primitive.trace, tuple((n, *o) for n, o in operands.items())
         self.again: Symbolic = trace.call(_run, (primitive, places), functools.partial(Symbolic, trace))
-        self.width, self.threads = self.again.value.width, self.again.value.threads
+        self.width: int = self.again.value.width
+        self.threads: int = self.again.value.threads
 
     def data(self) -> tuple[Any, ...]:
         """For the sizes of now."""

@@ -36,7 +36,8 @@ class ProgramBuild:
         pairs = [(p, r) for p, r in state if isinstance(p, MemoryBlock) and isinstance(r, MemoryBlock)]
         self.plan: MemoryPlan = MemoryPlan(self.tape.instrs, low.commit, pairs)
         slots = Slots(self.plan)
-        self.table = table = InstructionTable(self.tape, self.plan, slots, checking)
+        self.table: InstructionTable = InstructionTable(self.tape, self.plan, slots, checking)
+        table = self.table
         self.checks: dict[int, int] = table.checks
         steps = [Step(s.node, _numbers(s.reads, slots), _numbers(s.writes, slots)) for s in self.tape.steps]
         self.image: Image = Image(

@@ -93,7 +93,7 @@ class InstructionTable:
         self.starts = [s + len(self._rows) for s in self.starts]
         self._rows += body
         self.row_links = [(r + len(slots.behind), k) for r, k in self.row_links]
-        self.varying = [(k, word) for k, word in enumerate(self._words) if is_symbolic(word)]
+        self.varying: list[tuple[int, SymbolicInt]] = [(k, word) for k, word in enumerate(self._words) if is_symbolic(word)]
         self.words = np.array(plain(self._words) or [0], np.int64)
         self.varying_rows: list[tuple[tuple[int, int], SymbolicInt]] = []
         self.rows = self._array()

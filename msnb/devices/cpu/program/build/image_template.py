@@ -62,7 +62,7 @@ class ImageTemplate:
         self._bound = trace.function(_varying(trace, build.image, build.table))
         if trace.refusal:
             raise trace.refused(trace.refusal)
-        self.exact = trace.exact and not any(map(_has_numbers, build.choice.recipes.values()))
+        self.exact: bool = trace.exact and not any(map(_has_numbers, build.choice.recipes.values()))
         self.image: Image = build.image
         found = self.bound(sizes)
         if found is None:
