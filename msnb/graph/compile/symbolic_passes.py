@@ -96,7 +96,7 @@ class SymbolicPasses:
             self._met.add(key)
         elif passed is None or not differ(passed.unequal, sizes) or len(set(sizes.values())) < len(sizes):
             return  # it may rely on what few sizes have
-        elif len(templates) < MOST and templates[-2:] != [None, None]:
+        elif len(templates) < MOST and templates.count(None) < MOST // 2:
             templates.append(device.template(passed.graph, sizes, passes, program))
 
     def learn(self, key: Hashable, sizes: Mapping[str, int], found: Graph, passes: Passes) -> None:

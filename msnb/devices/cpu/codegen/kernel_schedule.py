@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import deferred, size_hint, trace_of
+from msnb.core.symbolic_int import deferred, size_hint
 from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.codegen.size_generic import ANY
 from msnb.devices.cpu.llvm.target import Target
@@ -235,7 +235,7 @@ class ThreadScratch:
         """True for sums of many rows in float32: from time to time they are moved into sums in float64."""
         rows = math.prod(self.plan.kernel.sizes[d] for d in self.plan.turned)
         short = self.accs[id(inst)].dtype is dtypes.float32 and inst.attr.kind == "sum"
-        return short and self.plan.mode == "rows" and size_hint(rows) > FLUSHED
+        return short and self.plan.mode == "rows" and rows > FLUSHED
 
     def _memory(self, dtype: DType, dims: list[int]) -> Scratch:
         """Room for a value along ``dims``; the last of them is rounded up to whole vectors."""
@@ -263,14 +263,6 @@ class ThreadScratch:
             for k, i in insts.items()
             if i.op in HEAVY and plan.inner[-1] in i.dims and times[k] > 1 and count * i.dtype.itemsize <= LARGEST_CACHE
         }
-
-
-def is_long(row: int) -> bool:
-    """Whether a row is cut into blocks; one whose size changes may become long."""
-    if (trace := trace_of(row)) is not None:
-        trace.exact &= size_hint(row) > BLOCK
-        return True
-    return row > BLOCK
 
 
 def _most_threads(work: int, total: int) -> int:

@@ -24,7 +24,7 @@ from functools import partial
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue, size_operand
-from msnb.devices.cpu.codegen.kernel_schedule import BLOCK, FLUSHED, KernelSchedule, Scratch, Segment, is_long
+from msnb.devices.cpu.codegen.kernel_schedule import BLOCK, FLUSHED, KernelSchedule, Scratch, Segment
 from msnb.devices.llvm.emitter import Emitter, literal, memory_name, type_name
 from msnb.devices.llvm.scalar_ops import across, combine, emit, identity
 from msnb.ir.kernel.kernel_ir import Access, Inst
@@ -275,7 +275,7 @@ class RowPass:
         self.insts: list[Inst] = self._needed()
         self.scalars: Names = {}
         self.mask = ""
-        self.blocks: bool = bool(self.over_row) and is_long(body.kernel.sizes[self.inner[-1]])
+        self.blocks: bool = bool(self.over_row) and body.kernel.sizes[self.inner[-1]] > BLOCK
         self.two: bool = self.blocks or len(self.inner) > 1
 
     def _needed(self) -> list[Inst]:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped, size_hint, trace_of
+from msnb.core.symbolic_int import clamped, size_hint
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, compared_as, library
 from msnb.devices.cpu.llvm.jit import Symbol, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
@@ -119,9 +119,6 @@ def _walk(x: Matrix, y: Matrix, dtype: DType) -> MatvecLoop:
     (m, k), n = x.dims[-2:], y.dims[-1]
     (down, right), (below, beside) = x.strides[-2:], y.strides[-2:]
     images = _images(x, y)
-    if (trace := trace_of(m)) is not None:  # the code is for so many rows
-        trace.exact &= size_hint(m) > _FEW
-        raise NotSupported
     if m <= _few(dtype, False, k * n) and (below == 1 or k == 1) and (right == 1 or k == 1):
         return MatvecLoop("rows", x, y, m, n, k, down, 1, beside, images)
     if m <= _few(dtype, True, k * n) and (beside == 1 or n == 1):
