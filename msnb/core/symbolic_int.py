@@ -292,6 +292,11 @@ def size_hint(n: Number) -> Number:
     return plain(n)  # type: ignore[no-any-return]
 
 
+def pinned(n: int) -> int:
+    """A size as a number, of which the code is for this one alone: a guard."""
+    return int(plain(n)) if n == plain(n) else n
+
+
 def clamped(n: int, low: int, high: int) -> int:
     """``max(low, min(n, high))``, for symbols too, and no guard.
 

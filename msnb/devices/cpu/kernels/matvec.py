@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped, size_hint
+from msnb.core.symbolic_int import clamped, pinned, size_hint
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, compared_as, library
 from msnb.devices.cpu.llvm.jit import Symbol, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
@@ -70,7 +70,7 @@ class VectorRecipe(NativeKernel):
     joins = False
 
     def __init__(self, walk: MatvecLoop, dtype: DType) -> None:
-        self.walk, self.dtype = walk, dtype
+        self.walk, self.dtype = walk._replace(m=pinned(walk.m)), dtype
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call: a unit is a block of results."""
