@@ -28,7 +28,7 @@ from msnb.core import dtypes
 from msnb.core.types import Type
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.gpu.chips import GpuChip, chip_called
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget, target_of
+from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget, target_of
 from msnb.devices.gpu.eager.eager_kernel import eager_kernel
 from msnb.devices.gpu.facts.listing import launch_costs, listings, seconds_of_steps, ways
 from msnb.devices.gpu.faults import FaultLog
@@ -306,7 +306,8 @@ class _Chip:
 
     @cached_property
     def target(self) -> GpuTarget:
-        return target_of(self.chip)
+        found = self.xp.cuda.runtime.getDeviceProperties(self.index)
+        return target_of(self.chip, int(found.get("multiProcessorCount", NEWEST.multiprocessors)))
 
     @cached_property
     def faults(self) -> FaultLog:

@@ -2,8 +2,10 @@
 
     exp     y = x log2(e), l = what y was rounded by:     2^y (1 + l ln2)         2^y is one instruction, off by 2 ulp
     a / b   inside of functions: div.full, off by 2 ulp   (a division that the program writes is rounded exactly)
+    a / b   where all elements have one b: its reciprocal r is taken once, q = a r is corrected by what is left of a
 
-Source: https://docs.nvidia.com/cuda/parallel-thread-execution/#floating-point-instructions-ex2
+Sources: https://docs.nvidia.com/cuda/parallel-thread-execution/#floating-point-instructions-ex2; P. Markstein,
+"Computation of elementary functions on the IBM RISC System/6000 processor", 1990, for quotients without a division.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from msnb.devices.llvm.math_functions import Maths
 
 LOG2_E, LOG2_E_LOW, LN2 = 1.4426950216293335, 1.925963033500e-08, 0.6931471805599453
 FAR = 200.0
+LARGE = 2.0**64
 
 
 class DeviceMaths(Maths):
@@ -21,11 +24,34 @@ class DeviceMaths(Maths):
         """a / b, off by 2 ulp at most."""
         return super().div(a, b) if self.kind != "float" else self._each("div.full", a, b)
 
+    def quotients(self, a: str, b: str) -> str:
+        """a / b for one b, the same in all lanes: as a division rounds, but one unit off where a is below 2^-100.
+
+        A power of two brings b to where its reciprocal has all its digits. What is left of a is nothing where q is
+        exact, and no number where zeros or infinities meet: q is the answer then.
+        """
+        lanes, self.e.lanes = self.e.lanes, 1
+        one = DeviceMaths(self.e, self.kind)
+        size = one.fabs(b)
+        small, large = one.test("olt", size, one.c(1 / LARGE)), one.test("ogt", size, one.c(LARGE))
+        scale = one.pick(small, one.c(LARGE), one.pick(large, one.c(1 / LARGE), one.c(1.0)))
+        near = one.mul(b, scale)
+        numbers = [one.op("fdiv", one.c(1.0), near), near, scale]
+        self.e.lanes = lanes
+        r, near, scale = [self.e.splat(self.kind, x) for x in numbers]
+        q = self.mul(a, r)
+        left = self.fma(q, near, self._minus(a), exact=True)
+        better = self.fma(self._minus(left), r, q, exact=True)
+        return self.mul(self.pick(self.test("one", left, self.c(0.0)), better, q), scale)
+
+    def _minus(self, x: str) -> str:
+        return self.e.ins(f"fneg {self.t} {x}")
+
     def exp(self, x: str) -> str:
         """e^x."""
         x = self._least(self._most(x, -FAR), FAR)
         y = self.mul(x, self.c(LOG2_E))
-        low = self.fma(x, self.c(LOG2_E_LOW), self.fma(x, self.c(LOG2_E), self.e.ins(f"fneg {self.t} {y}"), exact=True))
+        low = self.fma(x, self.c(LOG2_E_LOW), self.fma(x, self.c(LOG2_E), self._minus(y), exact=True))
         return self.mul(self._each("ex2.approx.f", y), self.fma(low, self.c(LN2), self.c(1.0)))
 
     def _most(self, x: str, low: float) -> str:

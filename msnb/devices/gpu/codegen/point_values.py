@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from msnb.core.dtypes import DType
+from msnb.devices.gpu.codegen.device_maths import DeviceMaths
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.devices.llvm.emitter import literal, memory_name, type_name
 from msnb.devices.llvm.scalar_ops import emit, is_scalar
@@ -194,8 +195,15 @@ class PointValues:
             return self._load(inst) if vector else self._load_number(inst)
         if inst.op == "reduce":
             raise UnsupportedKernel("a reduction that is read before it is made")
+        if vector and self.e.lanes > 1 and inst.op == "div" and self._has_one_divisor(inst):
+            return DeviceMaths(self.e).quotients(self.vector(inst.args[0]), self.number(inst.args[1]))
         operands = [self.vector(a) if vector else self.number(a) for a in inst.args]
         return emit(self.e, inst, operands)
+
+    def _has_one_divisor(self, inst: Inst) -> bool:
+        """Whether a float32 quotient has one divisor for all lanes, which is no constant: LLVM knows those."""
+        divisor = inst.args[1]
+        return type_name(divisor.dtype) == "float" and divisor.op != "const" and not self.is_vector(divisor)
 
     def _load_number(self, inst: Inst) -> str:
         access: Access = inst.attr

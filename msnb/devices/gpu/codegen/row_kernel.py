@@ -43,7 +43,7 @@ class RowKernel:
 
     def __init__(self, kernel: Kernel, symbol: str, target: GpuTarget) -> None:
         check(kernel)
-        self.kernel, self.plan, self.e = kernel, RowSchedule(kernel), ThreadEmitter(symbol, target)
+        self.kernel, self.plan, self.e = kernel, RowSchedule(kernel, target), ThreadEmitter(symbol, target)
         tiling, kind = self.plan.tiling, index_kind(kernel)
         self.values: PointValues = PointValues(self.e, kernel, tiling.lanes, kind)
         self.team: TeamReduction = TeamReduction(self.e, tiling.team, tiling.team * tiling.teams)
@@ -60,7 +60,7 @@ class RowKernel:
         self.sums.finish(self._all_rows())
         buffers, threads = len(self.values.buffers), plan.tiling.team * plan.tiling.teams
         extra = (buffers,) if self.parts.needed else ()
-        text = e.kernel(buffers + len(extra), threads=threads)
+        text = e.kernel(buffers + len(extra), threads=threads, resident=plan.tiling.resident)
         launches = [Launch(e.symbol, plan.grid, (threads, 1, 1), (*range(buffers), *extra))]
         made = GpuKernel(self.kernel, text, e.declared, launches, self.parts.bytes, [e.globals()])
         if self.parts.needed:
@@ -86,8 +86,14 @@ class RowKernel:
             step = i if tiling.teams == 1 else op("mul nsw", i, tiling.teams)
             return self._row(step if first == "0" else op("add nsw", first, step), now)
 
-        self.team.repeated = True
+        self.team.repeated = self._tables() < 2
         return e.loop(("0", str(tiling.rounds), 1), starts, turn)
+
+    def _tables(self) -> int:
+        """How often the team exchanges sums in a row. Behind the second exchange everybody has read the first one's
+        table, which may be written again without a barrier."""
+        local = {id(r) for r in self.plan.local}
+        return sum(any(id(r) in local for r in reduces) for reduces, _ in self.plan.sweeps.levels)
 
     def _row(self, number: str, now: list[str]) -> list[str]:
         """One row; ``now`` are the accumulators."""
@@ -100,10 +106,25 @@ class RowKernel:
             number = self._clamp(self.live, number)
         self.values.move(number, plan.turned)
         self.values.numbers, self.values.vectors, self.row_numbers, self.chunks = {}, {}, {}, {}
+        self._read_early()
         for level in range(len(plan.sweeps.levels)):
             now = self._sweep(level, now)
         self._row_stores()
         return now
+
+    def _read_early(self) -> None:
+        """Read what only later sweeps need before the first sum is waited for: memory is waited for once."""
+        plan = self.plan
+        if len(plan.sweeps.levels) < 2 or not plan.tiling.held:
+            return
+        first = {id(inst) for inst in plan.sweeps.reach(0)}
+        late = [i for i in plan.insts if i.op == "load" and id(i) not in first and self.values.is_vector(i)]
+        rows = [i for i in late if any(i.attr.strides[d] for d in plan.turned)]
+        for k in range(plan.tiling.chunks if rows else 0):
+            self._enter(k, str(k * plan.tiling.width))
+            for inst in rows:
+                self.values.vector(inst)
+            self._leave(k)
 
     def _clamp(self, test: str, counter: str) -> str:
         """0 where there is nothing for a counter."""
@@ -173,27 +194,34 @@ class RowKernel:
 
     def _chunk(self, level: int, k: int, ahead: str, state: list[str], sums: int) -> list[str]:
         """The points of one access: ``ahead`` is how far along the row, from the thread's first column."""
-        plan, e = self.plan, self.e
+        plan = self.plan
         reduces, stores = plan.sweeps.levels[level]
-        (column, valid), first = self.at.ahead(ahead), ""
+        (column, valid), first = self._enter(k, ahead), ""
         if any(plan.once_a_row(r) for r in reduces):
             first = self.values.op("icmp eq", column, 0)
-        if valid:
-            column = self._clamp(valid, column)
-        self.values.move(column, plan.inner)
-        numbers, vectors = self.chunks.get(k, ({}, {}))
-        self.values.numbers, self.values.vectors = {**self.row_numbers, **numbers}, vectors
-        e.lanes = plan.tiling.lanes
         names = [self.values.vector(r.args[0]) for r in reduces]
         found = [(a, v, self.values.vector(v)) for a, v in stores]
         state = self._add(reduces, names, state, sums, k, (self.values.all([valid, self.live]), first))
         for access, value, name in found:
             self._store(access, value, name, valid)
-        e.lanes = 1
-        if plan.tiling.held:
-            along = {id(i) for i in plan.insts if plan.kernel.along(i)}
-            self.chunks[k] = {n: v for n, v in self.values.numbers.items() if n in along}, self.values.vectors
+        self._leave(k)
         return state
+
+    def _enter(self, k: int, ahead: str) -> tuple[str, str]:
+        """Go to the points of one access; gives its column, and a test that it lies in the row ("" where all do)."""
+        column, valid = self.at.ahead(ahead)
+        self.values.move(self._clamp(valid, column) if valid else column, self.plan.inner)
+        numbers, vectors = self.chunks.get(k, ({}, {}))
+        self.values.numbers, self.values.vectors = {**self.row_numbers, **numbers}, vectors
+        self.e.lanes = self.plan.tiling.lanes
+        return column, valid
+
+    def _leave(self, k: int) -> None:
+        """Keep what is known of the points for the sweeps to come."""
+        self.e.lanes = 1
+        if self.plan.tiling.held:
+            along = {id(i) for i in self.plan.insts if self.kernel.along(i)}
+            self.chunks[k] = {n: v for n, v in self.values.numbers.items() if n in along}, self.values.vectors
 
     def _add(
         self, reduces: list[Inst], names: list[str], state: list[str], sums: int, k: int, tests: tuple[str, str]

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 
 from msnb.devices.codegen.row_sweeps import RowSweeps
+from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.point_values import lanes_of
 from msnb.ir.kernel.kernel_ir import Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
@@ -31,8 +32,14 @@ HELD = 64
 """The most that it keeps in registers; longer rows are read again for every sweep."""
 UNROLLED = 4
 """Accesses of a turn, where a row is read in a loop."""
-ENOUGH = 1056
-"""Blocks that fill a GPU: eight on each of 132 multiprocessors."""
+ENOUGH = 8
+"""Blocks that fill a multiprocessor."""
+SUMMING = 128
+"""Threads of a block that adds columns up while it goes through rows."""
+RESIDENT = {32: 2, 16: 3, 8: 5, 4: 8}
+"""Such blocks on a multiprocessor, by the elements of a row that a thread has: its registers have no room for more."""
+REGISTERS = 240
+"""For elements of a row, at most."""
 
 
 class RowSchedule:
@@ -43,15 +50,17 @@ class RowSchedule:
         kept, turned: outer dims that all accumulators keep, and the others.
         local, accumulators: reductions, by how they are finished.
         length, rows: elements of a row, and how many rows there are.
+        enough: blocks that fill the GPU.
         sweeps: what is computed in which walk along the row; without local reductions there is one.
         tiling: how it lies over blocks and threads.
     """
 
     kernel: Kernel
     insts: list[Inst]
+    enough: int
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel, self.insts = kernel, kernel.insts()
+    def __init__(self, kernel: Kernel, target: GpuTarget = NEWEST) -> None:
+        self.kernel, self.insts, self.enough = kernel, kernel.insts(), ENOUGH * target.multiprocessors
         sizes = kernel.sizes
         self.inner: list[int] = [d for d in range(len(sizes)) if d in kernel.row]
         self.outer: list[int] = [d for d in range(len(sizes)) if d not in kernel.row]
@@ -70,7 +79,7 @@ class RowSchedule:
         reduces = [i for i in self.insts if i.op == "reduce"]
         whole = [r for r in reduces if r.attr.over == self.kernel.row]
         others = [r for r in reduces if r.attr.over != self.kernel.row]
-        short = self.rows >= ENOUGH // 2 or self.length <= BLOCK * ELEMENTS
+        short = self.rows >= self.enough // 2 or self.length <= BLOCK * ELEMENTS
         self.local: list[Inst] = whole if others or self._read_inside(whole) or (self.outer and short) else []
         self.accumulators: list[Inst] = others if self.local else reduces
 
@@ -108,6 +117,16 @@ class RowSchedule:
         """Whether an accumulator keeps the row."""
         return any(not self.is_number(r) for r in self.accumulators)
 
+    def carried(self) -> int:
+        """How many values of each element a thread holds, about: what later sweeps need, and sums of columns."""
+        reached = [self.sweeps.reach(level) for level in range(len(self.sweeps.levels))]
+        known, most = set[int](), 0
+        for level, insts in enumerate(reached):
+            known |= {id(i) for i in insts}
+            later = {id(a) for more in reached[level + 1 :] for i in more if id(i) not in known for a in i.args}
+            most = max(most, len(known & later))
+        return most + sum(not self.is_number(r) for r in self.accumulators)
+
     @property
     def grid(self) -> tuple[int, int, int]:
         """Blocks; without sums over many rows the rows lie along x, which has room for 2^31."""
@@ -136,32 +155,40 @@ class RowTiling:
         width: elements of a team's access; held: values stay in registers from sweep to sweep.
         places, steps: rows that the sums keep, and those that each of them takes in.
         tiles, splits, rounds: blocks along the row, and along the steps; steps of a team.
+        resident: blocks that shall find room on a multiprocessor at once; 0 where that is left to the assembler.
+        enough: blocks that fill the GPU.
     """
 
     team: int
     teams: int
     chunks: int
     tiles: int
+    enough: int
 
     def __init__(self, plan: RowSchedule) -> None:
         sizes = plan.kernel.sizes
         self.lanes: int = lanes_of(plan.kernel)
+        self.resident, self.enough = 0, plan.enough
         self.steps: int = math.prod(sizes[d] for d in plan.turned)
         self.places: int = math.prod(sizes[d] for d in plan.kept)
         units = -(-plan.length // self.lanes)
-        want = max(1, ELEMENTS // self.lanes)
-        if plan.local:
-            self._whole_rows(units, want)
+        if plan.local and plan.kept_row():
+            elements = next((n for n in RESIDENT if n * plan.carried() <= REGISTERS), min(RESIDENT))
+            self._whole_rows(units, elements, SUMMING)
+            self.resident = max(1, RESIDENT[elements] * SUMMING // (self.team * self.teams))
+            self.enough = self.enough // ENOUGH * self.resident
+        elif plan.local:
+            self._whole_rows(units, ELEMENTS, BLOCK)
         else:
-            self._tiled_rows(units, want, plan.kept_row())
+            self._tiled_rows(units, max(1, ELEMENTS // self.lanes), plan.kept_row())
         self.width: int = self.team * self.lanes
         self.held: bool = self.chunks * self.lanes <= HELD or (plan.kept_row() and bool(plan.local))
         self._split(bool(plan.accumulators))
 
-    def _whole_rows(self, units: int, want: int) -> None:
-        """A team has the whole row."""
-        self.team = min(MOST, max(32, _power_of_two(-(-units // want))))
-        self.teams = max(1, BLOCK // self.team)
+    def _whole_rows(self, units: int, elements: int, block: int) -> None:
+        """A team has the whole row; a block has several teams, if their threads are few."""
+        self.team = min(MOST, max(32, _power_of_two(-(-units // max(1, elements // self.lanes)))))
+        self.teams = max(1, block // self.team)
         self.chunks, self.tiles = -(-units // self.team), 1
 
     def _tiled_rows(self, units: int, want: int, kept: bool) -> None:
@@ -172,7 +199,7 @@ class RowTiling:
         if kept:
             self.chunks = 1
         else:
-            self.chunks = max(min(whole, want), -(-whole // max(1, ENOUGH // self.places)))
+            self.chunks = max(min(whole, want), -(-whole // max(1, self.enough // self.places)))
             if self.chunks * self.lanes > HELD:  # a loop over whole turns: else a tile's last turn reads the next tile
                 self.chunks = -(-self.chunks // UNROLLED) * UNROLLED
         self.tiles = -(-whole // self.chunks)
@@ -182,7 +209,7 @@ class RowTiling:
         if not summed:
             self.splits = rounds
         else:
-            wanted = max(1, ENOUGH // max(1, self.places * self.tiles))
+            wanted = max(1, self.enough // max(1, self.places * self.tiles))
             self.splits = max(1, min(wanted, -(-rounds // 4)))
         self.rounds: int = -(-rounds // self.splits)
         self.splits = -(-rounds // self.rounds)

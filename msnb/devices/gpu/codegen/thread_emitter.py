@@ -155,13 +155,18 @@ class ThreadEmitter(Emitter):
     # ---- the kernel ----
 
     def kernel(
-        self, buffers: int, numbers: int = 0, threads: int = 1024, by_value: Mapping[int, DType] | None = None
-    ) -> str:
-        """The function as text: buffers (``by_value``: those that come as numbers), then whole numbers ``%n0`` ..."""
+        self, buffers: int, numbers: int = 0, threads: int = 1024, by_value: Mapping[int, DType] | None = None,
+        resident: int = 0,
+    ) -> str:  # fmt: skip
+        """The function as text: buffers (``by_value``: those that come as numbers), then whole numbers ``%n0`` ...
+
+        ``resident`` blocks of so many threads find room on a multiprocessor, if it is not 0: registers are limited.
+        """
         given = by_value or {}
         kinds = [f"{type_name(given[i])}" if i in given else "ptr addrspace(1)" for i in range(buffers)]
         params = [f"{kind} %a{i}" for i, kind in enumerate(kinds)] + [f"i64 %n{i}" for i in range(numbers)]
         casts = [i for i in range(buffers) if i not in given]
         starts = [f"  %b{i} = addrspacecast ptr addrspace(1) %a{i} to ptr" for i in casts]
-        head = f'define ptx_kernel void @{self.symbol}({", ".join(params)}) nounwind "nvvm.maxntid"="{threads}" {{'
+        limits = f'"nvvm.maxntid"="{threads}"' + (f' "nvvm.minctasm"="{resident}"' if resident else "")
+        head = f"define ptx_kernel void @{self.symbol}({', '.join(params)}) nounwind {limits} {{"
         return "\n".join([head, "entry:", *starts, *self.entry, *self.lines, "  ret void", "}"])

@@ -1,16 +1,19 @@
-"""How long each step of a program takes, between two CUDA events; on made-up arguments, launched one by one.
+"""How long each step of a program takes, on made-up arguments.
 
-A step of a recorded graph begins a little earlier than one that the host launches: what is measured here is each
-step's own time, not the time of the whole.
+A step is recorded several times in a row into a CUDA graph, which is launched between two CUDA events: a kernel of two
+microseconds is over before the host has launched the next one, so launched one by one it is the host that is measured.
+An operation of the array module, which may look at values, is launched by the host.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from msnb.devices.gpu.program.buffers import PARAM
+from msnb.devices.gpu.program.buffers import PARAM, Environment
+from msnb.devices.gpu.program.steps import ArrayStep, DeviceStep
 
-FILL = 0.01
+FILL, IN_A_ROW = 0.01, 10
 
 
 def seconds_of_steps(program: Any, repeats: int) -> list[float]:
@@ -30,17 +33,29 @@ def seconds_of_steps(program: Any, repeats: int) -> list[float]:
         for step in built.steps:
             step.prepare(env)
             step.run(env)
-        rounds = [_round(device, built.steps, env) for _ in range(max(repeats, 1))]
-    return [min(times) for times in zip(*rounds)]
+        return [_seconds(device, step, env, max(repeats, 1)) for step in built.steps]
 
 
-def _round(device: Any, steps: list[Any], env: Any) -> list[float]:
-    cuda = device.xp.cuda
-    events = [cuda.Event() for _ in range(len(steps) + 1)]
-    cuda.Device().synchronize()
-    events[0].record()
-    for step, event in zip(steps, events[1:]):
+def _seconds(device: Any, step: DeviceStep, env: Environment, repeats: int) -> float:
+    cuda, times = device.xp.cuda, list[float]()
+    run, count = _recorded(device, step, env)
+    run()
+    for _ in range(repeats):
+        begin, end = cuda.Event(), cuda.Event()
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        times.append(cuda.get_elapsed_time(begin, end) / 1e3 / count)
+    return min(times)
+
+
+def _recorded(device: Any, step: DeviceStep, env: Environment) -> tuple[Callable[[], None], int]:
+    """A function that does a step, and how often."""
+    if isinstance(step, ArrayStep) or not step.capturable:
+        return lambda: step.run(env), 1
+    device.stream.begin_capture()
+    for _ in range(IN_A_ROW):
         step.run(env)
-        event.record()
-    cuda.Device().synchronize()
-    return [cuda.get_elapsed_time(a, b) / 1e3 for a, b in zip(events, events[1:])]
+    graph = device.stream.end_capture()
+    return lambda: graph.launch(device.stream), IN_A_ROW
