@@ -30,8 +30,10 @@ from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.gpu.chips import GpuChip, chip_called
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget, target_of
 from msnb.devices.gpu.eager.eager_kernel import eager_kernel
+from msnb.devices.gpu.eager.result_cache import ResultCache
 from msnb.devices.gpu.facts.listing import launch_costs, listings, seconds_of_steps, ways
 from msnb.devices.gpu.faults import FaultLog
+from msnb.devices.gpu.kernels.indexing.index_write import ORDERED
 from msnb.devices.gpu.libraries import cudnn_api
 from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.mistakes import WAY_OUT, check_chip, failure, unusable
@@ -110,6 +112,10 @@ class GPU(ArrayDevice):
     def faults(self) -> FaultLog:
         """Wrong indices that kernels have met."""
         return self._here.faults
+
+    def results_of(self, shape: tuple[int, ...], dtype: Any) -> ResultCache:
+        """Where results of this shape and dtype are taken from, on the GPU in use."""
+        return self._here.result_caches.setdefault((shape, dtype), ResultCache(self.xp, shape, dtype))
 
     def current_stream(self) -> int:
         """The stream on which single operations run: CuPy's current one of this thread."""
@@ -207,6 +213,8 @@ class GPU(ArrayDevice):
 
     def release_memory(self) -> None:
         """CuPy's pool gives its free blocks back."""
+        for cache in self._here.result_caches.values():
+            cache.clear()
         self.xp.get_default_memory_pool().free_all_blocks()
 
     def failure(
@@ -216,9 +224,10 @@ class GPU(ArrayDevice):
         return failure(self.xp, error, who, count, operands, plugin)
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
-        """A generated kernel or a library's call where the session wants machine code, else the body over CuPy."""
+        """A generated kernel or a library's call where the session wants machine code, or where the body over CuPy
+        would leave open which of several writes counts; else that body."""
         run = self._body(op, types, super().kernel(op, types, attrs))
-        if get_context("jit_level") == "O1" and self._compiles:
+        if (get_context("jit_level") == "O1" or op in ORDERED) and self._compiles:
             run = eager_kernel(self, op, types, attrs, run)
         return self._attending(run) if self.index else run
 
@@ -291,6 +300,7 @@ class _Chip:
 
     def __init__(self, xp: Any, index: int) -> None:
         self.xp, self.index = xp, index
+        self.result_caches: dict[tuple[tuple[int, ...], Any], ResultCache] = {}
 
     @cached_property
     def stream(self) -> Any:

@@ -25,10 +25,11 @@ class DeviceMaths(Maths):
         return super().div(a, b) if self.kind != "float" else self._each("div.full", a, b)
 
     def quotients(self, a: str, b: str) -> str:
-        """a / b for one b, the same in all lanes: as a division rounds, but one unit off where a is below 2^-100.
+        """a / b for one b, the same in all lanes: as a division rounds, but one unit off where a is below 2^-100 or the
+        quotient below 2^-126.
 
-        A power of two brings b to where its reciprocal has all its digits. What is left of a is nothing where q is
-        exact, and no number where zeros or infinities meet: q is the answer then.
+        A power of two brings b to where its reciprocal has all its digits. Where zeros or infinities meet, what is
+        corrected is no number; where nothing is left of a it may lose the sign of a zero: q is the answer then.
         """
         lanes, self.e.lanes = self.e.lanes, 1
         one = DeviceMaths(self.e, self.kind)
@@ -42,7 +43,7 @@ class DeviceMaths(Maths):
         q = self.mul(a, r)
         left = self.fma(q, near, self._minus(a), exact=True)
         better = self.fma(self._minus(left), r, q, exact=True)
-        return self.mul(self.pick(self.test("one", left, self.c(0.0)), better, q), scale)
+        return self.mul(self.pick(self.test("one", better, q), better, q), scale)
 
     def _minus(self, x: str) -> str:
         return self.e.ins(f"fneg {self.t} {x}")

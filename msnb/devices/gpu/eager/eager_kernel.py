@@ -22,6 +22,7 @@ from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.gpu.eager.dense_calls import ALIGN, dense_call
 from msnb.devices.gpu.eager.library_kernel import LibraryKernel
 from msnb.devices.gpu.eager.single_kernels import Order, is_counted, single_kernels
+from msnb.devices.gpu.program.device_program import DeviceProgram
 from msnb.devices.gpu.program.node_lowering import provided
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel.iteration_space import kind_of
@@ -69,7 +70,7 @@ def _generated(device: Any, graph: Graph, node: Node, body: Kernel) -> Kernel:
 def _program(device: Any, graph: Graph, node: Node) -> Kernel:
     """A program of one operation: CuPy leaves open which of several writes to one place counts."""
     graph.outputs = list(node.outputs)
-    program = device.compile(graph)
+    program = DeviceProgram(device, graph)
 
     def run(*buffers: Any) -> Any:
         found = program(list(buffers))

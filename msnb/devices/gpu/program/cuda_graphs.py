@@ -37,6 +37,9 @@ class CudaGraphs:
         steps = memory.built.steps
         self.capturable: bool = sum(s.launches for s in steps) > FEW_LAUNCHES and all(s.capturable for s in steps)
         self.launches = 0
+        self._params = [i for i, b, _ in memory.tensors if b.kind == PARAM]
+        self._given = [(i, b) for i, b, _ in memory.tensors if b.kind == PARAM and i not in memory.built.updated]
+        self._numbers = sorted(memory.built.host_numbers)
         self._staging: dict[int, Any] = {}
         self._moved: dict[int, tuple[int, int]] = {}
         self._graphs: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -61,9 +64,8 @@ class CudaGraphs:
         if results is None:
             return None
         used = self._staged(bound)
-        addresses = [used[i].data.ptr for i, b, _ in memory.tensors if b.kind == PARAM]
-        numbers = tuple(args[i] for i in sorted(memory.built.host_numbers))
-        key = (*addresses, *(r.data.ptr for r in results), *numbers)
+        addresses = [used[i].data.ptr for i in self._params]
+        key = (*addresses, *[r.data.ptr for r in results], *[args[i] for i in self._numbers])
         found = self._graphs.get(key)
         if found is None:
             found = self._record(used, results, args)
@@ -104,9 +106,9 @@ class CudaGraphs:
 
     def _staged(self, bound: list[Any]) -> list[Any]:
         """The arguments, those that move copied into memory of the program's own."""
-        used, device, updated = list(bound), self.memory.device, self.memory.built.updated
-        for i, buffer, _ in self.memory.tensors:
-            if buffer.kind != PARAM or i in updated or not self._moves(i, buffer, bound[i]):
+        used, device = list(bound), self.memory.device
+        for i, buffer in self._given:
+            if not self._moves(i, buffer, bound[i]):
                 continue
             if i not in self._staging:
                 self._staging[i] = device.xp.empty_like(bound[i])

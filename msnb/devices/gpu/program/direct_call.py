@@ -46,9 +46,10 @@ class _DirectCall:
 
     def __init__(self, memory: ProgramMemory) -> None:
         device, built = memory.device, memory.built
-        self._array, self._consts, self._arena = device.xp.ndarray, memory.consts, built.arena
+        self._array, self._consts = device.xp.ndarray, memory.consts
         self._params = [(t.size, t.dtype.numpy) for _, _, t in memory.tensors]
-        self._fresh = [(t.ints(), t.dtype.numpy) for _, t in memory.fresh]
+        self._fresh = [device.results_of(t.ints(), t.dtype.numpy).take for _, t in memory.fresh]
+        self._arena = device.results_of((built.arena,), np.uint8).take if built.arena else None
         first, made = len(self._params), len(self._fresh)
         number = {r.number: first + k for k, (r, _) in enumerate(memory.fresh)}
         self._results = [None if r is None else r if isinstance(r, int) else number[r.number] for r in built.results]
@@ -68,9 +69,9 @@ class _DirectCall:
                 return None
             if not a._c_contiguous or a.data.ptr & ALIGNED:
                 return None
-        held = [*args, *[array(shape, dtype) for shape, dtype in self._fresh], *self._consts]
-        if self._arena:
-            held.append(array((self._arena,), np.uint8))
+        held = [*args, *[take() for take in self._fresh], *self._consts]
+        if self._arena is not None:
+            held.append(self._arena())
         for function, grid, block, operands in self._launches:
             function(grid, block, tuple([held[k] if not o else held[k].data.ptr + o for k, o in operands]))
         return [None if r is None else held[r] for r in self._results]

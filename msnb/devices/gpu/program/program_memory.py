@@ -47,31 +47,31 @@ class ProgramMemory:
         self.arena: Any = None
         self._cells = [(b, t) for _, b, t in self.tensors if b.kind == CELL]
         self._numbers = np.zeros(max(len(self._cells), 1), np.uint64)
+        self._views = [self._numbers[k : k + 1].view(t.dtype.numpy) for k, (_, t) in enumerate(self._cells)]
+        self._given = [(i, t.size, t.dtype.numpy, i in built.updated) for i, b, t in self.tensors if b.kind != CELL]
         self._cell_array = device.xp.zeros(max(len(self._cells), 1), np.uint64)
         self._sent: bytes | None = None
 
     def bind(self, args: Sequence[Any]) -> list[Any] | None:
         """The arguments, dense, state in arrays that may be written; None where they are not what the graph says."""
         array, bound = self.device.xp.ndarray, list[Any]([None] * len(args))
-        for i, buffer, t in self.tensors:
-            if buffer.kind == CELL:
-                continue
+        for i, size, dtype, updated in self._given:
             owners = sys.getrefcount(args[i])
             a = args[i]
-            if not isinstance(a, array) or a.dtype != t.dtype.numpy or a.shape != t.shape:
+            if not isinstance(a, array) or a.size != size or a.dtype != dtype:
                 return None
-            if not a.flags.c_contiguous or a.data.ptr % ALIGN:
+            if not a._c_contiguous or a.data.ptr % ALIGN:
                 a = self.device.xp.array(a, order="C", copy=True)
-            elif i in self.built.updated and (owners > _OWNED or a.base is not None):
+            elif updated and (owners > _OWNED or a.base is not None):
                 a = a.copy()
             bound[i] = a
         return bound if self._send_numbers(args) else None
 
     def _send_numbers(self, args: Sequence[Any]) -> bool:
         """Python numbers into device memory, if they changed."""
-        for k, (buffer, t) in enumerate(self._cells):
+        for (buffer, _), view in zip(self._cells, self._views):
             try:
-                self._numbers[k : k + 1].view(t.dtype.numpy)[0] = args[buffer.index]
+                view[0] = args[buffer.index]
             except (TypeError, ValueError, OverflowError):
                 return False
         told = self._numbers.tobytes()

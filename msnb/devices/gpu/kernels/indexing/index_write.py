@@ -176,3 +176,5 @@ _MAKERS: dict[Op, Callable[[IndexWrite], IndexWrite]] = {
     INDEX_TAKEN: _taken,
     INDEX_REDUCE: _reduced,
 }
+ORDERED = frozenset(_MAKERS)
+"""Several entries of an index may mean one place; CuPy leaves open which of them counts."""
