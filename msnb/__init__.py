@@ -20,19 +20,7 @@ import msnb.devices.cpu
 import msnb.devices.gpu
 import msnb.eager.dispatch
 from msnb import nn, ops
-from msnb.api import (
-    GradOperation,
-    custom_vjp,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    runtime,
-    value_and_grad,
-    vjp,
-    vmap,
-)
+from msnb.api import GradOperation, custom_vjp, grad, hessian, jacfwd, jacrev, jvp, runtime, value_and_grad, vjp, vmap
 from msnb.api.transforms.recompute import recompute
 from msnb.base import missing_names, plugins
 from msnb.base.errors import MsnbError
