@@ -20,19 +20,7 @@ import msnb.devices.cpu
 import msnb.devices.gpu
 import msnb.eager.dispatch
 from msnb import nn, ops
-from msnb.api import (
-    GradOperation,
-    custom_vjp,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    runtime,
-    value_and_grad,
-    vjp,
-    vmap,
-)
+from msnb.api import GradOperation, custom_vjp, grad, hessian, jacfwd, jacrev, jvp, runtime, value_and_grad, vjp, vmap
 from msnb.api.transforms.recompute import recompute
 from msnb.base import missing_names, plugins
 from msnb.base.errors import MsnbError
@@ -89,15 +77,7 @@ msnb.base.source_location.mark_modules()
 if "IPython" in sys.modules:
     _meet_shell(sys.modules["IPython"])
 
-
-if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
-
-    def __getattr__(name: str) -> Any:
-        return missing_names.attribute(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return missing_names.public_names(__name__)
+missing_names.answer_for(__name__)
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -27,11 +27,7 @@ def mutable(input_data: Marked, dynamic_len: bool = False) -> Marked:
 
 
 def constexpr(
-    fn: Any = None,
-    get_instance: bool = True,
-    name: str | None = None,
-    reuse_result: bool = True,
-    check: bool = True,
+    fn: Any = None, get_instance: bool = True, name: str | None = None, reuse_result: bool = True, check: bool = True
 ) -> Any:
     """A function of Python values, computed while the program is captured: every such function is.
 

@@ -15,14 +15,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from msnb.base.errors import MsnbError
 from msnb.graph.capture import CapturedProgram
-from msnb.graph.capture.size_template import (
-    LEAST,
-    SizeChange,
-    SizeTemplate,
-    changed_axes,
-    symbols_for,
-    template,
-)
+from msnb.graph.capture.size_template import LEAST, SizeChange, SizeTemplate, changed_axes, symbols_for, template
 from msnb.graph.capture.values.size_symbols import Axis
 from msnb.graph.compile import SymbolicPasses, SymbolicSource
 

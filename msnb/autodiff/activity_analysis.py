@@ -158,9 +158,7 @@ class Activity:
             if not ins:
                 continue
             masks = self._flow.of_node(node, self._graph)
-            varying.update(
-                v for v, m in zip(node.outputs, masks) if m & ins and gradient_type(v.type) is not None
-            )
+            varying.update(v for v, m in zip(node.outputs, masks) if m & ins and gradient_type(v.type) is not None)
 
     def _backward(self) -> None:
         for node in reversed(self._graph.nodes):

@@ -18,6 +18,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
@@ -114,9 +115,30 @@ def public_names(module: str) -> list[str]:
     """For a module's ``__dir__``: what its users may call, without the modules and names that it imports for itself."""
     found = vars(sys.modules[module])
     listed = found.get("__all__")
-    names = {n for n, value in found.items() if n[:1] != "_" and not isinstance(value, ModuleType)} - _FOR_ITSELF
     dunders = {n for n in found if n[:2] == "__"}
-    return sorted({*(names if listed is None else listed), *MOVED.get(module, {}), *dunders})
+    return sorted({*(_own_names(found) if listed is None else listed), *MOVED.get(module, {}), *dunders})
+
+
+def _own_names(found: dict[str, Any]) -> list[str]:
+    return [n for n, x in found.items() if n[:1] != "_" and not isinstance(x, ModuleType) and n not in _FOR_ITSELF]
+
+
+def show_imports(module: str, *modules: str) -> None:
+    """Give a package its ``__all__``: the names that it has imported so far, and these modules of it.
+
+    A type checker does not see it, and goes by ``from .. import *`` and ``import name as name``.
+    """
+    found = vars(sys.modules[module])
+    found["__all__"] = sorted({*_own_names(found), *modules})
+
+
+def answer_for(module: str) -> None:
+    """Give a package its ``__getattr__`` (see `attribute`) and ``__dir__`` (see `public_names`).
+
+    A type checker does not see them, and goes on to report names that do not exist.
+    """
+    found = vars(sys.modules[module])
+    found.update(__getattr__=partial(attribute, module), __dir__=partial(public_names, module))
 
 
 # ---- keywords ---------------------------------------------------------------------------------------------------

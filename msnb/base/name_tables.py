@@ -127,10 +127,7 @@ MOVED: dict[str, dict[str, str]] = {
     "msnb.core": {"initializer": "msnb.nn.initializer:initializer"},
     "msnb.dataset": {"WaitedDSCallback": "msnb.train.callbacks.waited_callback:WaitedDSCallback"},
     "msnb.base.settings": _AUTO_PARALLEL,
-    "msnb.parallel": {
-        **_AUTO_PARALLEL,
-        **{name: f"{place}:{name}" for name, place in _PARALLEL_PARTS.items()},
-    },
+    "msnb.parallel": {**_AUTO_PARALLEL, **{name: f"{place}:{name}" for name, place in _PARALLEL_PARTS.items()}},
     "msnb.nn": {
         "probability": "msnb.nn.probability",
         **{name: f"msnb.train.metrics:{name}" for name in _METRICS if name != "CosineSimilarity"},

@@ -15,6 +15,11 @@ from msnb.base.files.atomic_write import write_whole
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.vision.decode import pillow
 
+__all__ = [
+    "ImageReadMode", "encode_jpeg", "encode_png", "get_image_num_channels", "get_image_size", "read_file", "read_image",
+    "write_file", "write_jpeg", "write_png",
+]  # fmt: skip
+
 
 class ImageReadMode(enum.IntEnum):
     """Which channels `read_image` gives: those of the file, one, or three."""

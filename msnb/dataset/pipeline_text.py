@@ -40,6 +40,8 @@ from msnb.dataset.pipeline.rows import name_of
 from msnb.dataset.pipeline.samplers import Sampler
 from msnb.dataset.sources.records.schema import Schema
 
+__all__ = ["compare", "deserialize", "serialize", "show"]
+
 Page = dict[str, Any]
 _MOST_PARTS, _MOST_JSON = 10_000, 64 << 20
 _BY_CODE = "make the pipeline by code"

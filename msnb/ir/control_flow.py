@@ -73,9 +73,7 @@ SCAN = _control(
     {"n_carry": REQUIRED, "n_xs": REQUIRED, "length": REQUIRED, "reverse": False},
 )
 CALL = _control(
-    "call",
-    "Call a graph of the module by name.",
-    {"callee": REQUIRED, "layer": "", "recompute": False, "block": None},
+    "call", "Call a graph of the module by name.", {"callee": REQUIRED, "layer": "", "recompute": False, "block": None}
 )
 FUSED = _control("fused", "Run a group of nodes as one kernel.", {})
 GRADIENT = _control("gradient", "A program and its gradient.", {"wrt": REQUIRED, "outputs": REQUIRED}, "owed")

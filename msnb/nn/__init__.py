@@ -36,48 +36,17 @@ from msnb.nn.training.loss import *
 from msnb.nn.training.loss_scale import *
 from msnb.nn.training.margin_losses import *
 from msnb.nn.training.training_cells import *
-from msnb.optim import ASGD as ASGD
-from msnb.optim import FTRL as FTRL
-from msnb.optim import LARS as LARS
-from msnb.optim import SGD as SGD
-from msnb.optim import Adadelta as Adadelta
-from msnb.optim import AdaFactor as AdaFactor
-from msnb.optim import Adagrad as Adagrad
-from msnb.optim import Adam as Adam
-from msnb.optim import AdaMax as AdaMax
-from msnb.optim import AdamOffload as AdamOffload
-from msnb.optim import AdamW as AdamW
-from msnb.optim import AdamWeightDecay as AdamWeightDecay
-from msnb.optim import CosineDecayLR as CosineDecayLR
-from msnb.optim import ExponentialDecayLR as ExponentialDecayLR
-from msnb.optim import InverseDecayLR as InverseDecayLR
-from msnb.optim import Lamb as Lamb
-from msnb.optim import LazyAdam as LazyAdam
-from msnb.optim import LearningRateSchedule as LearningRateSchedule
-from msnb.optim import Momentum as Momentum
-from msnb.optim import NaturalExpDecayLR as NaturalExpDecayLR
-from msnb.optim import Optimizer as Optimizer
-from msnb.optim import PolynomialDecayLR as PolynomialDecayLR
-from msnb.optim import ProximalAdagrad as ProximalAdagrad
-from msnb.optim import RMSProp as RMSProp
-from msnb.optim import Rprop as Rprop
-from msnb.optim import WarmUpLR as WarmUpLR
-from msnb.optim import cosine_decay_lr as cosine_decay_lr
-from msnb.optim import exponential_decay_lr as exponential_decay_lr
-from msnb.optim import inverse_decay_lr as inverse_decay_lr
-from msnb.optim import natural_exp_decay_lr as natural_exp_decay_lr
-from msnb.optim import piecewise_constant_lr as piecewise_constant_lr
-from msnb.optim import polynomial_decay_lr as polynomial_decay_lr
-from msnb.optim import warmup_lr as warmup_lr
+from msnb.optim.adam import *
+from msnb.optim.adamax_adadelta_rprop import *
+from msnb.optim.dynamic_lr import *
+from msnb.optim.ftrl_adafactor_asgd import *
+from msnb.optim.lars import *
+from msnb.optim.lr_schedules import *
+from msnb.optim.optimizer import Optimizer as Optimizer
+from msnb.optim.rmsprop_adagrad import *
+from msnb.optim.sgd import *
 
 if TYPE_CHECKING:
     from msnb.nn.lazy_names import *
-else:  # a type checker must go on to report names that do not exist
 
-    def __getattr__(name: str) -> object:
-        """What MindSpore has here and msnb elsewhere (metrics), and a sentence on what is missing."""
-        return missing_names.attribute(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return missing_names.public_names(__name__)
+missing_names.answer_for(__name__)

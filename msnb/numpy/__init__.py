@@ -13,7 +13,6 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.numpy.html
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from msnb.base import missing_names
 from msnb.core.tensor import Tensor as Tensor
@@ -47,13 +46,4 @@ from msnb.ops import (
 float_, int_ = float32, int32
 sometrue, around = any, round
 pi, e, inf, PINF, NINF, nan, newaxis = math.pi, math.e, math.inf, math.inf, -math.inf, math.nan, None
-
-if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
-
-    def __getattr__(name: str) -> object:
-        """A sentence on what is missing."""
-        return missing_names.attribute(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return missing_names.public_names(__name__)
+missing_names.answer_for(__name__)

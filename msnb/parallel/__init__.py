@@ -12,17 +12,11 @@ for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msnb.base import missing_names
 
 if TYPE_CHECKING:
     from msnb.parallel.lazy_names import *
-else:
 
-    def __getattr__(name: str) -> Any:
-        return missing_names.attribute(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return missing_names.public_names(__name__)
+missing_names.answer_for(__name__)

@@ -26,6 +26,8 @@ from msnb.train.callbacks.control_callbacks import LearningRateWriter
 from msnb.train.callbacks.logging_callbacks import need_count
 from msnb.train.model import Model
 
+__all__ = ["LearningRateSearch", "lr_find"]
+
 SMOOTH, EXPLODED, LEAST_STEPS = 0.9, 4.0, 10
 
 

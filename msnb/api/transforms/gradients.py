@@ -19,25 +19,14 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from msnb.api.function_tracing import places_of, snapshot_of
 from msnb.api.graph_mode import compiled_in_graph_mode
-from msnb.api.transforms.gradient_request import (
-    GradientRequest,
-    Integers,
-    Position,
-    is_discrete,
-    kept,
-)
+from msnb.api.transforms.gradient_request import GradientRequest, Integers, Position, is_discrete, kept
 from msnb.api.transforms.staged_transforms import TransformStep, marked, run_staged
 from msnb.api.transforms.tensor_hooks import hooks_for
 from msnb.autodiff import vjp as vjp_graph
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.autodiff.integer_inputs import extend, quantity, to_integer
 from msnb.base import events
-from msnb.base.errors import (
-    ArgumentError,
-    DTypeError,
-    GradientError,
-    ShapeError,
-)
+from msnb.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree, step_undo
 from msnb.core.dtypes import bool_, float64
 from msnb.core.engine import slot

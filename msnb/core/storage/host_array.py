@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core.dtypes import DType
-from msnb.core.storage.aligned_memory import copied
+from msnb.core.storage.aligned_memory import Array, copied
 
-Array = NDArray[Any]
 _NUMBERS = (int, float, complex)
 
 

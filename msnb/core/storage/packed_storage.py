@@ -18,13 +18,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.core.storage.memory_format import BlockedFormat
-from msnb.core.tensor import Tensor, holds_data
+from msnb.core.tensor import Array, Tensor, holds_data
 from msnb.core.types import TensorType
-
-Array = NDArray[Any]
 
 
 class BlockedStorage:

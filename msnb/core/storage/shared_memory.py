@@ -16,11 +16,8 @@ import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from msnb.core.storage.aligned_memory import owns_memory
-
-Array = NDArray[Any]
+from msnb.core.storage.aligned_memory import Array, owns_memory
 
 
 class SharedValue:

@@ -1,92 +1,11 @@
 """Transforms of sounds, all callables on NumPy arrays [..., time] (`mindspore.dataset.audio`)."""
 
-from msnb.dataset.audio.loudness import (
-    AmplitudeToDB,
-    Angle,
-    ComplexNorm,
-    Contrast,
-    DBToAmplitude,
-    DCShift,
-    Dither,
-    Fade,
-    Gain,
-    Magphase,
-    MuLawDecoding,
-    MuLawEncoding,
-    Overdrive,
-    Vol,
-)
-from msnb.dataset.audio.pitch_scales import (
-    LFCC,
-    MFCC,
-    InverseMelScale,
-    MelScale,
-    MelSpectrogram,
-    create_dct,
-    linear_fbanks,
-    melscale_fbanks,
-)
-from msnb.dataset.audio.sound_effects import (
-    ComputeDeltas,
-    DetectPitchFrequency,
-    Flanger,
-    FrequencyMasking,
-    MaskAlongAxis,
-    MaskAlongAxisIID,
-    Phaser,
-    PitchShift,
-    Resample,
-    SlidingWindowCmn,
-    TimeMasking,
-)
-from msnb.dataset.audio.sound_enums import (
-    BorderType,
-    DensityFunction,
-    FadeShape,
-    GainType,
-    Interpolation,
-    MelType,
-    Modulation,
-    NormMode,
-    NormType,
-    ResampleMethod,
-    ScaleType,
-    WindowType,
-)
-from msnb.dataset.audio.sound_filters import (
-    AllpassBiquad,
-    BandBiquad,
-    BandpassBiquad,
-    BandrejectBiquad,
-    BassBiquad,
-    Biquad,
-    DeemphBiquad,
-    EqualizerBiquad,
-    Filtfilt,
-    HighpassBiquad,
-    LFilter,
-    LowpassBiquad,
-    RiaaBiquad,
-    TrebleBiquad,
-)
-from msnb.dataset.audio.spectra import (
-    GriffinLim,
-    InverseSpectrogram,
-    PhaseVocoder,
-    SpectralCentroid,
-    Spectrogram,
-    TimeStretch,
-)
+from msnb.base import missing_names
+from msnb.dataset.audio.loudness import *
+from msnb.dataset.audio.pitch_scales import *
+from msnb.dataset.audio.sound_effects import *
+from msnb.dataset.audio.sound_enums import *
+from msnb.dataset.audio.sound_filters import *
+from msnb.dataset.audio.spectra import *
 
-__all__ = [
-    "AllpassBiquad", "AmplitudeToDB", "Angle", "BandBiquad", "BandpassBiquad", "BandrejectBiquad", "BassBiquad",
-    "Biquad", "BorderType", "ComplexNorm", "ComputeDeltas", "Contrast", "DBToAmplitude", "DCShift", "DeemphBiquad",
-    "DensityFunction", "DetectPitchFrequency", "Dither", "EqualizerBiquad", "Fade", "FadeShape", "Filtfilt",
-    "Flanger", "FrequencyMasking", "Gain", "GainType", "GriffinLim", "HighpassBiquad", "Interpolation",
-    "InverseMelScale", "InverseSpectrogram", "LFCC", "LFilter", "LowpassBiquad", "MFCC", "Magphase",
-    "MaskAlongAxis", "MaskAlongAxisIID", "MelScale", "MelSpectrogram", "MelType", "Modulation", "MuLawDecoding",
-    "MuLawEncoding", "NormMode", "NormType", "Overdrive", "PhaseVocoder", "Phaser", "PitchShift", "Resample",
-    "ResampleMethod", "RiaaBiquad", "ScaleType", "SlidingWindowCmn", "SpectralCentroid", "Spectrogram",
-    "TimeMasking", "TimeStretch", "TrebleBiquad", "Vol", "WindowType", "create_dct", "linear_fbanks",
-    "melscale_fbanks",
-]  # fmt: skip
+missing_names.show_imports(__name__)

@@ -18,6 +18,11 @@ from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count
 
+__all__ = [
+    "AmplitudeToDB", "Angle", "ComplexNorm", "Contrast", "DBToAmplitude", "DCShift", "Dither", "Fade", "Gain",
+    "Magphase", "MuLawDecoding", "MuLawEncoding", "Overdrive", "Vol",
+]  # fmt: skip
+
 
 class AmplitudeToDB(SoundTransform):
     """Amplitudes or powers [..., frequency, time] to decibels.

@@ -23,6 +23,10 @@ from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count
 
+__all__ = [
+    "InverseMelScale", "LFCC", "MFCC", "MelScale", "MelSpectrogram", "create_dct", "linear_fbanks", "melscale_fbanks",
+]  # fmt: skip
+
 _STEP, _KNEE = 200 / 3, 1000.0
 _LOG = math.log(6.4) / 27
 

@@ -23,6 +23,11 @@ from msnb.dataset.pipeline.rows import Array, check_count
 if TYPE_CHECKING:
     from msnb.dataset.audio.spectra import Frames
 
+__all__ = [
+    "ComputeDeltas", "DetectPitchFrequency", "Flanger", "FrequencyMasking", "MaskAlongAxis", "MaskAlongAxisIID",
+    "Phaser", "PitchShift", "Resample", "SlidingWindowCmn", "TimeMasking",
+]  # fmt: skip
+
 
 def wave_table(kind: Modulation, size: int, low: float, high: float, phase: float) -> Array:
     """One period of a wave between low and high."""

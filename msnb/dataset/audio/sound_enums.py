@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import enum
 
+__all__ = [
+    "BorderType", "DensityFunction", "FadeShape", "GainType", "Interpolation", "MelType", "Modulation", "NormMode",
+    "NormType", "ResampleMethod", "ScaleType", "WindowType",
+]  # fmt: skip
+
 
 class BorderType(enum.Enum):
     """How a border is filled; the values are NumPy's names."""

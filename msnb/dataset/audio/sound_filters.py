@@ -21,6 +21,11 @@ from msnb.dataset.audio.audio_kinds import SoundTransform, check_real
 from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.rows import Array
 
+__all__ = [
+    "AllpassBiquad", "BandBiquad", "BandpassBiquad", "BandrejectBiquad", "BassBiquad", "Biquad", "DeemphBiquad",
+    "EqualizerBiquad", "Filtfilt", "HighpassBiquad", "LFilter", "LowpassBiquad", "RiaaBiquad", "TrebleBiquad",
+]  # fmt: skip
+
 _BLOCK = 256
 
 

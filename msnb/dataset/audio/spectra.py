@@ -21,6 +21,8 @@ from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count
 
+__all__ = ["GriffinLim", "InverseSpectrogram", "PhaseVocoder", "SpectralCentroid", "Spectrogram", "TimeStretch"]
+
 
 def window_of(kind: WindowType, size: int) -> Array:
     """A window whose period is its size."""

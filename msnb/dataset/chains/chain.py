@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.dataset.chains import chain_kernel, plain_kernel
 from msnb.dataset.chains.image_map import ImageMap
 from msnb.dataset.chains.kernel_kind import Images, Work
 from msnb.dataset.chains.transform_record import GEOMETRY, LAYOUT, OPENING, PIXELS, Record, record_of, table_of
-
-Array = NDArray[Any]
+from msnb.dataset.pipeline.rows import Array
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,13 @@ import importlib.util
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base.settings import get_context
 from msnb.dataset.chains.image_map import AxisMap, ImageMap
 from msnb.dataset.chains.kernel_kind import AT, Images, KernelKind, Work
+from msnb.dataset.pipeline.rows import Array
 from msnb.devices.cpu import thread_pool
 
-Array = NDArray[Any]
 MOST_CHANNELS = 4
 SHARE = 1 << 20  # pixels' values that are worth a thread: half a millisecond, what it takes to wake one
 

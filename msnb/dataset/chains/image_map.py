@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from msnb.dataset.pipeline.rows import Array
+
 BORDER = -1
 
 

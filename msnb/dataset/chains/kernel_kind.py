@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from msnb.dataset.chains.image_map import ImageMap
+from msnb.dataset.pipeline.rows import Array
 
-Array = NDArray[Any]
 Images = Array | list[Array]
 CALL = ("images", "threads", "height", "width", "table", "border", "lines", "line", "jobs")
 """The words of a call; those of `WORDS` stand in a row of its jobs, one row per image."""

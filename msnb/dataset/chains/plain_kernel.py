@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.dataset.chains.image_map import BORDER, ImageMap
 from msnb.dataset.chains.kernel_kind import Work
-
-Array = NDArray[Any]
+from msnb.dataset.pipeline.rows import Array
 
 
 def run(work: Work) -> None:

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from msnb.dataset.pipeline.rows import Array
+
 _LOW = 0xFFFFFFFF
 _INIT_A, _MULT_A, _INIT_B, _MULT_B = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 _MIX_LEFT, _MIX_RIGHT = 0xCA01F9DD, 0x4973F715

@@ -24,6 +24,8 @@ from msnb.dataset.row_cache import DatasetCache, as_cache
 from msnb.dataset.sources.mnist import damaged
 from msnb.dataset.sources.numpy_slices import sliced
 
+__all__ = ["Cifar100Dataset", "Cifar10Dataset"]
+
 _PIXELS = 3 * 32 * 32
 
 

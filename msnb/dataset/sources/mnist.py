@@ -29,6 +29,8 @@ from msnb.dataset.pipeline.samplers import choose
 from msnb.dataset.row_cache import DatasetCache, as_cache
 from msnb.dataset.sources.numpy_slices import sliced
 
+__all__ = ["FashionMnistDataset", "KMnistDataset", "MnistDataset"]
+
 PARTS = {"train": ("train",), "test": ("t10k",), "all": ("train", "t10k")}
 _IMAGES, _LABELS = 0x803, 0x801
 

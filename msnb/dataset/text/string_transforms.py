@@ -22,6 +22,11 @@ from msnb.dataset.text.text_transform import EachString, TextTransform
 from msnb.dataset.text.tokenizers import compiled
 from msnb.dataset.transforms.basic import Transform
 
+__all__ = [
+    "AddToken", "CaseFold", "FilterWikipediaXML", "Ngram", "NormalizeForm", "NormalizeUTF8", "RegexReplace",
+    "SlidingWindow", "ToNumber", "Truncate", "TruncateSequencePair", "to_bytes", "to_str",
+]  # fmt: skip
+
 
 class NormalizeForm(enum.Enum):
     """Unicode's normal forms."""

@@ -27,6 +27,12 @@ from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.rows import Array, check_count, to_array
 from msnb.dataset.text.text_transform import Span, TextTransform, Tokenizer
 
+__all__ = [
+    "JiebaMode", "JiebaTokenizer", "PythonTokenizer", "RegexTokenizer", "SPieceTokenizerLoadType",
+    "SPieceTokenizerOutType", "SentencePieceModel", "SentencePieceTokenizer", "SentencePieceVocab",
+    "UnicodeCharTokenizer", "UnicodeScriptTokenizer", "WhitespaceTokenizer",
+]  # fmt: skip
+
 
 class WhitespaceTokenizer(Tokenizer):
     """A string to its words.

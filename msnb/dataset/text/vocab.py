@@ -21,6 +21,8 @@ from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.text.text_transform import TextTransform
 
+__all__ = ["Lookup", "Vocab"]
+
 
 class Vocab:
     """Tokens and their numbers.

@@ -19,6 +19,8 @@ from msnb.dataset.text.string_transforms import NormalizeForm, check_form, norma
 from msnb.dataset.text.text_transform import Span, TextTransform, Tokenizer, tokens_of
 from msnb.dataset.text.vocab import Vocab
 
+__all__ = ["BasicTokenizer", "BertTokenizer", "WordpieceTokenizer"]
+
 _SPECIAL = re.compile(r"\[(CLS|SEP|UNK|PAD|MASK|unused\d+)\]")
 _HAN = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF), (0xF900, 0xFAFF),
         (0x2F800, 0x2FA1F))  # fmt: skip

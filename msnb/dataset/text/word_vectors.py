@@ -23,6 +23,8 @@ from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.rows import Array, check_count
 from msnb.dataset.text.text_transform import TextTransform
 
+__all__ = ["CharNGram", "FastText", "GloVe", "ToVectors", "Vectors"]
+
 _V = TypeVar("_V", bound="Vectors")
 _LONGEST = 1 << 20  # bytes of a line
 

@@ -1,22 +1,7 @@
 """Transforms for any column (MindSpore's `mindspore.dataset.transforms`), all callables on NumPy arrays."""
 
-from msnb.dataset.transforms.basic import (
-    Compose,
-    Concatenate,
-    Duplicate,
-    Fill,
-    Mask,
-    OneHot,
-    PadEnd,
-    Relational,
-    Slice,
-    Transform,
-    TypeCast,
-    Unique,
-)
-from msnb.dataset.transforms.random import RandomApply, RandomChoice, RandomOrder
+from msnb.base import missing_names
+from msnb.dataset.transforms.basic import *
+from msnb.dataset.transforms.random import *
 
-__all__ = [
-    "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply", "RandomChoice",
-    "RandomOrder", "Relational", "Slice", "Transform", "TypeCast", "Unique",
-]  # fmt: skip
+missing_names.show_imports(__name__)

@@ -16,6 +16,11 @@ from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline.rows import Array, check_count, describe, to_array
 
+__all__ = [
+    "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "Relational", "Slice", "Transform",
+    "TypeCast", "Unique",
+]  # fmt: skip
+
 
 class Transform:
     """A transform of one column: subclasses define `apply(array) -> array`."""

@@ -10,6 +10,8 @@ from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.transforms.basic import Compose, flatten
 
+__all__ = ["RandomApply", "RandomChoice", "RandomOrder"]
+
 
 def check_probability(prob: Any, what: str) -> float:
     """A number in [0, 1]."""

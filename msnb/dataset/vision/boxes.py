@@ -22,6 +22,11 @@ from msnb.dataset.vision.geometry import Resize, resized, window
 from msnb.dataset.vision.images import check_image
 from msnb.dataset.vision.random import RandomCrop, RandomResizedCrop
 
+__all__ = [
+    "BoundingBoxAugment", "RandomCropWithBBox", "RandomHorizontalFlipWithBBox", "RandomResizeWithBBox",
+    "RandomResizedCropWithBBox", "RandomVerticalFlipWithBBox", "ResizeWithBBox",
+]  # fmt: skip
+
 
 def _checked(image: Any, boxes: Any, what: str) -> tuple[Array, Array]:
     """The two as arrays.

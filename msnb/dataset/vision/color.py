@@ -18,6 +18,11 @@ from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.images import ImageTransform, like
 
+__all__ = [
+    "AdjustBrightness", "AdjustContrast", "AdjustHue", "AdjustSaturation", "Grayscale", "RandomColorAdjust",
+    "RandomGrayscale",
+]  # fmt: skip
+
 _WEIGHTS = np.array([0.299, 0.587, 0.114], np.float32)
 
 

@@ -21,6 +21,8 @@ from msnb.dataset.vision.geometry import resized
 from msnb.dataset.vision.images import check_image
 from msnb.dataset.vision.random import RandomResizedCrop
 
+__all__ = ["Decode", "RandomCropDecodeResize", "ToNumpy", "ToPIL"]
+
 try:
     import simplejpeg
 except ImportError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+__all__ = ["Border", "Inter"]
+
 
 class Inter(enum.Enum):
     """Interpolation of `Resize`."""

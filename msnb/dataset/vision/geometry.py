@@ -13,6 +13,8 @@ from msnb.dataset.vision.enums import Border, Inter
 from msnb.dataset.vision.images import ImageTransform, check_interpolation, four_sides, pad_image, two_sides
 from msnb.dataset.vision.resampling import resize
 
+__all__ = ["CenterCrop", "Crop", "HorizontalFlip", "Pad", "Resize", "VerticalFlip"]
+
 
 def resized(value: Array, size: tuple[int, int], method: str) -> Array:
     """[..., h, w, c] to `size`, dtype kept: integers are rounded and clipped to their range."""

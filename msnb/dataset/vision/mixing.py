@@ -19,6 +19,8 @@ from msnb.dataset.pipeline.rows import Array, check_count, describe, to_array
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.images import check_number, like
 
+__all__ = ["CutMixBatch", "ImageBatchFormat", "MixUp", "MixUpBatch"]
+
 
 class ImageBatchFormat(enum.Enum):
     """The order of the axes of a batch of images."""

@@ -23,6 +23,11 @@ from msnb.dataset.vision.geometry import CenterCrop, resized, window
 from msnb.dataset.vision.images import ImageTransform, as_range, check_image, check_interpolation, pad_image, two_sides
 from msnb.dataset.vision.pixel_values import Normalize
 
+__all__ = [
+    "CutOut", "Erase", "FiveCrop", "LinearTransformation", "NormalizePad", "PadToSize", "RandomErasing", "ResizedCrop",
+    "SliceMode", "SlicePatches", "TenCrop",
+]  # fmt: skip
+
 
 class SliceMode(enum.Enum):
     """What `SlicePatches` does where the tiles do not fit: fill up, or leave the rest out."""

@@ -13,6 +13,8 @@ from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform, TypeCast
 from msnb.dataset.vision.images import check_image
 
+__all__ = ["CHW2HWC", "HWC2CHW", "Invert", "Normalize", "Rescale", "ToTensor", "ToType"]
+
 
 class Rescale(Transform):
     """value * rescale + shift, as float32.

@@ -25,6 +25,10 @@ from msnb.dataset.vision.images import ImageTransform, check_interpolation
 from msnb.dataset.vision.tones import equalized, posterized, sharpened, solarized, stretched
 from msnb.dataset.vision.warp import affine_matrix, moved
 
+__all__ = [
+    "AutoAugment", "AutoAugmentPolicy", "RandAugment", "RandomSelectSubpolicy", "TrivialAugmentWide", "UniformAugment",
+]  # fmt: skip
+
 _SIGNED = {"ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color", "Contrast", "Sharpness"}
 _WARPS: dict[str, Callable[[float], Array]] = {
     "ShearX": lambda m: np.array([[1, m, 0], [0, 1, 0], [0, 0, 1.0]]),

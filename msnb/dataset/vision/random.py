@@ -16,6 +16,8 @@ from msnb.dataset.vision.enums import ANY_INTERPOLATION, Border, Inter
 from msnb.dataset.vision.geometry import HorizontalFlip, Resize, VerticalFlip, resized, window
 from msnb.dataset.vision.images import ImageTransform, check_interpolation, four_sides, pad_image, two_sides
 
+__all__ = ["RandomCrop", "RandomHorizontalFlip", "RandomResize", "RandomResizedCrop", "RandomVerticalFlip"]
+
 
 class RandomHorizontalFlip(HorizontalFlip):
     """Left becomes right with probability `prob`."""

@@ -24,6 +24,12 @@ from msnb.dataset.vision.color import grey_of, saturated
 from msnb.dataset.vision.images import ImageTransform, as_range, check_number, like
 from msnb.dataset.vision.pixel_values import Invert
 
+__all__ = [
+    "AdjustGamma", "AdjustSharpness", "AutoContrast", "ConvertColor", "ConvertMode", "Equalize", "GaussianBlur",
+    "HsvToRgb", "Posterize", "RandomAdjustSharpness", "RandomAutoContrast", "RandomColor", "RandomEqualize",
+    "RandomInvert", "RandomLighting", "RandomPosterize", "RandomSharpness", "RandomSolarize", "RgbToHsv", "Solarize",
+]  # fmt: skip
+
 
 class Chance:
     """Before an image transform among the bases: it is done with probability `prob`, else the image stays."""

@@ -20,6 +20,8 @@ from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import Inter
 from msnb.dataset.vision.images import ImageTransform, as_range, check_interpolation, check_number, like
 
+__all__ = ["Affine", "Perspective", "RandomAffine", "RandomPerspective", "RandomRotation", "Rotate"]
+
 
 def sampled(image: Array, xs: Array, ys: Array, method: str, fill: Any) -> Array:
     """The image [..., h, w, c] at places (xs, ys), each [h', w']; `fill` outside."""

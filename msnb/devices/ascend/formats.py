@@ -20,12 +20,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base.errors import ShapeError
+from msnb.core.tensor import Array
 
 C0 = 16
-Array = NDArray[Any]
 
 
 def blocks(n: int) -> int:

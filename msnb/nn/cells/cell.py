@@ -38,13 +38,7 @@ from msnb.nn.cells.argument_hints import explains_arguments, note_empty_result
 from msnb.nn.cells.cell_flags import CellFlags
 from msnb.nn.cells.cell_state import CellState
 from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, owned, resettle, uproot
-from msnb.nn.cells.hooks import (
-    CellHooks,
-    after_hook,
-    after_pre_hook,
-    with_backward_hooks,
-    with_backward_pre_hooks,
-)
+from msnb.nn.cells.hooks import CellHooks, after_hook, after_pre_hook, with_backward_hooks, with_backward_pre_hooks
 from msnb.nn.cells.mixed_precision import CellPrecision, cast_floats
 
 if TYPE_CHECKING:

@@ -185,9 +185,7 @@ class LSTMCell(RNNCellBase):
         ((2, 5), (2, 5))
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
         super().__init__(input_size, hidden_size, has_bias, 4, dtype)
 
     def construct(self, x: Any, hx: Any = None) -> Any:
@@ -208,9 +206,7 @@ class GRUCell(RNNCellBase):
         (2, 5)
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
         super().__init__(input_size, hidden_size, has_bias, 3, dtype)
 
     def construct(self, x: Any, hx: Any = None) -> Any:

@@ -371,9 +371,7 @@ class PoissonNLLLoss(LossBase):
     full: bool
     eps: float
 
-    def __init__(
-        self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
-    ) -> None:
+    def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.log_input, self.full, self.eps = log_input, full, eps
 

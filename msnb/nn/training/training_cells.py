@@ -168,9 +168,7 @@ class TrainOneStepCell(Cell):
 
     _is_step = True
 
-    def __init__(
-        self, network: Cell, optimizer: Any, sens: float | None = None, return_grad: bool = False
-    ) -> None:
+    def __init__(self, network: Cell, optimizer: Any, sens: float | None = None, return_grad: bool = False) -> None:
         super().__init__(auto_prefix=False)
         need_cell("the network of TrainOneStepCell", network)
         need_cell("the optimizer of TrainOneStepCell", optimizer)

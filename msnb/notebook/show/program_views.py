@@ -64,16 +64,7 @@ __all__ = [
     "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "timeline", "watching",
 ]  # fmt: skip
 
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """Plans and trainings are loaded when one of their views is asked for."""
-        return missing_names.attribute(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return missing_names.public_names(__name__)
+missing_names.answer_for(__name__)
 
 
 def _repr_mimebundle_(include: Any = None, exclude: Any = None) -> dict[str, Any]:

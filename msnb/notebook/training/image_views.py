@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Array, Tensor
 from msnb.core.tensor_summary import plain_numbers
 from msnb.notebook.charts.html_fragments import count, pre
 from msnb.notebook.charts.plot import card
@@ -28,7 +27,6 @@ from msnb.notebook.drawing.svg_marks import text as words
 from msnb.notebook.views.tensor_view import grey, png_of
 from msnb.notebook.views.view import Section, View
 
-Array = NDArray[Any]
 W, HEAD, MARGIN, GAP, WORD = 720.0, 36.0, 16.0, 10.0, 16.0
 LARGEST, MOST_SIDE = 96.0, 512
 

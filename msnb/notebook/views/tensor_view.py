@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base.errors import ArgumentError
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Array, Tensor
 from msnb.core.tensor_summary import plain_numbers, sparkline, value_words
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import bytes_word, figure, number_word, pre
@@ -31,7 +31,6 @@ from msnb.notebook.views.view import Section, View
 MOST_SIDE, MOST_IMAGES, BINS = 512, 24, 40
 LEAST_SIDE, UNASKED = 8, 6
 W, GAP = 720.0, 8.0
-Array = NDArray[Any]
 
 
 def png_of(pixels: NDArray[np.uint8]) -> bytes:

@@ -292,9 +292,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     return ops.lu_factor(_matrix("lu_factor", a))
 
 
-def lu_solve(
-    lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
-) -> Tensor:
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Tensor:
     """The x with a x = b, from the LU factors of a.
 
     Args:

@@ -203,11 +203,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
 
 def _unique_type(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
     n = fresh("n", bound_of(product(x.shape)))
-    return (
-        tensor_type((n,), strong_dtype(x)),
-        tensor_type(x.shape, dtypes.int64),
-        tensor_type((n,), dtypes.int64),
-    )
+    return (tensor_type((n,), strong_dtype(x)), tensor_type(x.shape, dtypes.int64), tensor_type((n,), dtypes.int64))
 
 
 def _unique_body(xp: Any, x: Any) -> Any:

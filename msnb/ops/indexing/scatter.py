@@ -321,13 +321,7 @@ def _rows(name: str, x: Any, axis: int, index: Any, value: Any, how: str) -> Ten
 
 @worded
 def index_add(
-    x: Any,
-    *operands: Any,
-    axis: Any = None,
-    index: Any = None,
-    src: Any = None,
-    alpha: Any = 1,
-    **named: Any,
+    x: Any, *operands: Any, axis: Any = None, index: Any = None, src: Any = None, alpha: Any = 1, **named: Any
 ) -> Tensor:
     """``x`` with the slices of ``src`` added to the slices along ``axis`` that ``index`` names.
 

@@ -103,10 +103,7 @@ RECORDS["csr_rows"] = CSR_ROWS = define(
     axes="r!, p! -> p!",
     batch=one_by_one("csr_rows"),
     doc="The row of every entry of compressed rows.",
-    examples=(
-        Example((POINTERS, COLUMNS)),
-        Example((np.array([0, 0]), np.zeros((0,), np.int64))),
-    ),
+    examples=(Example((POINTERS, COLUMNS)), Example((np.array([0, 0]), np.zeros((0,), np.int64)))),
     wrong=(
         InvalidExample((np.array([0, 3, 1, 4]), COLUMNS), {}, "never decrease", AttributeValueError),
         InvalidExample((np.array([0, 5]), COLUMNS), {}, "end at the number of values", AttributeValueError),

@@ -17,14 +17,7 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.shape.concat_split import concat, stack
 from msnb.ops.shape.views import transpose
-from msnb.ops.sparse.compressed_rows import (
-    CSRTensor,
-    common,
-    coo_to_csr,
-    csr_of,
-    dense_to_csr,
-    pointers_like,
-)
+from msnb.ops.sparse.compressed_rows import CSRTensor, common, coo_to_csr, csr_of, dense_to_csr, pointers_like
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, dense_to_coo
 from msnb.ops.sparse.row_products import CSR_MATMUL_TRANSPOSED
 from msnb.ops.sparse.row_softmax import CSR_ROW_SOFTMAX

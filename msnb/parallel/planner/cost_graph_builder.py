@@ -21,11 +21,7 @@ from msnb.core.microbatch_scope import within_micro
 from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.parallel.context import GRADIENT_SUMS
-from msnb.parallel.planner.cost_model import (
-    MemoryRule,
-    Model,
-    part_bytes,
-)
+from msnb.parallel.planner.cost_model import MemoryRule, Model, part_bytes
 from msnb.parallel.planner.operator_names import OperatorNames
 from msnb.parallel.planner.strategy_prices import PriceCache, StrategyPrices
 from msnb.parallel.planner.unrolled_scans import unroll, unrolls

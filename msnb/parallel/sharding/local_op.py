@@ -47,9 +47,7 @@ def fits(op: Op, attrs: Mapping[str, Any], types: Sequence[TensorType], outs: Se
         made = op.result_types(tuple(types), local_attrs(op, attrs, outs))
     except (MsnbError, ValueError):
         return False
-    return len(made) == len(outs) and all(
-        isinstance(m, TensorType) and m.shape == t.shape for m, t in zip(made, outs)
-    )
+    return len(made) == len(outs) and all(isinstance(m, TensorType) and m.shape == t.shape for m, t in zip(made, outs))
 
 
 def own_rows(index: Any, size: int, rows: int, first: int, xp: Any = np) -> tuple[Any, Any]:

@@ -19,6 +19,8 @@ import numpy as np
 from msnb.base.errors import ArgumentError
 from msnb.core.tensor import Tensor
 
+__all__ = ["Callback", "RunContext", "RunParams"]
+
 
 class RunParams(dict[str, Any]):
     """What a run tells its callbacks, as attributes.

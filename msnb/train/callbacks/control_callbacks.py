@@ -19,6 +19,8 @@ from msnb.core.tensor import Tensor
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams, loss_of
 from msnb.train.callbacks.logging_callbacks import need_count
 
+__all__ = ["EarlyStopping", "LearningRateScheduler", "ReduceLROnPlateau"]
+
 _LARGER_IS_BETTER = ("acc", "f1", "precision", "recall", "top")
 
 

@@ -19,6 +19,8 @@ from msnb.base.errors import ArgumentError
 from msnb.core.tensor import Tensor
 from msnb.train.callbacks.callback import Callback, RunContext, loss_of
 
+__all__ = ["History", "LambdaCallback", "LossMonitor", "ProgressBar", "TimeMonitor"]
+
 
 def need_count(what: str, value: Any, low: int = 1) -> int:
     """``value`` if it is an int of at least ``low``."""

@@ -16,6 +16,8 @@ from msnb.train.callbacks.callback import Callback, RunContext, RunParams
 from msnb.train.callbacks.logging_callbacks import need_count
 from msnb.train.files.checkpoint import save_checkpoint
 
+__all__ = ["CheckpointConfig", "ModelCheckpoint"]
+
 _INFO = {"epoch_num": "cur_epoch_num", "step_num": "cur_step_num"}
 
 

@@ -31,6 +31,8 @@ from msnb.train.files.parameter_loading import load_param_into_net as load_param
 from msnb.train.files.parameter_loading import state_of
 from msnb.train.files.torch_weights import nested
 
+__all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]
+
 _ENDINGS = (".ckpt", ".safetensors")
 _FORMATS = {"ckpt": ".ckpt", "safetensors": ".safetensors", "protobuf": ".ckpt"}
 _TEXTS, _PARAMETERS = "msnb.texts", safetensors_file.PARAMETERS

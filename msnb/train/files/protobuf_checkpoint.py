@@ -18,12 +18,11 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base.files.bounded_reader import Refuse, fits_memory
 from msnb.base.files.protobuf_message import BYTES, message_field, varint
+from msnb.core.tensor import Array
 
-Array = NDArray[Any]
 DTYPES: dict[str, Any] = {
     "Bool": np.bool_, "Int8": np.int8, "Int16": np.int16, "Int32": np.int32, "Int64": np.int64,
     "UInt8": np.uint8, "UInt16": np.uint16, "UInt32": np.uint32, "UInt64": np.uint64,

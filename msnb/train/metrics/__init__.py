@@ -1,48 +1,21 @@
 """Metrics, of classes and regressions, of sentences and scores, of masks; ``names()`` lists them."""
 
-from msnb.train.metrics.mask_metrics import (
-    ConfusionMatrixMetric,
-    Dice,
-    HausdorffDistance,
-    MeanSurfaceDistance,
-    OcclusionSensitivity,
-    RootMeanSquareDistance,
-)
-from msnb.train.metrics.metric import (
-    F1,
-    MAE,
-    MSE,
-    NAMES,
-    Accuracy,
-    ConfusionMatrix,
-    Fbeta,
-    Loss,
-    Metric,
-    Precision,
-    Recall,
-    Top1CategoricalAccuracy,
-    Top5CategoricalAccuracy,
-    TopKCategoricalAccuracy,
-    as_array,
-    as_metrics,
-    classes,
-    get_metric_fn,
-    get_metrics,
-    names,
-    rearrange_inputs,
-)
-from msnb.train.metrics.score_metrics import ROC, BleuScore, CosineSimilarity, Perplexity, auc
+from msnb.base import missing_names
+from msnb.train.metrics import mask_metrics, score_metrics
+from msnb.train.metrics.mask_metrics import *
+from msnb.train.metrics.metric import *
+from msnb.train.metrics.metric import NAMES as NAMES
+from msnb.train.metrics.metric import as_array as as_array
+from msnb.train.metrics.metric import as_metrics as as_metrics
+from msnb.train.metrics.metric import classes as classes
+from msnb.train.metrics.score_metrics import *
 
-__all__ = [
-    "F1", "MAE", "MSE", "NAMES", "ROC", "Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric",
-    "CosineSimilarity", "Dice", "Fbeta", "HausdorffDistance", "Loss", "MeanSurfaceDistance", "Metric",
-    "OcclusionSensitivity", "Perplexity", "Precision", "Recall", "RootMeanSquareDistance", "Top1CategoricalAccuracy",
-    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "as_array", "as_metrics", "auc", "classes", "get_metric_fn",
-    "get_metrics", "names", "rearrange_inputs",
-]  # fmt: skip
+missing_names.show_imports(__name__)
 NAMES |= {
-    "bleu_score": BleuScore, "confusion_matrix_metric": ConfusionMatrixMetric, "cosine_similarity": CosineSimilarity,
-    "dice": Dice, "hausdorff_distance": HausdorffDistance, "mean_surface_distance": MeanSurfaceDistance,
-    "occlusion_sensitivity": OcclusionSensitivity, "perplexity": Perplexity, "roc": ROC, "auc": auc,
-    "root_mean_square_distance": RootMeanSquareDistance,
+    "bleu_score": score_metrics.BleuScore, "confusion_matrix_metric": mask_metrics.ConfusionMatrixMetric,
+    "cosine_similarity": score_metrics.CosineSimilarity, "dice": mask_metrics.Dice,
+    "hausdorff_distance": mask_metrics.HausdorffDistance, "mean_surface_distance": mask_metrics.MeanSurfaceDistance,
+    "occlusion_sensitivity": mask_metrics.OcclusionSensitivity, "perplexity": score_metrics.Perplexity,
+    "roc": score_metrics.ROC, "auc": score_metrics.auc,
+    "root_mean_square_distance": mask_metrics.RootMeanSquareDistance,
 }  # fmt: skip

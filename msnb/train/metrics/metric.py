@@ -19,6 +19,12 @@ from numpy.typing import NDArray
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 
+__all__ = [
+    "Accuracy", "ConfusionMatrix", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Precision", "Recall",
+    "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn", "get_metrics",
+    "names", "rearrange_inputs",
+]  # fmt: skip
+
 Array = NDArray[Any]
 
 

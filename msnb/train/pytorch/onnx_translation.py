@@ -17,14 +17,7 @@ import numpy as np
 from msnb.core import dtypes
 from msnb.onnx.model_graph import ModelNode
 from msnb.onnx.program import OnnxProgram
-from msnb.train.pytorch.exported_program import (
-    Call,
-    ExportedProgram,
-    Module,
-    Ref,
-    ValueType,
-    name_of,
-)
+from msnb.train.pytorch.exported_program import Call, ExportedProgram, Module, Ref, ValueType, name_of
 from msnb.train.pytorch.operators.onnx_rules import RULES
 
 MOST_LITERAL = 64  # numbers of a constant that is written out

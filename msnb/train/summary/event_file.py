@@ -19,14 +19,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base import events
 from msnb.base.errors import AttributeValueError
 from msnb.base.files.protobuf_message import message_field, varint
+from msnb.core.tensor import Array
 from msnb.dataset.sources.records.checksum import masked
 
-Array = NDArray[Any]
 _DTYPES = {
     "bool": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint8": 6, "uint16": 7, "uint32": 8, "uint64": 9,
     "float16": 10, "float32": 11, "float64": 12,

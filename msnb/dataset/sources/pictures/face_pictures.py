@@ -20,6 +20,8 @@ from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
+__all__ = ["LFWDataset", "WIDERFaceDataset"]
+
 _SETS = {"original": "lfw", "funneled": "lfw_funneled", "deepfunneled": "lfw-deepfunneled"}
 _LISTS = {"10fold": ("",), "train": ("DevTrain",), "test": ("DevTest",), "all": ("DevTrain", "DevTest")}
 

@@ -28,6 +28,8 @@ from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
+__all__ = ["CocoDataset", "VOCDataset"]
+
 _MOST_JSON = 1 << 30
 Entry = Mapping[str, Any]
 # column -> (what of each annotation, dtype); one row of the column per annotation

@@ -31,6 +31,11 @@ from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, number
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset, records
 
+__all__ = [
+    "EMnistDataset", "FakeImageDataset", "QMnistDataset", "STL10Dataset", "SVHNDataset", "SemeionDataset",
+    "USPSDataset",
+]  # fmt: skip
+
 _COLUMNS = ("image", "label")
 Part = tuple[Array, Array]
 

@@ -39,6 +39,11 @@ from msnb.dataset.sources.tables.file_parts import (
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
+__all__ = [
+    "Caltech256Dataset", "CelebADataset", "Flowers102Dataset", "Food101Dataset", "LSUNDataset", "ManifestDataset",
+    "OmniglotDataset", "Places365Dataset", "RenderedSST2Dataset", "SUN397Dataset",
+]  # fmt: skip
+
 Listed = list[tuple[Path, int]]
 _COLUMNS = ("image", "label")
 

@@ -32,6 +32,8 @@ from msnb.dataset.sources.tables.file_parts import (
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
+__all__ = ["CityscapesDataset", "DIV2KDataset", "FlickrDataset", "SBUDataset"]
+
 
 class FlickrDataset(TableDataset):
     __doc__ = f"""Pictures with five sentences: columns image and annotation, texts [5].

@@ -37,6 +37,8 @@ from msnb.dataset.sources.tables.file_parts import (
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
+__all__ = ["Caltech101Dataset", "KITTIDataset", "PhotoTourDataset", "SBDataset"]
+
 _RENAMED = {"Faces": "Faces_2", "Faces_easy": "Faces_3", "Motorbikes": "Motorbikes_16", "airplanes": "Airplanes_Side_2"}
 
 

@@ -36,6 +36,10 @@ from msnb.dataset.sources.tables.file_parts import (
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
+__all__ = [
+    "CMUArcticDataset", "GTZANDataset", "LJSpeechDataset", "LibriTTSDataset", "SpeechCommandsDataset", "YesNoDataset",
+]  # fmt: skip
+
 Sound = tuple[Path, tuple[Array, ...]]
 
 

@@ -25,6 +25,8 @@ from msnb.dataset.sources.tables.record_file import RecordFile, refusal
 from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records
 from msnb.dataset.sources.texts.line_files import listed_files
 
+__all__ = ["CLUEDataset", "CoNLL2000Dataset", "IMDBDataset", "SQuADDataset", "SST2Dataset", "UDPOSDataset"]
+
 _MOST_JSON = 256 << 20
 
 

@@ -22,6 +22,11 @@ from msnb.dataset.sources.tables.record_file import RecordFile, refusal
 from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records
 from msnb.dataset.sources.texts.line_files import listed_files
 
+__all__ = [
+    "AGNewsDataset", "AmazonReviewDataset", "CSVDataset", "DBpediaDataset", "SogouNewsDataset", "YahooAnswersDataset",
+    "YelpReviewDataset",
+]  # fmt: skip
+
 Convert = Callable[[str], Array]
 
 

@@ -22,6 +22,8 @@ from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder
 from msnb.dataset.sources.tables.record_file import RecordFile
 from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records
 
+__all__ = ["EnWik9Dataset", "Multi30kDataset", "PennTreebankDataset", "TextFileDataset", "WikiTextDataset"]
+
 
 def listed_files(name: str, files: Name | Sequence[Name]) -> list[Path]:
     """The files that an argument names: one, a pattern, or a list of these; patterns in alphabetical order."""

@@ -24,6 +24,8 @@ from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Shuffle, Table, TableDataset
 
+__all__ = ["IWSLT2016Dataset", "IWSLT2017Dataset"]
+
 _USAGES = ("train", "valid", "test", "all")
 _SETS = ("dev2010", "tst2010", "tst2011", "tst2012", "tst2013", "tst2014")
 _SEGMENT = re.compile(r"<seg\b[^>]*>([^<]*)</seg>")

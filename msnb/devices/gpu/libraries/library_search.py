@@ -24,12 +24,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "cudnn": ("libcudnn.so.9",),
 }
 _PACKAGES = {"cublasLt": "nvidia-cublas-cu12", "cudnn": "nvidia-cudnn-cu12"}
-_SYSTEM = (
-    "/usr/local/cuda*/lib64",
-    "/usr/local/cuda*/targets/*-linux/lib",
-    "/usr/lib/*-linux-gnu",
-    "/usr/lib64",
-)
+_SYSTEM = ("/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*-linux/lib", "/usr/lib/*-linux-gnu", "/usr/lib64")
 
 
 class LoadedLibrary(NamedTuple):

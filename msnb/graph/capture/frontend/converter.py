@@ -65,13 +65,7 @@ class Converter(expression_converter.Expressions):
             node.body = self.statements(body)
             self._open = opened
             node.returns = None
-        for arg in (
-            *node.args.posonlyargs,
-            *node.args.args,
-            *node.args.kwonlyargs,
-            node.args.vararg,
-            node.args.kwarg,
-        ):
+        for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
             if arg is not None:
                 arg.annotation = None
         self.scopes.pop()

@@ -109,7 +109,5 @@ def _surely_bound(node: ast.stmt) -> set[str]:
     """Names that the statement binds whatever happens (not those inside ``and``, comprehensions, ternaries)."""
     if any(isinstance(n, (ast.BoolOp, ast.IfExp, *COMPREHENSIONS)) for n in ast.walk(node)):
         targets = getattr(node, "targets", None) or [t for t in (getattr(node, "target", None),) if t is not None]
-        return {
-            n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
+        return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return set(bindings([node]).names)

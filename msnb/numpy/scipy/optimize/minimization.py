@@ -169,11 +169,7 @@ class _PairMemory:
         pushed = [ops.concat((rows[1:], new[None])) for rows, new in ((steps, s), (changes, y))]
         square = (y * y).sum()
         fresh = curvature / ops.where(good, square, 1)
-        return (
-            ops.where(good, pushed[0], steps),
-            ops.where(good, pushed[1], changes),
-            ops.where(good, fresh, scale),
-        )
+        return (ops.where(good, pushed[0], steps), ops.where(good, pushed[1], changes), ops.where(good, fresh, scale))
 
     def matrix(self, state: tuple[Any, ...]) -> Any:
         return None

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.process_group import WORLD_GROUP, current, members_of
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Array, Tensor
 
 __all__ = [
     "CommHandle", "P2POp", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven",
@@ -26,7 +25,6 @@ __all__ = [
     "reduce_scatter_tensor_uneven", "scatter", "scatter_tensor", "send",
 ]  # fmt: skip
 
-Array = NDArray[Any]
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg")
 
 

@@ -23,14 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base.errors import CheckpointError
 from msnb.base.files import tensor_file
 from msnb.base.files.bounded_reader import MOST_JSON, fits_memory, read_file, read_json
 from msnb.base.files.json_schema import INDEX, FixedRow, Int, OneOf, Record, Rows, Table
 from msnb.core.dtypes import ALL, as_dtype
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Array, Tensor
 from msnb.core.types import TensorType
 from msnb.parallel.engine.comm.private_folder import lives
 from msnb.parallel.engine.comm.shards import speakers
@@ -38,7 +37,6 @@ from msnb.parallel.program.spmd_program import RankGroup, SpmdProgram
 from msnb.parallel.sharding.device_mesh import MAX_DEVICES, Mesh, is_mesh
 from msnb.parallel.sharding.layout import TensorLayout, whole
 
-Array = NDArray[Any]
 Slices = tuple[slice, ...]
 _VERSION = 2
 _DTYPE = OneOf(*(t.name for t in ALL))

@@ -59,8 +59,7 @@ class Ranks:
                     walk.enter(p, value)
         results = self._all_teams()
         return [
-            together(program, b, column)
-            for b, column in zip((*program.outputs, *program.gradients), zip(*results))
+            together(program, b, column) for b, column in zip((*program.outputs, *program.gradients), zip(*results))
         ]
 
     def _walks(self) -> list[RankExecutor]:

@@ -11,15 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base import fork_locks
 from msnb.base.errors import OutOfMemoryError
 from msnb.base.free_memory import CHECKED, free_memory, size
 from msnb.core.storage import aligned_memory
-from msnb.core.storage.aligned_memory import CACHE_LINE
-
-Array = NDArray[Any]
+from msnb.core.storage.aligned_memory import CACHE_LINE, Array
 
 
 class ArenaError(OutOfMemoryError):

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core.dtypes import DType
-from msnb.core.storage.aligned_memory import AlignedBuffer, owns_memory
+from msnb.core.storage.aligned_memory import AlignedBuffer, Array, owns_memory
 from msnb.devices.cpu.program.program_image import Image
 from msnb.devices.cpu.program.run.host_steps import array_at
 from msnb.devices.cpu.program.run.native_binding import ARRAY, FLOAT, SPEC, binder
 
-Array = NDArray[Any]
 _CELL = 64
 
 

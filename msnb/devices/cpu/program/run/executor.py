@@ -15,13 +15,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base import fork_locks
 from msnb.base.errors import MsnbError
 from msnb.base.events import notice
 from msnb.core import step_undo
-from msnb.core.storage.aligned_memory import LARGE
+from msnb.core.storage.aligned_memory import LARGE, Array
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.native_kernel import NativeKernel
@@ -40,7 +39,6 @@ from msnb.ir.graph import Graph, Node
 if TYPE_CHECKING:
     from msnb.devices.cpu.program.build.builder import ProgramBuild
 
-Array = NDArray[Any]
 FIRST_CHUNK = 1 << 16
 KEPT_CHUNKS = 1 << 22
 

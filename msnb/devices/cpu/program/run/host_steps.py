@@ -13,16 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.base.errors import ShapeError
+from msnb.core.tensor import Array
 from msnb.core.types import TensorType
 from msnb.devices.cpu.program.program_image import Step
 from msnb.devices.reference_executor import ReferenceProgram, explained
 from msnb.ir import control_flow
 from msnb.ir.graph import Graph, Node
-
-Array = NDArray[Any]
 
 
 def array_at(address: int, shape: tuple[int, ...], dtype: Any) -> Array:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from msnb.core.tensor import Array
 from msnb.core.types import StackType, TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.program import bytecode as m
@@ -16,8 +16,6 @@ from msnb.devices.cpu.program.run.argument_binding import Binding
 from msnb.devices.cpu.program.run.host_steps import HostStep, host_steps
 from msnb.ir.builder import Const
 from msnb.ir.graph import Node
-
-Array = NDArray[Any]
 
 
 class Result(NamedTuple):

@@ -24,13 +24,7 @@ from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewO
 from msnb.devices.llvm.emitter import literal, type_name
 from msnb.ir.graph import Node, type_of
 from msnb.ops.definition.record import Op
-from msnb.ops.spatial.pooling_records import (
-    AVG_POOL2D,
-    AVG_POOL2D_GRAD,
-    MAX_POOL2D,
-    MAX_POOL2D_GRAD,
-    MAX_POOL2D_PICK,
-)
+from msnb.ops.spatial.pooling_records import AVG_POOL2D, AVG_POOL2D_GRAD, MAX_POOL2D, MAX_POOL2D_GRAD, MAX_POOL2D_PICK
 
 
 def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:
