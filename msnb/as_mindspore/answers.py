@@ -14,6 +14,7 @@ from msnb.as_mindspore.array_answers import int32
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
+from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
@@ -250,6 +251,7 @@ def conv3d_transpose(
 
 def squeeze(input: Any, axis: Any = None) -> Any:
     """``ops.squeeze``; axes of another size than 1 stay."""
+    need_ints("squeeze", axis=axis)
     if axis is None:
         return ops.squeeze(input)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)

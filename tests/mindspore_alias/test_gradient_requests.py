@@ -367,3 +367,21 @@ def test_a_function_of_ones_own_gives_tensors_or_nothing(mode: int) -> None:
         made(lambda d: d * 3, lambda d: d)(x)
     with pytest.raises(RuntimeError, match="gave int for argument 0, of Tensor"):
         made(lambda d: 4, lambda d: None)(x)
+
+
+def test_no_gradient_is_taken_where_none_is_noted() -> None:
+    from mindspore import _no_grad
+
+    msnb.set_context(mode=msnb.PYNATIVE_MODE)
+    x, net = Tensor([3.0]), nn.Dense(1, 1)
+    for take in (msnb.grad, msnb.value_and_grad):
+        with _no_grad(), pytest.raises(RuntimeError, match="within _no_grad"):
+            take(lambda x: x * x)(x)
+        with _no_grad(), pytest.raises(RuntimeError, match="within _no_grad"):
+            take(net, None, net.trainable_params())(x.reshape((1, 1)))
+    with pytest.raises(RuntimeError, match="within _no_grad"):
+        _no_grad()(msnb.grad(lambda x: x * x))(x)
+    assert msnb.grad(lambda x: x * x)(x).tolist() == [6]
+    msnb.set_context(mode=msnb.GRAPH_MODE)  # a program of its own, as in MindSpore
+    with _no_grad():
+        assert msnb.grad(lambda x: x * x)(x).tolist() == [6]

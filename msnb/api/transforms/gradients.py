@@ -151,6 +151,8 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any, result: Any) -> list[Any
 
 
 def _eagerly(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
+    if getattr(slot.engine, "in_no_grad", False):
+        raise GradientError("no gradient is taken within _no_grad().", hint="take it outside of the block.")
     weights, complete = request.weights, None
     if not all(w.requires_grad for w in weights):
         complete, weights = with_constants(weights)
