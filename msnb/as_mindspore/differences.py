@@ -199,6 +199,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     _ours("ops.any", "of uint8: uint8; along an axis of floats: False", "bool", "its CPU kernel reads bytes",
           "test_truth_of_numbers"),
+    _ours("Parameter", "its uses while requires_grad is False have no gradient", "the state after the run counts",
+          "a program has one state", "test_a_parameter_that_is_off_for_a_while"),
     _ours("ops.allclose", "a Python bool", "a bool tensor", "works in compiled functions too", "test_allclose"),
 )
 

@@ -504,3 +504,16 @@ def test_gradients_of_assignments(mode: int) -> None:
     uninstall()
     assert float(msnb.grad(lambda x: x * 10 + msnb.ops.assign(weight, x * 3))(Tensor(2.0))) == 13.0
     install()
+
+
+def test_a_parameter_that_is_off_for_a_while(mode: int) -> None:
+    p = msnb.Parameter(Tensor([2.0]), name="p")
+
+    class Net(msnb.nn.Cell):
+        def construct(self, x: Any) -> Any:
+            p.requires_grad = False
+            y = x * p
+            p.requires_grad = True
+            return y + 2 * p
+
+    assert msnb.grad(Net(), None, p)(Tensor([3.0])).tolist() == [5]  # MindSpore: 2
