@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from msnb.as_mindspore.array_answers import int32
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
+from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
@@ -250,6 +252,7 @@ def conv3d_transpose(
 
 def squeeze(input: Any, axis: Any = None) -> Any:
     """``ops.squeeze``; axes of another size than 1 stay."""
+    need_ints("squeeze", axis=axis)
     if axis is None:
         return ops.squeeze(input)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -260,7 +263,8 @@ class _OneClass(type):
     """Layers that msnb made are instances of the class that programs see."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, nn.Dropout) if cls is KeepDropout else super().__instancecheck__(instance)
+        own = cls.__module__ == __name__
+        return isinstance(instance, cls.__base__) if own else super().__instancecheck__(instance)  # type: ignore[arg-type]
 
 
 class KeepDropout(nn.Dropout, metaclass=_OneClass):
@@ -268,6 +272,31 @@ class KeepDropout(nn.Dropout, metaclass=_OneClass):
 
     def __init__(self, keep_prob: float | None = None, p: float | None = None, dtype: object = None) -> None:
         super().__init__(keep_prob=keep_prob, p=p, dtype=dtype)
+
+
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Any:  # fmt: skip
+    """``ops.interpolate``; cubics whose corners are not aligned are those of ``resize_bicubic`` with half pixels."""
+    if mode == "bicubic" and not align_corners and input.ndim == 4 and (size is None) != (scale_factor is None):
+        if size is None and recompute_scale_factor:
+            scales = scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * 2
+            size = tuple(floor(d * scale) for d, scale in zip(input.shape[2:], scales))
+        if size is not None:
+            return ops.resize_bicubic(input, size, half_pixel_centers=True)
+    return ops.interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+
+
+upsample = interpolate
+
+
+class Upsample(nn.Upsample, metaclass=_OneClass):
+    """``nn.Upsample`` by the function ``interpolate`` above."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
 
 
 def _one(position: Any) -> Any:

@@ -24,7 +24,7 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.recurrent_cells import lstm_gates
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.elementwise.identity_and_effects import tell_summary
 from msnb.ops.mindspore.array_primitives import ARRAYS, NEEDED
 from msnb.ops.mindspore.primitive_classes import Primitive
@@ -387,6 +387,48 @@ def _one_way(x: Any, h: Any, c: Any, weights: list[Any], backward: bool) -> tupl
     return scan(turn, (h, c), [gates + bias if bias.shape[0] else gates], inner, backward)
 
 
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int = 0) -> Any:
+    """Numbers picked by steps, as a tensor of its own and no view.
+
+    Args:
+        input: tensor, whose numbers stand in a row. size: the shape of the result.
+        stride, storage_offset: element [i, j, ...] is number storage_offset + i * stride[0] + j * stride[1] + ...
+
+    Raises:
+        ValueError: not as many sizes as steps, or a place outside ``input``. TypeError: no integers.
+
+    Examples:
+        >>> import msnb as ms
+        >>> as_strided(ms.Tensor([0, 1, 2, 3]), (3, 2), (1, 1)).tolist()
+        [[0, 1], [1, 2], [2, 3]]
+    """
+    need_ints("as_strided", size=size, stride=stride, storage_offset=storage_offset)
+    if len(size) != len(stride):
+        raise ShapeError(f"as_strided: {len(size)} sizes and {len(stride)} strides.")
+    places = np.full(tuple(size), storage_offset)
+    for step, axis in zip(stride, np.indices(places.shape)):
+        places += step * axis
+    if places.size and not 0 <= places.min() <= places.max() < input.size:
+        raise ShapeError("as_strided: a place lies outside the tensor.", operands=operand_lines(input._type))
+    return ops.gather(ops.reshape(input, (-1,)), Tensor(places), 0)
+
+
+def _concat_offset(self: Primitive, *xs: Any) -> Any:
+    """Where each of the tensors begins in their concatenation, [tensors, axes] of int64."""
+    shapes = [x.shape for x in (xs[0] if isinstance(xs[0], (tuple, list)) else xs)]
+    axis = normal_axis("ConcatOffset", self.attrs["axis"], len(shapes[0]))
+    if len({(*s[:axis], *s[axis + 1 :]) for s in shapes}) > 1:
+        raise ShapeError(f"ConcatOffset: shapes that differ along other axes than {axis}: {shapes}.")
+    starts = np.zeros((len(shapes), len(shapes[0])), np.int64)
+    starts[1:, axis] = np.cumsum([s[axis] for s in shapes[:-1]])
+    return Tensor(starts)
+
+
+def _argmin(self: Primitive, x: Any, axis: int = -1) -> Any:
+    """The places of the least numbers along an axis, int32."""
+    return ops.argmin(x, axis).astype(dtypes.int32)
+
+
 def _operator(name: str, call: Callable[..., Any], **defaults: Any) -> type[Primitive]:
     members = {"__call__": call, "defaults": defaults, "__doc__": call.__doc__, "__module__": "msnb.ops"}
     return type(name, (Primitive,), members)
@@ -402,6 +444,8 @@ NPUAllocFloatStatus: type[Primitive] = _operator("NPUAllocFloatStatus", _float_s
 NPUGetFloatStatus: type[Primitive] = _operator("NPUGetFloatStatus", _float_status)
 NPUClearFloatStatus: type[Primitive] = _operator("NPUClearFloatStatus", _float_status)
 _SIZES = ("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout")
+ConcatOffset: type[Primitive] = _operator("ConcatOffset", _concat_offset, N=2, axis=0)
+ArgminV2: type[Primitive] = _operator("ArgminV2", _argmin)
 LSTM: type[Primitive] = _operator("LSTM", _lstm, **dict.fromkeys(_SIZES, NEEDED), proj_size=0)
 WhileLoop: type[Primitive] = _operator("WhileLoop", _while_loop)
 ForiLoop: type[Primitive] = _operator("ForiLoop", _fori_loop)

@@ -398,14 +398,16 @@ RowTensorInner = RowTensor
 class _no_grad:
     """A block, or a decorated function, in which no gradient is noted: ``with _no_grad(): y = net(x)``.
 
-    In programs that are captured it is refused, as in MindSpore.
+    In programs that are captured it is refused, as in MindSpore; so is a gradient that PyNative mode takes within it.
     """
 
     def __enter__(self) -> None:
         self._before: Any = slot.engine
         if not is_eager(self._before):
             raise ArgumentError("_no_grad is for PyNative mode; a program of its own reads through ops.stop_gradient.")
-        slot.engine = wear(EagerEngine(), worn_by(self._before))
+        engine = wear(EagerEngine(), worn_by(self._before))
+        engine.in_no_grad = True
+        slot.engine = engine
 
     def __exit__(self, *error: object) -> None:
         slot.engine = self._before

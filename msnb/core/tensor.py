@@ -74,6 +74,7 @@ class Tensor(TensorMethods):
         dtype: the dtype to convert to.
         shape: with ``init``, the shape to make.
         init: an initializer, its name ("zeros", "normal") or a number that fills ``shape``.
+        const_arg: of MindSpore's compiler; programs compute the same with it.
 
     Raises:
         TypeError: the data are not numbers. ValueError: rows have unequal lengths.
@@ -96,7 +97,11 @@ class Tensor(TensorMethods):
     _type: TensorType
     _rec: Any
 
-    def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = ..., init: Any = None) -> None:
+    def __init__(
+        self, input_data: Any = None, dtype: Any = None, shape: Any = ..., init: Any = None, const_arg: bool = False
+    ) -> None:
+        if not isinstance(const_arg, bool):
+            raise ArgumentError(f"Tensor: const_arg must be a bool, got {const_arg!r}.")
         want = None if dtype is None else as_dtype(dtype)
         if input_data is None:
             if init is None and want is not None and is_open(shape):

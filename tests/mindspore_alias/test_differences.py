@@ -171,6 +171,42 @@ def test_squeeze(mode: int) -> None:
             squeeze(Tensor(X), 0)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_cubics_between_pixels(mode: int, dtype: str) -> None:
+    """Of the centre of 3 pixels among 5, and its neighbour, by Keys's formula for each slope."""
+    from mindspore import nn
+
+    image = np.zeros((1, 1, 3, 3), dtype)
+    image[..., 1, 1] = 1
+    x, upsampled = Tensor(image), nn.Upsample((5, 5), mode="bicubic")
+
+    def weights(slope: float, inside: bool) -> float:
+        """Of the middle pixel, 0.6 to the right of a new one that lies 0.4 behind the first."""
+        near = [(slope + 2) * d**3 - (slope + 3) * d**2 + 1 for d in (0.4, 0.6)]
+        far = [slope * (d**3 - 5 * d**2 + 8 * d - 4) for d in (1.4, 1.6)]
+        return near[1] / (sum(near) + far[1] if inside else 1)
+
+    for fn in (theirs("interpolate"), theirs("upsample"), lambda x, *_, **__: upsampled(x)):
+        found = compiled(lambda x, fn=fn: fn(x, (5, 5), mode="bicubic"), x)
+        assert found.dtype is x.dtype and abs(found[0, 0, 2, 1].item() - weights(-0.5, True)) < 1e-3
+    scaled = compiled(lambda x: theirs("interpolate")(x, None, 1.7, "bicubic", None, True), x)
+    assert abs(scaled[0, 0, 2, 1].item() - weights(-0.5, True)) < 1e-3
+    for fn in (
+        msnb.ops.interpolate,
+        msnb.ops.upsample,
+        importlib.import_module("mindspore.mint.nn.functional").interpolate,
+    ):
+        assert (
+            abs(compiled(lambda x, fn=fn: fn(x, (5, 5), mode="bicubic"), x)[0, 0, 2, 1].item() - weights(-0.75, False))
+            < 1e-5
+        )
+    corners = {"mode": "bicubic", "align_corners": True}
+    assert np.allclose(
+        theirs("interpolate")(x, 5, **corners).asnumpy(), msnb.ops.interpolate(x, 5, **corners).asnumpy()
+    )
+    assert isinstance(msnb.nn.Upsample(5), nn.Upsample) and theirs("interpolate")(x, 6).shape == (1, 1, 6, 6)
+
+
 def test_positional_dropout(mode: int) -> None:
     from mindspore import nn
 
@@ -468,3 +504,16 @@ def test_gradients_of_assignments(mode: int) -> None:
     uninstall()
     assert float(msnb.grad(lambda x: x * 10 + msnb.ops.assign(weight, x * 3))(Tensor(2.0))) == 13.0
     install()
+
+
+def test_a_parameter_that_is_off_for_a_while(mode: int) -> None:
+    p = msnb.Parameter(Tensor([2.0]), name="p")
+
+    class Net(msnb.nn.Cell):
+        def construct(self, x: Any) -> Any:
+            p.requires_grad = False
+            y = x * p
+            p.requires_grad = True
+            return y + 2 * p
+
+    assert msnb.grad(Net(), None, p)(Tensor([3.0])).tolist() == [5]  # MindSpore: 2

@@ -367,3 +367,59 @@ def test_a_function_of_ones_own_gives_tensors_or_nothing(mode: int) -> None:
         made(lambda d: d * 3, lambda d: d)(x)
     with pytest.raises(RuntimeError, match="gave int for argument 0, of Tensor"):
         made(lambda d: 4, lambda d: None)(x)
+
+
+class Freezing(nn.Cell):
+    """Turns its Parameter off or on, in ``turns[0]`` before it is used, in ``turns[1]`` afterwards."""
+
+    def __init__(self, *turns: bool | None, at_first: bool = True) -> None:
+        super().__init__()
+        self.p = Parameter(Tensor([2.0]), name="p", requires_grad=at_first)
+        self.q = Parameter(Tensor([3.0]), name="q")
+        self.before, self.after = turns
+
+    def construct(self, x: Any) -> Any:
+        if self.before is not None:
+            self.p.requires_grad = self.before
+        y = x * self.p * self.q
+        if self.after is not None:
+            self.p.requires_grad = self.after
+        return y
+
+
+@pytest.mark.parametrize("turns, at_first, found", [
+    ((None, None), True, 12), ((None, False), True, 0), ((False, None), True, 0), ((False, False), True, 0),
+    ((True, None), False, 12), ((True, False), False, 0), ((None, None), False, 0),
+])  # fmt: skip
+def test_a_parameter_is_a_constant_as_the_run_leaves_it(mode: int, turns: Any, at_first: bool, found: int) -> None:
+    x = Tensor([4.0])
+    for how in ("grad", "value_and_grad", "operation", "vjp"):
+        net = Freezing(*turns, at_first=at_first)
+        weights = [net.p, net.q]
+        for _ in range(2):  # the second run begins as the first one ended
+            if how == "vjp":
+                gradients = msnb.vjp(net, x, weights=weights)[1](Tensor([1.0]))[1]
+            elif how == "operation":
+                gradients = msnb.ops.GradOperation(get_by_list=True)(net, msnb.ParameterTuple(weights))(x)
+            else:
+                taken = getattr(msnb, how)(net, None, weights)(x)
+                gradients = taken if how == "grad" else taken[1]
+            assert integers(gradients) == [[found], [8]], how
+
+
+def test_no_gradient_is_taken_where_none_is_noted() -> None:
+    from mindspore import _no_grad
+
+    msnb.set_context(mode=msnb.PYNATIVE_MODE)
+    x, net = Tensor([3.0]), nn.Dense(1, 1)
+    for take in (msnb.grad, msnb.value_and_grad):
+        with _no_grad(), pytest.raises(RuntimeError, match="within _no_grad"):
+            take(lambda x: x * x)(x)
+        with _no_grad(), pytest.raises(RuntimeError, match="within _no_grad"):
+            take(net, None, net.trainable_params())(x.reshape((1, 1)))
+    with pytest.raises(RuntimeError, match="within _no_grad"):
+        _no_grad()(msnb.grad(lambda x: x * x))(x)
+    assert msnb.grad(lambda x: x * x)(x).tolist() == [6]
+    msnb.set_context(mode=msnb.GRAPH_MODE)  # a program of its own, as in MindSpore
+    with _no_grad():
+        assert msnb.grad(lambda x: x * x)(x).tolist() == [6]

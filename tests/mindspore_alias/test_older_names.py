@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -190,3 +192,36 @@ def test_the_memory_of_a_tensor() -> None:
     assert isinstance(storage, mindspore.UntypedStorage) and storage.size() == storage.nbytes() == len(storage) == 16
     assert storage.data_ptr() == x.data_ptr() == x.asnumpy().ctypes.data and storage.device == x.device
     assert storage.element_size() == 1 and not storage.is_shared()
+
+
+def test_operators_of_inner_modules(mode: int) -> None:
+    from mindspore.ops.auto_generate import as_strided
+    from mindspore.ops.operations._grad_ops import ConcatOffset
+    from mindspore.ops.operations.array_ops import ArgminV2
+
+    def compiled(fn: Any, *inputs: Any) -> Any:
+        return (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(*inputs)
+
+    x = ms.Tensor(np.arange(9, dtype=np.float32).reshape(3, 3))
+    assert compiled(lambda x: as_strided(x, (2, 2), (1, 2), 1), x).tolist() == [[1, 3], [2, 4]]
+    assert compiled(lambda x: as_strided(x, (2,), (-1,), 3), x).tolist() == [3, 2]
+    assert ms.grad(lambda x: as_strided(x, (2, 2), (1, 1)).sum())(x).tolist() == [[1, 2, 1], [0, 0, 0], [0, 0, 0]]
+    for size, stride, kind in (((9, 9), (1, 2), ValueError), ((2, 2), (1,), ValueError), ((2.0,), (1,), TypeError)):
+        with pytest.raises(kind, match="as_strided"):
+            compiled(lambda x, size=size, stride=stride: as_strided(x, size, stride), x)
+    assert compiled(lambda x: ConcatOffset(2, -1)((x, x[:, :1])), x).tolist() == [[0, 0], [0, 3]]
+    assert compiled(lambda x: ConcatOffset(3)(x, x, x), x).tolist() == [[0, 0], [3, 0], [6, 0]]
+    for axis, given in ((5, (x, x)), (0, (x, x[:, :1]))):
+        with pytest.raises(ValueError, match="ConcatOffset"):
+            ConcatOffset(2, axis)(given)
+    found = compiled(lambda x: ArgminV2()(x, 1), ms.Tensor([[4.0, 8, 1, 6], [4, 3, 6, 2]]))
+    assert found.tolist() == [2, 3] and found.dtype is ms.int32
+
+
+def test_a_tensor_takes_const_arg(mode: int) -> None:
+    def fn(x: Any) -> Any:
+        return x + ms.Tensor([2.0], const_arg=True)
+
+    assert (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(ms.Tensor([1.0], ms.float32, None, None, True)).tolist() == [3]
+    with pytest.raises(TypeError, match="const_arg"):
+        ms.Tensor([1.0], const_arg=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -122,3 +124,30 @@ def test_slopes_of_halves(mode: int) -> None:
     assert nn.PReLU()(Tensor(-2.0)).shape == () and nn.PReLU(2, 0.5)(Tensor([[-1.0, -2.0]])).shape == (1, 2)
     with pytest.raises(ValueError, match="one per channel"):
         nn.PReLU(3)(x)
+
+
+POOLINGS = [f"{kind}Pool{n}d" for kind in ("Max", "Avg") for n in (1, 2, 3)]
+CONVOLUTIONS = [f"Conv{n}d{way}" for way in ("", "Transpose") for n in (1, 2, 3)]
+ADAPTIVE = [f"Adaptive{kind}Pool{n}d" for kind in ("Max", "Avg") for n in (1, 2, 3)]
+WINDOWS = (
+    *((name, what, {}) for name in POOLINGS for what in ("kernel_size", "stride", "padding")),
+    *((name, "dilation", {}) for name in POOLINGS[:3]),
+    *((name, "padding", {"in_channels": 1, "out_channels": 1, "kernel_size": 3, "pad_mode": "pad"})
+      for name in CONVOLUTIONS),
+    *((name, "output_padding", {"in_channels": 1, "out_channels": 1, "kernel_size": 3, "pad_mode": "pad"})
+      for name in ("Conv2dTranspose", "Conv3dTranspose")),
+    *((name, "output_size", {}) for name in ADAPTIVE),
+    *((f"LPPool{n}d", what, {"norm_type": 2, "kernel_size": 2}) for n in (1, 2) for what in ("kernel_size", "stride")),
+    *((f"MaxUnpool{n}d", what, {"kernel_size": 2})
+      for n in (1, 2, 3) for what in ("kernel_size", "stride", "padding")),
+    ("Flatten", "start_dim", {}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name, what, rest", WINDOWS, ids=[f"{name} {what}" for name, what, _ in WINDOWS])
+def test_windows_that_are_no_integers_are_refused_when_a_layer_is_made(
+    mode: int, name: str, what: str, rest: dict[str, Any]
+) -> None:
+    for wrong in (1.5, 2.0, "2", (2.0, 2.0), (True, True), *((True,) if what != "dilation" else ())):
+        with pytest.raises(TypeError, match=f"{name}: {what} must be an int"):
+            getattr(nn, name)(**{**rest, what: wrong})

@@ -11,6 +11,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
+from msnb.api.transforms.custom_gradient import InsertGradientOf
 
 
 class Scale(nn.Cell):
@@ -203,6 +204,25 @@ def test_forward_hooks(mode: int) -> None:
     assert net(x).tolist() == [2.0]
     with pytest.raises(TypeError, match="a hook must be callable"):
         net.register_forward_hook(3)  # type: ignore[arg-type]
+
+
+def test_a_compiled_function_is_no_hook(mode: int) -> None:
+    net, compiled = nn.Dense(1, 1), ms.jit(lambda *args: args[-1])
+    places = [getattr(net, f"register_{name}") for name in ("forward_hook", "forward_pre_hook", "backward_hook")]
+    places += [net.register_backward_pre_hook, net.weight.register_hook, ms.Tensor([1.0]).register_hook]
+    for register in (*places, ms.ops.HookBackward):
+        with pytest.raises(TypeError, match="without @jit"):
+            register(compiled)
+
+    def fn(x: Any) -> Any:
+        y = x * x
+        y.register_hook(compiled)
+        return y
+
+    with pytest.raises(TypeError, match="without @jit"):
+        ms.grad(fn)(ms.Tensor([3.0]))
+    tripled = InsertGradientOf(ms.jit(lambda dx: 3 * dx))
+    assert ms.grad(lambda x: tripled(x * x))(ms.Tensor([3.0])).tolist() == [18]
 
 
 def test_backward_hooks_see_and_change_gradients(mode: int) -> None:

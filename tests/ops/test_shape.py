@@ -234,6 +234,20 @@ NUMBERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "window": (lambda x, n: ops.max_pool2d(IMAGE, n), (1.5, "a", True)),
     "factor": (lambda x, n: ops.pixel_shuffle(ops.ones((1, 4, 2, 2)), n), (1.5, "a", True)),
     "size": (lambda x, n: ops.interpolate(IMAGE, n), (1.5, "a", True)),
+    "shifts": (ops.roll, (1.5, "a", True, (True,), (1, 2.0))),
+    "dims": (lambda x, n: ops.roll(x, 1, n), (0.0, "a", True, (True,))),
+    "offset": (ops.diagonal, (1.5, "a", True)),
+    "times": (ops.diff, (1.5, "a", True)),
+    "chunks": (ops.chunk, (1.5, "a", True)),
+    "start": (lambda x, n: ops.narrow(x, 0, n, 1), (0.0, "a", False)),
+    "length": (lambda x, n: ops.narrow(x, 0, 0, n), (1.0, "a", True)),
+    "widths": (ops.pad, (1.5, True, (1, True), (1.5, 1), ((True, 1), (0, 0)))),
+    "begin": (lambda x, n: ops.strided_slice(x, (0, n), (1, 2), (1, 1)), (0.0, "a", False)),
+    "start_dim": (lambda x, n: ops.flatten(x, start_dim=n), (0.0, "a", False)),
+    "high": (lambda x, n: ops.randint(0, n, (2,)), (2.0, "a", True)),
+    "permuted": (lambda x, n: ops.randperm(n), (2.0, "a", True)),
+    "blocks": (lambda x, n: ops.space_to_batch_nd(IMAGE, [n, 1], [[0, 0], [0, 0]]), (1.0, "a", True)),
+    "means": (lambda x, n: ops.adaptive_avg_pool2d(IMAGE, n), (1.0, "a", True, (True, None))),
 }  # fmt: skip
 
 
@@ -247,3 +261,11 @@ def test_what_is_no_integer_is_a_type_error(name: str, mode: int) -> None:
             ms.jit(lambda x, n=n: fn(x, n))(ms.Tensor(A[0]))
     with pytest.raises(ValueError, match="at least one part"):
         ops.tensor_split(ms.Tensor(V), 0)
+
+
+@pytest.mark.parametrize("fn", [ops.shape, ops.rank, ops.size, ops.dtype])
+@pytest.mark.parametrize("x", [[IMAGE, IMAGE], (IMAGE,), 1.0, [1, 2], np.ones(2), None])
+def test_only_a_tensor_has_a_shape(mode: int, fn: Any, x: Any) -> None:
+    with pytest.raises(TypeError, match="needs a tensor"):
+        ms.jit(lambda y: (y, fn(x)))(IMAGE) if mode == ms.GRAPH_MODE else fn(x)
+    assert fn(IMAGE) == {ops.shape: (1, 1, 4, 4), ops.rank: 4, ops.size: 16, ops.dtype: ms.float32}[fn]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.api.function_tracing import FunctionTrace
-from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook, note_hooks, noted_hooks
+from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook, need_hook, note_hooks, noted_hooks
 from msnb.base.errors import ArgumentError, GradientError, ShapeError
 from msnb.core import pytree
 from msnb.core.engine import slot
@@ -292,8 +292,7 @@ class HookBackward:
     """
 
     def __init__(self, hook_fn: Fn) -> None:
-        if not callable(hook_fn):
-            raise ArgumentError(f"a hook must be callable, got {type(hook_fn).__name__}.")
+        need_hook(hook_fn)
         self.hook_fn = hook_fn
 
     def __call__(self, *inputs: Any) -> Any:
@@ -331,7 +330,7 @@ class InsertGradientOf(HookBackward):
     """
 
     def __init__(self, f: Fn) -> None:
-        super().__init__(f)
+        super().__init__(getattr(f, "__msnb_fn__", f))
         self.f = f
         self.hook_fn = lambda gradients: f(gradients[0])
 
@@ -354,7 +353,7 @@ def register_hook(x: Tensor, hook: Fn) -> HookHandle:
         A handle; after its ``remove()`` the hook is not called any more.
 
     Raises:
-        TypeError: the hook cannot be called. RuntimeError: a Parameter with requires_grad=False.
+        TypeError: the hook cannot be called, or is compiled. RuntimeError: a Parameter with requires_grad=False.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.register_hook.html
 
@@ -367,8 +366,7 @@ def register_hook(x: Tensor, hook: Fn) -> HookHandle:
         >>> float(ms.grad(f)(ms.Tensor(3.0)))
         60.0
     """
-    if not callable(hook):
-        raise ArgumentError(f"a hook must be callable, got {type(hook).__name__}.")
+    need_hook(hook)
     if isinstance(x, Parameter) and not x.requires_grad:
         raise GradientError(
             f"a hook on {x.name}, whose gradient nobody takes: it has requires_grad=False.",

@@ -100,6 +100,13 @@ def with_constants(weights: Sequence[Parameter]) -> tuple[Callable[[Sequence[Any
     return complete, [w for w, yes in zip(weights, varies) if yes]
 
 
+def zeroing_constants(weights: Sequence[Parameter], n: int) -> Callable[[Sequence[Any]], list[Any]]:
+    """Of gradients by n inputs and all of these Parameters, those by Parameters that are constants now become zeros."""
+    complete, varying = with_constants(weights)
+    kept = {id(w) for w in varying}
+    return lambda found: complete([*found[:n], *(g for g, w in zip(found[n:], weights) if id(w) in kept)], n)
+
+
 def hooked(gradient: Tensor, by: Any) -> Tensor:
     """Hooks that a Parameter or a tensor keeps see, and may change, its gradient."""
     for hook in hooks_for(by):
@@ -140,17 +147,17 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any, result: Any) -> list[Any
 
 
 def _eagerly(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
-    weights, complete = request.weights, None
-    if not all(w.requires_grad for w in weights):
-        complete, weights = with_constants(weights)
+    if getattr(slot.engine, "in_no_grad", False):
+        raise GradientError("no gradient is taken within _no_grad().", hint="take it outside of the block.")
+    n, weights = len(request.inputs), request.weights
     with Recording(request.inputs, weights) as tape:
         value = request.call(fn, tape.inputs)
         losses = _differentiable(_losses(value, has_aux, request.integers))
         tape.finish(losses)
     given = [ones_like(loss) for loss in losses] if sens is None or not losses else _sensitivities(losses, sens, value)
     gradients = tape.backward(given)
-    if complete is not None:
-        gradients = complete(gradients, len(request.inputs))
+    if not all(w.requires_grad for w in weights):  # as the run left them
+        gradients = zeroing_constants(weights, n)(gradients)
     written = tape.written_inputs() if request.inputs else ()
     tape.release(pytree.flatten(value)[0])
     for x, new in written:

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from msnb.base.errors import ArgumentError
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -30,6 +31,14 @@ def hooks_on(x: Tensor) -> tuple[Fn, ...]:
 
 
 Tensor.kept_hooks = property(hooks_on)  # type: ignore[method-assign, assignment]
+
+
+def need_hook(hook: Any) -> None:
+    """Raises ArgumentError unless ``hook`` can be called, or where it is compiled: a hook runs as Python."""
+    if not callable(hook):
+        raise ArgumentError(f"a hook must be callable, got {type(hook).__name__}.")
+    if getattr(hook, "__msnb_fn__", None) is not None:
+        raise ArgumentError("a hook is a function without @jit.", hint="let the hook call the compiled function.")
 
 
 def keep_hook(x: Tensor, hook: Fn) -> HookHandle:

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from msnb import autodiff, ops
 from msnb.api.function_tracing import FunctionTrace, snapshot_of, tensors_of
 from msnb.api.transforms.gradient_request import as_tensor, listed
-from msnb.api.transforms.gradients import hooked, named, with_constants
+from msnb.api.transforms.gradients import hooked, named, with_constants, zeroing_constants
 from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree
@@ -92,8 +92,7 @@ def _recorded(
     fn: Fn, inputs: tuple[Any, ...], tensors: list[Any], params: list[Parameter], has_aux: bool
 ) -> tuple[Any, list[TensorType], Pull]:
     """Eagerly: the tape of one run, swept whenever the pullback is called."""
-    pull, by = with_constants(params)
-    with Recording(tensors, by) as tape:
+    with Recording(tensors, params) as tape:
         value = fn(*_regroup(inputs, tape.inputs))
         primary = [x for x in pytree.flatten(value[0] if has_aux else value)[0] if isinstance(x, Tensor)]
         outputs = [x for x in primary if x.dtype.differentiable]
@@ -101,18 +100,19 @@ def _recorded(
     tape.forget(pytree.flatten(value)[0])
     for x, new in tape.written_inputs():
         slot.engine.assign(x, new)
-    return snapshot_of(value), [x._type for x in outputs], lambda douts: pull(tape.backward(douts), len(tensors))
+    zeroing = zeroing_constants(params, len(tensors))  # as the run left them
+    return snapshot_of(value), [x._type for x in outputs], lambda douts: zeroing(tape.backward(douts))
 
 
 def _traced(
     fn: Fn, inputs: tuple[Any, ...], tensors: list[Any], params: list[Parameter], has_aux: bool
 ) -> tuple[Any, list[TensorType], Pull]:
     """In a capture: forward and backward become part of the program."""
-    pull, by = with_constants(params)
     engine = slot.engine
     assert isinstance(engine, GraphBuilder)
-    with engine.telling_apart(by):
+    with engine.telling_apart(params):
         program = FunctionTrace(fn, inputs)
+        pull, by = with_constants(params)
         places = program.places(by)
     wrt = [*range(len(tensors)), *sorted({p for p in places if p is not None})]
     n_primary = program.n_results - (aux_count(program) if has_aux else 0)

@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msnb.api.transforms.tensor_hooks import need_hook
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.ir.control_flow import HostFn
@@ -84,8 +85,7 @@ class CellHooks:
         self._mark()
 
     def _hooked(self, slot_name: str, hook: Hook, first: bool = False, with_kwargs: bool = False) -> HookHandle:
-        if not callable(hook):
-            raise TypeError(f"a hook must be callable, got {type(hook).__name__}.")
+        need_hook(hook)
         kept = _WithKeywords(hook) if with_kwargs else hook
         before = getattr(self, slot_name)
         self._set_hooks(slot_name, (kept, *before) if first else (*before, kept))

@@ -17,6 +17,7 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import HeUniform, Normal, Uniform, initializer
 from msnb.nn.layers.activation import get_activation
 from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition.type_inference import need_ints
 
 __all__ = [
     "Bilinear", "Dense", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "Flatten", "Identity", "Linear",
@@ -222,6 +223,7 @@ class Flatten(Cell):
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
+        need_ints("Flatten", start_dim=start_dim, end_dim=end_dim)
         self.start_dim: int = start_dim
         self.end_dim: int = end_dim
 

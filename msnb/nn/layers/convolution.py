@@ -19,6 +19,7 @@ from msnb.nn.initializer import fans
 from msnb.nn.layers.basic import first_bias, first_weight, positive_int
 from msnb.ops.definition.data_format import need_format
 from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.definition.window_geometry import IntOrInts, per_axis
 from msnb.ops.tensor.operators import named
 
@@ -64,6 +65,7 @@ class Convolution(Cell):
             shape = (*shape[:2], 1, *shape[2:])
             weight_init = _of_one_row(weight_init)
         self.stride, self.dilation = self._sizes("stride", stride), self._sizes("dilation", dilation)
+        need_ints(self._layer, padding=padding)
         self.pad_mode, self.padding = _legal_mode(pad_mode, padding), padding
         self.has_bias: bool = bool(has_bias)
         self.weight = first_weight(weight_init, shape, dtype)
@@ -241,6 +243,7 @@ class Conv2dTranspose(Convolution):
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, dtype,
         )  # fmt: skip
+        need_ints("Conv2dTranspose", output_padding=output_padding)
         self.output_padding = output_padding
 
     def construct(self, x: Any) -> Any:

@@ -13,7 +13,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import need_ints, operand_lines
 
 __all__ = [
     "LRN", "SSIM", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "FractionalMaxPool2d",
@@ -37,6 +37,7 @@ class AdaptiveMaxPool1d(Cell):
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__()
+        need_ints(type(self).__name__, output_size=output_size)
         self.output_size: Any = output_size
         self.return_indices: bool = return_indices
 
@@ -76,6 +77,7 @@ class LPPool1d(Cell):
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
         super().__init__()
+        need_ints(type(self).__name__, kernel_size=kernel_size, stride=stride)
         self.norm_type: float = norm_type
         self.kernel_size: Any = kernel_size
         self.stride: Any = stride
@@ -109,6 +111,7 @@ class MaxUnpool1d(Cell):
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
+        need_ints(type(self).__name__, kernel_size=kernel_size, stride=stride, padding=padding)
         self.kernel_size: Any = kernel_size
         self.stride: Any = stride
         self.padding: Any = padding

@@ -14,6 +14,7 @@ from msnb.base import events
 from msnb.base.errors import AttributeValueError
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.data_format import NCHW, need_format
+from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.definition.window_geometry import IntOrInts
 
 __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "MaxPool1d", "MaxPool2d"]
@@ -50,6 +51,7 @@ class Pooling(Cell):
                 "[n, channels, length].",
                 hint="x.swapaxes(1, 2) brings the channels to axis 1.",
             )
+        need_ints(type(self).__name__, kernel_size=kernel_size, stride=stride, padding=padding)
         self.kernel_size = kernel_size
         self.pad_mode: str = pad_mode
         self.padding = padding
@@ -100,6 +102,7 @@ class MaxPooling(Pooling):
                 hint="name them: ceil_mode=True, data_format='NHWC'.",
             )
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        need_ints(type(self).__name__, dilation=dilation)
         self.dilation, self.return_indices = dilation, bool(return_indices)
 
     @property
@@ -204,6 +207,7 @@ class AdaptiveAvgPool2d(Cell):
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
+        need_ints(type(self).__name__, output_size=output_size)
         self.output_size = output_size
 
     def construct(self, x: Any) -> Any:

@@ -15,6 +15,7 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.convolution import Convolution
 from msnb.nn.layers.pooling import AveragePooling, MaxPooling
 from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.definition.window_geometry import IntOrInts
 
 __all__ = ["AdaptiveAvgPool3d", "AvgPool3d", "Conv3d", "Conv3dTranspose", "MaxPool3d"]
@@ -117,6 +118,7 @@ class Conv3dTranspose(Convolution):
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, dtype,
         )  # fmt: skip
+        need_ints("Conv3dTranspose", output_padding=output_padding)
         self.output_padding = output_padding
 
     def construct(self, x: Any) -> Any:
@@ -180,6 +182,7 @@ class AdaptiveAvgPool3d(Cell):
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
+        need_ints(type(self).__name__, output_size=output_size)
         self.output_size = output_size
 
     def construct(self, x: Any) -> Any:

@@ -108,6 +108,14 @@ def is_index(value: Any) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, (bool, float))
 
 
+def need_ints(name: str, **values: Any) -> None:
+    """Raises ArgumentError where one of the values is no int and no tuple of ints; None stands for what is unsaid."""
+    for what, value in values.items():
+        entries = value if isinstance(value, (tuple, list)) else (value,)
+        if not all(entry is None or isinstance(entry, Dim) or is_index(entry) for entry in entries):
+            raise ArgumentError(f"{name}: {what} must be an int or a tuple of ints, got {value!r}.")
+
+
 def normal_axis(name: str, axis: int, ndim: int) -> int:
     """``axis`` counted from 0. Raises AttributeValueError outside [-ndim, ndim), ArgumentError where it is no int."""
     if type(axis) is int and 0 <= axis < ndim:

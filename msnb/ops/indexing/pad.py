@@ -19,7 +19,7 @@ from msnb.core.types import Size, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_ints, as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import need_ints, operand_lines
 from msnb.ops.elementwise.arithmetic import abs as absolute
 from msnb.ops.elementwise.arithmetic import maximum, minimum, remainder
 from msnb.ops.indexing.gather import GATHER
@@ -128,6 +128,8 @@ def _border(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
 
 def as_pads(pads: Any, ndim: int) -> Pads:
     """Pairs per axis from any accepted form: a flat list from the last axis on, a list of pairs, or one number."""
+    for widths in pads if isinstance(pads, (tuple, list)) else (pads,):
+        need_ints("pad", padding=widths)
     if isinstance(pads, int):
         return ((pads, pads),) * ndim
     flat = isinstance(pads, Tensor) and pads.ndim == 1

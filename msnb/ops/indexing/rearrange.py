@@ -18,7 +18,7 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, tensors
 from msnb.ops.definition.symbolic_sizes import product, quotient
-from msnb.ops.definition.type_inference import common_shape, normal_axes, normal_axis, operand_lines
+from msnb.ops.definition.type_inference import common_shape, need_ints, normal_axes, normal_axis, operand_lines
 from msnb.ops.elementwise.comparison import equal, where
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.shape.concat_split import CONCAT
@@ -84,6 +84,7 @@ def flatten(x: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) 
         >>> ms.ops.flatten(ms.ops.zeros((2, 3, 4))).shape
         (2, 12)
     """
+    need_ints("flatten", start_dim=start_dim, end_dim=end_dim)
     t = as_tensor(x)
     if order not in ("C", "F"):
         raise AttributeValueError(f"flatten: order is 'C' or 'F', not {order!r}.")
@@ -126,6 +127,7 @@ def narrow(x: Any, axis: int, start: int, length: int) -> Tensor:
     Raises:
         AttributeValueError: they are not all there.
     """
+    need_ints("narrow", start=start, length=length)
     t = as_tensor(x)
     at = normal_axis("narrow", axis, t.ndim)
     size = t.shape[at]
@@ -198,6 +200,7 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Tensor:
         >>> ms.ops.roll(ms.Tensor([1, 2, 3]), 1).tolist()
         [3, 1, 2]
     """
+    need_ints("roll", shifts=shifts, dims=dims)
     t = as_tensor(x)
     if dims is None:
         return reshape(roll(reshape(t, (-1,)), shifts, 0), t.shape)

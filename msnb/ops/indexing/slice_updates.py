@@ -15,7 +15,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.indexing.pad import pad
@@ -183,6 +183,7 @@ def strided_slice(input_x: Any, begin: Sequence[int], end: Sequence[int], stride
         >>> ms.ops.strided_slice(ms.Tensor([[1, 2, 3], [4, 5, 6]]), (1, 0), (2, 3), (1, 2)).tolist()
         [[4, 6]]
     """
+    need_ints("strided_slice", begin=begin, end=end, strides=strides)
     if not len(begin) == len(end) == len(strides):
         raise AttributeValueError(
             f"strided_slice: begin, end and strides have one length, got {begin!r}, {end!r}, {strides!r}."
@@ -230,6 +231,7 @@ def mirror_pad(input_x: Any, paddings: Any, mode: str = "REFLECT") -> Any:
 
 
 def _blocks(name: str, x: Any, block: Any, pairs: Any) -> tuple[list[int], Any]:
+    need_ints(name, block_size=block)
     sizes = [block] * (x.ndim - 2) if isinstance(block, int) else [int(b) for b in block]
     ends = np.asarray(pairs.asnumpy() if isinstance(pairs, Tensor) else pairs)
     if ends.shape != (len(sizes), 2) or (ends < 0).any() or min(sizes) < 1 or x.ndim <= len(sizes):

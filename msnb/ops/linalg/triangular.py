@@ -21,7 +21,7 @@ from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.shape.creation import arange
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import TRANSPOSE, inverse_permutation, reshape
@@ -122,6 +122,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         >>> ms.ops.diagonal(ms.Tensor([[1, 2], [3, 4]])).tolist()
         [1, 4]
     """
+    need_ints("diagonal", offset=offset)
     t = as_tensor(x)
     if t.ndim < 2:
         raise ShapeError("diagonal needs a tensor of at least two axes.", operands=operand_lines(t._type))

@@ -19,7 +19,7 @@ from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.tensor import Array, Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.elementwise.comparison import where
@@ -181,6 +181,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         >>> ms.ops.diff(ms.Tensor([1, 4, 9])).tolist()
         [3, 5]
     """
+    need_ints("diff", n=n)
     t = as_tensor(x)
     if n < 0:
         raise AttributeValueError(f"diff: n is a number of times, at least 0, got {n}.")

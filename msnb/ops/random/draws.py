@@ -31,7 +31,7 @@ from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
-from msnb.ops.definition.type_inference import normal_shape, operand_lines
+from msnb.ops.definition.type_inference import need_ints, normal_shape, operand_lines
 from msnb.ops.math.sort import topk
 from msnb.ops.random.philox import wide_words, words
 from msnb.ops.reduction.functional import argmax
@@ -298,6 +298,7 @@ def randint(
     low: int, high: int | None = None, size: Any = (), seed: Any = None, *, dtype: Any = None, generator: Any = None
 ) -> Tensor:
     """Whole numbers in [low, high), or [0, low) with one bound; int64 by default."""
+    need_ints("randint", low=low, high=high)
     first, last = (0, low) if high is None else (low, high)
     shape = normal_shape("randint", size)
     bounds = {"low": int(first), "high": int(last), "shape": shape, "dtype": as_dtype(dtype or dtypes.int64)}
@@ -372,6 +373,7 @@ def trunc_normal(shape: Any, mean: Any = 0.0, std: Any = 1.0, a: float = -2.0, b
 
 def randperm(n: int, seed: Any = None, offset: int = 0, dtype: Any = None, *, generator: Any = None) -> Tensor:
     """The numbers 0 to n-1 in random order, int64 by default; with ``offset``, each has a stream of its own seed."""
+    need_ints("randperm", n=n)
     own = (seed or 0) + (offset << 32) if offset else seed
     order = _draw("randperm", RANDOM_PERMUTATION, own, generator, n=int(n))
     return order if dtype is None else find("cast")(order, dtype=as_dtype(dtype))

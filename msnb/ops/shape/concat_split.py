@@ -29,7 +29,7 @@ from msnb.ops.definition.operand_checks import (
 )
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.shape.index_records import INDEX
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
 
@@ -318,6 +318,7 @@ def chunk(x: Any, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
         >>> [p.tolist() for p in ms.ops.chunk(ms.Tensor([1, 2, 3, 4, 5]), 3)]
         [[1, 2], [3, 4], [5]]
     """
+    need_ints("chunk", chunks=chunks)
     t = as_tensor(x)
     if chunks < 1:
         raise AttributeValueError(f"chunk: at least one chunk is needed, not {chunks}.")

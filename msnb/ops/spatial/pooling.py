@@ -19,7 +19,7 @@ from msnb.core.types import Dim
 from msnb.ops.definition.data_format import NCHW, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import find
-from msnb.ops.definition.type_inference import int_error, operand_lines
+from msnb.ops.definition.type_inference import int_error, is_index, operand_lines
 from msnb.ops.definition.window_geometry import IntOrInts, Pair, need_images, pair, resolve_pads
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.rearrange import swapaxes
@@ -203,7 +203,7 @@ def _targets(name: str, x: Any, output_size: Any) -> tuple[Pair, Pair]:
         raise ShapeError(f"{name} needs images of known size.", operands=operand_lines(x._type))
     # None keeps an axis, so this is no ``pair``
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
-    if len(given) != 2 or any(v is not None and (not isinstance(v, int) or v < 1) for v in given):
+    if len(given) != 2 or any(v is not None and (not is_index(v) or v < 1) for v in given):
         raise int_error(*(v for v in given if v is not None))(
             f"{name}: output_size must be an int or two (None keeps an axis), got {output_size!r}."
         )

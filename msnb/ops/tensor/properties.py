@@ -32,6 +32,12 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _given(name: str, x: Any) -> Any:
+    if not isinstance(x, (Tensor, SparseTensor)):
+        raise ArgumentError(f"{name} needs a tensor, got a {type(x).__name__}.", hint="ms.Tensor(x) makes one.")
+    return x
+
+
 def shape(input_x: Any) -> Shape:
     """The size of every axis: ``x.shape``.
 
@@ -40,13 +46,13 @@ def shape(input_x: Any) -> Shape:
         >>> ms.ops.shape(ms.Tensor([[1, 2]]))
         (1, 2)
     """
-    found: Shape = as_tensor(input_x).shape
+    found: Shape = _given("shape", input_x).shape
     return found
 
 
 def size(input_x: Any) -> int:
     """The number of elements: ``x.size``."""
-    found: int = as_tensor(input_x).size
+    found: int = _given("size", input_x).size
     return found
 
 
@@ -55,13 +61,13 @@ numel = size
 
 def rank(input_x: Any) -> int:
     """The number of axes: ``x.ndim``."""
-    found: int = as_tensor(input_x).ndim
+    found: int = _given("rank", input_x).ndim
     return found
 
 
 def dtype(input_x: Any) -> DType:
     """The element type: ``x.dtype``."""
-    found: DType = (input_x if isinstance(input_x, SparseTensor) else as_tensor(input_x)).dtype
+    found: DType = _given("dtype", input_x).dtype
     return found
 
 
