@@ -52,7 +52,7 @@ def dense_call(device: Any, node: Node, made: SingleKernels, odd: Kernel, body: 
 def _short(take: Take, types: list[TensorType], made: SingleKernels, odd: Kernel, body: Kernel | None) -> Kernel | None:
     """The commonest calls, written out."""
     numbers = [i for i, t in enumerate(types) if t.weak]
-    if len(types) == 1:
+    if len(types) == 1 and not numbers:
         return _one(take, made, odd)
     if len(types) == 2 and not numbers:
         return _two(take, made, odd)

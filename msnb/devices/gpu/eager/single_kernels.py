@@ -168,14 +168,14 @@ def _body(node: Node, orders: Sequence[Order]) -> Graph:
 
 def _lowered(node: Node, orders: Sequence[Order], device: Any) -> SingleKernels | None:
     """The kernels that programs have for a node, if they read its operands where they lie; None for those that may
-    meet a wrong index."""
+    meet a wrong index, or a Python number."""
     body = _body(node, orders)
     inner = body.outputs[0].node
     assert inner is not None
     found = lowered(inner, Views().of, False, device.target)
     if found is None or not found.parts or any(k.faults for k in found.kernels):
         return None
-    if any(v not in body.params for v in found.reads):
+    if any(v not in body.params or type_of(v).weak for v in found.reads):  # they read memory, not numbers
         return None
     places = [body.params.index(v) for v in found.reads]
     n, many, ready = len(node.inputs), len(node.outputs), SingleKernels()

@@ -47,7 +47,9 @@ class ProgramMemory:
         self.arena: Any = None
         self._cells = [(b, t) for _, b, t in self.tensors if b.kind == CELL]
         self._numbers = np.zeros(max(len(self._cells), 1), np.uint64)
-        self._views = [self._numbers[k : k + 1].view(t.dtype.numpy) for k, (_, t) in enumerate(self._cells)]
+        wide = any(t.dtype.itemsize > self._numbers.itemsize for _, t in self._cells)
+        cells = [self._numbers[k : k + 1] for k in range(len(self._cells))]
+        self._views = None if wide else [cell.view(t.dtype.numpy) for cell, (_, t) in zip(cells, self._cells)]
         self._given = [(i, t.size, t.dtype.numpy, i in built.updated) for i, b, t in self.tensors if b.kind != CELL]
         self._cell_array = device.xp.zeros(max(len(self._cells), 1), np.uint64)
         self._sent: bytes | None = None
@@ -68,7 +70,9 @@ class ProgramMemory:
         return bound if self._send_numbers(args) else None
 
     def _send_numbers(self, args: Sequence[Any]) -> bool:
-        """Python numbers into device memory, if they changed."""
+        """Python numbers into device memory, if they changed; False for some that it has no room for."""
+        if self._views is None:
+            return False
         for (buffer, _), view in zip(self._cells, self._views):
             try:
                 view[0] = args[buffer.index]
