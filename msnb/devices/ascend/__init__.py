@@ -1,9 +1,9 @@
 """The simulated Ascend: real values, modelled clock.
 
-chip       what the hardware is, and what its kernels reach       device     float16 cube, float32 sums
-roofline   seconds of one operator                                 kernels    which operators share a kernel
-memory     what lives when, and what does not fit                  formats    NC1HWC0, fractal blocks
-aicore     a tiled product, cycle by cycle through the queues
+    chip       what the hardware is, and what its kernels reach       device     float16 cube, float32 sums
+    roofline   seconds of one operator                                 kernels    which operators share a kernel
+    memory     what lives when, and what does not fit                  formats    NC1HWC0, fractal blocks
+    aicore     a tiled product, cycle by cycle through the queues
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class _Any:
         body: Kernel | None,
     ) -> None:
         self._takes, self._made, self._odd, self._body = [cache.take for cache in outs], made, odd, body
-        self._rooms = [device.results_of((size,), np.uint8).take for size in made.workspaces]
+        self._workspaces = [device.results_of((size,), np.uint8).take for size in made.workspaces]
         self._arrays = [i for i, t in enumerate(types) if not t.weak]
         self._whole = [(i, t.dtype is bool_) for i, t in enumerate(types) if t.weak and not t.dtype.is_float]
 
@@ -162,7 +162,7 @@ class _Any:
             places[i] = int(buffers[i])
         results = [take() for take in self._takes]
         places += results
-        places += [take() for take in self._rooms]
+        places += [take() for take in self._workspaces]
         for launch in self._made.launches:
             args = (*[places[i] for i in launch.operands], *launch.numbers)
             launch.function(launch.grid, launch.block, args, launch.shared_bytes)
