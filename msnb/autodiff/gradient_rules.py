@@ -27,7 +27,7 @@ from msnb.core.types import StackType, TensorType, Type, result_dtype, tensor_ty
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.control_flow import STACK_NEW
 from msnb.ir.graph import Node
-from msnb.ops.definition.record import find
+from msnb.ops.definition.record import Op, find
 from msnb.ops.definition.symbolic_sizes import has_sizes
 
 
@@ -101,16 +101,22 @@ def _converted(g: Any, want: TensorType) -> Any:
 
 def ask_rule(node: Node, inputs: Sequence[Any], outs: Sequence[Any], douts: Sequence[Any]) -> list[Any]:
     """The gradients (None where there is none) that the node's rule gives for its inputs, not yet fitted."""
-    op = node.op
+    types, out_types = tuple(v.type for v in node.inputs), tuple(v.type for v in node.outputs)
+    return rule_answer(node.op, node.attrs, types, out_types, inputs, outs, douts)
+
+
+def rule_answer(
+    op: Op, attrs: dict[str, Any], types: tuple[Type, ...], out_types: tuple[Type, ...],
+    inputs: Sequence[Any], outs: Sequence[Any], douts: Sequence[Any],
+) -> list[Any]:  # fmt: skip
+    """``ask_rule`` without a node."""
     assert op.grad is not None
-    types = tuple(v.type for v in node.inputs)
-    out_types = tuple(v.type for v in node.outputs)
     offer: dict[str, Any] = dict.fromkeys(op.optional)
     fixed = len(op.inputs) - op.variadic
     offer.update(zip(op.inputs[:fixed], inputs))
     if op.variadic:
         offer[op.inputs[-1][1:]] = tuple(inputs[fixed:])
-    offer.update(node.attrs, attrs=node.attrs)
+    offer.update(attrs, attrs=attrs)
     offer.update(out=outs[0], outs=tuple(outs), dout=douts[0], douts=tuple(douts))
     offer.update(types=types, out_type=out_types[0], out_types=out_types)
     answer = op.grad(**{name: offer[name] for name in op.wanted_by_grad})

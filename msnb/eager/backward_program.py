@@ -1,13 +1,14 @@
-"""From a tape to a backward program, once per structure.
+"""From a tape to a backward program, once per structure that returns.
 
     tape lines  --graph_of-->  Graph  --autodiff.vjp-->  backward Graph  --compile-->  program
        |                                      |
        +--- key (interned entries) ---> cache +--- residuals: which saved items feed it
 
 The key is the tape itself: entries are interned per signature, so equal lines mean equal ops, types, attributes and
-aliasing. The first use of a structure runs the backward graph as it is; from the second on it is optimised and compiled
-through ``graph.compile``. A graph of LONG nodes is compiled at once: as it is it would take longer than the passes that
-make loops of it (``graph.compile.passes.rolling``). The cache is bounded.
+aliasing. The first use of a structure, and rare ones, are swept line by line (``backward_pass``); one that comes again
+soon is optimised and compiled through ``graph.compile``. What cannot be swept runs its backward graph as it is at
+first, but for a graph of LONG nodes: as it is it would take longer than the passes that make loops of it
+(``graph.compile.passes.rolling``). The cache is bounded.
 
 Callables that a program met (hooks, a Cell's ``bprop``) are not part of its structure: they lie among the saved items
 and are put into the program's HostFn for the time of a run.
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 from msnb.autodiff import vjp
@@ -25,6 +27,7 @@ from msnb.base.settings import get_context
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
+from msnb.eager.backward_pass import backward_pass, has_backward_pass
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.tape import Line, Tape
 from msnb.ir.builder import GraphBuilder
@@ -34,6 +37,8 @@ from msnb.ops.shape.views import TRANSPOSE
 
 CACHE_SIZE = 256
 LONG = 1000
+NEAR, OFTEN = 3, 8
+"""A structure gets a program where the same came among the last few, or came often."""
 Place = tuple[int, int]
 
 
@@ -89,14 +94,19 @@ class BackwardProgram:
     """Gradients of one tape structure."""
 
     def __init__(
-        self, watched: Sequence[TensorType], lines: Sequence[Line], outputs: Sequence[int], wanted: Sequence[int]
+        self,
+        watched: Sequence[TensorType],
+        lines: Sequence[Line],
+        outputs: Sequence[int],
+        wanted: Sequence[int],
+        again: bool = False,
     ):
         tape = TapeGraph(watched, lines, outputs)
         found = vjp(tape.graph, list(wanted))
         self.hosts: list[tuple[int, HostFn]] = tape.hosts
         self.graph: Graph = found.backward
         self.places: list[Place] = [tape.place(v) for v in found.residual_values]
-        self._uses = 0
+        self._uses = int(again)
         self._run: Any = None
         self._turns: dict[int, tuple[int, ...]] = {}
         self._lock = fork_locks.lock()
@@ -165,7 +175,24 @@ def turned(graph: Graph, turns: dict[int, tuple[int, ...]]) -> Graph:
     return b.graph
 
 
-_programs: OrderedDict[Any, BackwardProgram] = OrderedDict()
+class TapeStructure:
+    """How often tapes of one structure came, and their program once there is one."""
+
+    def __init__(self) -> None:
+        self.program: BackwardProgram | None = None
+        self.uses: int = 0
+        self._last: int = 0
+
+    def returns(self) -> bool:
+        """Whether its program will be worth making: note one more use, and see how far the last one is back."""
+        self.uses += 1
+        now = next(_clock)
+        back, self._last = now - self._last, now
+        return (self.uses > 1 and back <= NEAR) or self.uses >= OFTEN
+
+
+_clock = count(1)
+_structures: OrderedDict[Any, TapeStructure] = OrderedDict()
 
 
 def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], douts: list[Tensor]) -> list[Tensor]:
@@ -184,11 +211,12 @@ def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], dout
         tuple(wanted),
         device_registry.current().name,
     )
-    program = _programs.get(key)
-    if program is None:
-        program = _programs[key] = BackwardProgram(recorder.watched, recorder.lines, outputs, wanted)
-        if len(_programs) > CACHE_SIZE:
-            _programs.popitem(last=False)
-    else:
-        _programs.move_to_end(key)
-    return program(recorder, douts)
+    known = _structures.setdefault(key, TapeStructure())
+    _structures.move_to_end(key)
+    if len(_structures) > CACHE_SIZE:
+        _structures.popitem(last=False)
+    if not known.returns() and known.program is None and has_backward_pass(recorder):
+        return backward_pass(recorder, outputs, wanted, douts)
+    if known.program is None:
+        known.program = BackwardProgram(recorder.watched, recorder.lines, outputs, wanted, known.uses > 1)
+    return known.program(recorder, douts)

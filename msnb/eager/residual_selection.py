@@ -11,6 +11,8 @@ gives the same bits (``ir/analysis/reproducibility``).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from msnb.autodiff.reverse_mode import VJP
@@ -18,17 +20,19 @@ from msnb.core.types import TensorType
 from msnb.ir.analysis.reproducibility import all_decided_exactly, reproduces, values_that_decide
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import kind_of
+from msnb.ir.size_binding import bind_type
 
 LONGEST = 32
 
 
-def slim(pair: VJP) -> tuple[Graph, Graph]:
+def slim(pair: VJP, sizes: Mapping[str, int] = MappingProxyType({})) -> tuple[Graph, Graph]:
     """The same pair (forward, backward) with fewer residuals.
 
     Args:
         pair: what ``vjp`` gave; its forward graph is changed.
+        sizes: values of its symbolic sizes, by which what is cheaper is told.
     """
-    choice = _Choice(pair)
+    choice = _Choice(pair, sizes)
     results = pair.forward.outputs[: len(pair.forward.outputs) - pair.residuals]
     pair.forward.outputs = [*results, *choice.kept]
     return pair.forward, choice.backward()
@@ -37,8 +41,8 @@ def slim(pair: VJP) -> tuple[Graph, Graph]:
 class _Choice:
     """Which values are kept (``kept``), and which nodes run again (``again``)."""
 
-    def __init__(self, pair: VJP) -> None:
-        self.pair = pair
+    def __init__(self, pair: VJP, sizes: Mapping[str, int]) -> None:
+        self.pair, self.sizes = pair, sizes
         self.there = set(pair.forward.outputs[: len(pair.forward.outputs) - pair.residuals])
         self.kept: dict[Value, None] = {}
         self.again: set[Node] = set()
@@ -80,7 +84,7 @@ class _Choice:
         """Bytes that keeping a value adds."""
         if self._is_free(value) or value in self.kept:
             return 0
-        t = value.type
+        t = bind_type(value.type, self.sizes)
         return t.nbytes if isinstance(t, TensorType) and t.is_static else 1 << 60  # stacks, sizes that the data tell
 
     def backward(self) -> Graph:

@@ -45,16 +45,16 @@ class BoundGraph:
     def __init__(self, like: Graph, sizes: Mapping[str, int]) -> None:
         self.like: Graph = like
         self.name: str = like.name
-        self._sizes = sizes
+        self.sizes: Mapping[str, int] = sizes
 
     @cached_property
     def graph(self) -> Graph:
         """The graph."""
-        return bind_sizes(self.like, self._sizes)
+        return bind_sizes(self.like, self.sizes)
 
     def type_of(self, value: Value) -> Any:
         """The type that a value of ``like`` has in it."""
-        return bind_type(value.type, self._sizes)
+        return bind_type(value.type, self.sizes)
 
 
 def size_check(graph: Graph, sizes: Mapping[str, int]) -> Callable[..., Any] | None:

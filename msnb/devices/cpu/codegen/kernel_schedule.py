@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import deferred, size_hint
+from msnb.core.symbolic_int import deferred, size_hint, trace_of
 from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.codegen.size_generic import ANY
 from msnb.devices.cpu.llvm.target import Target
@@ -146,8 +146,7 @@ class KernelSchedule:
             return [Segment(1, False, None, last=True)]
         narrow = lanes if masks else 1
         if size is None:
-            known = self.mode == "range" and len(self.inner) == 1 and type(self.total) is int and self.total != ANY
-            whole = known and self.total % ALIGNED == 0
+            whole = self.mode == "range" and len(self.inner) == 1 and self._is_aligned()
             main = Segment(wide, False, None, last=whole)
             return [main] if whole else [main, Segment(narrow, masks, None, last=True)]
         while wide > lanes and size < 2 * wide:
@@ -160,6 +159,13 @@ class KernelSchedule:
         elif rest:
             found.append(Segment(narrow, masks and rest % narrow > 0, (cut, size), once=rest <= narrow))
         return found
+
+    def _is_aligned(self) -> bool:
+        """Whether the points are known to be whole vectors; code for sizes that change has a part for what is left."""
+        if (trace := trace_of(self.total)) is not None:
+            trace.exact = False
+            return False
+        return self.total != ANY and self.total % ALIGNED == 0
 
     def _streams(self, access: Access, value: Inst) -> bool:
         """True for a large result whose vectors are aligned if its memory is; it would only push out of the caches what

@@ -1,0 +1,125 @@
+"""The gradient of a tape on real tensors, line by line from its end: for a structure that may never come again.
+
+    line     y = x @ w                     no program is made, nothing but the types is inferred
+    rule     dx = dy @ w.T, dw = x.T @ dy  and dx never runs where nothing watched leads to x
+
+A backward program costs milliseconds per line before it runs, and then a tenth of this per call. Sentences, episodes
+and trees differ from one call to the next; for them the program would be made for one use.
+
+A rule gives the gradients of all operands of its op. While it runs, ops are deferred: they have types, and are
+computed when somebody asks for a gradient that depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msnb.autodiff.gradient_rules import add_up, fit, gradient_type, rule_answer, zeros
+from msnb.base.events import op_listeners
+from msnb.core.engine import Engine, PlainReads, slot, using
+from msnb.core.tensor import Tensor, made, make
+from msnb.core.types import TensorType
+from msnb.eager.autocast import worn_by
+from msnb.eager.dispatch import DispatchEntry, EagerEngine, as_operand, eager, type_of
+from msnb.eager.tape import Line, Tape
+from msnb.ir.control_flow import HostFn
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.record import Op
+
+
+def has_backward_pass(recorder: Tape) -> bool:
+    """Whether the lines of a tape can be swept one by one: nobody notes or times what is done, no line is a loop, and
+    all sizes are known."""
+    if recorder.depth or op_listeners or not isinstance(slot.engine, EagerEngine) or worn_by(slot.engine) is not None:
+        return False
+    return all(gradient_type(t) is not None for t in recorder.watched) and all(
+        "control" not in entry.op.traits and all(getattr(t, "is_static", True) for t in entry.types)
+        for entry in {line[0] for line in recorder.lines}
+    )
+
+
+def backward_pass(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], douts: Sequence[Tensor]) -> list[Any]:
+    """Gradients of ``sum(dout * output)`` with respect to watched values; zeros where nothing flows.
+
+    Args:
+        recorder: a finished tape.
+        outputs: numbers of the outputs; douts: one tensor for each, of its type.
+        wanted: numbers of the watched values asked for.
+    """
+    cotangents: dict[int, Any] = {}
+    outer = slot.engine
+    with using(eager):
+        for number, dout in zip(outputs, douts):
+            _add(cotangents, number, dout)
+        for i in range(len(recorder.lines) - 1, -1, -1):
+            line = entry, numbers, first = recorder.lines[i]
+            given = [cotangents.pop(first + k, None) for k in range(len(entry.types))]
+            if any(d is not None for d in given):
+                for number, t, g in zip(numbers, entry.operand_types, _pull(line, recorder.saved[i], given, outer)):
+                    if g is not None:
+                        _add(cotangents, number, fit(g, t))
+        return [cotangents[n] if n in cotangents else zeros(recorder.watched[n]) for n in wanted]
+
+
+def _add(cotangents: dict[int, Any], number: int, g: Any) -> None:
+    before = cotangents.get(number)
+    cotangents[number] = g if before is None else add_up(before, g)
+
+
+def _pull(line: Line, saved: Sequence[Any], douts: list[Any], outer: Engine) -> list[Any]:
+    """What a line sends back to its operands, not yet fitted; a callable of the user's runs under ``outer``."""
+    entry, numbers, _ = line
+    attrs, types = entry.attrs, entry.operand_types
+    deferred: Any = DeferredOps()
+    slot.engine = deferred if min(numbers) < 0 and "custom" not in entry.op.traits else eager
+    if "host" in entry.op.traits:
+        attrs, saved = {**attrs, "fn": HostFn(saved[-1], "host")}, saved[:-1]
+        slot.engine = outer
+    inputs, outs = _operands(entry, saved)
+    douts = [zeros(t) if d is None and gradient_type(t) is not None else d for d, t in zip(douts, entry.types)]
+    answer = rule_answer(entry.op, attrs, types, entry.types, inputs, outs, douts)
+    slot.engine = eager
+    flows = (n >= 0 and g is not None and gradient_type(t) is not None for n, t, g in zip(numbers, types, answer))
+    return [deferred.value(as_tensor(g)) if flow else None for flow, g in zip(flows, answer)]
+
+
+def _operands(entry: DispatchEntry, saved: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Operands and results of a line; None for those that its rule does not read."""
+    assert entry.keep is not None
+    kept, keep_outs = entry.keep
+    inputs: list[Any] = [None] * len(entry.operand_types)
+    for k, buffer in zip(kept, saved):
+        t: Any = entry.operand_types[k]
+        inputs[k] = make(buffer, t) if isinstance(t, TensorType) and t.weak else made(buffer, t)
+    types: Any = entry.types
+    outs = [made(b, t) for b, t in zip(saved[len(kept) :], types)] if keep_outs else [None] * len(types)
+    return inputs, outs
+
+
+class DeferredOps(PlainReads):
+    """An engine whose ops wait until ``value`` asks for what they give."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, tuple[Op, list[Any], dict[str, Any], list[Tensor]]] = {}
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """The results of ``op``, their types only."""
+        operands = [x if isinstance(x, Tensor) else as_operand(op, inputs, i) for i, x in enumerate(inputs)]
+        types: Any = op.result_types(tuple(map(type_of, operands)), attrs)
+        outs = [make(None, t) for t in types]
+        for out in outs:
+            self._waiting[id(out)] = op, operands, attrs, outs
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
+    def value(self, x: Tensor) -> Tensor:
+        """The tensor, computed."""
+        step = self._waiting.pop(id(x), None)
+        if step is None:
+            return x
+        op, operands, attrs, outs = step
+        found = eager.apply(op, tuple(self.value(v) if isinstance(v, Tensor) else v for v in operands), attrs)
+        for out, result in zip(outs, found if isinstance(found, tuple) else (found,)):
+            out._data, out._type = result._data, result._type
+            self._waiting.pop(id(out), None)
+        return x
