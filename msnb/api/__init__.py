@@ -11,17 +11,6 @@ from msnb.api.transforms.jacobian import hessian, jacfwd, jacrev
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp, vmap
 
 __all__ = [
-    "GradOperation",
-    "call_cell",
-    "custom_vjp",
-    "grad",
-    "hessian",
-    "hook_gradient",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "register_hook",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-]
+    "GradOperation", "call_cell", "custom_vjp", "grad", "hessian", "hook_gradient", "jacfwd", "jacrev", "jvp",
+    "register_hook", "value_and_grad", "vjp", "vmap",
+]  # fmt: skip

@@ -175,7 +175,7 @@ def turned(graph: Graph, turns: dict[int, tuple[int, ...]]) -> Graph:
     return b.graph
 
 
-class TapeStructure:
+class TapeHistory:
     """How often tapes of one structure came, and their program once there is one."""
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class TapeStructure:
 
 
 _clock = count(1)
-_structures: OrderedDict[Any, TapeStructure] = OrderedDict()
+_structures: OrderedDict[Any, TapeHistory] = OrderedDict()
 
 
 def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], douts: list[Tensor]) -> list[Tensor]:
@@ -211,7 +211,7 @@ def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], dout
         tuple(wanted),
         device_registry.current().name,
     )
-    known = _structures.setdefault(key, TapeStructure())
+    known = _structures.setdefault(key, TapeHistory())
     _structures.move_to_end(key)
     if len(_structures) > CACHE_SIZE:
         _structures.popitem(last=False)

@@ -11,88 +11,26 @@ where there is too little work to be worth it, the function runs op by op, as it
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msnb.base import device_registry, events
 from msnb.base.settings import get_context
 from msnb.core.dtypes import DType
-from msnb.core.engine import LOOPS, slot
-from msnb.core.tensor import Tensor, make
+from msnb.core.engine import LOOPS
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.eager.dispatch import composites
-from msnb.eager.recorded_calls import CompiledVjp, Sized, call_pair, tracked_inputs, types_of, vjp_of
-from msnb.eager.tape import NestedRecordingEngine
 from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import replay
 from msnb.ir.graph import Graph
-from msnb.ir.size_binding import BoundGraph
 from msnb.parallel.context import wanted
 
 if TYPE_CHECKING:
-    from msnb.eager.composite_templates import CompositeTemplate, CompositeTemplates
-    from msnb.graph.compile import SymbolicPasses, SymbolicSource
+    from msnb.eager.composite_templates import CompositeProgram, CompositeTemplates
 
 CACHE_SIZE = 512
 _SETTINGS = (type(None), bool, int, float, str, DType)
-
-
-class CompositeProgram:
-    """One function for one signature.
-
-    Attributes:
-        single: whether the function gives one tensor, not a tuple.
-    """
-
-    def __init__(self, given: Sized, single: bool, template: CompositeTemplate | None = None) -> None:
-        self.single: bool = single
-        self._given, self._template = given, template
-        self._sizes: Mapping[str, int] = given.sizes if isinstance(given, BoundGraph) else {}
-        self._types = types_of(given)
-        self._run: Any = None
-        self._pairs: dict[tuple[int, ...], CompiledVjp] = {}
-
-    @property
-    def graph(self) -> Graph:
-        """A param per tensor among the arguments."""
-        return self._given if isinstance(self._given, Graph) else self._given.graph
-
-    def __call__(self, tensors: list[Tensor]) -> Any:
-        """Run it; where a gradient is wanted it is one line on the tape."""
-        wrt = tracked_inputs(tensors)
-        if not wrt:
-            outs = [make(b, t) for b, t in zip(self._program()([t._data for t in tensors]), self._types)]
-        elif isinstance(slot.engine, NestedRecordingEngine):
-            outs = replay(self.graph, tensors)
-        else:
-            if wrt not in self._pairs:
-                self._pairs[wrt] = self._pair(wrt) or vjp_of(self.graph, wrt)
-            outs = call_pair(self._pairs[wrt], tensors, wrt)
-        return outs[0] if self.single else tuple(outs)
-
-    def _program(self) -> Any:
-        if self._run is None:
-            from msnb.graph.compile import compile_graph
-
-            symbolic = None if self._template is None else self._bound(self._template.passes)[1]
-            self._run = compile_graph(self._given, symbolic=symbolic).build()
-        return self._run
-
-    def _pair(self, wrt: tuple[int, ...]) -> CompiledVjp | None:
-        """Its derivative, from the one with symbols."""
-        found = None if self._template is None else self._template.pair(wrt, self._sizes)
-        if found is None:
-            return None
-        (forward, front), (backward, back) = self._bound(found.forward), self._bound(found.backward)
-        name, n_out = self._given.name, len(self._types)
-        return CompiledVjp(name, len(wrt), n_out, found.outputs, forward, backward, (front, back))
-
-    def _bound(self, passes: SymbolicPasses) -> tuple[BoundGraph, SymbolicSource]:
-        """A program with symbols for its sizes."""
-        from msnb.graph.compile import SymbolicSource
-
-        return BoundGraph(passes.noted, self._sizes), SymbolicSource(passes, self._sizes)
 
 
 _programs: OrderedDict[Any, CompositeProgram | Exception] = OrderedDict()
@@ -174,7 +112,7 @@ def _found(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
 ) -> CompositeProgram | Exception:
     """The program, bound from one with symbols or traced; or why there is none."""
-    from msnb.eager.composite_templates import CompositeTemplates
+    from msnb.eager.composite_templates import CompositeProgram, CompositeTemplates
 
     types = tuple(v._type for v in (*args, *kwargs.values()) if isinstance(v, Tensor))
     erased = tuple((t.dtype, t.ndim, t.weak) if isinstance(t, TensorType) else t for t in key)
@@ -186,7 +124,7 @@ def _found(
     found = known.fitting(types, trace)
     if found is not None:
         template, sizes = found
-        return CompositeProgram(BoundGraph(template.passes.noted, sizes), template.single, template)
+        return template.program(sizes)
     try:
         return CompositeProgram(*trace(types))
     except Exception as reason:

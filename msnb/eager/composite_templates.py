@@ -10,13 +10,19 @@ What cannot be traced with symbols, and axes of size 0 or 1, get a program for e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msnb.autodiff import vjp
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor, make
 from msnb.core.types import Dim, TensorType, tensor_type
+from msnb.eager.recorded_calls import CompiledVjp, Sized, call_pair, tracked_inputs, types_of, vjp_of
 from msnb.eager.residual_selection import slim
-from msnb.graph.compile.symbolic_passes import SymbolicPasses
+from msnb.eager.tape import NestedRecordingEngine
+from msnb.graph.compile import SymbolicPasses, SymbolicSource, compile_graph
+from msnb.ir.control_flow import replay
 from msnb.ir.graph import Graph
+from msnb.ir.size_binding import BoundGraph
 from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ, symbol
 
 LEAST = 2
@@ -68,6 +74,10 @@ class CompositeTemplate:
                     return None
         return values if differ(self._unequal, values) else None
 
+    def program(self, sizes: Mapping[str, int]) -> CompositeProgram:
+        """The program for these sizes."""
+        return CompositeProgram(BoundGraph(self.passes.noted, sizes), self.single, self)
+
     def pair(self, wrt: tuple[int, ...], sizes: Mapping[str, int]) -> SymbolicVjp | None:
         """Its derivative by some params; None where that needs sizes as numbers.
 
@@ -87,6 +97,59 @@ class CompositeTemplate:
             self._pairs[wrt] = made
         pair = self._pairs[wrt]
         return pair if pair is not None and differ(pair.unequal, sizes) else None
+
+
+class CompositeProgram:
+    """One function for one signature.
+
+    Attributes:
+        single: whether the function gives one tensor, not a tuple.
+    """
+
+    def __init__(self, given: Sized, single: bool, template: CompositeTemplate | None = None) -> None:
+        self.single: bool = single
+        self._given, self._template = given, template
+        self._sizes: Mapping[str, int] = given.sizes if isinstance(given, BoundGraph) else {}
+        self._types = types_of(given)
+        self._run: Any = None
+        self._pairs: dict[tuple[int, ...], CompiledVjp] = {}
+
+    @property
+    def graph(self) -> Graph:
+        """A param per tensor among the arguments."""
+        return self._given if isinstance(self._given, Graph) else self._given.graph
+
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        """Run it; where a gradient is wanted it is one line on the tape."""
+        wrt = tracked_inputs(tensors)
+        if not wrt:
+            outs = [make(b, t) for b, t in zip(self._program()([t._data for t in tensors]), self._types)]
+        elif isinstance(slot.engine, NestedRecordingEngine):
+            outs = replay(self.graph, tensors)
+        else:
+            if wrt not in self._pairs:
+                self._pairs[wrt] = self._pair(wrt) or vjp_of(self.graph, wrt)
+            outs = call_pair(self._pairs[wrt], tensors, wrt)
+        return outs[0] if self.single else tuple(outs)
+
+    def _program(self) -> Any:
+        if self._run is None:
+            symbolic = None if self._template is None else self._bound(self._template.passes)[1]
+            self._run = compile_graph(self._given, symbolic=symbolic).build()
+        return self._run
+
+    def _pair(self, wrt: tuple[int, ...]) -> CompiledVjp | None:
+        """Its derivative, from the one with symbols."""
+        found = None if self._template is None else self._template.pair(wrt, self._sizes)
+        if found is None:
+            return None
+        (forward, front), (backward, back) = self._bound(found.forward), self._bound(found.backward)
+        name, n_out = self._given.name, len(self._types)
+        return CompiledVjp(name, len(wrt), n_out, found.outputs, forward, backward, (front, back))
+
+    def _bound(self, passes: SymbolicPasses) -> tuple[BoundGraph, SymbolicSource]:
+        """A program with symbols for its sizes."""
+        return BoundGraph(passes.noted, self._sizes), SymbolicSource(passes, self._sizes)
 
 
 class CompositeTemplates:
@@ -139,4 +202,3 @@ def _shared(known: list[tuple[int, Dim]], at: int) -> Dim:
     found = next((d for _, d in known if d not in own), None) or symbol()
     known.append((at, found))
     return found
-
