@@ -7,25 +7,33 @@ A backward program costs milliseconds per line before it runs, and then a tenth 
 and trees differ from one call to the next; for them the program would be made for one use.
 
 A rule gives the gradients of all operands of its op. While it runs, ops are deferred: they have types, and are
-computed when somebody asks for a gradient that depends on them.
+computed when somebody asks for a gradient that depends on them. Kinds of lines that come again, the steps of an episode
+say, get a program for the line (``LineProgram``): a list of kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.autodiff.gradient_rules import add_up, fit, gradient_type, rule_answer, zeros
+from msnb.autodiff.dead_nodes import prune
+from msnb.autodiff.gradient_rules import add_up, fit, gradient_type, need_gradient_type, rule_answer, zeros
+from msnb.base import device_registry
 from msnb.base.events import op_listeners
 from msnb.core.engine import Engine, PlainReads, slot, using
 from msnb.core.tensor import Tensor, made, make
 from msnb.core.types import TensorType
+from msnb.devices.reference_executor import ReferenceProgram
 from msnb.eager.autocast import worn_by
 from msnb.eager.dispatch import DispatchEntry, EagerEngine, as_operand, eager, type_of
 from msnb.eager.tape import Line, Tape
+from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Op
+
+OFTEN = 2
+"""Times that the rule of a kind of line runs in Python, until it is worth a program of its own."""
 
 
 def has_backward_pass(recorder: Tape) -> bool:
@@ -55,16 +63,62 @@ def backward_pass(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int],
         for i in range(len(recorder.lines) - 1, -1, -1):
             line = entry, numbers, first = recorder.lines[i]
             given = [cotangents.pop(first + k, None) for k in range(len(entry.types))]
-            if any(d is not None for d in given):
+            if all(d is None for d in given):
+                continue
+            program = _program(entry, numbers, given)
+            if program is None:
                 for number, t, g in zip(numbers, entry.operand_types, _pull(line, recorder.saved[i], given, outer)):
                     if g is not None:
                         _add(cotangents, number, fit(g, t))
+                continue
+            results = program.run([*recorder.saved[i], *(d._data for d in given if d is not None)])
+            for at, t, buffer in zip(program.targets, program.types, results):
+                _add(cotangents, numbers[at], make(buffer, t))
         return [cotangents[n] if n in cotangents else zeros(recorder.watched[n]) for n in wanted]
 
 
 def _add(cotangents: dict[int, Any], number: int, g: Any) -> None:
     before = cotangents.get(number)
     cotangents[number] = g if before is None else add_up(before, g)
+
+
+def _program(entry: DispatchEntry, numbers: Sequence[int], douts: list[Any]) -> LineProgram | None:
+    """The rule of a line as a program, from the third time on that a line of its kind is met."""
+    kind = (*(n >= 0 for n in numbers), *(d is not None for d in douts))
+    known = entry.rules.get(kind, 0)
+    if known.__class__ is LineProgram:
+        return known
+    if known == OFTEN and not entry.op.traits & {"host", "custom"}:
+        known = entry.rules[kind] = LineProgram(entry, kind[: len(numbers)], kind[len(numbers) :])
+        return known
+    entry.rules[kind] = min(known + 1, OFTEN)
+    return None
+
+
+class LineProgram:
+    """What lines of one kind send back to their operands: saved buffers and cotangents in, buffers out.
+
+    Attributes:
+        targets: the operands that get a gradient; types: of these gradients.
+    """
+
+    def __init__(self, entry: DispatchEntry, wanted: Sequence[bool], given: Sequence[bool]) -> None:
+        assert entry.keep is not None
+        types, out_types = entry.operand_types, entry.types
+        with GraphBuilder(entry.op.name) as b:
+            inputs, outs = _operands(entry, lambda t: b.param(t, ""))
+            douts = [
+                b.param(need_gradient_type(t), "") if there else zeros(t) if gradient_type(t) is not None else None
+                for t, there in zip(out_types, given)
+            ]
+            answer = rule_answer(entry.op, entry.attrs, types, out_types, inputs, outs, douts)
+            flows = [w and g is not None and gradient_type(t) is not None for w, g, t in zip(wanted, answer, types)]
+            self.targets: list[int] = [k for k, flow in enumerate(flows) if flow]
+            found = [g if isinstance(g, Tensor) else b.wrap(b.lift(g)) for g in (answer[k] for k in self.targets)]
+            b.output(*(fit(g, types[k]) for g, k in zip(found, self.targets)))
+        prune(b.graph)
+        self.types: list[Any] = [v.type for v in b.graph.outputs]
+        self.run: ReferenceProgram = ReferenceProgram(device_registry.current(), b.graph)
 
 
 def _pull(line: Line, saved: Sequence[Any], douts: list[Any], outer: Engine) -> list[Any]:
@@ -76,7 +130,8 @@ def _pull(line: Line, saved: Sequence[Any], douts: list[Any], outer: Engine) -> 
     if "host" in entry.op.traits:
         attrs, saved = {**attrs, "fn": HostFn(saved[-1], "host")}, saved[:-1]
         slot.engine = outer
-    inputs, outs = _operands(entry, saved)
+    left = iter(saved)
+    inputs, outs = _operands(entry, lambda t: _tensor(next(left), t))
     douts = [zeros(t) if d is None and gradient_type(t) is not None else d for d, t in zip(douts, entry.types)]
     answer = rule_answer(entry.op, attrs, types, entry.types, inputs, outs, douts)
     slot.engine = eager
@@ -84,17 +139,19 @@ def _pull(line: Line, saved: Sequence[Any], douts: list[Any], outer: Engine) -> 
     return [deferred.value(as_tensor(g)) if flow else None for flow, g in zip(flows, answer)]
 
 
-def _operands(entry: DispatchEntry, saved: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Operands and results of a line; None for those that its rule does not read."""
+def _operands(entry: DispatchEntry, enter: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
+    """Operands and results of a line, in the order in which they are saved; None for those that its rule does not
+    read."""
     assert entry.keep is not None
     kept, keep_outs = entry.keep
     inputs: list[Any] = [None] * len(entry.operand_types)
-    for k, buffer in zip(kept, saved):
-        t: Any = entry.operand_types[k]
-        inputs[k] = make(buffer, t) if isinstance(t, TensorType) and t.weak else made(buffer, t)
-    types: Any = entry.types
-    outs = [made(b, t) for b, t in zip(saved[len(kept) :], types)] if keep_outs else [None] * len(types)
-    return inputs, outs
+    for k in kept:
+        inputs[k] = enter(entry.operand_types[k])
+    return inputs, [enter(t) if keep_outs else None for t in entry.types]
+
+
+def _tensor(buffer: Any, t: Any) -> Tensor:
+    return make(buffer, t) if isinstance(t, TensorType) and t.weak else made(buffer, t)
 
 
 class DeferredOps(PlainReads):

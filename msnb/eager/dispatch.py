@@ -45,9 +45,10 @@ class DispatchEntry:
         types: the result types.
         op, operand_types, attrs: the signature itself; the recorder makes Nodes of them.
         keep: positions of the inputs that the gradient rule reads, and of the results; None without a gradient.
+        rules: what ``backward_pass`` knows of its gradient, by the operands that want one.
     """
 
-    __slots__ = ("attrs", "keep", "kernel", "op", "operand_types", "type", "types")
+    __slots__ = ("attrs", "keep", "kernel", "op", "operand_types", "rules", "type", "types")
 
     def __init__(self, op: Op, operand_types: tuple[Type, ...], attrs: dict[str, Any], types: tuple[Type, ...]) -> None:
         self.op: Op = op
@@ -55,6 +56,7 @@ class DispatchEntry:
         self.attrs: dict[str, Any] = attrs
         self.types: tuple[Type, ...] = types
         self.kernel: Any = careful(device_registry.current(), op, operand_types, attrs, types)
+        self.rules: dict[tuple[bool, ...], Any] = {}
         single = types[0] if len(types) == 1 else None
         self.type: TensorType | None = single if isinstance(single, TensorType) and single.is_static else None
         self.keep: tuple[tuple[int, ...], bool] | None = keeps(op, operand_types, types)
