@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.autodiff.dead_nodes import prune
-from msnb.autodiff.gradient_rules import add_up, fit, gradient_type, need_gradient_type, rule_answer, zeros
+from msnb.autodiff.gradient_rules import fit, gradient_type, need_gradient_type, rule_answer, zeros
 from msnb.base import device_registry
 from msnb.base.events import op_listeners
 from msnb.core.engine import Engine, PlainReads, slot, using
@@ -30,7 +30,7 @@ from msnb.eager.tape import Line, Tape
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn
 from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Op
+from msnb.ops.definition.record import Op, find
 
 OFTEN = 2
 """Times that the rule of a kind of line runs in Python, until it is worth a program of its own."""
@@ -60,18 +60,18 @@ def backward_pass(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int],
     with using(eager):
         for number, dout in zip(outputs, douts):
             _add(cotangents, number, dout)
-        for i in range(len(recorder.lines) - 1, -1, -1):
-            line = entry, numbers, first = recorder.lines[i]
+        for line, saved in zip(reversed(recorder.lines), reversed(recorder.saved)):
+            entry, numbers, first = line
             given = [cotangents.pop(first + k, None) for k in range(len(entry.types))]
             if all(d is None for d in given):
                 continue
             program = _program(entry, numbers, given)
             if program is None:
-                for number, t, g in zip(numbers, entry.operand_types, _pull(line, recorder.saved[i], given, outer)):
+                for number, t, g in zip(numbers, entry.operand_types, _pull(line, saved, given, outer)):
                     if g is not None:
                         _add(cotangents, number, fit(g, t))
                 continue
-            results = program.run([*recorder.saved[i], *(d._data for d in given if d is not None)])
+            results = program.run([*saved, *[d._data for d in given if d is not None]])
             for at, t, buffer in zip(program.targets, program.types, results):
                 _add(cotangents, numbers[at], make(buffer, t))
         return [cotangents[n] if n in cotangents else zeros(recorder.watched[n]) for n in wanted]
@@ -79,12 +79,15 @@ def backward_pass(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int],
 
 def _add(cotangents: dict[int, Any], number: int, g: Any) -> None:
     before = cotangents.get(number)
-    cotangents[number] = g if before is None else add_up(before, g)
+    cotangents[number] = g if before is None else eager.pair(_SUM, before, g)
+
+
+_SUM = find("add")
 
 
 def _program(entry: DispatchEntry, numbers: Sequence[int], douts: list[Any]) -> LineProgram | None:
     """The rule of a line as a program, from the third time on that a line of its kind is met."""
-    kind = (*(n >= 0 for n in numbers), *(d is not None for d in douts))
+    kind = (*[n >= 0 for n in numbers], *[d is not None for d in douts])
     known = entry.rules.get(kind, 0)
     if known.__class__ is LineProgram:
         return known

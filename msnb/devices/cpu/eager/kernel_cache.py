@@ -33,6 +33,7 @@ import numpy as np
 
 from msnb.base import fork_locks
 from msnb.base.events import notice
+from msnb.core.dtypes import float32
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.eager import elementwise
@@ -139,7 +140,9 @@ class EagerKernel:
         self._plain = elementwise.is_plain(node)
         self._layouts: dict[tuple[Any, ...], KernelEntry | None] = {}
         self._dense = tuple(_bytes(v, dense_strides(_shape(v))) for v in node.inputs)
-        self.usable: bool = self._layout((thread_pool.count(), *self._dense)) is not None
+        # a product is prepared as its operands lie at the first call: often one of them is transposed
+        product = node.op.name == "matmul" and all(v.type.dtype is float32 for v in node.inputs)  # type: ignore[union-attr]
+        self.usable: bool = product or self._layout((thread_pool.count(), *self._dense)) is not None
 
     def __call__(self, *arrays: Any) -> Any:
         if self._numbers:
@@ -155,6 +158,8 @@ class EagerKernel:
     def _odd(self, arrays: tuple[Any, ...], count: int) -> Any:
         """Operands that lie in another order, or with gaps."""
         dense = self._layout((count, *self._dense))
+        if dense is None:
+            return self._fallback(*arrays)
         order = _order_of(arrays) if self._plain else None
         if order is None:
             return self._run(dense, tuple(map(np.ascontiguousarray, arrays)), count)
