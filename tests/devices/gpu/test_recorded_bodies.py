@@ -53,6 +53,15 @@ def test_nothing_is_written(simulated: int, key: slice, value: np.ndarray) -> No
     on_both(written, np.arange(4, dtype=np.float32), value)
 
 
+@pytest.mark.parametrize("name", ["maximum", "less", "floor_divide"])
+def test_a_negative_number_beside_uint64(simulated: int, name: str) -> None:
+    """No integer dtype holds both: it is told, and never read as 2**64 - 1."""
+    x, call = ms.Tensor(np.array([1, 2], np.uint64)), getattr(ops, name)
+    for _ in range(TURNS):
+        with pytest.raises(OverflowError, match="outside the range"):
+            (ms.jit(call) if simulated == ms.GRAPH_MODE else call)(x, -1)
+
+
 WRONG: dict[str, Callable[[ms.Tensor, ms.Tensor], ms.Tensor]] = {
     "x[i]": lambda x, i: x[i],
     "x[:, i]": lambda x, i: x[:, i],
