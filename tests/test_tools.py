@@ -175,7 +175,7 @@ def test_fast_leaves_out_slow_tests_and_says_so() -> None:
     fast = {part.name: part for part in check.parts(fast=True)}
     assert slow.keys() == fast.keys()
     assert {part.skipped for name, part in slow.items() if name != "extension (rebuilt)"} == {""}
-    levels = ["tests, compiled (O1)", "tests, no llvmlite", "tests, no onednn-cpu-gomp"]
+    levels = ["tests, compiled (O1)", "tests, simulated GPU", "tests, no llvmlite", "tests, no onednn-cpu-gomp"]
     levels += [f"tests, Python {version}" for version in check.OTHERS]
     left_out = [*levels, "notebooks (nbval)", "JupyterLab (browser)", "extension (rebuilt)"]
     assert [name for name, part in fast.items() if part.skipped] == left_out

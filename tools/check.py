@@ -59,6 +59,9 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # users run graphs as native programs; the tests take the reference bodies unless told otherwise
 NATIVE = {"MSNB_JIT_LEVEL": "O1", **ONE_THREAD}
 
+# operators, integers and casts with all their cases: what the simulated GPU computes in half a minute
+ON_A_GPU = ("operators", "integers_by_value", "integer_overflow", "kinks", "cast_bits", "contract", "diagonals")
+
 # tests of what computes nothing on the CPU, or has a compiler of its own
 ANY_LEVEL = ("api", "browser", "dataset", "devices/gpu", "ir", "kills", "mutation", "site")
 
@@ -108,6 +111,11 @@ def parts(fast: bool) -> list[Part]:
         Part(
             "tests, compiled (O1)", [*PYTEST, "-n", workers, "-m", "not slow", *compiled, "tests"],
             env=NATIVE, skipped=skipped,
+        ),  # fmt: skip
+        Part(
+            "tests, simulated GPU", [*PYTEST, "-n", workers, "-p", "tools.simulated_gpu", "-m", "not slow and not long",
+                                     *(f"tests/ops/test_{name}.py" for name in ON_A_GPU)],
+            env=ONE_THREAD, skipped=skipped,
         ),  # fmt: skip
         *(_without(package, workers, skipped) for package in ("llvmlite", "onednn-cpu-gomp")),
         *(_python(version, workers, skipped) for version in OTHERS),

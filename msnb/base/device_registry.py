@@ -26,8 +26,8 @@ class BufferDevice(Protocol):
         """A buffer of this device with the values of a NumPy array."""
         ...
 
-    def to_host(self, buffer: Any) -> NDArray[Any]:
-        """A NumPy array with the values of a buffer."""
+    def to_host(self, buffer: Any, check: bool = True) -> NDArray[Any]:
+        """A NumPy array with the values of a buffer; ``check``: raise what kernels have met before."""
         ...
 
     def owns(self, buffer: Any) -> bool:

@@ -187,7 +187,9 @@ def _follow(changes: dict[str, Any]) -> None:
     """The state lives where operations run: its draws go on where they stopped."""
     if "device_target" in changes:
         for stream in (*_state, *_seeded.values(), *(g.state for g in _generators)):
-            stream._data = device_registry.current().from_host(stream._host())
+            buffer = stream._buffer()  # no wrong index is told here: it would keep the session from leaving its device
+            host = np.array(device_registry.device_of(buffer).to_host(buffer, check=False))
+            stream._data = device_registry.current().from_host(host)
 
 
 events.subscribe("context", _follow)

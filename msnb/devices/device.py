@@ -88,7 +88,7 @@ class Device(Protocol):
     features: DeviceFeatures
 
     def from_host(self, array: NDArray[Any]) -> Any: ...
-    def to_host(self, buffer: Any) -> NDArray[Any]: ...
+    def to_host(self, buffer: Any, check: bool = True) -> NDArray[Any]: ...
     def owns(self, buffer: Any) -> bool: ...
     def synchronize(self) -> None: ...
     def memory_use(self) -> tuple[int, int]: ...
@@ -132,8 +132,8 @@ class ArrayDevice:
         """A buffer with these values."""
         return self.xp.asarray(array)
 
-    def to_host(self, buffer: Any) -> NDArray[Any]:
-        """The values as a NumPy array."""
+    def to_host(self, buffer: Any, check: bool = True) -> NDArray[Any]:
+        """The values as a NumPy array; the host has nothing left to check."""
         return np.asarray(buffer)
 
     def owns(self, buffer: Any) -> bool:
@@ -285,14 +285,20 @@ def _promoting(xp: Any, op: Op, types: tuple[Type, ...], run: Kernel) -> Kernel:
     if not numbers and all(t.dtype.numpy == want for t in tensors):
         return run
     if not numbers or not met.is_int or "modular" in op.traits:
-        return lambda *arrays: run(*[xp.asarray(a).astype(want, copy=False) for a in arrays])
+        return lambda *arrays: run(*[_asarray(xp, a).astype(want, copy=False) for a in arrays])
 
     def by_value(*arrays: Any) -> Any:
         fits = all(in_range(int(arrays[i]), met) for i in numbers)
         to = want if fits else operand_dtype(op, *tensors, fits=False).numpy
-        return run(*[xp.asarray(a).astype(to, copy=False) for a in arrays])
+        return run(*[_asarray(xp, a).astype(to, copy=False) for a in arrays])
 
     return by_value
+
+
+def _asarray(xp: Any, a: Any, dtype: Any = None) -> Any:
+    """An operand as an array. On a GPU a kernel writes a Python number: a copy from the host cannot be recorded."""
+    on_host = xp is np or isinstance(a, xp.ndarray)
+    return xp.asarray(a, dtype=dtype) if on_host else xp.full((), a, dtype)
 
 
 def _arrays_from_scalars(xp: Any, types: tuple[Type, ...], run: Kernel) -> Kernel:
@@ -300,7 +306,7 @@ def _arrays_from_scalars(xp: Any, types: tuple[Type, ...], run: Kernel) -> Kerne
     want = [t.dtype.numpy if isinstance(t, TensorType) and t.weak else None for t in types]
     if not any(w is not None for w in want):
         return run
-    return lambda *arrays: run(*[a if w is None else xp.asarray(a, dtype=w) for a, w in zip(arrays, want)])
+    return lambda *arrays: run(*[a if w is None else _asarray(xp, a, w) for a, w in zip(arrays, want)])
 
 
 def _converting_results(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any], run: Kernel) -> Kernel:

@@ -32,8 +32,10 @@ SCALAR = tensor_type((), dtypes.float64)
 
 def compiled(graph: Graph, arrays: Any) -> list[np.ndarray[Any, Any]]:
     """Run a graph through the device's executor."""
-    program = device_registry.current().compile(graph)
-    return [np.asarray(r) for r in program([a if isinstance(a, float) else np.asarray(a) for a in arrays])]
+    device = device_registry.current()
+    program = device.compile(graph)
+    found = program([a if isinstance(a, float) else device.from_host(np.asarray(a)) for a in arrays])
+    return [device.to_host(r) for r in found]
 
 
 def names(graph: Graph) -> list[str]:

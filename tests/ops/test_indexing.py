@@ -41,8 +41,8 @@ def device() -> Any:
 
 def through_a_graph(fn: Any, *arrays: Any) -> Any:
     types = [ms.Tensor(a)._type for a in arrays]
-    out = ReferenceProgram(device(), build("f", types, fn))([np.asarray(a) for a in arrays])
-    return out[0]
+    out = ReferenceProgram(device(), build("f", types, fn))([device().from_host(np.asarray(a)) for a in arrays])
+    return device().to_host(out[0])
 
 
 def as_tensors(key: Any) -> Any:

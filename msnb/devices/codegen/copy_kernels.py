@@ -205,7 +205,8 @@ def _update(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]
     pairs = list(zip(value.shape, value.strides))
     steps = (0,) * gap + tuple(0 if old != new else s for (old, s), new in zip(pairs, target.shape[gap:]))
     spread = View(value.base, target.shape, steps, value.offset)
-    return [(_copy(x, place), [0], [0]), (_copy(spread, target), [1], [0])], (x.base, value.base)
+    written = [] if 0 in target.shape else [(_copy(spread, target), [1], [0])]
+    return [(_copy(x, place), [0], [0]), *written], (x.base, value.base)
 
 
 def _update_shape(node: Node) -> tuple[int, ...]:

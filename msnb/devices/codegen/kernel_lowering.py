@@ -196,21 +196,23 @@ def _meeting(node: Node) -> DType:
         return types[0].dtype
     met = operand_dtype(node.op, *types)
     try:
-        return operand_dtype(node.op, *types, fits=all(_fits(v, met) for v in node.inputs))
+        return operand_dtype(node.op, *types, fits=all(_fits(v, met, node) for v in node.inputs))
     except OverflowError as error:
         raise UnsupportedKernel(str(error)) from error
 
 
-def _fits(value: Value, met: DType) -> bool:
+def _fits(value: Value, met: DType, reader: Node) -> bool:
     """Whether an operand is no Python integer, or one that surely lies in the range of the dtype of all operands.
 
     Raises:
-        OverflowError: it is one that 64 bits do not hold.
+        OverflowError: it is one that 64 bits do not hold, or beside uint64 one that may be negative.
     """
     if not type_of(value).weak or not met.is_int:
         return True
     node = value.node
     if node is None or node.op is not constant:
+        if met is dtypes.uint64 and "modular" not in reader.op.traits:
+            raise OverflowError("a Python integer that may be negative beside uint64")
         return met.itemsize == 8  # made from sizes and numbers in int64
     return in_range(int(node.attrs["value"].data), met)
 

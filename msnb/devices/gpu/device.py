@@ -43,6 +43,9 @@ from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import Op
 
+_CHECKED = frozenset(("index", "getitem", "labels"))
+"""Families of operations whose indices may be wrong."""
+
 
 class GPUFeatures(DeviceFeatures):
     """Generated kernels for groups of operations; libraries for products and convolutions."""
@@ -164,8 +167,11 @@ class GPU(ArrayDevice):
                 f"this version of CuPy has no {name} arrays ({error}).", hint="use float16 or float32 on the GPU."
             ) from None
 
-    def to_host(self, buffer: Any) -> NDArray[Any]:
+    def to_host(self, buffer: Any, check: bool = True) -> NDArray[Any]:
         """The values as a NumPy array: the one way down.
+
+        Args:
+            buffer: an array; check: tell wrong indices that kernels have met.
 
         Raises:
             IndexError: IndexOutOfRange: a kernel has met a wrong index since this was asked last.
@@ -176,7 +182,8 @@ class GPU(ArrayDevice):
             host: NDArray[Any] = self.xp.asnumpy(buffer)
         except RuntimeError as error:
             raise self.failure(error, "a value on its way to the host") or error from None
-        self.faults.check()
+        if check:
+            self.faults.check()
         return host
 
     def adopt(self, array: Any) -> Any:
@@ -225,9 +232,9 @@ class GPU(ArrayDevice):
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
         """A generated kernel or a library's call where the session wants machine code, or where the body over CuPy
-        would leave open which of several writes counts; else that body."""
+        would leave open which of several writes counts or take a wrong index modulo the size; else that body."""
         run = self._body(op, types, super().kernel(op, types, attrs))
-        if (get_context("jit_level") == "O1" or op in ORDERED) and self._compiles:
+        if (get_context("jit_level") == "O1" or op in ORDERED or op.family in _CHECKED) and self._compiles:
             run = eager_kernel(self, op, types, attrs, run)
         return self._attending(run) if self.index else run
 
@@ -256,11 +263,15 @@ class GPU(ArrayDevice):
         """Whether code can be made here."""
         return importlib.util.find_spec("llvmlite") is not None or not self.is_real
 
-    def compile(self, graph: Graph) -> Executable:
-        """A program of generated kernels where the session wants machine code, else bodies over CuPy."""
+    def compile(self, graph: Graph, is_body: bool = False) -> Executable:
+        """A program of generated kernels where the session wants machine code, else bodies over CuPy.
+
+        Args:
+            graph: a verified graph; is_body: it is part of another program, which may be recorded with it.
+        """
         if get_context("jit_level") != "O1" and not any(node.op is FUSED for _, node in graph.walk()):
             return super().compile(graph)
-        return DeviceProgram(self, graph)
+        return DeviceProgram(self, graph, is_body)
 
     def tell_unrecorded(self, name: str, reason: Exception) -> None:
         """Say once why a program is not one CUDA graph."""

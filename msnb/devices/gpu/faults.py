@@ -78,7 +78,7 @@ class FaultLog:
         Raises:
             IndexError: IndexOutOfRange, at the line of the node.
         """
-        if not self._notes:
+        if self._word is None:  # programs may be gone; what they met is not
             return
         tag, index = (int(v) for v in self.xp.asnumpy(self._word))
         if not tag:

@@ -33,7 +33,7 @@ def check(kernel: Kernel) -> None:
     """
     for inst in kernel.insts():
         if inst.op in _MODULAR and inst.args[0].dtype.is_float:
-            raise UnsupportedKernel("a remainder of floats, for which the GPU has no code,")
+            raise UnsupportedKernel("a remainder of floats, for which the GPU has no code")
 
 
 def lanes_of(kernel: Kernel) -> int:

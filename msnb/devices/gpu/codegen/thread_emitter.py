@@ -142,7 +142,7 @@ class ThreadEmitter(Emitter):
 
     def libm(self, function: str, kind: str, *args: str) -> str:
         """The C library is not there."""
-        raise UnsupportedKernel(f"{function}, for which the GPU has no code,")
+        raise UnsupportedKernel(f"{function}, for which the GPU has no code")
 
     def one_by_one(self, function: str, x: str) -> str:
         """Angles beyond 2^30, one element at a time."""

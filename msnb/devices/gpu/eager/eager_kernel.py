@@ -41,7 +41,8 @@ def eager_kernel(device: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, 
         op, types, attrs: the signature.
         body: runs where there is no code for it.
     """
-    if not all(_plain(t) for t in types) or op.view or "control" in op.traits:
+    is_view = op.view and len(types) == 1  # indices that are tensors may be wrong: CuPy would take them modulo the size
+    if not all(_plain(t) for t in types) or is_view or "control" in op.traits:
         return body
     results = op.result_types(types, attrs)
     if not results or not all(_plain(t) for t in results):
@@ -80,7 +81,7 @@ def _program(device: Any, graph: Graph, node: Node) -> Kernel:
 
 
 def _plain(t: Type) -> bool:
-    return isinstance(t, TensorType) and t.is_static and 0 not in t.shape and not t.dtype.is_complex
+    return isinstance(t, TensorType) and t.is_static and 0 not in t.shape
 
 
 def _made(device: Any, node: Node, body: Kernel) -> Kernel | None:

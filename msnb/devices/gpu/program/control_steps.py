@@ -29,7 +29,7 @@ class ControlFlow(ReferenceProgram):
     def _program(self, graph: Graph) -> Any:
         found = self._programs.get(id(graph))
         if found is None:
-            found = self._programs[id(graph)] = self.device.compile(graph)
+            found = self._programs[id(graph)] = self.device.compile(graph, is_body=True)
         return found
 
     def function(self, node: Node) -> Callable[..., Any]:

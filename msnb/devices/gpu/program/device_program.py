@@ -34,7 +34,7 @@ class DeviceProgram:
 
     Args:
         device: the GPU.
-        graph: a verified graph.
+        graph: a verified graph; is_body: it is part of another program.
 
     Attributes:
         built: its steps and memory; None where it runs operation by operation, then ``reason`` says why.
@@ -46,7 +46,7 @@ class DeviceProgram:
     graphs: CudaGraphs
     _direct: Direct | None
 
-    def __init__(self, device: Any, graph: Graph) -> None:
+    def __init__(self, device: Any, graph: Graph, is_body: bool = False) -> None:
         self.device, self.graph = device, graph
         self.reason: str | None = None
         self.built: ProgramBuild | None = None
@@ -54,7 +54,7 @@ class DeviceProgram:
         self._lock = fork_locks.lock()
         self.runs = 0
         try:
-            self.built = ProgramBuild(device, graph, lambda node: control_function(device, graph, node))
+            self.built = ProgramBuild(device, graph, lambda node: control_function(device, graph, node), is_body)
         except NotLowerable as reason:
             self.reason = str(reason)
             return

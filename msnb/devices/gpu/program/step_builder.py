@@ -38,6 +38,7 @@ class ProgramBuild:
         device: the GPU: ``xp``, ``kernel`` and ``cache``.
         graph: a verified graph.
         control: gives the function of a control node.
+        is_body: it may be recorded as a part of another program: no step needs tables that the host prepares.
 
     Attributes:
         steps: in order; buffers: all memory, numbered; arena: bytes.
@@ -49,13 +50,13 @@ class ProgramBuild:
         NotLowerable: some value has no size that is known.
     """
 
-    def __init__(self, device: Any, graph: Graph, control: Control) -> None:
+    def __init__(self, device: Any, graph: Graph, control: Control, is_body: bool = False) -> None:
         self.device, self.graph, self.control = device, graph, control
         self.places: ValuePlaces = ValuePlaces()
         self.host_numbers: set[int] = set()
         self._check()
         self.params: list[DeviceBuffer | None] = [self.places.param(i, v) for i, v in enumerate(graph.params)]
-        steps = self._emit(self._choose())
+        steps = self._emit(self._choose(), is_body)
         end = ResultPlaces(graph, self.places, self.params, steps)
         self.updated, self.results = end.updated, end.results
         self.consts: list[tuple[Const, Any]] = self.places.consts
@@ -96,9 +97,9 @@ class ProgramBuild:
 
     # ---- steps ----
 
-    def _emit(self, nodes: list[Node]) -> list[DeviceStep]:
+    def _emit(self, nodes: list[Node], is_body: bool) -> list[DeviceStep]:
         steps = [step for node in nodes for step in self._of(node)]
-        found = joined(steps, self.device.cache, self.device.target)
+        found = steps if is_body else joined(steps, self.device.cache, self.device.target)
         self.device.cache.load([s.kernel for s in found if isinstance(s, (ChainStep, KernelStep))])
         return found
 

@@ -239,6 +239,7 @@ def _like(host: np.ndarray, allocate: Any) -> np.ndarray:
     return simulated_memory.host_view(allocate(host.nbytes), host.shape, host.dtype, None, order)
 
 
+@np.errstate(all="ignore")  # CuPy says nothing of NaN and infinity
 def compute(found: Callable[..., Any], args: Any, options: Any = None, name: str = "") -> Any:
     """A function of NumPy on simulated arrays: done now, or recorded where the current stream captures."""
     counters.functions += 1
@@ -298,6 +299,7 @@ def _recorded(found: Any, args: Any, options: Any, capture: simulated_streams.Ca
     out = _mapped(result, (np.ndarray, np.generic), placed)
     held = _mapped((args, options), np.ndarray, simulated_memory.Place)
 
+    @np.errstate(all="ignore")
     def step() -> None:
         again, more = _mapped(held, simulated_memory.Place, lambda place: place.array())
         for place, leaf in zip(places, _arrays(found(*again, **more))):
