@@ -179,6 +179,8 @@ DIFFERENCES: tuple[Difference, ...] = (
                    "MindSpore", _PAIR, "test_gradients_by_one_position", f"msnb.as_mindspore.answers:{name}")
         for name in ("grad", "value_and_grad")
     ),
+    _ours("ops.cast", "to integers or bool: hands the gradient on, cut off", "ends it: 0",
+          "a step has no slope; what is cut off adds up wrong", "test_gradients_through_integers"),
     _ours("nn.probability.distribution.Gumbel", "kl_loss without (loc_a - loc_b) / scale_b", "with it",
           "theirs is no divergence: it gets below 0", "test_divergence_of_gumbel"),
     _theirs(

@@ -438,6 +438,16 @@ def test_gradients_by_integers_beside_an_index(mode: int) -> None:
     assert found[2].tolist() == [[2, 2, 2], [3, 3, 3], [4, 4, 4]]
 
 
+def test_gradients_through_integers(mode: int) -> None:
+    import mindspore
+
+    x = Tensor([1.5, 2.5])
+    for dtype in (mindspore.int32, mindspore.bool_):
+        assert mindspore.grad(lambda a, t=dtype: a.astype(t).astype(mindspore.float32) * 3)(x).tolist() == [0.0, 0.0]
+    assert mindspore.grad(lambda a: a - a.astype(mindspore.int32))(x).tolist() == [1.0, 1.0]
+    assert mindspore.grad(lambda a: a - mindspore.ops.floor(a))(x).tolist() == [1.0, 1.0]
+
+
 def test_gradients_of_python_integers(mode: int) -> None:
     import mindspore
 
