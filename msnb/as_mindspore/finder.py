@@ -35,6 +35,8 @@ _FACTS = {"__version__": VERSION}
 _LOG = "msnb.as_mindspore.log_functions"
 _MODULES = {"mindspore.log"}
 """Paths that are modules in MindSpore, though msnb has a function of that name."""
+_OBJECTS = {"mindspore.ops.vm_impl_registry"}
+"""Paths whose package has an object of that name, which its module does not hide."""
 
 
 class AliasError(MsnbError, ImportError):
@@ -62,13 +64,16 @@ class ModuleView(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         """A module below does not hide a function of its name: ``mindspore.common.mutable`` is a path and a call."""
         home = PATHS[self.__name__]
-        if isinstance(value, ModuleView) and callable(getattr(importlib.import_module(home), name, None)):
+        if isinstance(value, ModuleView) and (
+            value.__name__ in _OBJECTS or callable(getattr(importlib.import_module(home), name, None))
+        ):
             return
         super().__setattr__(name, value)
 
     def _found(self, name: str) -> Any:
         path, home = f"{self.__name__}.{name}", importlib.import_module(PATHS[self.__name__])
-        if path in PATHS and (path in _MODULES or not callable(getattr(home, name, None))):
+        a_module = path in _MODULES or not callable(getattr(home, name, None))
+        if path in PATHS and path not in _OBJECTS and a_module:
             return importlib.import_module(path)
         try:
             return getattr(home, name)
