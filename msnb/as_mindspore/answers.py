@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import floor
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -360,14 +360,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     return ops.lu_unpack(LU_data, _from_zero(LU_pivots), unpack_data, unpack_pivots)
 
 
-class LuSolve(Primitive):
-    """``lu_solve`` as an operator class."""
-
-    fn = staticmethod(lu_solve)
-
-
-class LuUnpack(Primitive):
-    """``lu_unpack`` as an operator class."""
-
-    fn = staticmethod(lu_unpack)
-    defaults: ClassVar[dict[str, Any]] = {"unpack_data": True, "unpack_pivots": True}
+LuSolve: type[Primitive] = type("LuSolve", (Primitive,), {"fn": staticmethod(lu_solve), "__module__": "msnb.ops"})
+_PARTS = {"unpack_data": True, "unpack_pivots": True}
+LuUnpack: type[Primitive] = type("LuUnpack", (Primitive,), {
+    "fn": staticmethod(lu_unpack), "defaults": _PARTS, "__module__": "msnb.ops"})  # fmt: skip

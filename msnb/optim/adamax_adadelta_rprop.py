@@ -174,11 +174,10 @@ class Rprop(Optimizer):
         super().__init__(learning_rate, params, weight_decay)
         if not isinstance(learning_rate, (int, float)):
             raise AttributeValueError("Rprop: learning_rate is the first size of all steps, a number.")
-        for what, pair in (("etas", etas), ("step_sizes", step_sizes)):
-            if not isinstance(pair, tuple):
-                raise ArgumentError(f"Rprop: {what} is a tuple of two numbers, not {pair!r}.")
-            if len(pair) != 2:
-                raise AttributeValueError(f"Rprop: {what} are two numbers, got {pair!r}.")
+        if not isinstance(etas, tuple) or not isinstance(step_sizes, tuple):
+            raise ArgumentError(f"Rprop: etas and step_sizes are tuples, got {etas!r} and {step_sizes!r}.")
+        if len(etas) != 2 or len(step_sizes) != 2:
+            raise AttributeValueError(f"Rprop: etas and step_sizes are two numbers, got {etas!r} and {step_sizes!r}.")
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise AttributeValueError(f"Rprop: etas are a number below 1 and one above 1, got {etas!r}.")
         if not 0.0 < step_sizes[0] <= step_sizes[1]:

@@ -58,11 +58,7 @@ class Distribution(Cell):
     def __init__(self, seed: Any = None, dtype: Any = None, name: str | None = None, param: Any = None) -> None:
         super().__init__()
         self.dtype: DType = as_dtype(dtype or (dtypes.int32 if self._discrete else dtypes.float32))
-        if not (self.dtype.is_float or self._discrete and self.dtype.is_int):
-            kind = "of numbers" if self._discrete else "a floating-point dtype"
-            raise DTypeError(f"{type(self).__name__}: dtype is {kind}, not {self.dtype!r}.")
-        if not isinstance(name, str | None):
-            raise ArgumentError(f"{type(self).__name__}: name is a str, not {name!r}.")
+        self._need(name)
         self.parameter_type: DType = self.dtype if self.dtype.is_float else dtypes.float32
         self.seed: Any = seed
         self.name: str = name or type(self).__name__
@@ -70,14 +66,25 @@ class Distribution(Cell):
         given = {key: value for key, value in (param or {}).items() if key not in ("self", "__class__")}
         self.parameter_names: tuple[Any | Any, ...] = tuple(given)
         self.default_parameters: list[Any] = [self._checked(key, value) for key, value in given.items()]
+        self._need_one_shape()
+        for key, value in zip(given, self.default_parameters):
+            if not hasattr(type(self), key):
+                setattr(self, key, value)
+
+    def _need(self, name: Any) -> None:
+        """The dtype is one of numbers, of floats where the distribution is one; its name is a str."""
+        if not (self.dtype.is_float or self._discrete and self.dtype.is_int):
+            raise DTypeError(f"{type(self).__name__}: {self.dtype!r} is not a dtype of what it draws.")
+        if not isinstance(name, str | None):
+            raise ArgumentError(f"{type(self).__name__}: name is a str, not {name!r}.")
+
+    def _need_one_shape(self) -> None:
         shape: Any = ()
         for value in self.default_parameters:
             shape = shape if value is None else broadcast_shapes(shape, tuple(value.shape))
             if shape is None:
-                raise ShapeError(f"{type(self).__name__}: the shapes of {', '.join(given)} do not broadcast.")
-        for key, value in zip(given, self.default_parameters):
-            if not hasattr(type(self), key):
-                setattr(self, key, value)
+                text = f"the shapes of {', '.join(self.parameter_names)} do not broadcast."
+                raise ShapeError(f"{type(self).__name__}: {text}")
 
     def _checked(self, name: str, value: Any) -> Any:
         if value is None or isinstance(value, Parameter):
