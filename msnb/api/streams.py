@@ -21,6 +21,7 @@ from typing import Any
 from msnb.base import device_registry
 from msnb.base.errors import ArgumentError, DeviceError
 from msnb.base.settings import get_context
+from msnb.ops.definition.type_inference import need_bools
 
 __all__ = [
     "Event", "Stream", "StreamCtx", "communication_stream", "current_stream", "default_stream", "set_cur_stream",
@@ -108,9 +109,7 @@ class Event:
     """
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
-        for name, value in (("enable_timing", enable_timing), ("blocking", blocking)):
-            if not isinstance(value, bool):
-                raise ArgumentError(f"Event: {name} is True or False, got {value!r}.")
+        need_bools("Event", enable_timing=enable_timing, blocking=blocking)
         self._timed = enable_timing
         self._time: float | None = None
 

@@ -17,6 +17,7 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
+from msnb.ops.mindspore.primitive_classes import Primitive
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 
@@ -342,3 +343,24 @@ def save_checkpoint(
         save_obj, ckpt_file_name, integrated_save, async_save, append_dict, choice_func, kind, enc_key=enc_key,
         enc_mode=enc_mode, crc_check=crc_check,
     )  # fmt: skip
+
+
+def _from_zero(pivots: Any) -> Any:
+    """Pivots counted from 1 as msnb counts them; what is below 1 is beyond the last row, and refused with it."""
+    return ops.where(pivots < 1, pivots.shape[-1], pivots - 1)
+
+
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
+    """``ops.lu_solve`` of pivots counted from 1."""
+    return ops.lu_solve(b, LU_data, _from_zero(LU_pivots))
+
+
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """``ops.lu_unpack`` of pivots counted from 1."""
+    return ops.lu_unpack(LU_data, _from_zero(LU_pivots), unpack_data, unpack_pivots)
+
+
+LuSolve: type[Primitive] = type("LuSolve", (Primitive,), {"fn": staticmethod(lu_solve), "__module__": "msnb.ops"})
+_PARTS = {"unpack_data": True, "unpack_pivots": True}
+LuUnpack: type[Primitive] = type("LuUnpack", (Primitive,), {
+    "fn": staticmethod(lu_unpack), "defaults": _PARTS, "__module__": "msnb.ops"})  # fmt: skip

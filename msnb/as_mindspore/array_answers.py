@@ -211,18 +211,18 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 # ---- attributes ----------------------------------------------------------------------------------------------------
 
 _IN_WORDS = (
-    "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "float_power", "gather",
-    "gather_nd", "inner", "isclose", "logaddexp", "lstsq", "matmul", "mm", "multiply", "new_ones", "new_zeros", "ormqr",
-    "pow", "remainder", "scatter_add", "scatter_add_", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
-    "scatter_sub", "select", "split", "sub", "swapdims", "tile", "xlogy",
+    "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "expand_as", "float_power",
+    "gather", "gather_nd", "inner", "isclose", "logaddexp", "lstsq", "matmul", "mm", "multiply", "new_ones",
+    "new_zeros", "ormqr", "pow", "remainder", "scatter_add", "scatter_add_", "scatter_div", "scatter_max",
+    "scatter_min", "scatter_mul", "scatter_sub", "select", "split", "sub", "swapdims", "tile", "xlogy",
 )  # fmt: skip
 _OF_METHODS = {
     "multiply": {"value": "other"}, "select": {"condition": "dim", "y": "index"}, "lstsq": {"A": "b"},
-    "float_power": {"other": "exponent"},
+    "float_power": {"other": "exponent"}, "expand_as": {"x": "other"},
     "scatter_add": {"indices": "axis", "updates": "index"}, "scatter_add_": {"indices": "axis", "updates": "index"},
 }  # fmt: skip
 _PLACES = ("argmin", "argsort", "sort", "topk", "top_k")
-_AS_FUNCTIONS = ("median", "nanmedian", "nansum", "cummin", "squeeze", "round", "outer", "count_nonzero")
+_AS_FUNCTIONS = ("median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve")
 _before: dict[tuple[type, str], Any] = {}
 
 
@@ -310,6 +310,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
     theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
     theirs |= {(Tensor, name): _in_words(name) for name in _IN_WORDS}
+    theirs |= {(Tensor, "round"): lambda self, decimals=0: answers().round(self, decimals=decimals)}
     theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}

@@ -10,9 +10,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.machinery
+import inspect
 import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, wraps
 from importlib.abc import Loader, MetaPathFinder
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -28,6 +29,7 @@ from msnb.base.errors import DatasetError, MsnbError
 from msnb.nn.cells.cell_tree import name_by_last_place
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
+from msnb.ops.indexing.subscript import take_lists_as_tuples
 from msnb.ops.mindspore.primitive_classes import operator_class
 
 VERSION = "2.10.0"
@@ -35,6 +37,8 @@ _FACTS = {"__version__": VERSION}
 _LOG = "msnb.as_mindspore.log_functions"
 _MODULES = {"mindspore.log"}
 """Paths that are modules in MindSpore, though msnb has a function of that name."""
+_OBJECTS = {"mindspore.ops.vm_impl_registry"}
+"""Paths whose package has an object of that name, which its module does not hide."""
 
 
 class AliasError(MsnbError, ImportError):
@@ -62,13 +66,16 @@ class ModuleView(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         """A module below does not hide a function of its name: ``mindspore.common.mutable`` is a path and a call."""
         home = PATHS[self.__name__]
-        if isinstance(value, ModuleView) and callable(getattr(importlib.import_module(home), name, None)):
+        if isinstance(value, ModuleView) and (
+            value.__name__ in _OBJECTS or callable(getattr(importlib.import_module(home), name, None))
+        ):
             return
         super().__setattr__(name, value)
 
     def _found(self, name: str) -> Any:
         path, home = f"{self.__name__}.{name}", importlib.import_module(PATHS[self.__name__])
-        if path in PATHS and (path in _MODULES or not callable(getattr(home, name, None))):
+        a_module = path in _MODULES or not callable(getattr(home, name, None))
+        if path in PATHS and path not in _OBJECTS and a_module:
             return importlib.import_module(path)
         try:
             return getattr(home, name)
@@ -107,8 +114,27 @@ def _of_mint(name: str) -> Any:
         home = importlib.import_module(PATHS[room])
         for found in dir(home):
             if found.replace("_", "") == wanted and found.islower() and callable(getattr(home, found)):
-                return getattr(home, found) if ending == "_ext" else operator_class(name, getattr(home, found))
+                fn = _by_position(getattr(home, found))
+                return fn if ending == "_ext" else operator_class(name, fn)
     return None
+
+
+@cache
+def _by_position(fn: Any) -> Any:
+    """``add_ext(x, y, alpha)``: in those files arguments that mint takes by keyword alone have a place."""
+    kinds = {p.name: p.kind for p in inspect.signature(fn).parameters.values()}
+    if inspect.Parameter.KEYWORD_ONLY not in kinds.values() or inspect.Parameter.VAR_POSITIONAL in kinds.values():
+        return fn
+    names = [*kinds]
+    first = sum(kind is not inspect.Parameter.KEYWORD_ONLY for kind in kinds.values())
+
+    @wraps(fn)
+    def call(*args: Any, **named: Any) -> Any:
+        if len(args) > len(names):
+            return fn(*args, **named)  # which says what it takes
+        return fn(*args[:first], **dict(zip(names[first:], args[first:])), **named)
+
+    return call
 
 
 def _in_words(value: Any) -> Any:
@@ -232,6 +258,7 @@ def install() -> None:
     install_rule(stored)
     name_by_last_place(True)
     break_at_branches(True)
+    take_lists_as_tuples(True)
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
 
 
@@ -240,6 +267,7 @@ def uninstall() -> None:
     install_rule(None)
     name_by_last_place(False)
     break_at_branches(False)
+    take_lists_as_tuples(False)
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)

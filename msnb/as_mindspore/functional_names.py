@@ -19,7 +19,7 @@ from msnb.api.transforms.custom_gradient import InsertGradientOf as InsertGradie
 from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
 from msnb.base import events
-from msnb.base.errors import ShapeError
+from msnb.base.errors import ArgumentError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
@@ -444,9 +444,35 @@ NPUAllocFloatStatus: type[Primitive] = _operator("NPUAllocFloatStatus", _float_s
 NPUGetFloatStatus: type[Primitive] = _operator("NPUGetFloatStatus", _float_status)
 NPUClearFloatStatus: type[Primitive] = _operator("NPUClearFloatStatus", _float_status)
 _SIZES = ("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout")
+Load: type[Primitive] = _operator("Load", lambda self, variable, u=None: ops.identity(variable))
 ConcatOffset: type[Primitive] = _operator("ConcatOffset", _concat_offset, N=2, axis=0)
 ArgminV2: type[Primitive] = _operator("ArgminV2", _argmin)
 LSTM: type[Primitive] = _operator("LSTM", _lstm, **dict.fromkeys(_SIZES, NEEDED), proj_size=0)
 WhileLoop: type[Primitive] = _operator("WhileLoop", _while_loop)
 ForiLoop: type[Primitive] = _operator("ForiLoop", _fori_loop)
 Scan: type[Primitive] = _operator("Scan", _scan)
+
+
+class _Implementations(dict[Any, Callable[..., Any]]):
+    """A program's table of implementations in Python for debugging, by operator class and by name; operators do not
+    run them, ``get_vm_impl_fn`` hands them out."""
+
+    def register(self, prim: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """A decorator that notes a function under a class, or under a name."""
+        if not isinstance(prim, (str, type)):
+            raise ArgumentError(f"register takes an operator class or a name, not {prim!r}.")
+
+        def note(fn: Callable[..., Any]) -> Callable[..., Any]:
+            self.update(dict.fromkeys((prim,) if isinstance(prim, str) else (prim, prim.__name__), fn))
+            return fn
+
+        return note
+
+
+vm_impl_registry = _Implementations()
+
+
+def get_vm_impl_fn(prim: Any) -> Any:
+    """What was registered for an operator or a name, called with it; None where nothing was."""
+    keys = (type(prim), prim.name) if isinstance(prim, Primitive) else (prim,) if isinstance(prim, str) else ()
+    return next((vm_impl_registry[key](prim) for key in keys if key in vm_impl_registry), None)

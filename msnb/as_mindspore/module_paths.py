@@ -61,6 +61,7 @@ _PRIVATE = {
     "ops.operations._csr_ops": "msnb.ops",
     "ops.operations._sequence_ops": "msnb.ops",
     "ops.op_info_register": "msnb.as_mindspore.private_names",
+    "ops.vm_impl_registry": "msnb.as_mindspore.functional_names",
     "parallel._auto_parallel_context": "msnb.as_mindspore.private_names",
     "parallel._utils": "msnb.as_mindspore.private_names",
     "parallel._ps_context": "msnb.as_mindspore.private_names",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from msnb.base.context_keys import ContextKeys  # a stub alone, made by tools/stubs.py
 
 GRAPH_MODE = 0
-_LEVELS = ("O0", "O1")
+_LEVELS = ("O0", "O1", "O2")
 PYNATIVE_MODE = 1
 
 
@@ -101,9 +101,10 @@ KNOBS: dict[str, Setting] = {
     "runtime_num_threads": Setting(0, "an int from 0 (all cores) to 1024", is_int(0, 1024), "threads of CPU kernels"),
     "jit_level": Setting(
         os.environ["MSNB_JIT_LEVEL"] if os.environ.get("MSNB_JIT_LEVEL") in _LEVELS else "O1",
-        "'O0' or 'O1'",
+        "'O0', 'O1' or 'O2'",
         lambda v: v in _LEVELS,
-        "how graphs compiled from now on run: O1 as one native program (on the CPU, with llvmlite), O0 operation by"
+        "how graphs compiled from now on run: O1 as one native program (on the CPU, with llvmlite), MindSpore's O2 (the"
+        " whole graph at once) the same, O0 operation by"
         " operation on the reference bodies, bit for bit as in eager mode; MSNB_JIT_LEVEL in the environment sets the"
         " default",
     ),

@@ -132,7 +132,7 @@ class BackwardProgram:
 
     def _program(self, saved: list[Any]) -> Any:
         self._uses += 1
-        once = len(self.graph.nodes) >= LONG and get_context("jit_level") == "O1"
+        once = len(self.graph.nodes) >= LONG and get_context("jit_level") != "O0"
         if self._uses == 1 and not once:
             self._run = device_registry.current().compile(self.graph)
         elif self._run is None or (self._uses == 2 and not once):

@@ -66,7 +66,7 @@ def runs_whole(loops: bool = False) -> bool:
     """True when this device has machine code for groups of operations, the session wants it, and nobody listens; a
     function that ``loops`` needs no machine code to be better off."""
     quiet = not events.op_listeners and wanted.key is None  # under a parallel context programs are planned, ops are not
-    return quiet and (loops or (get_context("jit_level") == "O1" and device_registry.current().features.fuses))
+    return quiet and (loops or (get_context("jit_level") != "O0" and device_registry.current().features.fuses))
 
 
 def _op_by_op(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], reason: Exception) -> Any:

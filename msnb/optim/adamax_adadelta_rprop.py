@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive, share
@@ -174,6 +174,10 @@ class Rprop(Optimizer):
         super().__init__(learning_rate, params, weight_decay)
         if not isinstance(learning_rate, (int, float)):
             raise AttributeValueError("Rprop: learning_rate is the first size of all steps, a number.")
+        if not isinstance(etas, tuple) or not isinstance(step_sizes, tuple):
+            raise ArgumentError(f"Rprop: etas and step_sizes are tuples, got {etas!r} and {step_sizes!r}.")
+        if len(etas) != 2 or len(step_sizes) != 2:
+            raise AttributeValueError(f"Rprop: etas and step_sizes are two numbers, got {etas!r} and {step_sizes!r}.")
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise AttributeValueError(f"Rprop: etas are a number below 1 and one above 1, got {etas!r}.")
         if not 0.0 < step_sizes[0] <= step_sizes[1]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from msnb.ops.definition.type_inference import need_bools
 from msnb.optim.lr_schedules import count, positive
 
 __all__ = [
@@ -25,6 +26,7 @@ def _per_epoch(total_step: int, step_per_epoch: int, rate: Callable[[int], float
 
 
 def _stairs(is_stair: bool) -> Callable[[float], float]:
+    need_bools("learning rates", is_stair=is_stair)
     return math.floor if is_stair else float
 
 
@@ -94,6 +96,7 @@ def natural_exp_decay_lr(
     Arguments as in ``exponential_decay_lr``.
     """
     positive("learning_rate", learning_rate), positive("decay_rate", decay_rate), count("decay_epoch", decay_epoch)
+    need_bools("natural_exp_decay_lr", is_stair=is_stair)
 
     def rate(epoch: int) -> float:
         e = epoch // decay_epoch * decay_epoch if is_stair else epoch
@@ -162,6 +165,7 @@ def polynomial_decay_lr(
     """
     positive("learning_rate", learning_rate), positive("end_learning_rate", end_learning_rate, zero=True)
     count("decay_epoch", decay_epoch), positive("power", power)
+    need_bools("polynomial_decay_lr", update_decay_epoch=update_decay_epoch)
 
     def rate(epoch: int) -> float:
         stretched = decay_epoch * max(math.ceil(epoch / decay_epoch), 1) if update_decay_epoch else decay_epoch

@@ -17,6 +17,7 @@ from typing import Any
 from msnb import ops
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
+from msnb.ops.definition.type_inference import need_bools
 
 __all__ = [
     "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "LearningRateSchedule", "NaturalExpDecayLR",
@@ -69,7 +70,8 @@ class _Decay(LearningRateSchedule):
         self.learning_rate = positive("learning_rate", learning_rate)
         self.decay_rate = positive("decay_rate", decay_rate)
         self.decay_steps = count("decay_steps", decay_steps)
-        self.is_stair = bool(is_stair)
+        need_bools(type(self).__name__, is_stair=is_stair)
+        self.is_stair = is_stair
 
     def _part(self, global_step: Any) -> Any:
         p = ops.cast(global_step, dtypes.float32) / self.decay_steps
@@ -158,7 +160,8 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.end_learning_rate: float = positive("end_learning_rate", end_learning_rate, zero=True)
         self.decay_steps: int = count("decay_steps", decay_steps)
         self.power: float = positive("power", power)
-        self.update_decay_steps: bool = bool(update_decay_steps)
+        need_bools("PolynomialDecayLR", update_decay_steps=update_decay_steps)
+        self.update_decay_steps: bool = update_decay_steps
 
     def construct(self, global_step: Any) -> Any:
         """The learning rate at this step."""

@@ -438,6 +438,44 @@ def test_gradients_by_integers_beside_an_index(mode: int) -> None:
     assert found[2].tolist() == [[2, 2, 2], [3, 3, 3], [4, 4, 4]]
 
 
+def test_pivots_of_lu(mode: int) -> None:
+    import mindspore
+
+    ops, b = mindspore.ops, Tensor([[1.0], [2.0], [3.5]])
+    a = Tensor(np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 10]]))
+    factors, pivots = mindspore.scipy.linalg.lu_factor(a)  # counted from 0
+    operators = ops.operations.math_ops.LuSolve(), ops.operations.LuUnpack()
+    for solve in (ops.lu_solve, lambda b, *lu: b.lu_solve(*lu), operators[0]):
+        np.testing.assert_allclose((a @ compiled(solve, b, factors, pivots + 1)).asnumpy(), b.asnumpy(), rtol=1e-4)
+        for wrong in ([0, 1, 2], [-1, 1, 2], [4, 2, 3]):
+            with pytest.raises(IndexError):
+                solve(b, factors, Tensor(wrong, msnb.int32)).asnumpy()
+    for unpack in (ops.lu_unpack, operators[1]):
+        p, low, high = compiled(unpack, factors, pivots + 1)
+        np.testing.assert_allclose((p @ low @ high).asnumpy(), a.asnumpy(), rtol=1e-4)
+    assert operators[1].attrs == {"unpack_data": True, "unpack_pivots": True}
+
+
+def test_words_of_methods(mode: int) -> None:
+    x, like = Tensor([1.25, 2.5]), Tensor(np.ones((2, 2), np.float32))
+    assert compiled(lambda t: t.round(0), x).tolist() == [1.0, 2.0]
+    np.testing.assert_allclose(compiled(lambda t: t.round(1), x).asnumpy(), [1.2, 2.5], rtol=1e-6)
+    for expanded in (lambda t, y: t.expand_as(x=y), lambda t, y: t.expand_as(other=y)):
+        assert compiled(expanded, x, like).tolist() == [[1.25, 2.5]] * 2
+    with pytest.raises(TypeError):
+        x.expand_as(like, x=like)
+
+
+def test_gradients_through_integers(mode: int) -> None:
+    import mindspore
+
+    x = Tensor([1.5, 2.5])
+    for dtype in (mindspore.int32, mindspore.bool_):
+        assert mindspore.grad(lambda a, t=dtype: a.astype(t).astype(mindspore.float32) * 3)(x).tolist() == [0.0, 0.0]
+    assert mindspore.grad(lambda a: a - a.astype(mindspore.int32))(x).tolist() == [1.0, 1.0]
+    assert mindspore.grad(lambda a: a - mindspore.ops.floor(a))(x).tolist() == [1.0, 1.0]
+
+
 def test_gradients_of_python_integers(mode: int) -> None:
     import mindspore
 

@@ -38,6 +38,7 @@ from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn, host_call, replay
 from msnb.ir.graph import Graph
 from msnb.ops import cast, ones_like, zeros_like
+from msnb.ops.definition.type_inference import need_bools
 
 Fn = Callable[..., Any]
 P = ParamSpec("P")
@@ -455,9 +456,7 @@ class GradOperation:
     """What a gradient by an integer is; by default zero with ``get_all`` where it only chooses, else an error."""
 
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
-        for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
-            if not isinstance(value, bool):
-                raise ArgumentError(f"GradOperation: {name} must be a bool, got {value!r}.")
+        need_bools("GradOperation", get_all=get_all, get_by_list=get_by_list, sens_param=sens_param)
         self.get_all: bool = get_all
         self.get_by_list: bool = get_by_list
         self.sens_param: bool = sens_param

@@ -382,6 +382,8 @@ def _placed(result: Any, out_axes: Any, size: int, alike: dict[int, Any]) -> Any
     Args:
         alike: what a result is in every lane, by the id of the result, for those that do not depend on the batch.
     """
+    if isinstance(out_axes, (tuple, list)) and [type(a) for a in out_axes] == [int] and isinstance(result, Tensor):
+        out_axes = out_axes[0]
     if isinstance(out_axes, (tuple, list)):
         if not isinstance(result, (tuple, list)) or len(result) != len(out_axes):
             raise ArgumentError(f"vmap: out_axes {out_axes!r} does not have the structure of the function's result.")

@@ -280,7 +280,7 @@ def _prepared(graph: Graph) -> Graph:
 
 def fuses(device: Any) -> bool:
     """True when this device compiles groups of operations and the session wants it to."""
-    return bool(device.features.fuses) and get_context("jit_level") == "O1"
+    return bool(device.features.fuses) and get_context("jit_level") != "O0"
 
 
 def compile_graph(

@@ -13,7 +13,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
-from msnb.ops.definition.type_inference import need_ints, operand_lines
+from msnb.ops.definition.type_inference import need_ints, need_numbers, operand_lines
 
 __all__ = [
     "LRN", "SSIM", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "FractionalMaxPool2d",
@@ -220,6 +220,8 @@ class SSIM(Cell):
     def __init__(self, max_val: float = 1.0, filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01,
                  k2: float = 0.03) -> None:  # fmt: skip
         super().__init__()
+        need_numbers("SSIM", max_val=max_val, filter_sigma=filter_sigma, k1=k1, k2=k2)
+        need_ints("SSIM", filter_size=filter_size)
         if not (max_val > 0 and filter_size > 0 and filter_sigma > 0 and k1 > 0 and k2 > 0):
             raise AttributeValueError("SSIM: max_val, filter_size, filter_sigma, k1 and k2 are numbers above 0.")
         self.max_val: float = max_val

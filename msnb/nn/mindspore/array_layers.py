@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.ops.definition.type_inference import need_numbers
 
 __all__ = ["PSNR", "MatMul", "Range"]
 
@@ -86,6 +87,7 @@ class PSNR(Cell):
 
     def __init__(self, max_val: float = 1.0) -> None:
         super().__init__()
+        need_numbers("PSNR", max_val=max_val)
         if not max_val > 0:
             raise AttributeValueError(f"PSNR: max_val must be above 0, got {max_val!r}.")
         self.max_val: float = float(max_val)
@@ -95,5 +97,7 @@ class PSNR(Cell):
         if img1.shape != img2.shape or img1.ndim != 4:
             shapes = [f"img1: {img1._type!r}", f"img2: {img2._type!r}"]
             raise ShapeError("PSNR compares two batches of images [n, channels, height, width].", operands=shapes)
+        if img1.dtype is not img2.dtype:
+            raise DTypeError(f"PSNR compares images of one dtype, not {img1.dtype} and {img2.dtype}.")
         error = ops.mean(ops.square(img1 - img2), (-3, -2, -1))
         return 10.0 * ops.log10(self.max_val**2 / error)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import Uniform, initializer
 from msnb.nn.training.loss import LossBase
+from msnb.ops.definition.type_inference import need_numbers
 
 __all__ = [
     "BiDense", "CentralCrop", "EmbeddingLookup", "L1Regularizer", "MultiLabelSoftMarginLoss",
@@ -177,7 +178,7 @@ class CentralCrop(Cell):
         central_fraction: share of the height and the width that stays, above 0 and at most 1.
 
     Raises:
-        ValueError: another share.
+        ValueError: another share, or images of other than 3 or 4 axes. TypeError: no number.
 
     Source: https://www.mindspore.cn/docs/en/r1.10/api_python/nn/mindspore.nn.CentralCrop.html
 
@@ -189,12 +190,15 @@ class CentralCrop(Cell):
 
     def __init__(self, central_fraction: float) -> None:
         super().__init__()
+        need_numbers("CentralCrop", central_fraction=central_fraction)
         if not 0 < central_fraction <= 1:
             raise AttributeValueError(f"CentralCrop: central_fraction must lie in (0, 1], got {central_fraction}.")
         self.central_fraction = central_fraction
 
     def construct(self, image: Any) -> Any:
-        """[..., height, width] -> the middle of it."""
+        """[..., height, width], of 3 or 4 axes -> the middle of it."""
+        if image.ndim not in (3, 4):
+            raise ShapeError("CentralCrop takes images of 3 or 4 axes.", operands=[f"image: {image._type!r}"])
         top, left = (int((n - n * self.central_fraction) / 2) for n in image.shape[-2:])
         height, width = image.shape[-2:]
         return image[..., top : height - top, left : width - left]

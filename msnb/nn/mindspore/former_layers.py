@@ -20,6 +20,7 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.mindspore.composed_layers import EmbeddingLookup
+from msnb.ops.definition.type_inference import need_ints, need_numbers
 from msnb.ops.mindspore import mint_functional as F
 
 __all__ = [
@@ -288,6 +289,8 @@ class MSSSIM(Cell):
         filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03,
     ) -> None:  # fmt: skip
         super().__init__()
+        need_numbers("MSSSIM", max_val=max_val, filter_sigma=filter_sigma, k1=k1, k2=k2)
+        need_ints("MSSSIM", filter_size=filter_size)
         if not max_val > 0 or filter_size < 1 or not filter_sigma > 0 or not isinstance(power_factors, (tuple, list)):
             raise AttributeValueError("MSSSIM: max_val, filter_size, filter_sigma are above 0, power_factors a tuple.")
         self.max_val: float = float(max_val)

@@ -6,6 +6,7 @@ from typing import Any
 
 from msnb.base.errors import ArgumentError
 from msnb.nn.cells.cell import Cell
+from msnb.ops.definition.type_inference import need_bools
 from msnb.ops.mindspore.sparse_primitives import sparse_dense_matmul
 from msnb.ops.sparse.coordinates import COOTensor
 
@@ -49,9 +50,7 @@ class SparseTensorDenseMatmul(Cell):
 
     def __init__(self, adjoint_st: bool = False, adjoint_dt: bool = False) -> None:
         super().__init__()
-        for name, value in (("adjoint_st", adjoint_st), ("adjoint_dt", adjoint_dt)):
-            if not isinstance(value, bool):
-                raise ArgumentError(f"SparseTensorDenseMatmul: {name} is a bool, got {value!r}.")
+        need_bools("SparseTensorDenseMatmul", adjoint_st=adjoint_st, adjoint_dt=adjoint_dt)
         self.adjoint_st: bool = adjoint_st
         self.adjoint_dt: bool = adjoint_dt
 

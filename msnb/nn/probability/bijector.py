@@ -48,6 +48,8 @@ class Bijector(Cell):
         super().__init__()
         self.is_constant_jacobian: bool = is_constant_jacobian
         self.is_injective: bool = is_injective
+        if not isinstance(name, str | None):
+            raise ArgumentError(f"{type(self).__name__}: name is a str, not {name!r}.")
         self.name: str = name or type(self).__name__
         self.dtype: DType = dtype or dtypes.float32
         self.parameters = {key: Tensor(value).astype(self.dtype) for key, value in (param or {}).items()}

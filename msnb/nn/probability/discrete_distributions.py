@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
+from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
+from msnb.eager.recording import known_false
 from msnb.nn.probability.distribution_cell import Distribution
 
 
@@ -132,6 +134,12 @@ class Categorical(Distribution):
 
     def __init__(self, probs: Any = None, seed: Any = None, dtype: Any = None, name: str = "Categorical") -> None:
         super().__init__(seed, dtype, name, {"probs": probs})
+
+    def _checked(self, name: str, value: Any) -> Any:
+        found = super()._checked(name, value)
+        if found is not None and known_false(ops.abs(ops.sum(found, -1) - 1.0) < 1e-5):
+            raise AttributeValueError("Categorical: the probabilities of the classes must sum to 1.")
+        return found
 
     def _picked(self, table: Any, value: Any) -> Any:
         at = ops.clamp(ops.floor(value), 0.0, float(table.shape[-1] - 1)).astype(dtypes.int32)

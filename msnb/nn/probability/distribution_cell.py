@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import as_dtype
 from msnb.core.parameter import Parameter
@@ -25,6 +25,7 @@ from msnb.core.tensor import Tensor
 from msnb.eager.recording import known_false
 from msnb.nn.cells.cell import Cell
 from msnb.nn.probability.draw_stream import DrawStream
+from msnb.ops.definition.type_inference import broadcast_shapes
 
 if TYPE_CHECKING:
     from msnb.core.dtypes import DType
@@ -52,13 +53,12 @@ class Distribution(Cell):
 
     _discrete: ClassVar[bool] = False
     _positive: ClassVar[tuple[str, ...]] = ()  # parameters that must lie above 0
-    _shares: ClassVar[tuple[str, ...]] = ()  # parameters that must lie between 0 and 1
+    _shares: ClassVar[tuple[str, ...]] = ()  # parameters that must lie above 0 and below 1
 
     def __init__(self, seed: Any = None, dtype: Any = None, name: str | None = None, param: Any = None) -> None:
         super().__init__()
         self.dtype: DType = as_dtype(dtype or (dtypes.int32 if self._discrete else dtypes.float32))
-        if not self._discrete and not self.dtype.is_float:
-            raise DTypeError(f"{type(self).__name__}: dtype is a floating-point dtype, not {self.dtype!r}.")
+        self._need(name)
         self.parameter_type: DType = self.dtype if self.dtype.is_float else dtypes.float32
         self.seed: Any = seed
         self.name: str = name or type(self).__name__
@@ -66,9 +66,25 @@ class Distribution(Cell):
         given = {key: value for key, value in (param or {}).items() if key not in ("self", "__class__")}
         self.parameter_names: tuple[Any | Any, ...] = tuple(given)
         self.default_parameters: list[Any] = [self._checked(key, value) for key, value in given.items()]
+        self._need_one_shape()
         for key, value in zip(given, self.default_parameters):
             if not hasattr(type(self), key):
                 setattr(self, key, value)
+
+    def _need(self, name: Any) -> None:
+        """The dtype is one of numbers, of floats where the distribution is one; its name is a str."""
+        if not (self.dtype.is_float or self._discrete and self.dtype.is_int):
+            raise DTypeError(f"{type(self).__name__}: {self.dtype!r} is not a dtype of what it draws.")
+        if not isinstance(name, str | None):
+            raise ArgumentError(f"{type(self).__name__}: name is a str, not {name!r}.")
+
+    def _need_one_shape(self) -> None:
+        shape: Any = ()
+        for value in self.default_parameters:
+            shape = shape if value is None else broadcast_shapes(shape, tuple(value.shape))
+            if shape is None:
+                text = f"the shapes of {', '.join(self.parameter_names)} do not broadcast."
+                raise ShapeError(f"{type(self).__name__}: {text}")
 
     def _checked(self, name: str, value: Any) -> Any:
         if value is None or isinstance(value, Parameter):
@@ -78,8 +94,8 @@ class Distribution(Cell):
         found = Tensor(value).astype(self.parameter_type)
         if name in self._positive and known_false(found > 0):
             raise AttributeValueError(f"{type(self).__name__}: {name} must lie above 0.")
-        if name in self._shares and known_false((found >= 0) & (found <= 1)):
-            raise AttributeValueError(f"{type(self).__name__}: {name} must lie between 0 and 1.")
+        if name in self._shares and known_false((found > 0) & (found < 1)):
+            raise AttributeValueError(f"{type(self).__name__}: {name} must lie above 0 and below 1.")
         return found
 
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

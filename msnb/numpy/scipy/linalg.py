@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import need_bools, operand_lines
 
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "lstsq", "lu", "lu_factor", "lu_solve",
@@ -68,7 +68,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
         >>> ms.scipy.linalg.inv(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
         [[0.5, 0.0], [0.0, 0.25]]
     """
-    _need_bools("inv", overwrite_a=overwrite_a, check_finite=check_finite)
+    need_bools("inv", overwrite_a=overwrite_a, check_finite=check_finite)
     return ops.inverse(_matrix("inv", a))
 
 
@@ -90,7 +90,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
         >>> ms.scipy.linalg.det(ms.Tensor([[2.0, 1.0], [0.0, 4.0]])).item()
         8.0
     """
-    _need_bools("det", overwrite_a=overwrite_a, check_finite=check_finite)
+    need_bools("det", overwrite_a=overwrite_a, check_finite=check_finite)
     return ops.det(_matrix("det", a))
 
 
@@ -113,7 +113,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
         >>> ms.scipy.linalg.cholesky(ms.Tensor([[4.0, 2.0], [2.0, 2.0]])).tolist()
         [[2.0, 1.0], [0.0, 1.0]]
     """
-    _need_bools("cholesky", lower=lower, overwrite_a=overwrite_a, check_finite=check_finite)
+    need_bools("cholesky", lower=lower, overwrite_a=overwrite_a, check_finite=check_finite)
     t = _matrix("cholesky", a)
     return ops.cholesky(_hermitian(t, lower), not lower)
 
@@ -164,7 +164,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
         >>> [round(v, 4) for v in ms.scipy.linalg.cho_solve(c, ms.Tensor([8.0, 2.0])).tolist()]
         [2.0, 1.0]
     """
-    _need_bools("cho_solve", overwrite_b=overwrite_b, check_finite=check_finite)
+    need_bools("cho_solve", overwrite_b=overwrite_b, check_finite=check_finite)
     c, lower = c_and_lower
     right, dtype = as_tensor(b), _matrix("cho_solve", c).dtype
     columns = right.astype(dtype).reshape(-1, 1) if right.ndim == 1 else right.astype(dtype)
@@ -209,7 +209,7 @@ def eigh(
         >>> ms.scipy.linalg.eigh(ms.Tensor([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True).tolist()
         [1.0, 2.0]
     """
-    _need_bools(
+    need_bools(
         "eigh", lower=lower, eigvals_only=eigvals_only, overwrite_a=overwrite_a, overwrite_b=overwrite_b, turbo=turbo,
         check_finite=check_finite,
     )  # fmt: skip
@@ -251,7 +251,7 @@ def solve_triangular(
         >>> ms.scipy.linalg.solve_triangular(a, ms.Tensor([2.0, 9.0]), lower=True).tolist()
         [1.0, 2.0]
     """
-    _need_bools(
+    need_bools(
         "solve_triangular", lower=lower, unit_diagonal=unit_diagonal, overwrite_b=overwrite_b,
         check_finite=check_finite,
     )  # fmt: skip
@@ -288,7 +288,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
         >>> lu.tolist(), pivots.tolist()
         ([[4.0, 2.0], [0.25, 1.5]], [1, 1])
     """
-    _need_bools("lu_factor", overwrite_a=overwrite_a, check_finite=check_finite)
+    need_bools("lu_factor", overwrite_a=overwrite_a, check_finite=check_finite)
     return ops.lu_factor(_matrix("lu_factor", a))
 
 
@@ -313,7 +313,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
         >>> [round(v, 4) for v in ms.scipy.linalg.lu_solve(factors, ms.Tensor([3.0, 6.0])).tolist()]
         [1.0, 1.0]
     """
-    _need_bools("lu_solve", overwrite_b=overwrite_b, check_finite=check_finite)
+    need_bools("lu_solve", overwrite_b=overwrite_b, check_finite=check_finite)
     if trans not in (0, 1, 2):
         raise AttributeValueError(f"lu_solve: trans is 0, 1 or 2, not {trans!r}.")
     factors, pivots = lu_and_piv
@@ -348,7 +348,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
         >>> l.tolist(), u.tolist()
         ([[1.0, 0.0], [0.25, 1.0]], [[4.0, 2.0], [0.0, 1.5]])
     """
-    _need_bools("lu", permute_l=permute_l, overwrite_a=overwrite_a, check_finite=check_finite)
+    need_bools("lu", permute_l=permute_l, overwrite_a=overwrite_a, check_finite=check_finite)
     t = _matrix("lu", a, square=False)
     rows, columns = t.shape[-2:]
     turn, lower, upper = _tall_factors(t) if rows > columns else _wide_factors(t)
@@ -419,12 +419,6 @@ def lstsq(
     if t.shape[-2] <= t.shape[-1]:
         squares = ops.zeros((0,), t.dtype)
     return (found.reshape(-1) if vector else found), squares, rank, values
-
-
-def _need_bools(name: str, **flags: Any) -> None:
-    for flag, value in flags.items():
-        if not isinstance(value, bool):
-            raise ArgumentError(f"{name}: {flag} is True or False, not {value!r}.")
 
 
 def _matrix(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, MsnbError, ShapeError
@@ -114,6 +115,20 @@ def need_ints(name: str, **values: Any) -> None:
         entries = value if isinstance(value, (tuple, list)) else (value,)
         if not all(entry is None or isinstance(entry, Dim) or is_index(entry) for entry in entries):
             raise ArgumentError(f"{name}: {what} must be an int or a tuple of ints, got {value!r}.")
+
+
+def need_bools(name: str, **values: Any) -> None:
+    """Raises ArgumentError where one of the values is not True or False."""
+    for what, value in values.items():
+        if not isinstance(value, bool):
+            raise ArgumentError(f"{name}: {what} is True or False, not {value!r}.")
+
+
+def need_numbers(name: str, **values: Any) -> None:
+    """Raises ArgumentError where one of the values is no real number; a bool is none."""
+    for what, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ArgumentError(f"{name}: {what} is a number, not {value!r}.")
 
 
 def normal_axis(name: str, axis: int, ndim: int) -> int:

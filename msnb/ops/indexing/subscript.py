@@ -11,6 +11,7 @@ x[0, ..., mask, [1, 2], i, ::2, None]
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,19 @@ from msnb.ops.shape.views import EXPAND_DIMS
 FULL = slice(None)
 
 
+_lists_are_tuples = False
+
+
+def take_lists_as_tuples(on: bool) -> None:
+    """Whether a list as a key stands for a tuple where it holds more than numbers, as in MindSpore: x[[rows, 0]]."""
+    global _lists_are_tuples
+    _lists_are_tuples = on
+
+
 def entries(key: Any) -> list[Any]:
     """The key as a list in which arrays and lists are Tensors, and numbers are ints, bools or Tensors."""
+    if _lists_are_tuples and isinstance(key, list) and not all(isinstance(e, (Integral, np.bool_)) for e in key):
+        key = tuple(key)
     return [_entry(e) for e in (key if isinstance(key, tuple) else (key,))]
 
 

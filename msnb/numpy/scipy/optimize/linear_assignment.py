@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from msnb.base.errors import ArgumentError
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.type_inference import need_bools
 from msnb.ops.linalg.assignment import ASSIGNMENT
 
 
@@ -36,8 +36,7 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool, dimension_limit: Any
         >>> columns.tolist()
         [1, 0, 2]
     """
-    if not isinstance(maximize, bool):
-        raise ArgumentError(f"linear_sum_assignment: maximize is True or False, not {maximize!r}.")
+    need_bools("linear_sum_assignment", maximize=maximize)
     limit: Tensor = as_tensor(dimension_limit)
     rows, columns = ASSIGNMENT(as_tensor(cost_matrix), limit, maximize=maximize)
     return rows, columns

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
+from msnb.base.errors import AttributeValueError
 from msnb.ops.definition.record import find
 
 
@@ -29,6 +30,23 @@ def _shrunk(dout: Any, x: Any, lambd: float) -> Any:
     return ops.where(ops.abs(x) > lambd, dout, 0)
 
 
+def _batch_norm_grad(
+    dout: Any, x: Any, scale: Any, mean: Any, variance: Any, reserve: Any, is_training: bool, epsilon: float,
+    data_format: str,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Gradients of ``BatchNorm`` by x, scale and bias, of the mean and the variance that it used."""
+    if data_format not in ("NCHW", "NHWC"):
+        raise AttributeValueError(f"BatchNormGrad: data_format is 'NCHW' or 'NHWC', not {data_format!r}.")
+    channel = x.ndim - 1 if data_format == "NHWC" else 1
+    axes = tuple(i for i in range(x.ndim) if i != channel)
+    wide = tuple(n if i == channel else 1 for i, n in enumerate(x.shape))
+    centre, factor, slope = (v.reshape(wide) for v in (mean, 1.0 / ops.sqrt(variance + epsilon), scale))
+    normal, dx = (x - centre) * factor, dout
+    if is_training:  # mean and variance depend on x
+        dx = dout - ops.mean(dout, axes, True) - normal * ops.mean(dout * normal, axes, True)
+    return dx * slope * factor, ops.sum(dout * normal, axes), ops.sum(dout, axes)
+
+
 GRADIENTS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **{name: (_rule_of(op, "x", "dout"), {})
        for name, op in (("ACosGrad", "acos"), ("AsinGrad", "asin"), ("AtanGrad", "atan"))},
@@ -37,6 +55,7 @@ GRADIENTS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
                         ("InvGrad", "reciprocal"), ("ReciprocalGrad", "reciprocal"))},
     "ReluGrad": (_rule_of("relu", "dout", "out"), {}),
     "SoftplusGrad": (_rule_of("softplus", "dout", "x"), {}),
+    "BatchNormGrad": (_batch_norm_grad, {"is_training": False, "epsilon": 1e-5, "data_format": "NCHW"}),
     "HShrinkGrad": (_shrunk, {"lambd": 0.5}),
     "SoftShrinkGrad": (_shrunk, {"lambd": 0.5}),
     "ReLU6Grad": (lambda dout, x: ops.where(ops.logical_and(x > 0, x < 6), dout, 0), {}),
