@@ -48,17 +48,10 @@ class _Cifar(Dataset):
     labels: ClassVar[dict[str, int]]  # column -> how many classes
 
     def __init__(
-        self,
-        dataset_dir: str | os.PathLike[str],
-        usage: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: bool | None = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: str | os.PathLike[str], usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         as_cache(type(self).__name__, cache)  # all rows are in memory anyway
         name, wanted = type(self).__name__, ("train", "test") if usage in (None, "all") else (usage,)
         if any(part not in self.files for part in wanted):

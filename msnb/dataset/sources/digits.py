@@ -40,18 +40,10 @@ class DigitsDataset(Dataset):
     """
 
     def __init__(
-        self,
-        usage: str | None = None,
-        size: int | tuple[int, int] | None = None,
-        test_fraction: float = 0.2,
-        split_seed: int = 0,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: bool | None = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-    ) -> None:
+        self, usage: str | None = None, size: int | tuple[int, int] | None = None, test_fraction: float = 0.2,
+        split_seed: int = 0, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
+    ) -> None:  # fmt: skip
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
         shape = _shape(size)
         images, labels = _load()

@@ -60,20 +60,11 @@ class GeneratorDataset(Dataset):
     """
 
     def __init__(
-        self,
-        source: Any,
-        column_names: str | Sequence[str] | None = None,
-        column_types: Any = None,
-        schema: None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: bool | None = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        python_multiprocessing: bool = False,
-        max_rowsize: Any = None,
-    ) -> None:
+        self, source: Any, column_names: str | Sequence[str] | None = None, column_types: Any = None,
+        schema: None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
+        python_multiprocessing: bool = False, max_rowsize: Any = None,
+    ) -> None:  # fmt: skip
         processes = flag(python_multiprocessing)
         if max_rowsize is not None:
             events.ignored("GeneratorDataset(max_rowsize=)", "rows of any size travel between processes")

@@ -47,20 +47,12 @@ class ImageFolderDataset(Dataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: str | os.PathLike[str],
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: bool | None = None,
-        sampler: Any = None,
-        extensions: Sequence[str] | None = None,
-        class_indexing: Mapping[str, int] | None = None,
-        decode: bool = False,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-        decrypt: Callable[[str], bytes] | None = None,
-    ) -> None:
+        self, dataset_dir: str | os.PathLike[str], num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
+        extensions: Sequence[str] | None = None, class_indexing: Mapping[str, int] | None = None,
+        decode: bool = False, num_shards: int | None = None, shard_id: int | None = None,
+        cache: DatasetCache | None = None, decrypt: Callable[[str], bytes] | None = None,
+    ) -> None:  # fmt: skip
         if decrypt is not None and not callable(decrypt):
             raise ArgumentError(f"ImageFolderDataset: decrypt is a function of a path, got {type(decrypt).__name__}.")
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)

@@ -42,16 +42,10 @@ class NumpySlicesDataset(Dataset):
     """
 
     def __init__(
-        self,
-        data: Any,
-        column_names: str | Sequence[str] | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: bool | None = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-    ) -> None:
+        self, data: Any, column_names: str | Sequence[str] | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None,
+    ) -> None:  # fmt: skip
         names, parts = _columns(data, as_columns(column_names, "column_names"))
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
         columns = [_column(name, part) for name, part in zip(names, parts, strict=True)]

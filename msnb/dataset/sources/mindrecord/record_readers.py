@@ -57,19 +57,11 @@ class MindDataset(Dataset):
     """
 
     def __init__(
-        self,
-        dataset_files: Names,
-        columns_list: Sequence[str] | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        sampler: Any = None,
-        padded_sample: None = None,
-        num_padded: None = None,
-        num_samples: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_files: Names, columns_list: Sequence[str] | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, num_shards: int | None = None,
+        shard_id: int | None = None, sampler: Any = None, padded_sample: None = None, num_padded: None = None,
+        num_samples: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         if padded_sample is not None or num_padded is not None:
             raise AttributeValueError("MindDataset pads no rows; choose num_shards so that it divides them.")
         files = _Files("MindDataset", dataset_files)

@@ -40,20 +40,11 @@ class LFWDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        task: str | None = None,
-        usage: str | None = None,
-        image_set: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool = False,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, dataset_dir: Name, task: str | None = None, usage: str | None = None, image_set: str | None = None,
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = None,
+        decode: bool = False, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "task", task, ("people", "pairs"), "people")
         part = chosen(name, "usage", usage, tuple(_LISTS), "all")

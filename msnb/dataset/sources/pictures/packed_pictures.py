@@ -137,18 +137,10 @@ class EMnistDataset(TableDataset):
     names: ClassVar[tuple[str, ...]] = ("byclass", "bymerge", "balanced", "letters", "digits", "mnist")
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        name: str,
-        usage: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, name: str, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         own, wanted = type(self).__name__, chosen(type(self).__name__, "usage", usage, ("train", "test", "all"), "all")
         split, folder = chosen(own, "name", name, self.names, ""), Path(dataset_dir)
         parts = ("train", "test") if wanted == "all" else (wanted,)
@@ -177,18 +169,10 @@ class QMnistDataset(TableDataset):
     usages: ClassVar[tuple[str, ...]] = ("train", "test", "test10k", "test50k", "nist", "all")
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        compat: bool = True,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, usage: str | None = None, compat: bool = True, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         if not isinstance(compat, bool):
             raise ArgumentError(f"QMnistDataset: compat is True or False, got {compat!r}")
         wanted = chosen("QMnistDataset", "usage", usage, self.usages, "all")
@@ -301,19 +285,11 @@ class FakeImageDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        num_images: int = 1000,
-        image_size: Sequence[int] = (224, 224, 3),
-        num_classes: int = 10,
-        base_seed: int = 0,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, num_images: int = 1000, image_size: Sequence[int] = (224, 224, 3), num_classes: int = 10,
+        base_seed: int = 0, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: Order = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         shape = tuple(check_count(n, "image_size") for n in image_size)
         classes, seed = check_count(num_classes, "num_classes"), check_count(base_seed, "base_seed", least=0)
         if len(shape) != 3:

@@ -151,19 +151,11 @@ class LSUNDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        classes: str | Sequence[str] | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool = False,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, dataset_dir: Name, usage: str | None = None, classes: str | Sequence[str] | None = None,
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = None,
+        decode: bool = False, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "usage", usage, ("train", "test", "valid", "all"), "all")
         listed = [classes] if isinstance(classes, str) else list(classes or ())
@@ -196,18 +188,10 @@ class OmniglotDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        background: bool | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool = False,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, background: bool | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, decode: bool = False, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         name = type(self).__name__
         part = "images_evaluation" if background is False else "images_background"
         folder = folder_of(name, folder_of(name, dataset_dir) / part)
@@ -230,19 +214,11 @@ class Places365Dataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        small: bool = True,
-        decode: bool = False,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, dataset_dir: Name, usage: str | None = None, small: bool = True, decode: bool = False,
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = None,
+        sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "usage", usage, ("train-standard", "train-challenge", "val"), "train-standard")
         size, kind = "256" if small else "large", wanted.rpartition("-")[2]

@@ -47,18 +47,11 @@ class FlickrDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        annotation_file: Name,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool | None = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, dataset_dir: Name, annotation_file: Name, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, decode: bool | None = None,
+        sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name, folder, path = type(self).__name__, folder_of(type(self).__name__, dataset_dir), Path(annotation_file)
         if not path.is_file():
             raise FileNotFoundError(f"{name}: there is no file {str(path)!r}")

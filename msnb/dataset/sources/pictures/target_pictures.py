@@ -55,17 +55,10 @@ class Caltech101Dataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        target_type: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = 1,
-        shuffle: Order = None,
-        decode: bool = False,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-    ) -> None:
+        self, dataset_dir: Name, target_type: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = 1, shuffle: Order = None, decode: bool = False, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None,
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "target_type", target_type, ("category", "annotation", "all"), "category")
         columns = ("category", "annotation") if wanted == "all" else (wanted,)
@@ -167,18 +160,10 @@ class PhotoTourDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        name: str,
-        usage: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, name: str, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         title, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         place = folder_of(title, folder / chosen(title, "name", name, _TOURS, "liberty"))
         wanted = chosen(title, "usage", usage, ("train", "test"), "train")

@@ -54,17 +54,11 @@ class RandomDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        total_rows: int | None = None,
-        schema: Schema | str | os.PathLike[str] | None = None,
-        columns_list: Sequence[str] | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        cache: DatasetCache | None = None,
-        shuffle: Order = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-    ) -> None:
+        self, total_rows: int | None = None, schema: Schema | str | os.PathLike[str] | None = None,
+        columns_list: Sequence[str] | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, cache: DatasetCache | None = None, shuffle: Order = None,
+        num_shards: int | None = None, shard_id: int | None = None,
+    ) -> None:  # fmt: skip
         seed = config.effective_seed()
         chance = Path(seed, (0,)).generator()
         count = int(chance.integers(1, _MOST_ROWS + 1)) if total_rows is None else check_count(total_rows, "total_rows")

@@ -55,19 +55,12 @@ class TFRecordDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_files: Name | Sequence[Name],
-        schema: Schema | str | os.PathLike[str] | None = None,
-        columns_list: Sequence[str] | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = True,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        shard_equal_rows: bool = False,
-        cache: DatasetCache | None = None,
+        self, dataset_files: Name | Sequence[Name], schema: Schema | str | os.PathLike[str] | None = None,
+        columns_list: Sequence[str] | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = True, num_shards: int | None = None,
+        shard_id: int | None = None, shard_equal_rows: bool = False, cache: DatasetCache | None = None,
         compression_type: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name = type(self).__name__
         if not isinstance(shard_equal_rows, bool):
             raise ArgumentError(f"{name}: shard_equal_rows is True or False, got {shard_equal_rows!r}")

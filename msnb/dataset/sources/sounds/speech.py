@@ -163,17 +163,10 @@ class CMUArcticDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        name: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, name: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         own = type(self).__name__
         speaker = chosen(own, "name", name, _SPEAKERS, "aew")
         folder = folder_of(own, folder_of(own, dataset_dir) / f"cmu_us_{speaker}_arctic")

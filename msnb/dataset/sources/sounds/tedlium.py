@@ -44,19 +44,11 @@ class TedliumDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        release: str,
-        usage: str | None = None,
-        extensions: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, dataset_dir: Name, release: str, usage: str | None = None, extensions: str | None = None,
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = None,
+        sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         third = chosen(name, "release", release, ("release1", "release2", "release3"), "") == "release3"
         wanted = chosen(name, "usage", usage, ("all",) if third else (*_PARTS, "all"), "all")

@@ -45,16 +45,10 @@ class TextsDataset(UsageDataset):
     """Arguments of most data sets of text."""
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = True,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = True, num_shards: int | None = None,
+        shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
         self._begin(dataset_dir, usage, choice)
 
@@ -63,16 +57,10 @@ class SentencesDataset(UsageDataset):
     """Arguments of the other data sets of text: the workers come last."""
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        num_samples: int | None = None,
-        shuffle: Order = True,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        num_parallel_workers: int | None = None,
+        self, dataset_dir: Name, usage: str | None = None, num_samples: int | None = None, shuffle: Order = True,
+        num_shards: int | None = None, shard_id: int | None = None, num_parallel_workers: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
         self._begin(dataset_dir, usage, choice)
 
@@ -81,17 +69,10 @@ class SampledDataset(UsageDataset):
     """Arguments of data sets with a usage and a sampler."""
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self._begin(dataset_dir, usage, choice)
 
@@ -100,16 +81,10 @@ class WholeDataset(TableDataset):
     """Arguments of data sets that have no parts; subclasses define `table(folder)`."""
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, dataset_dir: Name, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: Order = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(self.table(folder_of(type(self).__name__, dataset_dir)), choice)
 
@@ -124,18 +99,10 @@ class PicturesDataset(UsageDataset):
     decode: bool
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool = False,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, decode: bool = False, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         self.decode = decode
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self._begin(dataset_dir, usage, choice)
@@ -147,17 +114,10 @@ class WholePicturesDataset(TableDataset):
     decode: bool
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool = False,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: Order = None, decode: bool = False, sampler: Any = None, num_shards: int | None = None,
+        shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         self.decode = decode
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(self.table(folder_of(type(self).__name__, dataset_dir)), choice)

@@ -163,17 +163,10 @@ class Multi30kDataset(TableDataset):
     }  # fmt: skip
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        language_pair: Sequence[str] | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, usage: str | None = None, language_pair: Sequence[str] | None = None,
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         name = type(self).__name__
         wanted = chosen(name, "usage", usage, (*self.places, "all"), "all")
         pair = tuple(language_pair or ("en", "de"))

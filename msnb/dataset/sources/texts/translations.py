@@ -87,19 +87,11 @@ class IWSLT2016Dataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        language_pair: Sequence[str] | None = None,
-        valid_set: str | None = None,
-        test_set: str | None = None,
-        num_samples: int | None = None,
-        shuffle: Order = Shuffle.GLOBAL,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        num_parallel_workers: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, usage: str | None = None, language_pair: Sequence[str] | None = None,
+        valid_set: str | None = None, test_set: str | None = None, num_samples: int | None = None,
+        shuffle: Order = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
+        num_parallel_workers: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         pair = _pair(name, language_pair, _PAIRS_2016)
         valid = chosen(name, "valid_set", valid_set, _SETS, "tst2013")
@@ -123,17 +115,10 @@ class IWSLT2017Dataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str | None = None,
-        language_pair: Sequence[str] | None = None,
-        num_samples: int | None = None,
-        shuffle: Order = Shuffle.GLOBAL,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        num_parallel_workers: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_dir: Name, usage: str | None = None, language_pair: Sequence[str] | None = None,
+        num_samples: int | None = None, shuffle: Order = Shuffle.GLOBAL, num_shards: int | None = None,
+        shard_id: int | None = None, num_parallel_workers: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         pair = _pair(name, language_pair, _PAIRS_2017)
         stems = _stems(chosen(name, "usage", usage, _USAGES, "all"), "IWSLT17", "dev2010", "tst2010")
