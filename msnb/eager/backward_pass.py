@@ -3,7 +3,7 @@
     line     y = x @ w                     no program is made, nothing but the types is inferred
     rule     dx = dy @ w.T, dw = x.T @ dy  and dx never runs where nothing watched leads to x
 
-A backward program costs milliseconds per line before it runs, and then a tenth of this per call. Sentences, episodes
+A backward program takes about a millisecond per line to make, and pays in the calls that follow. Sentences, episodes
 and trees differ from one call to the next; for them the program would be made for one use.
 
 A rule gives the gradients of all operands of its op. While it runs, ops are deferred: they have types, and are
