@@ -74,6 +74,9 @@ def keeps(op: Op, operand_types: tuple[Type, ...], types: tuple[Type, ...]) -> t
     return tuple(kept), "out" in wanted or "outs" in wanted
 
 
+MOST = 2048
+"""Signatures of an op that are kept; then the older half goes (with sizes that never come again a kernel is 5 kB)."""
+
 _OF_KERNELS = {"device_target", "device_id", "jit_level", "runtime_num_threads", "matmul_precision", "deterministic"}
 
 
@@ -111,8 +114,9 @@ def attrs_key(attrs: dict[str, Any]) -> tuple[Any, ...]:
 def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> DispatchEntry:
     """A new entry of a signature; raises the op's own sentence on a wrong call, with the user's line."""
     results = op.result_types(types, attrs)
-    if len(op.fast) > 8192:
-        op.fast.clear()
+    if len(op.fast) > MOST:
+        for old in [*op.fast][: MOST // 2]:
+            op.fast.pop(old, None)
     key = types if not attrs else (types, attrs_key(attrs))
     entry: DispatchEntry = op.fast.setdefault(key, DispatchEntry(op, types, attrs, results))
     if len(types) == 2 and types[0] is types[1] and not attrs:
