@@ -44,6 +44,7 @@ ALLOWED = {
     "sort(stable)": "False permits equal elements in any order; they keep theirs",
     "CTCLossV2.fn(zero_infinity)": "MindSpore's loss is infinite either way; there is no gradient",
     "IndexAdd.fn(check_index_bound)": "indices are always checked",
+    "BatchNormGrad.fn(reserve)": "what MindSpore's kernels keep for themselves; x, mean and variance tell it all",
     **{f"{name}CandidateSampler.fn(num_true)": "the classes say it: [batch, num_true]"
        for name in ("LogUniform", "Uniform")},
     "Range.fn(maxlen)": "a bound for memory that MindSpore takes before it knows the size",
