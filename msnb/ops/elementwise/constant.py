@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msnb.core.types import TensorType
-from msnb.ops.definition.record import define
-
-if TYPE_CHECKING:
-    from msnb.ops.definition.record import Op
+from msnb.ops.definition.record import Op, define
 
 
 def _infer(*, value: Any) -> TensorType:

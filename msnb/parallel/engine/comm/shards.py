@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msnb.base import device_registry
-from msnb.core.dtypes import float32
+from msnb.core.dtypes import DType, float32
 from msnb.core.types import TensorType
 from msnb.devices.device import body_kernel
 from msnb.ops.definition.record import Op
@@ -25,9 +25,6 @@ from msnb.parallel.sharding.halo import seen_shape, views
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.local_op import local_attrs, local_type, own_rows, widened
 from msnb.parallel.sharding.strategies import OpSignature, Strategy
-
-if TYPE_CHECKING:
-    from msnb.core.dtypes import DType
 
 
 def part_of(mesh: Mesh, layout: TensorLayout, whole: Any, rank: int, xp: Any = np) -> Any:
