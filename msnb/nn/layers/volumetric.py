@@ -12,7 +12,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
-from msnb.nn.layers.convolution import Convolution
+from msnb.nn.layers.convolution import Convolution, TransposedConvolution
 from msnb.nn.layers.pooling import AveragePooling, MaxPooling
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.type_inference import need_ints
@@ -44,7 +44,7 @@ class Conv3d(Convolution):
         (1, 8, 2, 5, 5)
     """
 
-    _layer, _axes = "Conv3d", 3
+    _layer, _axes, _op = "Conv3d", 3, staticmethod(ops.conv3d)
 
     @worded
     def __init__(
@@ -69,13 +69,8 @@ class Conv3d(Convolution):
             bias_init, dtype,
         )  # fmt: skip
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        weight, bias = self.compute(self.weight), self.compute(self.bias)
-        return ops.conv3d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
 
-
-class Conv3dTranspose(Convolution):
+class Conv3dTranspose(TransposedConvolution):
     """Transposed convolution of volumes.
 
     Args:
@@ -93,7 +88,7 @@ class Conv3dTranspose(Convolution):
         (1, 2, 4, 10, 10)
     """
 
-    _layer, _axes, _transposed = "Conv3dTranspose", 3, True
+    _layer, _axes, _op = "Conv3dTranspose", 3, staticmethod(ops.conv3d_transpose)
 
     @worded
     def __init__(
@@ -120,13 +115,6 @@ class Conv3dTranspose(Convolution):
         )  # fmt: skip
         need_ints("Conv3dTranspose", output_padding=output_padding)
         self.output_padding = output_padding
-
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        weight, bias = self.compute(self.weight), self.compute(self.bias)
-        return ops.conv3d_transpose(
-            x, weight, bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
-        )
 
 
 class MaxPool3d(MaxPooling):
