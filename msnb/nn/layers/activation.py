@@ -201,21 +201,25 @@ class GLU(Cell):
         return ops.glu(x, self.axis)
 
 
-class Softmax(Cell):
-    """exp(x) / sum(exp(x)) along ``axis``."""
+class AlongAxis(Cell):
+    """What layers along an axis share."""
 
     @worded
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
         self.axis = axis
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        return ops.softmax(x, axis=self.axis)
-
     def extend_repr(self) -> str:
         """Its axis."""
         return f"axis={self.axis}"
+
+
+class Softmax(AlongAxis):
+    """exp(x) / sum(exp(x)) along ``axis``."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.softmax(x, axis=self.axis)
 
 
 class Softmax2d(Cell):
@@ -234,21 +238,12 @@ class Softmin(Softmax):
         return ops.softmin(x, axis=self.axis)
 
 
-class LogSoftmax(Cell):
+class LogSoftmax(AlongAxis):
     """log(softmax(x)) along ``axis``."""
-
-    @worded
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = axis
 
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.log_softmax(x, axis=self.axis)
-
-    def extend_repr(self) -> str:
-        """Its axis."""
-        return f"axis={self.axis}"
 
 
 class FastGelu(Cell):

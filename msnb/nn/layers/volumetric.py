@@ -11,9 +11,8 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
-from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.convolution import Convolution, TransposedConvolution
-from msnb.nn.layers.pooling import AveragePooling, MaxPooling
+from msnb.nn.layers.pooling import AdaptivePooling, AveragePooling, MaxPooling
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.definition.window_geometry import IntOrInts
@@ -157,7 +156,7 @@ class AvgPool3d(AveragePooling):
         return self._divided(found, size**3 if isinstance(size, int) else math.prod(size))
 
 
-class AdaptiveAvgPool3d(Cell):
+class AdaptiveAvgPool3d(AdaptivePooling):
     """Means over windows chosen so that ``output_size`` results come out (int or three, None keeps an axis).
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaptiveAvgPool3d.html
@@ -168,15 +167,6 @@ class AdaptiveAvgPool3d(Cell):
         (2, 3, 1, 1, 1)
     """
 
-    def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        need_ints(type(self).__name__, output_size=output_size)
-        self.output_size = output_size
-
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.adaptive_avg_pool3d(x, self.output_size)
-
-    def extend_repr(self) -> str:
-        """Its sizes."""
-        return f"output_size={self.output_size}"

@@ -32,3 +32,8 @@ constant: Op = define(
     axes="-> ...",
     traits=("pure", "constant"),
 )
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value of a graph is a constant."""
+    return value.node is not None and value.node.op is constant
