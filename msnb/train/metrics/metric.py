@@ -141,9 +141,8 @@ def misfit(sentence: str, **arrays: Array) -> ShapeError:
 
 def _same_shape(metric: Metric, outputs: Array, labels: Array) -> tuple[Array, Array]:
     if outputs.shape != labels.shape:
-        raise misfit(
-            f"{type(metric).__name__}: outputs and labels must have one shape.", outputs=outputs, labels=labels
-        )
+        sentence = f"{type(metric).__name__}: outputs and labels must have one shape."
+        raise misfit(sentence, outputs=outputs, labels=labels)
     return outputs.astype(np.float64), labels.astype(np.float64)
 
 
