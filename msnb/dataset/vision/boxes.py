@@ -20,7 +20,7 @@ from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import ANY_INTERPOLATION, Inter
 from msnb.dataset.vision.geometry import Resize, resized, window
 from msnb.dataset.vision.images import check_image
-from msnb.dataset.vision.random import DrawnPart, DrawnWindow
+from msnb.dataset.vision.random import RandomPart, RandomWindow
 
 __all__ = [
     "BoundingBoxAugment", "RandomCropWithBBox", "RandomHorizontalFlipWithBBox", "RandomResizeWithBBox",
@@ -123,7 +123,7 @@ class RandomResizeWithBBox(_WithBBox):
         return self.all[int(draws().integers(len(self.all)))].both(image, boxes)
 
 
-class RandomCropWithBBox(_WithBBox, DrawnWindow):
+class RandomCropWithBBox(_WithBBox, RandomWindow):
     """`RandomCrop`, boxes too."""
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
@@ -136,7 +136,7 @@ class RandomCropWithBBox(_WithBBox, DrawnWindow):
         return (out[..., 0] if image.ndim == 2 else out), _cropped(moved, row, column, *size)
 
 
-class RandomResizedCropWithBBox(_WithBBox, DrawnPart):
+class RandomResizedCropWithBBox(_WithBBox, RandomPart):
     """`RandomResizedCrop`, boxes too."""
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:

@@ -39,7 +39,7 @@ class RandomVerticalFlip(VerticalFlip):
         return super().image(value) if draws().random() < self.prob else value
 
 
-class DrawnWindow:
+class RandomWindow:
     """A window of `size` at a random place, after padding: what crops with and without boxes share."""
 
     def __init__(
@@ -76,7 +76,7 @@ class DrawnWindow:
         return int(draws().integers(room_h + 1)), int(draws().integers(room_w + 1))
 
 
-class RandomCrop(DrawnWindow, ImageTransform):
+class RandomCrop(RandomWindow, ImageTransform):
     """A window of `size` at a random place, after padding.
 
     Args:
@@ -101,7 +101,7 @@ class RandomResize(ImageTransform):
         return self.all[int(draws().integers(len(self.all)))].image(value)
 
 
-class DrawnPart:
+class RandomPart:
     """A random part of the image, resized to `size`: what crops with and without boxes share."""
 
     def __init__(
@@ -140,7 +140,7 @@ class DrawnPart:
         return (height - h) // 2, (width - w) // 2, h, w
 
 
-class RandomResizedCrop(DrawnPart, ImageTransform):
+class RandomResizedCrop(RandomPart, ImageTransform):
     """A random part of the image, resized to `size`.
 
     Args:

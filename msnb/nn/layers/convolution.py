@@ -96,7 +96,7 @@ class Convolution(Cell):
         )
 
 
-class TransposedConvolution(Convolution):
+class ConvolutionTranspose(Convolution):
     """What the transposed ones share."""
 
     _transposed = True
@@ -218,7 +218,7 @@ class Conv1d(Convolution):
     _layer, _axes, _op = "Conv1d", 1, staticmethod(ops.conv1d)
 
 
-class Conv2dTranspose(TransposedConvolution):
+class Conv2dTranspose(ConvolutionTranspose):
     """Transposed convolution of images.
 
     Args:
@@ -263,7 +263,7 @@ class Conv2dTranspose(TransposedConvolution):
 
 
 @with_own_init
-class Conv1dTranspose(TransposedConvolution):
+class Conv1dTranspose(ConvolutionTranspose):
     """Transposed convolution of rows of samples [n, in_channels, length].
 
     Args:

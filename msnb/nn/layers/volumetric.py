@@ -11,7 +11,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
-from msnb.nn.layers.convolution import Convolution, TransposedConvolution
+from msnb.nn.layers.convolution import Convolution, ConvolutionTranspose
 from msnb.nn.layers.pooling import AdaptivePooling, AveragePooling, MaxPooling
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.type_inference import need_ints
@@ -69,7 +69,7 @@ class Conv3d(Convolution):
         )  # fmt: skip
 
 
-class Conv3dTranspose(TransposedConvolution):
+class Conv3dTranspose(ConvolutionTranspose):
     """Transposed convolution of volumes.
 
     Args:
