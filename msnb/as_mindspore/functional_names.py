@@ -115,23 +115,21 @@ def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
     return x.astype(dst_dtype) if isinstance(x, Tensor) and x.dtype.is_float else x
 
 
-class Jvp(Cell):
-    """``Jvp(network)(*inputs, v)``: the outputs and their tangents."""
-
+class _OfNetwork(Cell):
     def __init__(self, fn: Callable[..., Any]) -> None:
         super().__init__()
         self.fn = fn
+
+
+class Jvp(_OfNetwork):
+    """``Jvp(network)(*inputs, v)``: the outputs and their tangents."""
 
     def construct(self, *inputs: Any) -> Any:
         return jvp(self.fn, inputs[:-1], inputs[-1])
 
 
-class Vjp(Cell):
+class Vjp(_OfNetwork):
     """``Vjp(network)(*inputs, v)``: the outputs and the gradients of the inputs."""
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        super().__init__()
-        self.fn = fn
 
     def construct(self, *inputs: Any) -> Any:
         outputs, pull = vjp(self.fn, *inputs[:-1])
@@ -282,8 +280,13 @@ dict_setitem = list_setitem = tuple_setitem = _with
 make_coo_tensor: Callable[..., Any] = lambda indices, values, dense_shape: COOTensor(indices, values, dense_shape)
 make_row_tensor: Callable[..., Any] = lambda indices, values, dense_shape: RowTensor(indices, values, dense_shape)
 make_csr_tensor, make_sparse_tensor, make_row_tensor_inner = CSRTensor, make_coo_tensor, make_row_tensor
-globals().update({f"{kind}_tensor_get_{part}": operator.attrgetter("shape" if part == "dense_shape" else part)
-                  for kind in ("coo", "csr", "row") for part in ("indices", "values", "dense_shape")})
+globals().update(
+    {
+        f"{kind}_tensor_get_{part}": operator.attrgetter("shape" if part == "dense_shape" else part)
+        for kind in ("coo", "csr", "row")
+        for part in ("indices", "values", "dense_shape")
+    }
+)
 csr_tensor_get_indptr: Callable[..., Any] = operator.attrgetter("indptr")
 row_tensor_add, move_to = rows_added, moved
 soft_shrink, pows, floordiv, floormod = ops.softshrink, ops.pow, ops.floor_divide, ops.floor_mod

@@ -94,3 +94,8 @@ def rebuild(kind: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
     for name, part in zip(keys, parts):
         object.__setattr__(made, name, part)
     return made
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """A tuple of what may be one thing."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)

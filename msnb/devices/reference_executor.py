@@ -22,7 +22,7 @@ from msnb.core.types import TensorType
 from msnb.devices.result_memory import careful, overflowed, refused, told
 from msnb.ir import control_flow
 from msnb.ir.graph import Graph, Module, Node, Value
-from msnb.ops.elementwise.constant import constant
+from msnb.ops.elementwise.constant import constant, is_constant
 
 _FRAMES = 40  # of Python, for one turn of a recursion with its branches
 
@@ -63,7 +63,7 @@ class ReferenceProgram:
                 last[v] = node
             for v in node.outputs:
                 last[v] = node
-        return {v: n for v, n in last.items() if v not in keep and not _is_constant(v)}
+        return {v: n for v, n in last.items() if v not in keep and not is_constant(v)}
 
     def _step(self, node: Node, last: dict[Value, Node]) -> Step | None:
         outs = tuple(self._slot(v) for v in node.outputs)
@@ -253,10 +253,6 @@ def _misfit(node: Node, types: Sequence[Any], buffers: Sequence[Any]) -> MsnbErr
 def _below(error: BaseException) -> TracebackType | None:
     """What the executor called: the traceback without its own frame."""
     return error.__traceback__.tb_next if error.__traceback__ is not None else None
-
-
-def _is_constant(value: Value) -> bool:
-    return value.node is not None and value.node.op is constant
 
 
 def _empty(xp: Any, t: Any) -> Any:

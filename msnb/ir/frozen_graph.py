@@ -110,3 +110,13 @@ def _built(result: Any, outs: Sequence[Any]) -> Any:
         return {key: _built(part, outs) for key, part in parts.items()}
     found = [_built(part, outs) for part in parts]
     return tuple(found) if kind == "tuple" else found
+
+
+def outputs_of(result: Any) -> list[int]:
+    """The outputs that a result is made of, in order."""
+    if isinstance(result, int):
+        return [result]
+    ((kind, parts),) = result.items()
+    if kind == "value":
+        return []
+    return [at for part in (parts.values() if kind == "dict" else parts) for at in outputs_of(part)]

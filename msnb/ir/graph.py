@@ -222,3 +222,16 @@ class Module:
         graph.name = free
         graph.module = self
         return free
+
+
+def sizes_of(value: Value) -> tuple[int, ...]:
+    """The sizes of a tensor, which are all known."""
+    assert isinstance(value.type, TensorType)
+    return value.type.ints()
+
+
+def owner(value: Value) -> Value:
+    """The value of which this one is a view."""
+    while value.node is not None and "view" in value.node.op.traits and value.node.inputs:
+        value = value.node.inputs[0]
+    return value

@@ -187,11 +187,15 @@ def _assignment(arr: Array, num: Any) -> Array:
     return arr
 
 
-class XavierUniform(Initializer):
-    """Uniform with variance gain^2 * 2 / (fan_in + fan_out)."""
+class _WithGain(Initializer):
+    """Values times ``gain``."""
 
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
+
+
+class XavierUniform(_WithGain):
+    """Uniform with variance gain^2 * 2 / (fan_in + fan_out)."""
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """Uniform values."""
@@ -199,11 +203,8 @@ class XavierUniform(Initializer):
         return rng.uniform(-bound, bound, shape)
 
 
-class XavierNormal(Initializer):
+class XavierNormal(_WithGain):
     """Normal with variance gain^2 * 2 / (fan_in + fan_out)."""
-
-    def __init__(self, gain: float = 1.0) -> None:
-        self.gain = gain
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """Normal values."""
@@ -241,11 +242,8 @@ class HeNormal(_He):
         return rng.normal(0.0, self.deviation(shape), shape)
 
 
-class Orthogonal(Initializer):
+class Orthogonal(_WithGain):
     """Rows (or columns, whichever are fewer) orthonormal, times ``gain``."""
-
-    def __init__(self, gain: float = 1.0) -> None:
-        self.gain = gain
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """An orthogonal matrix in the given shape."""

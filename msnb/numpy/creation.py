@@ -14,6 +14,7 @@ from msnb import ops
 from msnb.base.errors import ArgumentError
 from msnb.core.dtypes import DType, as_dtype, float32, int32
 from msnb.core.tensor import Tensor
+from msnb.ops.definition.operand_checks import holds_tensors
 
 __all__ = [
     "arange", "array", "asarray", "asfarray", "copy", "diag", "diagflat", "empty", "empty_like", "eye", "full",
@@ -48,14 +49,10 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
 def _made(obj: Any) -> Any:
     if isinstance(obj, (Tensor, numpy.ndarray, numpy.generic)):
         return obj if isinstance(obj, Tensor) else Tensor(obj)
-    if isinstance(obj, (list, tuple)) and _holds_tensors(obj):
+    if isinstance(obj, (list, tuple)) and holds_tensors(obj):
         return ops.stack([_made(part) for part in obj])
     plain = numpy.asarray(obj)
     return Tensor(plain.astype(_NARROW.get(plain.dtype.name, plain.dtype)))
-
-
-def _holds_tensors(obj: Any) -> bool:
-    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and _holds_tensors(x)) for x in obj)
 
 
 def asarray(a: Any, dtype: Any = None) -> Any:

@@ -28,7 +28,7 @@ from msnb.core.process_group import WORLD_GROUP, members_of
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import REQUIRED, Example, InvalidExample, Op, Work, define
+from msnb.ops.definition.record import REQUIRED, Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.comparison import equal, where
 from msnb.ops.shape.creation import zeros_like
@@ -54,10 +54,6 @@ REDUCTIONS = (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PROD)
 def _need_reduction(name: str, op: str) -> None:
     if op not in REDUCTIONS:
         raise AttributeValueError(f"{name}: op={op!r} is not legal; legal: {', '.join(map(repr, REDUCTIONS))}.")
-
-
-def _no_work(types: Any, out_types: Any, attrs: Any) -> Work:
-    return Work()
 
 
 def _only_sums(name: str, op: str) -> None:
@@ -111,7 +107,7 @@ ALL_REDUCE: Op = define(
     grad=_all_reduce_grad,
     axes="... -> ...",
     batch=lambda n, inputs, batched, **attrs: (ALL_REDUCE(*inputs, **attrs), True),
-    work=_no_work,
+    work=moves_only,
     traits=("effect", "collective"),
     promotes=True,
     doc="The sum (or maximum, minimum, product) of every rank's tensor, on every rank.",
@@ -138,7 +134,7 @@ ALL_GATHER: Op = define(
     axes=lambda types, attrs: _along(types, attrs["axis"]),
     batch=lambda n, inputs, batched, axis, group: (
         ALL_GATHER(inputs[0], axis=_moved(axis, inputs[0].ndim), group=group), True),
-    work=_no_work,
+    work=moves_only,
     traits=("effect", "collective"),
     promotes=True,
     doc="Every rank's tensor, one after the other along an axis.",
@@ -167,7 +163,7 @@ REDUCE_SCATTER: Op = define(
     axes=lambda types, attrs: _along(types, attrs["axis"]),
     batch=lambda n, inputs, batched, op, axis, group: (
         REDUCE_SCATTER(inputs[0], op=op, axis=_moved(axis, inputs[0].ndim), group=group), True),
-    work=_no_work,
+    work=moves_only,
     traits=("effect", "collective"),
     promotes=True,
     doc="The sum of every rank's tensor, cut along an axis: a rank gets the part of its place in the group.",
@@ -196,7 +192,7 @@ ALL_TO_ALL: Op = define(
     batch=lambda n, inputs, batched, split, concat, group: (
         ALL_TO_ALL(inputs[0], split=_moved(split, inputs[0].ndim), concat=_moved(concat, inputs[0].ndim), group=group),
         True),
-    work=_no_work,
+    work=moves_only,
     traits=("effect", "collective"),
     promotes=True,
     doc="Cut along one axis, send part i to rank i, join what comes along another axis.",
@@ -221,38 +217,36 @@ def _reduce_body(xp: Any, x: Any, root: int, group: tuple[int, ...]) -> Any:
     return total if process_group.current().rank == root else xp.zeros_like(total)
 
 
+_OF_A_ROOT: dict[str, Any] = {
+    "attrs": {"root": 0, "group": _ONE},
+    "axes": "... -> ...",
+    "work": moves_only,
+    "traits": ("effect", "collective"),
+    "promotes": True,
+    "examples": (Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,))),
+    "wrong": (InvalidExample((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
+}
+
 BROADCAST: Op = define(
     "broadcast_from",
     "x",
-    attrs={"root": 0, "group": _ONE},
     infer=lambda x, *, root, group: _rooted("broadcast", x, root, group),
     body=lambda xp, x, root, group: xp.asarray(process_group.current().broadcast(x, root, group)),
     grad=lambda dout, root, group: REDUCE_TO(dout, root=root, group=group),
-    axes="... -> ...",
     batch=lambda n, inputs, batched, **attrs: (BROADCAST(*inputs, **attrs), True),
-    work=_no_work,
-    traits=("effect", "collective"),
-    promotes=True,
     doc="The root's tensor, on every rank.",
-    examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,))),
-    wrong=(InvalidExample((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
+    **_OF_A_ROOT,
 )
 
 REDUCE_TO: Op = define(
     "reduce_to",
     "x",
-    attrs={"root": 0, "group": _ONE},
     infer=lambda x, *, root, group: _rooted("reduce_to", x, root, group),
     body=_reduce_body,
     grad=lambda dout, root, group: BROADCAST(dout, root=root, group=group),
-    axes="... -> ...",
     batch=lambda n, inputs, batched, **attrs: (REDUCE_TO(*inputs, **attrs), True),
-    work=_no_work,
-    traits=("effect", "collective"),
-    promotes=True,
     doc="The sum of every rank's tensor on the root, zeros elsewhere.",
-    examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,))),
-    wrong=(InvalidExample((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
+    **_OF_A_ROOT,
 )
 
 
@@ -291,7 +285,7 @@ NEIGHBORS: Op = define(
     body=_neighbors_body,
     grad=_neighbors_grad,
     axes=lambda types, attrs: f"{', '.join('...' for _ in types)} -> {', '.join('...' for _ in attrs['shapes'])}",
-    work=_no_work,
+    work=moves_only,
     traits=("effect", "collective"),
     doc="Tensor i goes to rank send[i]; result i comes from rank recv[i].",
     examples=(Example((example_inputs.ROW,), {"send": _ONE, "recv": _ONE, "shapes": (example_inputs.ROW.shape,),

@@ -10,17 +10,14 @@ https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.RMSProp.html,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb import ops
 from msnb.base import events
 from msnb.core.dtypes import guard
-from msnb.core.parameter import Parameter
+from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
-
-if TYPE_CHECKING:
-    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["Adagrad", "RMSProp"]
 

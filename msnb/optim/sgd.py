@@ -10,15 +10,12 @@ Sutskever et al., "On the importance of initialization and momentum in deep lear
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb import ops
-from msnb.core.parameter import Parameter
+from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
-
-if TYPE_CHECKING:
-    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["Momentum", "SGD"]
 

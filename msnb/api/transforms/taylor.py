@@ -17,13 +17,10 @@ from typing import Any
 from msnb import ops
 from msnb.api.transforms.vjp_jvp_vmap import jvp
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.core.pytree import as_tuple
 from msnb.core.tensor import Tensor
 
 Fn = Callable[..., Any]
-
-
-def _tuple(x: Any) -> tuple[Any, ...]:
-    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
 def _moved(x: Any, series: Any, t: Any) -> Any:
@@ -69,7 +66,7 @@ def jet(fn: Fn, primals: Any, series: Any) -> tuple[Any, Any]:
         >>> y.tolist(), dy.tolist()
         ([1.0], [[1.0], [1.0], [1.0]])
     """
-    points, tracks = _tuple(primals), _tuple(series)
+    points, tracks = as_tuple(primals), as_tuple(series)
     if len(points) != len(tracks):
         raise ArgumentError(f"jet: {len(points)} inputs and {len(tracks)} series were given; each input has one.")
     for x, s in zip(points, tracks):
@@ -108,7 +105,7 @@ def derivative(fn: Fn, primals: Any, order: int) -> tuple[Any, Any]:
     """
     if order < 1:
         raise AttributeValueError(f"derivative: order must be at least 1, got {order}.")
-    points = _tuple(primals)
+    points = as_tuple(primals)
     value, found = _derivatives(lambda t: fn(*[x + t for x in points]), order)
     return value, found[-1]
 
@@ -131,7 +128,7 @@ def linearize(fn: Fn, inputs: Any) -> tuple[Any, Fn]:
         >>> push(ms.Tensor([1.0])).tolist()
         [6.0]
     """
-    return fn(*_tuple(inputs)), lambda v: jvp(fn, inputs, v)[1]
+    return fn(*as_tuple(inputs)), lambda v: jvp(fn, inputs, v)[1]
 
 
 def get_grad(gradients: Any, identifier: Any) -> Any:

@@ -7,7 +7,7 @@ Source: SoX, "sox.1"; Smith, "Digital Audio Resampling"; Park et al. 2019 (arXiv
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,10 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.dataset.audio.audio_kinds import SoundTransform, check_kind, check_real
 from msnb.dataset.audio.sound_enums import BorderType, Interpolation, Modulation, ResampleMethod, WindowType
 from msnb.dataset.audio.sound_filters import check_rate
-from msnb.dataset.audio.spectra import frames_of, vocoded
+from msnb.dataset.audio.spectra import Frames, frames_of, vocoded
 from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count
-
-if TYPE_CHECKING:
-    from msnb.dataset.audio.spectra import Frames
 
 __all__ = [
     "ComputeDeltas", "DetectPitchFrequency", "Flanger", "FrequencyMasking", "MaskAlongAxis", "MaskAlongAxisIID",

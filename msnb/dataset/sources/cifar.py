@@ -23,6 +23,7 @@ from msnb.dataset.pipeline.samplers import choose
 from msnb.dataset.row_cache import DatasetCache, as_cache
 from msnb.dataset.sources.mnist import damaged
 from msnb.dataset.sources.numpy_slices import sliced
+from msnb.dataset.sources.tables.file_parts import folder_of
 
 __all__ = ["Cifar100Dataset", "Cifar10Dataset"]
 
@@ -56,9 +57,7 @@ class _Cifar(Dataset):
         name, wanted = type(self).__name__, ("train", "test") if usage in (None, "all") else (usage,)
         if any(part not in self.files for part in wanted):
             raise AttributeValueError(f"{name}: usage is 'train', 'test' or 'all', got {usage!r}")
-        folder = Path(dataset_dir)
-        if not folder.is_dir():
-            raise FileNotFoundError(f"{name}: {str(folder)!r} is not a folder")
+        folder = folder_of(name, dataset_dir)
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
         parts = [_read(name, folder, file, self.labels) for part in wanted for file in self.files[str(part)]]
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]

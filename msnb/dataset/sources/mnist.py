@@ -28,6 +28,7 @@ from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.pipeline.samplers import choose
 from msnb.dataset.row_cache import DatasetCache, as_cache
 from msnb.dataset.sources.numpy_slices import sliced
+from msnb.dataset.sources.tables.file_parts import folder_of
 
 __all__ = ["FashionMnistDataset", "KMnistDataset", "MnistDataset"]
 
@@ -63,9 +64,7 @@ class MnistDataset(Dataset):
         if wanted not in PARTS:
             raise AttributeValueError(f"usage must be one of {list(PARTS)}, got {usage!r}")
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
-        folder = Path(dataset_dir)
-        if not folder.is_dir():
-            raise FileNotFoundError(f"MnistDataset: {str(folder)!r} is not a folder")
+        folder = folder_of("MnistDataset", dataset_dir)
         present = [part for part in PARTS[wanted] if any(folder.glob(f"{part}-*"))]  # "all" is all that the folder has
         pairs = [_read_pair(folder, part) for part in present or PARTS[wanted]]
         columns = [np.concatenate(column) for column in zip(*pairs, strict=True)]

@@ -8,7 +8,7 @@ Source: `mindspore.dataset.vision` (*WithBBox, BoundingBoxAugment)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from msnb.base.errors import ArgumentError, ShapeError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, describe, to_array
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.enums import ANY_INTERPOLATION, Border, Inter
+from msnb.dataset.vision.enums import ANY_INTERPOLATION, Inter
 from msnb.dataset.vision.geometry import Resize, resized, window
 from msnb.dataset.vision.images import check_image
-from msnb.dataset.vision.random import RandomCrop, RandomResizedCrop
+from msnb.dataset.vision.random import RandomPart, RandomWindow
 
 __all__ = [
     "BoundingBoxAugment", "RandomCropWithBBox", "RandomHorizontalFlipWithBBox", "RandomResizeWithBBox",
@@ -123,46 +123,26 @@ class RandomResizeWithBBox(_WithBBox):
         return self.all[int(draws().integers(len(self.all)))].both(image, boxes)
 
 
-class RandomCropWithBBox(_WithBBox):
+class RandomCropWithBBox(_WithBBox, RandomWindow):
     """`RandomCrop`, boxes too."""
-
-    def __init__(
-        self,
-        size: int | Sequence[int],
-        padding: int | Sequence[int] | None = None,
-        pad_if_needed: bool = False,
-        fill_value: Any = 0,
-        padding_mode: Border = Border.CONSTANT,
-    ) -> None:
-        self.crop: RandomCrop = RandomCrop(size, padding, pad_if_needed, fill_value, padding_mode)
 
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
         lent = image[..., np.newaxis] if image.ndim == 2 else image
-        padded, border = self.crop.padded(lent)
-        moved, size = boxes.copy(), self.crop.size
+        padded, border = self.padded(lent)
+        moved, size = boxes.copy(), self.size
         moved[:, :2] += np.array(border, np.float32)
-        row, column = self.crop.corner(padded)
+        row, column = self.corner(padded)
         out = window(padded, row, column, size, "RandomCropWithBBox")
         return (out[..., 0] if image.ndim == 2 else out), _cropped(moved, row, column, *size)
 
 
-class RandomResizedCropWithBBox(_WithBBox):
+class RandomResizedCropWithBBox(_WithBBox, RandomPart):
     """`RandomResizedCrop`, boxes too."""
 
-    def __init__(
-        self,
-        size: int | Sequence[int],
-        scale: Sequence[float] = (0.08, 1.0),
-        ratio: Sequence[float] = (3 / 4, 4 / 3),
-        interpolation: Inter = Inter.BILINEAR,
-        max_attempts: int = 10,
-    ) -> None:
-        self.crop: RandomResizedCrop = RandomResizedCrop(size, scale, ratio, interpolation, max_attempts)
-
     def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
-        lent, size = image[..., np.newaxis] if image.ndim == 2 else image, self.crop.size
-        top, left, height, width = self.crop.part(*lent.shape[:2])
-        out = resized(lent[top : top + height, left : left + width], size, self.crop.method)
+        lent, size = image[..., np.newaxis] if image.ndim == 2 else image, self.size
+        top, left, height, width = self.part(*lent.shape[:2])
+        out = resized(lent[top : top + height, left : left + width], size, self.method)
         found = _scaled(_cropped(boxes, top, left, height, width), (height, width), size)
         return (out[..., 0] if image.ndim == 2 else out), found
 

@@ -39,15 +39,8 @@ class RandomVerticalFlip(VerticalFlip):
         return super().image(value) if draws().random() < self.prob else value
 
 
-class RandomCrop(ImageTransform):
-    """A window of `size` at a random place, after padding.
-
-    Args:
-        size: side, or (height, width).
-        padding: as in `Pad`, or None.
-        pad_if_needed: pad images smaller than `size` instead of refusing them.
-        fill_value, padding_mode: as in `Pad`.
-    """
+class RandomWindow:
+    """A window of `size` at a random place, after padding: what crops with and without boxes share."""
 
     def __init__(
         self,
@@ -64,10 +57,6 @@ class RandomCrop(ImageTransform):
         self.pad_if_needed: bool = pad_if_needed
         self.fill: Any = fill_value
         self.border: Border = padding_mode
-
-    def image(self, value: Array) -> Array:
-        value, _ = self.padded(value)
-        return window(value, *self.corner(value), self.size, "RandomCrop")
 
     def padded(self, value: Array) -> tuple[Array, tuple[int, int]]:
         """The image with its border, and how much of that is at the left and at the top."""
@@ -87,6 +76,21 @@ class RandomCrop(ImageTransform):
         return int(draws().integers(room_h + 1)), int(draws().integers(room_w + 1))
 
 
+class RandomCrop(RandomWindow, ImageTransform):
+    """A window of `size` at a random place, after padding.
+
+    Args:
+        size: side, or (height, width).
+        padding: as in `Pad`, or None.
+        pad_if_needed: pad images smaller than `size` instead of refusing them.
+        fill_value, padding_mode: as in `Pad`.
+    """
+
+    def image(self, value: Array) -> Array:
+        value, _ = self.padded(value)
+        return window(value, *self.corner(value), self.size, "RandomCrop")
+
+
 class RandomResize(ImageTransform):
     """`Resize` with a drawn interpolation."""
 
@@ -97,14 +101,8 @@ class RandomResize(ImageTransform):
         return self.all[int(draws().integers(len(self.all)))].image(value)
 
 
-class RandomResizedCrop(ImageTransform):
-    """A random part of the image, resized to `size`.
-
-    Args:
-        scale: range of the part's area, as a fraction of the image's.
-        ratio: range of its width / height, drawn evenly on a logarithmic scale.
-        max_attempts: draws before the largest centred part of a legal ratio is taken.
-    """
+class RandomPart:
+    """A random part of the image, resized to `size`: what crops with and without boxes share."""
 
     def __init__(
         self,
@@ -125,10 +123,6 @@ class RandomResizedCrop(ImageTransform):
         self.ratio: tuple[float, float] = (ratio[0], ratio[1])
         self.attempts: int = max_attempts
 
-    def image(self, value: Array) -> Array:
-        top, left, height, width = self.part(*value.shape[-3:-1])
-        return resized(value[..., top : top + height, left : left + width, :], self.size, self.method)
-
     def part(self, height: int, width: int) -> tuple[int, int, int, int]:
         """Row, column, height and width of a drawn part."""
         generator = draws()
@@ -144,3 +138,17 @@ class RandomResizedCrop(ImageTransform):
         ratio = min(max(width / height, self.ratio[0]), self.ratio[1])
         h, w = min(height, max(1, round(width / ratio))), min(width, max(1, round(height * ratio)))
         return (height - h) // 2, (width - w) // 2, h, w
+
+
+class RandomResizedCrop(RandomPart, ImageTransform):
+    """A random part of the image, resized to `size`.
+
+    Args:
+        scale: range of the part's area, as a fraction of the image's.
+        ratio: range of its width / height, drawn evenly on a logarithmic scale.
+        max_attempts: draws before the largest centred part of a legal ratio is taken.
+    """
+
+    def image(self, value: Array) -> Array:
+        top, left, height, width = self.part(*value.shape[-3:-1])
+        return resized(value[..., top : top + height, left : left + width, :], self.size, self.method)

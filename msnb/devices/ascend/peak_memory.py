@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from msnb.base.errors import DeviceError
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Graph, Node, Value, owner
 from msnb.ir.node_cost import size_of
 
 MOST = 5  # tensors an error names
@@ -33,13 +33,6 @@ class Peak:
     nbytes: int
     node: Node | None
     live: tuple[tuple[Value, int], ...]
-
-
-def owner(value: Value) -> Value:
-    """The value of which this one is a view."""
-    while value.node is not None and "view" in value.node.op.traits and value.node.inputs:
-        value = value.node.inputs[0]
-    return value
 
 
 def peak_of(graph: Graph) -> Peak:

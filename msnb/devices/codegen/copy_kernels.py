@@ -17,7 +17,7 @@ from msnb.core.dtypes import DType
 from msnb.core.symbolic_int import sliced_axis
 from msnb.core.types import TensorType
 from msnb.devices.codegen.kernel_lowering import merge_dims
-from msnb.ir.graph import Node, Value
+from msnb.ir.graph import Node, Value, sizes_of
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import cast, number
 from msnb.ir.kernel.strided_views import View, apply_view, dense_strides, index_view, sliced
@@ -42,11 +42,6 @@ def _moved(node: Node) -> Sequence[Value]:
 def _plain(value: Value) -> bool:
     t = value.type
     return isinstance(t, TensorType) and t.is_static and not t.weak and not t.dtype.is_complex and 0 not in t.shape
-
-
-def _shape(value: Value) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return value.type.ints()
 
 
 def copy_of_view(source: View, out: Value) -> Kernel:
@@ -88,7 +83,7 @@ def _kernel(sizes: tuple[int, ...], reads: list[TensorType], write: TensorType, 
 
 
 def _whole(value: Value) -> View:
-    shape = _shape(value)
+    shape = sizes_of(value)
     return View(value, shape, dense_strides(shape))
 
 
@@ -103,15 +98,15 @@ def _as_view(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]
 
 def _pieces(place: Value, axis: int, parts: Sequence[Value]) -> list[View]:
     """Where parts lie behind one another along an axis of a dense value."""
-    strides, at, found = dense_strides(_shape(place)), 0, []
+    strides, at, found = dense_strides(sizes_of(place)), 0, []
     for part in parts:
-        found.append(View(place, _shape(part), strides, at * strides[axis]))
-        at += _shape(part)[axis]
+        found.append(View(place, sizes_of(part), strides, at * strides[axis]))
+        at += sizes_of(part)[axis]
     return found
 
 
 def _concat(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]:
-    axis = node.attrs["axis"] % len(_shape(node.out))
+    axis = node.attrs["axis"] % len(sizes_of(node.out))
     views = [view_of(v) for v in node.inputs]
     places = _pieces(node.out, axis, node.inputs)
     made = [(_copy(v, p), [k], [0]) for k, (v, p) in enumerate(zip(views, places))]
@@ -119,7 +114,7 @@ def _concat(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]
 
 
 def _stack(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]:
-    shape = _shape(node.out)
+    shape = sizes_of(node.out)
     axis, strides = node.attrs["axis"] % len(shape), dense_strides(shape)
     views = [view_of(v) for v in node.inputs]
     left = (*strides[:axis], *strides[axis + 1 :])
@@ -129,13 +124,13 @@ def _stack(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]:
 
 def _split(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]] | None:
     x = node.inputs[0]
-    axis = node.attrs["axis"] % len(_shape(x))
+    axis = node.attrs["axis"] % len(sizes_of(x))
     parts = _pieces(x, axis, node.outputs)
     base, source, found = view_of(x), x, list[Move]()
     if base.base is not x:
         steps = base.strides
-        ends = [sum(_shape(o)[axis] for o in node.outputs[:k]) for k in range(len(parts))]
-        parts = [View(base.base, _shape(o), steps, base.offset + e * steps[axis]) for o, e in zip(node.outputs, ends)]
+        ends = [sum(sizes_of(o)[axis] for o in node.outputs[:k]) for k in range(len(parts))]
+        parts = [View(base.base, sizes_of(o), steps, base.offset + e * steps[axis]) for o, e in zip(node.outputs, ends)]
         source = base.base
     for k, (part, out) in enumerate(zip(parts, node.outputs)):
         found.append((_copy(part, _whole(out)), [0], [k]))
@@ -144,7 +139,7 @@ def _split(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]] 
 
 def _unslice(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]:
     place, x = _whole(node.out), view_of(node.inputs[0])
-    target = sliced(place, _shape(node.inputs[0]), node.attrs)
+    target = sliced(place, sizes_of(node.inputs[0]), node.attrs)
     return [(_fill(node.out), [], [0]), (_copy(x, target), [0], [0])], (x.base,)
 
 
@@ -156,7 +151,7 @@ def _pad(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]] | 
 
 
 def _shift(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]:
-    ndim, way = len(_shape(node.out)), (-1, 1) if node.attrs["reverse"] else (1, -1)
+    ndim, way = len(sizes_of(node.out)), (-1, 1) if node.attrs["reverse"] else (1, -1)
     axis = node.attrs["axis"] % ndim
     return _framed(node, view_of, [way if k == axis else (0, 0) for k in range(ndim)], 0)
 
@@ -210,7 +205,7 @@ def _update(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]
 
 
 def _update_shape(node: Node) -> tuple[int, ...]:
-    a, shape = node.attrs, _shape(node.out)
+    a, shape = node.attrs, sizes_of(node.out)
     cut = zip(shape, a["begin"], a["end"], a["step"])
     return (*(sliced_axis(n, (b, e, s))[1] for n, b, e, s in cut), *shape[len(a["begin"]) :])
 

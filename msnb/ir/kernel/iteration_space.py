@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from msnb.core import dtypes
 from msnb.core.symbolic_int import size_hint
 from msnb.core.types import TensorType, tensor_type
-from msnb.ir.graph import Node, Value
+from msnb.ir.graph import Node, Value, sizes_of
 from msnb.ir.kernel.scalar_expressions import is_heavy
 from msnb.ir.kernel.strided_views import View, apply_view, whole
 from msnb.ops.definition.type_inference import normal_axes
@@ -134,7 +134,7 @@ class Space:
         return self.views.get(value) or whole(value)
 
     def _elementwise(self, node: Node) -> bool:
-        axes = self._meet(_shape(node.out), node.inputs)
+        axes = self._meet(sizes_of(node.out), node.inputs)
         if axes is None or not all(self._read(v) for v in node.inputs):
             return False
         self.axes[node.out] = axes
@@ -206,7 +206,7 @@ class Space:
             if view is not None:
                 self.views[node.out] = view
             return view is not None
-        axes = _moved(node, self.axes[x], _shape(x), _shape(node.out))
+        axes = _moved(node, self.axes[x], sizes_of(x), sizes_of(node.out))
         if axes is None:
             return False
         self.axes[node.out] = axes
@@ -216,7 +216,7 @@ class Space:
 
     def _reduce(self, node: Node) -> bool:
         x = node.inputs[0]
-        shape = _shape(x)
+        shape = sizes_of(x)
         axes = self._meet(shape, (x,))
         gone = reduced_axes(node)
         if axes is None or any(axes[a] is None and shape[a] > 1 for a in gone) or not self._read(x):
@@ -243,7 +243,7 @@ class Space:
     def stored(self, value: Value) -> Axes | None:
         """The axes along which a value is stored: every axis above size 1 needs a dim. None where it finds none."""
         axes = list(self.axes[value])
-        for at, size in reversed(list(enumerate(_shape(value)))):
+        for at, size in reversed(list(enumerate(sizes_of(value)))):
             if axes[at] is None and size > 1:
                 axes[at] = self.dim_for(axes, at, size)
                 if axes[at] is None or (value in self.over):
@@ -251,14 +251,9 @@ class Space:
         return tuple(axes)
 
 
-def _shape(value: Value) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return value.type.ints()
-
-
 def _axes_left(node: Node, axes: Axes) -> Axes:
     """The axes after a reduction, which may keep those that it reduces as axes of size 1."""
-    gone, ndim, kept = reduced_axes(node), len(axes), len(_shape(node.out))
+    gone, ndim, kept = reduced_axes(node), len(axes), len(sizes_of(node.out))
     left = tuple(None if a in gone else d for a, d in enumerate(axes))
     if kept == ndim:
         return left

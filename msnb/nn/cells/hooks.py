@@ -17,6 +17,7 @@ from typing import Any
 
 from msnb.api.transforms.tensor_hooks import need_hook
 from msnb.core.engine import slot
+from msnb.core.pytree import as_tuple
 from msnb.core.tensor import Tensor
 from msnb.ir.control_flow import HostFn
 from msnb.ir.custom_gradient import CUSTOM_GRADIENT
@@ -124,11 +125,6 @@ class CellHooks:
     def register_backward_pre_hook(self, hook_fn: Hook) -> HookHandle:
         """Call ``hook_fn(cell, grad_output)`` before a Cell's backward pass; a result replaces ``grad_output``."""
         return self._hooked("_backward_pre_hooks", hook_fn)
-
-
-def as_tuple(value: Any) -> tuple[Any, ...]:
-    """A tuple of what may be one thing."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def _tap(fn: Hook, tensors: tuple[Any, ...], also: Sequence[Any] = ()) -> tuple[Any, ...]:

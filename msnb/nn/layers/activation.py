@@ -81,24 +81,22 @@ class LeakyReLU(Cell):
         return ops.leaky_relu(x, self.alpha)
 
 
-class ELU(Cell):
-    """x where positive, alpha * (exp(x) - 1) elsewhere."""
-
+class _OfAlpha(Cell):
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()
         self.alpha = alpha
+
+
+class ELU(_OfAlpha):
+    """x where positive, alpha * (exp(x) - 1) elsewhere."""
 
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.elu(x, self.alpha)
 
 
-class CELU(Cell):
+class CELU(_OfAlpha):
     """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
-
-    def __init__(self, alpha: float = 1.0) -> None:
-        super().__init__()
-        self.alpha = alpha
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -188,34 +186,37 @@ class Threshold(Cell):
         return ops.threshold(x, self.threshold, self.value)
 
 
-class GLU(Cell):
-    """a * sigmoid(b), a and b the halves of x along ``axis``."""
+class _WithAxis(Cell):
+    """What layers along an axis share."""
 
     @worded
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
         self.axis = axis
+
+
+class GLU(_WithAxis):
+    """a * sigmoid(b), a and b the halves of x along ``axis``."""
 
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.glu(x, self.axis)
 
 
-class Softmax(Cell):
-    """exp(x) / sum(exp(x)) along ``axis``."""
-
-    @worded
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        return ops.softmax(x, axis=self.axis)
+class AlongAxis(_WithAxis):
+    """Layers along an axis that show it."""
 
     def extend_repr(self) -> str:
         """Its axis."""
         return f"axis={self.axis}"
+
+
+class Softmax(AlongAxis):
+    """exp(x) / sum(exp(x)) along ``axis``."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.softmax(x, axis=self.axis)
 
 
 class Softmax2d(Cell):
@@ -234,21 +235,12 @@ class Softmin(Softmax):
         return ops.softmin(x, axis=self.axis)
 
 
-class LogSoftmax(Cell):
+class LogSoftmax(AlongAxis):
     """log(softmax(x)) along ``axis``."""
-
-    @worded
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__()
-        self.axis = axis
 
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.log_softmax(x, axis=self.axis)
-
-    def extend_repr(self) -> str:
-        """Its axis."""
-        return f"axis={self.axis}"
 
 
 class FastGelu(Cell):

@@ -38,6 +38,7 @@ class Convolution(Cell):
     padding: IntOrInts
 
     _layer, _axes, _transposed = "Conv2d", 2, False
+    _op: Any = None
 
     def __init__(
         self,
@@ -71,6 +72,11 @@ class Convolution(Cell):
         self.weight = first_weight(weight_init, shape, dtype)
         self.bias = first_bias(bias_init, out_channels, fans(shape)[0], dtype) if has_bias else None
 
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        weight, bias = self._weight(), self.compute(self.bias)
+        return self._op(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+
     def _weight(self) -> Any:
         """The weight as the op takes it: of rows, three axes."""
         weight = self.compute(self.weight)
@@ -87,6 +93,20 @@ class Convolution(Cell):
             f"in_channels={self.in_channels}, out_channels={self.out_channels}, kernel_size={kernel}, "
             f"stride={self.stride}, pad_mode={self.pad_mode!r}, padding={self.padding}, dilation={self.dilation}, "
             f"group={self.group}, has_bias={self.has_bias}"
+        )
+
+
+class ConvolutionTranspose(Convolution):
+    """What the transposed ones share."""
+
+    _transposed = True
+    output_padding: IntOrInts = 0
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        weight, bias = self._weight(), self.compute(self.bias)
+        return self._op(
+            x, weight, bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
         )
 
 
@@ -195,15 +215,10 @@ class Conv1d(Convolution):
         (2, 8, 7)
     """
 
-    _layer, _axes = "Conv1d", 1
-
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        weight, bias = self._weight(), self.compute(self.bias)
-        return ops.conv1d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+    _layer, _axes, _op = "Conv1d", 1, staticmethod(ops.conv1d)
 
 
-class Conv2dTranspose(Convolution):
+class Conv2dTranspose(ConvolutionTranspose):
     """Transposed convolution of images.
 
     Args:
@@ -220,7 +235,7 @@ class Conv2dTranspose(Convolution):
         (1, 2, 10, 10)
     """
 
-    _layer, _transposed = "Conv2dTranspose", True
+    _layer, _op = "Conv2dTranspose", staticmethod(ops.conv2d_transpose)
 
     @worded
     def __init__(
@@ -246,16 +261,9 @@ class Conv2dTranspose(Convolution):
         need_ints("Conv2dTranspose", output_padding=output_padding)
         self.output_padding = output_padding
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        weight, bias = self.compute(self.weight), self.compute(self.bias)
-        return ops.conv2d_transpose(
-            x, weight, bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
-        )
-
 
 @with_own_init
-class Conv1dTranspose(Convolution):
+class Conv1dTranspose(ConvolutionTranspose):
     """Transposed convolution of rows of samples [n, in_channels, length].
 
     Args:
@@ -271,11 +279,4 @@ class Conv1dTranspose(Convolution):
         (1, 2, 10)
     """
 
-    _layer, _axes, _transposed = "Conv1dTranspose", 1, True
-
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        weight, bias = self._weight(), self.compute(self.bias)
-        return ops.conv1d_transpose(
-            x, weight, bias, self.stride, self.pad_mode, self.padding, 0, self.dilation, self.group
-        )
+    _layer, _axes, _op = "Conv1dTranspose", 1, staticmethod(ops.conv1d_transpose)

@@ -13,6 +13,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.nn.layers.pooling import AdaptivePooling
 from msnb.ops.definition.type_inference import need_ints, need_numbers, operand_lines
 
 __all__ = [
@@ -22,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class AdaptiveMaxPool1d(Cell):
+class AdaptiveMaxPool1d(AdaptivePooling):
     """The maxima of ``output_size`` windows that cover the axes of space evenly.
 
     Args:
@@ -36,18 +37,12 @@ class AdaptiveMaxPool1d(Cell):
     """
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__()
-        need_ints(type(self).__name__, output_size=output_size)
-        self.output_size: Any = output_size
+        super().__init__(output_size)
         self.return_indices: bool = return_indices
 
     def construct(self, input: Any) -> Any:
         """The layer."""
         return ops.adaptive_max_pool1d(input, self.output_size, self.return_indices)
-
-    def extend_repr(self) -> str:
-        """Its sizes."""
-        return f"output_size={self.output_size}"
 
 
 class AdaptiveMaxPool2d(AdaptiveMaxPool1d):

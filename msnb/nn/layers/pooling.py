@@ -196,7 +196,20 @@ class AvgPool1d(AveragePooling):
         return self._divided(found, kernel)
 
 
-class AdaptiveAvgPool2d(Cell):
+class AdaptivePooling(Cell):
+    """What poolings to a number of results share."""
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        need_ints(type(self).__name__, output_size=output_size)
+        self.output_size = output_size
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool2d(AdaptivePooling):
     """Means over windows chosen so that ``output_size`` results come out (int, (rows, columns), None keeps an axis).
 
     Examples:
@@ -205,18 +218,9 @@ class AdaptiveAvgPool2d(Cell):
         (2, 3, 1, 1)
     """
 
-    def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        need_ints(type(self).__name__, output_size=output_size)
-        self.output_size = output_size
-
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.adaptive_avg_pool2d(x, self.output_size)
-
-    def extend_repr(self) -> str:
-        """Its sizes."""
-        return f"output_size={self.output_size}"
 
 
 class AdaptiveAvgPool1d(AdaptiveAvgPool2d):

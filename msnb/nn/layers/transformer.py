@@ -57,6 +57,12 @@ class _Layer(Cell):
         self.dropout2 = Dropout(p=dropout)
         self.activation = ops.gelu if activation == "gelu" else get_activation(activation)  # nn.GELU approximates
         self.norm_first = bool(norm_first)
+        self._look_too(d_model, nhead, dropout, layer_norm_eps, batch_first, dtype)
+
+    def _look_too(
+        self, d_model: int, nhead: int, dropout: float, layer_norm_eps: float, batch_first: bool, dtype: Any
+    ) -> None:
+        """What a decoder has besides."""
 
     def _attend(self, x: Any, mask: Any, padding: Any) -> Any:
         return self.dropout1(self.self_attn(x, x, x, padding, False, mask)[0])
@@ -107,21 +113,9 @@ class TransformerDecoderLayer(_Layer):
 
     multihead_attn: MultiheadAttention
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Any = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        dtype: Any = dtypes.float32,
+    def _look_too(
+        self, d_model: int, nhead: int, dropout: float, layer_norm_eps: float, batch_first: bool, dtype: Any
     ) -> None:
-        super().__init__(
-            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype
-        )
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
         self.norm3: LayerNorm = LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype)
         self.dropout3: Dropout = Dropout(p=dropout)

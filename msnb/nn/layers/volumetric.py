@@ -11,9 +11,8 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
-from msnb.nn.cells.cell import Cell
-from msnb.nn.layers.convolution import Convolution
-from msnb.nn.layers.pooling import AveragePooling, MaxPooling
+from msnb.nn.layers.convolution import Convolution, ConvolutionTranspose
+from msnb.nn.layers.pooling import AdaptivePooling, AveragePooling, MaxPooling
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.definition.window_geometry import IntOrInts
@@ -44,7 +43,7 @@ class Conv3d(Convolution):
         (1, 8, 2, 5, 5)
     """
 
-    _layer, _axes = "Conv3d", 3
+    _layer, _axes, _op = "Conv3d", 3, staticmethod(ops.conv3d)
 
     @worded
     def __init__(
@@ -69,13 +68,8 @@ class Conv3d(Convolution):
             bias_init, dtype,
         )  # fmt: skip
 
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        weight, bias = self.compute(self.weight), self.compute(self.bias)
-        return ops.conv3d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
 
-
-class Conv3dTranspose(Convolution):
+class Conv3dTranspose(ConvolutionTranspose):
     """Transposed convolution of volumes.
 
     Args:
@@ -93,7 +87,7 @@ class Conv3dTranspose(Convolution):
         (1, 2, 4, 10, 10)
     """
 
-    _layer, _axes, _transposed = "Conv3dTranspose", 3, True
+    _layer, _axes, _op = "Conv3dTranspose", 3, staticmethod(ops.conv3d_transpose)
 
     @worded
     def __init__(
@@ -120,13 +114,6 @@ class Conv3dTranspose(Convolution):
         )  # fmt: skip
         need_ints("Conv3dTranspose", output_padding=output_padding)
         self.output_padding = output_padding
-
-    def construct(self, x: Any) -> Any:
-        """The layer."""
-        weight, bias = self.compute(self.weight), self.compute(self.bias)
-        return ops.conv3d_transpose(
-            x, weight, bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
-        )
 
 
 class MaxPool3d(MaxPooling):
@@ -169,7 +156,7 @@ class AvgPool3d(AveragePooling):
         return self._divided(found, size**3 if isinstance(size, int) else math.prod(size))
 
 
-class AdaptiveAvgPool3d(Cell):
+class AdaptiveAvgPool3d(AdaptivePooling):
     """Means over windows chosen so that ``output_size`` results come out (int or three, None keeps an axis).
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaptiveAvgPool3d.html
@@ -180,15 +167,6 @@ class AdaptiveAvgPool3d(Cell):
         (2, 3, 1, 1, 1)
     """
 
-    def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        need_ints(type(self).__name__, output_size=output_size)
-        self.output_size = output_size
-
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.adaptive_avg_pool3d(x, self.output_size)
-
-    def extend_repr(self) -> str:
-        """Its sizes."""
-        return f"output_size={self.output_size}"

@@ -404,15 +404,10 @@ class AvgPool1dExt(Cell):
         return F.avg_pool1d(input, *self.window)
 
 
-class AvgPool3dExt(Cell):
-    """Means of windows of [n, channels, depth, height, width], or sums over ``divisor_override``. Arguments as
-    PyTorch's.
+class MeanPooling(Cell):
+    """Means of windows, or sums over ``divisor_override``; arguments as PyTorch's."""
 
-    Examples:
-        >>> import msnb as ms
-        >>> ms.nn.AvgPool3dExt(2)(ms.ops.arange(8.0).reshape(1, 1, 2, 2, 2)).tolist()
-        [[[[[3.5]]]]]
-    """
+    _pool: Any = staticmethod(F.avg_pool2d)
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
@@ -423,4 +418,17 @@ class AvgPool3dExt(Cell):
 
     def construct(self, input: Any) -> Any:
         """The layer."""
-        return F.avg_pool3d(input, *self.window)
+        return self._pool(input, *self.window)
+
+
+class AvgPool3dExt(MeanPooling):
+    """Means of windows of [n, channels, depth, height, width], or sums over ``divisor_override``. Arguments as
+    PyTorch's.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.AvgPool3dExt(2)(ms.ops.arange(8.0).reshape(1, 1, 2, 2, 2)).tolist()
+        [[[[[3.5]]]]]
+    """
+
+    _pool: Any = staticmethod(F.avg_pool3d)

@@ -18,6 +18,7 @@ from msnb.core.process_group import WORLD_GROUP, members_of
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import HeUniform, Uniform, initializer
+from msnb.nn.mindspore.former_layers import MeanPooling
 from msnb.nn.mindspore.mint_activations import ELU as ELU
 from msnb.nn.mindspore.mint_activations import Dropout as Dropout
 from msnb.nn.mindspore.mint_activations import Hardtanh as Hardtanh
@@ -265,43 +266,16 @@ class MaxPool2d(Cell):
         return F.max_pool2d(input, *self.window)
 
 
-class AvgPool2d(Cell):
+class AvgPool2d(MeanPooling):
     """Means of windows; the stride is the kernel's size by default."""
 
-    window: tuple[Any, Any, Any, bool, bool, int | None]
 
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True, divisor_override: int | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.window = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        return F.avg_pool2d(input, *self.window)
-
-
-class AvgPool3d(AvgPool2d):
+class AvgPool3d(nn.AvgPool3dExt):
     """Means of windows of volumes; arguments as of ``AvgPool2d``."""
 
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        return F.avg_pool3d(input, *self.window)
 
-
-class AvgPool1d(AvgPool2d):
+class AvgPool1d(nn.AvgPool1dExt):
     """Means of windows of rows; the stride is the kernel's size by default."""
-
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:  # fmt: skip
-        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
-
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        return F.avg_pool1d(input, *self.window[:-1])
 
 
 class UpsamplingNearest2d(nn.Upsample):

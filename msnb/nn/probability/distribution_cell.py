@@ -14,21 +14,18 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.nn.probabil
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
-from msnb.core.dtypes import as_dtype
+from msnb.core.dtypes import DType, as_dtype
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.eager.recording import known_false
 from msnb.nn.cells.cell import Cell
 from msnb.nn.probability.draw_stream import DrawStream
 from msnb.ops.definition.type_inference import broadcast_shapes
-
-if TYPE_CHECKING:
-    from msnb.core.dtypes import DType
 
 Formula = Callable[..., Any]
 

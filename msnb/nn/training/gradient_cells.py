@@ -157,7 +157,13 @@ class MicroBatchInterleaved(GradAccumulationCell):
         super().__init__(network, interleave_num)
 
 
-class Jvp(Cell):
+class _OfNetwork(Cell):
+    def __init__(self, fn: Any) -> None:
+        super().__init__()
+        self.fn = fn
+
+
+class Jvp(_OfNetwork):
     """A network, and how its result changes along a direction of its inputs: ``jvp(inputs..., v)``.
 
     Examples:
@@ -167,17 +173,13 @@ class Jvp(Cell):
         ([1.0], [2.0])
     """
 
-    def __init__(self, fn: Any) -> None:
-        super().__init__()
-        self.fn = fn
-
     def construct(self, *args: Any) -> Any:
         """(result, change); of several inputs, ``v`` is a tuple."""
         inputs, v = args[:-1], args[-1]
         return jvp(self.fn, inputs, v if isinstance(v, tuple) else (v,))
 
 
-class Vjp(Cell):
+class Vjp(_OfNetwork):
     """A network, and the gradient of its inputs from that of its result: ``vjp(inputs..., v)``.
 
     Examples:
@@ -186,10 +188,6 @@ class Vjp(Cell):
         >>> value.tolist(), slope.tolist()
         ([1.0], [2.0])
     """
-
-    def __init__(self, fn: Any) -> None:
-        super().__init__()
-        self.fn = fn
 
     def construct(self, *args: Any) -> Any:
         """(result, gradient), a tuple of those of several inputs."""

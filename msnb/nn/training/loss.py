@@ -286,24 +286,22 @@ class KLDivLoss(Cell):
         return f"reduction={self.reduction!r}"
 
 
-class CosineEmbeddingLoss(LossBase):
-    """1 - cos(x1, x2) for target 1, max(0, cos(x1, x2) - margin) for target -1."""
-
+class _MarginLoss(LossBase):
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
         super().__init__(reduction)
         self.margin = margin
+
+
+class CosineEmbeddingLoss(_MarginLoss):
+    """1 - cos(x1, x2) for target 1, max(0, cos(x1, x2) - margin) for target -1."""
 
     def construct(self, logits_x1: Any, logits_x2: Any, labels: Any) -> Any:
         """The loss."""
         return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, margin=self.margin, reduction=self.reduction)
 
 
-class MarginRankingLoss(LossBase):
+class MarginRankingLoss(_MarginLoss):
     """max(0, -target (x1 - x2) + margin)."""
-
-    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.margin = margin
 
     def construct(self, logits_x1: Any, logits_x2: Any, labels: Any) -> Any:
         """The loss."""

@@ -13,7 +13,7 @@ Source: Micikevicius et al., "Mixed Precision Training", 2018, arXiv:1710.03740.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb import ops
 from msnb.api.transforms.gradients import value_and_grad
@@ -23,11 +23,8 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
-from msnb.nn.training.gradient_reducer import reducer_of
+from msnb.nn.training.gradient_reducer import DistributedGradReducer, reducer_of
 from msnb.nn.training.training_cells import need_cell
-
-if TYPE_CHECKING:
-    from msnb.nn.training.gradient_reducer import DistributedGradReducer
 
 __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"]
 

@@ -14,16 +14,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb.api.transforms.gradients import value_and_grad
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.microbatch_scope import in_micro, parts_of
 from msnb.nn.cells.cell import Cell
-from msnb.nn.training.gradient_reducer import reducer_of
-
-if TYPE_CHECKING:
-    from msnb.nn.training.gradient_reducer import DistributedGradReducer
+from msnb.nn.training.gradient_reducer import DistributedGradReducer, reducer_of
 
 __all__ = ["PipelineCell", "TrainOneStepCell", "WithEvalCell", "WithLossCell"]
 

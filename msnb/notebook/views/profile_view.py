@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb.base import device_registry
 from msnb.base.errors import ArgumentError
-from msnb.ir.graph import Node, Value
+from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.node_cost import bytes_of, flops_of
 from msnb.notebook.charts.bars import Bar, bars_svg
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, number_word, table
@@ -30,9 +30,6 @@ from msnb.notebook.drawing.picture_tree import Picture
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, place_of, quiet, steps_of
 from msnb.notebook.views.view import Section, View
 from msnb.ops.elementwise.constant import constant
-
-if TYPE_CHECKING:
-    from msnb.ir.graph import Graph
 
 MOST_BARS = 25
 INSIDE = "inside"

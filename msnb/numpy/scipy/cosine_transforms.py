@@ -29,70 +29,28 @@ from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.numpy.fft import (
-    fft as fft,
-)  # fmt: skip
-from msnb.numpy.fft import (
-    fft2 as fft2,
-)
-from msnb.numpy.fft import (
-    fftfreq as fftfreq,
-)
-from msnb.numpy.fft import (
-    fftn as fftn,
-)
-from msnb.numpy.fft import (
-    fftshift as fftshift,
-)
-from msnb.numpy.fft import (
-    hfft as hfft,
-)
-from msnb.numpy.fft import (
-    hfft2 as hfft2,
-)
-from msnb.numpy.fft import (
-    hfftn as hfftn,
-)
-from msnb.numpy.fft import (
-    ifft as ifft,
-)
-from msnb.numpy.fft import (
-    ifft2 as ifft2,
-)
-from msnb.numpy.fft import (
-    ifftn as ifftn,
-)
-from msnb.numpy.fft import (
-    ifftshift as ifftshift,
-)
-from msnb.numpy.fft import (
-    ihfft as ihfft,
-)
-from msnb.numpy.fft import (
-    ihfft2 as ihfft2,
-)
-from msnb.numpy.fft import (
-    ihfftn as ihfftn,
-)
-from msnb.numpy.fft import (
-    irfft as irfft,
-)
-from msnb.numpy.fft import (
-    irfft2 as irfft2,
-)
-from msnb.numpy.fft import (
-    irfftn as irfftn,
-)
-from msnb.numpy.fft import (
-    rfft as rfft,
-)
-from msnb.numpy.fft import (
-    rfft2 as rfft2,
-)
-from msnb.numpy.fft import (
-    rfftfreq as rfftfreq,
-)
-from msnb.numpy.fft import (
-    rfftn as rfftn,
+    fft,
+    fft2,
+    fftfreq,
+    fftn,
+    fftshift,
+    hfft,
+    hfft2,
+    hfftn,
+    ifft,
+    ifft2,
+    ifftn,
+    ifftshift,
+    ihfft,
+    ihfft2,
+    ihfftn,
+    irfft,
+    irfft2,
+    irfftn,
+    rfft,
+    rfft2,
+    rfftfreq,
+    rfftn,
 )
 from msnb.ops.definition.operand_checks import as_tensor
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from msnb.base.errors import CaptureError
 from msnb.core import dtypes
+from msnb.ir.kernel.scalar_expressions import parsed
 from msnb.onnx.export.node_writer import ModelValue, NodeWriter
 
 __all__ = ["evaluate"]
@@ -54,12 +54,7 @@ def evaluate(text: str, writer: NodeWriter, scope: Mapping[str, Any]) -> Any:
     Raises:
         CaptureError: the text, or the model's version, has no operator for it.
     """
-    return _Evaluation(writer, scope).visit(_parsed(text))
-
-
-@lru_cache(maxsize=1024)
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return _Evaluation(writer, scope).visit(parsed(text))
 
 
 class _Evaluation(ast.NodeVisitor):

@@ -25,7 +25,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType
 from msnb.eager.dispatch import eager
 from msnb.ir.builder import build
-from msnb.ir.frozen_graph import SavedGraph
+from msnb.ir.frozen_graph import SavedGraph, outputs_of
 from msnb.ir.graph import Graph, Node, Value
 from msnb.onnx.export.block_rules import write_block
 from msnb.onnx.export.expression import evaluate
@@ -78,7 +78,7 @@ def model_of(saved: SavedGraph, opset: int = OPSET) -> Any:
     writer = NodeWriter(opset)
     env, inputs = _params(writer, saved)
     _GraphWriter(writer, env, saved.graph).nodes()
-    outputs = [saved.graph.outputs[i] for i in _numbers(saved.result)]
+    outputs = [saved.graph.outputs[i] for i in outputs_of(saved.result)]
     names = [_given_out(writer, env[v], f"output_{i}" if len(outputs) > 1 else "output") for i, v in enumerate(outputs)]
     _move_biases(writer)
     nodes = _needed(writer.nodes, names)
@@ -126,16 +126,6 @@ def _declared(name: str, value: Value, labels: Mapping[str, str]) -> Any:
 
 def _tensor(name: str, array: Any) -> Any:
     return onnx_package("numpy_helper").from_array(np.ascontiguousarray(array).reshape(array.shape), name)
-
-
-def _numbers(result: Any) -> list[int]:
-    """The outputs that a result is made of, in order."""
-    if isinstance(result, int):
-        return [result]
-    ((kind, parts),) = result.items()
-    if kind == "value":
-        return []
-    return [i for part in (parts.values() if kind == "dict" else parts) for i in _numbers(part)]
 
 
 def _given_out(writer: NodeWriter, x: ModelValue, name: str) -> str:

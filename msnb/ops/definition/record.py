@@ -96,6 +96,11 @@ class Work:
     vector: float = 0.0
 
 
+def moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
+    """The work of an operation that only moves numbers."""
+    return Work()
+
+
 @dataclass(frozen=True)
 class Example:
     """A right call: NumPy arrays (or Python scalars) and attributes."""

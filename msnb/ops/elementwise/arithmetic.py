@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msnb.core.types import result_dtype
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import find
+from msnb.ops.definition.record import Op, find
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
-
-if TYPE_CHECKING:
-    from msnb.ops.definition.record import Op
 
 __all__ = [
     "abs", "absolute", "add", "ceil", "div", "divide", "floor", "floor_div", "floor_divide", "floor_mod", "fmod",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msnb.core.types import TensorType
-from msnb.ops.definition.record import define
-
-if TYPE_CHECKING:
-    from msnb.ops.definition.record import Op
+from msnb.ops.definition.record import Op, define
 
 
 def _infer(*, value: Any) -> TensorType:
@@ -35,3 +32,8 @@ constant: Op = define(
     axes="-> ...",
     traits=("pure", "constant"),
 )
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value of a graph is a constant."""
+    return value.node is not None and value.node.op is constant

@@ -21,7 +21,7 @@ from msnb.ops.elementwise.comparison import where
 from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.elementwise.transcendental import sigmoid, softplus_one
 from msnb.ops.random.draws import drawn_uniform, gumbel
-from msnb.ops.reduction.functional import MAX, SUM
+from msnb.ops.reduction.records import MAX, SUM
 
 __all__ = [
     "celu", "elu", "fast_gelu", "gelu", "glu", "gumbel_softmax", "hard_sigmoid", "hard_swish", "hard_tanh",

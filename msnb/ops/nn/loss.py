@@ -26,8 +26,8 @@ from msnb.ops.indexing.class_index import CLASS_INDEX
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.nn.activation import log_softmax, softmax
 from msnb.ops.reduction.cumulative import cumprod
-from msnb.ops.reduction.functional import MEAN, SUM
 from msnb.ops.reduction.functional import any as any_of
+from msnb.ops.reduction.records import MEAN, SUM
 from msnb.ops.shape.creation import arange
 from msnb.ops.shape.views import expand_dims
 

@@ -14,17 +14,7 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.record import Op, find
 from msnb.ops.definition.type_inference import normal_axes
-from msnb.ops.reduction.records import ALL as ALL
-from msnb.ops.reduction.records import ANY as ANY
-from msnb.ops.reduction.records import ARGMAX as ARGMAX
-from msnb.ops.reduction.records import ARGMIN as ARGMIN
-from msnb.ops.reduction.records import COUNT_NONZERO as COUNT_NONZERO
-from msnb.ops.reduction.records import MAX as MAX
-from msnb.ops.reduction.records import MEAN as MEAN
-from msnb.ops.reduction.records import MIN as MIN
-from msnb.ops.reduction.records import PROD as PROD
-from msnb.ops.reduction.records import SUM as SUM
-from msnb.ops.reduction.records import VAR as VAR
+from msnb.ops.reduction.records import ALL, ANY, ARGMAX, ARGMIN, COUNT_NONZERO, MAX, MEAN, MIN, PROD, SUM, VAR
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "prod",

@@ -17,7 +17,7 @@ from msnb.base.errors import ShapeError
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import one_batched, strong_dtype
-from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.type_inference import operand_lines
 
 FAMILY = "blocked"  # of the records in this module: pictures and the JSON of graphs name it
@@ -26,10 +26,6 @@ _PLAIN = np.arange(96.0).reshape(4, 6, 2, 2) / 16
 _BLOCKS = BlockedFormat(order=(0, 1, 2, 3), inner=((1, 3), (0, 2)))
 _ATTRS = {"order": _BLOCKS.order, "inner": _BLOCKS.inner}
 _BLOCKED = _BLOCKS.block(np, _PLAIN)
-
-
-def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
-    return Work()
 
 
 def _all_whole(types: Any, out_types: Any) -> str:
@@ -66,7 +62,7 @@ BLOCK: Op = define(
     grad=lambda dout, order, inner: UNBLOCK(dout, order=order, inner=inner),
     axes=lambda types, attrs: _all_whole(types, _block_type(types[0], **attrs)),
     batch=one_batched(lambda x, **attrs: BLOCK(x, **_behind_batch(attrs))),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "linear"),
     doc="A tensor in blocks: another order of its elements in memory.",
     examples=(Example((_PLAIN,), _ATTRS), Example((_PLAIN,), {"order": (0, 2, 3, 1), "inner": ((0, 2),)})),
@@ -97,7 +93,7 @@ UNBLOCK: Op = define(
     grad=lambda dout, order, inner: BLOCK(dout, order=order, inner=inner),
     axes=lambda types, attrs: _all_whole(types, _unblock_type(types[0], **attrs)),
     batch=one_batched(lambda x, **attrs: UNBLOCK(x, **_behind_batch(attrs))),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "linear"),
     doc="The plain tensor of one in blocks.",
     examples=(Example((_BLOCKED,), _ATTRS),),

@@ -27,7 +27,7 @@ from msnb.ops.definition.operand_checks import (
     strong_dtype,
     tensors,
 )
-from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.shape.index_records import INDEX
@@ -44,10 +44,6 @@ _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _B = np.array([[1.5, 0.5, -2.0]])
 _EMPTY = np.zeros((0, 3))
 _LABELS = "abcdefghijklmnopqrstuvwxyz"
-
-
-def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
-    return Work()
 
 
 def _off_axis(shape: Shape, axis: int) -> Shape:
@@ -105,7 +101,7 @@ CONCAT: Op = define(
     grad=_concat_grad,
     axes=lambda types, attrs: _along(types, 1, attrs["axis"]),
     batch=all_spread(_concat_batched),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "linear"),
     promotes=True,
     doc="Put tensors one after the other along an axis.",
@@ -173,7 +169,7 @@ SPLIT: Op = define(
     grad=lambda douts, axis: CONCAT(*douts, axis=axis),
     axes=lambda types, attrs: _along(types, len(attrs["sizes"]), attrs["axis"]),
     batch=one_batched(lambda x, sizes, axis: SPLIT(x, sizes=sizes, axis=axis + 1 if axis >= 0 else axis)),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "view", "linear"),
     doc="Take a tensor apart along an axis.",
     examples=(
@@ -226,7 +222,7 @@ STACK: Op = define(
     grad=_stack_grad,
     axes=_stack_axes,
     batch=all_spread(lambda xs, axis: STACK(*xs, axis=axis + 1 if axis >= 0 else axis)),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "linear"),
     promotes=True,
     doc="Put tensors of one shape side by side along a new axis.",

@@ -28,7 +28,7 @@ from msnb.base.errors import DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, Dim, Shape, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import spread, strong_dtype
-from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.symbolic_sizes import is_bindable, sizes_text
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.shape.creation import arange, zeros
@@ -145,10 +145,6 @@ def _unindex_batch(
 # ---- the records -------------------------------------------------------------------------------------------------
 
 
-def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
-    return Work()
-
-
 def _read_type(name: str) -> Any:
     def infer(x: TensorType, *indices: TensorType, spec: Spec) -> TensorType:
         return tensor_type(IndexPlan(name, x, indices, spec).shape, strong_dtype(x))
@@ -189,7 +185,7 @@ INDEX: Op = define(
     ),
     axes=_read_axes,
     batch=read_batch("index"),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "view", "linear", "indexed", "independent_indices"),
     view="index",
     doc="x[...] with NumPy's meaning: ints, slices, new axes and index tensors.",
@@ -297,7 +293,7 @@ INDEX_UPDATE: Op = define(
     grad=_update_grad,
     axes=update_axes,
     batch=_update_batch,
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "linear"),
     doc="x with a value written at an index; of several writes to one place the last one counts.",
     examples=(

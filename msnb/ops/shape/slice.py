@@ -17,7 +17,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor, one_batched, strong_dtype
-from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.symbolic_sizes import sliced
 from msnb.ops.definition.type_inference import broadcast_shapes, operand_lines
 from msnb.ops.shape.index_records import need_known
@@ -30,10 +30,6 @@ FAMILY = "slicing"  # of the records in this module: pictures and the JSON of gr
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _EMPTY = np.zeros((0, 3))
 _LABELS = "abcdefghijklmnopqrstuvwxyz"
-
-
-def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
-    return Work()
 
 
 # ---- slice -------------------------------------------------------------------------------------------------------
@@ -83,7 +79,7 @@ SLICE: Op = define(
     grad=lambda dout, types, attrs: UNSLICE(dout, shape=types[0].shape, **attrs),
     axes=_slice_axes,
     batch=one_batched(lambda x, **box: SLICE(x, **_behind_batch(**box))),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "view", "linear"),
     view="slice",
     doc="A box cut out of a tensor: begin:end:step for the leading axes.",
@@ -139,7 +135,7 @@ SLICE_UPDATE: Op = define(
     grad=_update_grad,
     axes=_update_axes,
     batch=all_spread(_update_batched),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "linear"),
     doc="A tensor with a box of it replaced.",
     examples=(
@@ -181,7 +177,7 @@ UNSLICE: Op = define(
         reversed(_slice_axes((tensor_type(attrs["shape"], types[0].dtype),), attrs).split(" -> "))
     ),
     batch=one_batched(lambda x, shape, **box: UNSLICE(x, shape=(x.shape[0], *shape), **_behind_batch(**box))),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "linear"),
     doc="Zeros with a box written in: the adjoint of slice.",
     examples=(

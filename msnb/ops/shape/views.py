@@ -20,7 +20,7 @@ from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.definition.accurate_sum import total
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, one_batched, strong_dtype
-from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, moves_only
 from msnb.ops.definition.symbolic_sizes import product, quotient, with_one_unknown
 from msnb.ops.definition.type_inference import normal_axes, normal_axis, operand_lines
 from msnb.ops.shape.index_spec import fits
@@ -33,10 +33,6 @@ _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _C = np.arange(24.0).reshape(2, 3, 4) / 8
 _EMPTY = np.zeros((0, 3))
 _LABELS = "abcdefghijklmnopqrstuvwxyz"
-
-
-def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
-    return Work()
 
 
 # ---- reshape -----------------------------------------------------------------------------------------------------
@@ -99,7 +95,7 @@ RESHAPE: Op = define(
     grad=lambda dout, types: reshape(dout, shape=types[0].shape),
     axes=_reshape_axes,
     batch=one_batched(lambda x, shape: reshape(x, shape=(x.shape[0], *shape))),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "view", "linear"),
     view="reshape",
     doc="The same elements in the same order under another shape.",
@@ -165,7 +161,7 @@ TRANSPOSE: Op = define(
     grad=lambda dout, perm: TRANSPOSE(dout, perm=inverse_permutation(perm)),
     axes=_transpose_axes,
     batch=one_batched(lambda x, perm: TRANSPOSE(x, perm=(0, *(p + 1 for p in perm)))),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "view", "linear"),
     view="transpose",
     doc="The axes in another order.",
@@ -261,7 +257,7 @@ BROADCAST_TO: Op = define(
     grad=lambda dout, types: SUM_TO(dout, shape=types[0].shape),
     axes=lambda types, attrs: " -> ".join(_pair_axes(types[0].shape, attrs["shape"])),
     batch=one_batched(_same_rank_broadcast),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "view", "linear"),
     view="broadcast",
     doc="Repeat along new axes and axes of size 1 until the shape is the wanted one.",
@@ -391,7 +387,7 @@ EXPAND_DIMS: Op = define(
     batch=one_batched(
         lambda x, axis: EXPAND_DIMS(x, axis=tuple(a + 1 for a in _expanded("expand_dims", x.ndim - 1, axis)))
     ),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "view", "linear"),
     view="reshape",
     doc="New axes of size 1.",
@@ -449,7 +445,7 @@ SQUEEZE: Op = define(
     grad=lambda dout, types: reshape(dout, shape=types[0].shape),
     axes=_squeeze_axes,
     batch=one_batched(_squeeze_batched),
-    work=_moves_only,
+    work=moves_only,
     traits=("pure", "view", "linear"),
     view="reshape",
     doc="Leave out axes of size 1.",

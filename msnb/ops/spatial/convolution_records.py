@@ -339,6 +339,8 @@ def _weight_grad_grad(dout: Any, x: Any, dy: Any, attrs: Any) -> Any:
     return dx, CONV2D(x, dout, **where)
 
 
+_CONVOLUTION: dict[str, Any] = {"windows": slides, "traits": ("pure", "contraction"), "family": "conv"}
+
 CONV2D: Op = define(
     "conv2d",
     "x, weight",
@@ -348,13 +350,11 @@ CONV2D: Op = define(
     body=formatted(_body, 0),
     grad=_grad,
     axes=_axes("xwy"),
-    windows=slides,
     images=(0, -1),
     batch=_batch("conv2d", 1, 0, 1),
     work=lambda types, outs, attrs: _flops(outs[0], types[1], attrs["data_format"]),
-    traits=("pure", "contraction"),
     doc="Slide weight [out, in/groups, rows, columns] over images x [n, channels, rows, columns].",
-    family="conv",
+    **_CONVOLUTION,
     examples=(Example((_X, _W)), Example((_X, _WG), _ODD), Example((channels_last(_X), _WG), _LAST)),
     wrong=(
         InvalidExample((_X[0], _W), {}, "needs x of four axes", ShapeError),
@@ -376,13 +376,11 @@ CONV2D_INPUT_GRAD: Op = define(
     body=formatted(_body_input_grad, 0),
     grad=_input_grad_grad,
     axes=_axes("ywx"),
-    windows=slides,
     images=(0, -1),
     batch=_batch("conv2d_input_grad", 1, 0, 1),
     work=lambda types, outs, attrs: _flops(types[0], types[1], attrs["data_format"]),
-    traits=("pure", "contraction"),
     doc="What conv2d is to its images, transposed: images of ``size`` from windows dy (transposed convolution).",
-    family="conv",
+    **_CONVOLUTION,
     examples=(
         Example((_Y, _W), {"size": (5, 6)}),
         Example((_YG, _WG), {"size": (5, 6), **_ODD}),
@@ -405,13 +403,11 @@ CONV2D_WEIGHT_GRAD: Op = define(
     body=formatted(_body_weight_grad, 0, 1, result=False),
     grad=_weight_grad_grad,
     axes=_axes("xyw"),
-    windows=slides,
     images=(0, 1),
     batch=_batch("conv2d_weight_grad", 1, 1, 0),
     work=lambda types, outs, attrs: _flops(types[1], outs[0], attrs["data_format"]),
-    traits=("pure", "contraction"),
     doc="What conv2d is to its weight, transposed: a weight of ``kernel`` rows and columns from images and windows.",
-    family="conv",
+    **_CONVOLUTION,
     examples=(
         Example((_X, _Y), {"kernel": (3, 2)}),
         Example((_X, _YG), {"kernel": (2, 3), **_ODD}),

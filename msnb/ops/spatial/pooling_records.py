@@ -247,6 +247,8 @@ def _axes(roles: str) -> Any:
     return labels
 
 
+_POOLING: dict[str, Any] = {"windows": slides, "work": _work, "family": "pool"}
+
 MAX_POOL2D: Op = define(
     "max_pool2d",
     "x",
@@ -256,12 +258,10 @@ MAX_POOL2D: Op = define(
     body=formatted(_body_max, 0),
     grad=lambda dout, x, out, attrs: MAX_POOL2D_GRAD(x, out, dout, **attrs),
     axes=_axes("xy"),
-    windows=slides,
     images=(0, -1),
     batch=_batch("max_pool2d"),
-    work=_work,
     doc="The largest value of each window of images [n, channels, rows, columns].",
-    family="pool",
+    **_POOLING,
     examples=(Example((_X,), _EVEN), Example((_X,), _LAPPED), Example((channels_last(_X),), _LAST)),
     wrong=(
         InvalidExample((_X[0],), _EVEN, "needs x of four axes", ShapeError),
@@ -281,12 +281,10 @@ MAX_POOL2D_GRAD: Op = define(
     body=formatted(_body_max_grad, 0, 1, 2),
     grad=lambda dout, x, y, attrs: (None, None, MAX_POOL2D_PICK(x, y, dout, **attrs)),
     axes=_axes("xyyx"),
-    windows=slides,
     images=(0, 1, 2, -1),
     batch=_batch("max_pool2d_grad"),
-    work=_work,
     doc="Send dy [windows] to the element of x that won its window.",
-    family="pool",
+    **_POOLING,
     examples=(
         Example((_X, _Y_EVEN, _DY_EVEN), _EVEN),
         Example((_X, _Y_LAPPED, _DY_LAPPED), _LAPPED),
@@ -303,12 +301,10 @@ MAX_POOL2D_PICK: Op = define(
     body=formatted(_body_max_pick, 0, 1, 2),
     grad=lambda dout, x, y, attrs: (None, None, MAX_POOL2D_GRAD(x, y, dout, **attrs)),
     axes=_axes("xyxy"),
-    windows=slides,
     images=(0, 1, 2, -1),
     batch=_batch("max_pool2d_pick"),
-    work=_work,
     doc="Read dx where x won its window.",
-    family="pool",
+    **_POOLING,
     examples=(
         Example((_X, _Y_EVEN, _DX), _EVEN),
         Example((_X, _Y_LAPPED, _DX), _LAPPED),
@@ -328,13 +324,11 @@ AVG_POOL2D: Op = define(
         dout, size=known_places("avg_pool2d", types[0], attrs["data_format"]), **attrs
     ),
     axes=_axes("xy"),
-    windows=slides,
     images=(0, -1),
     batch=_batch("avg_pool2d"),
-    work=_work,
     traits=("pure", "linear"),
     doc="The mean of each window of images [n, channels, rows, columns].",
-    family="pool",
+    **_POOLING,
     examples=(
         Example((_X,), _EVEN),
         Example((_X,), {**_LAPPED, "count_include_pad": False}),
@@ -355,13 +349,11 @@ AVG_POOL2D_GRAD: Op = define(
     body=formatted(_body_avg_grad, 0),
     grad=lambda dout, attrs: AVG_POOL2D(dout, **{key: attrs[key] for key in _MEAN}),
     axes=_axes("yx"),
-    windows=slides,
     images=(0, -1),
     batch=_batch("avg_pool2d_grad"),
-    work=_work,
     traits=("pure", "linear"),
     doc="Spread each dy evenly over its window in images of ``size``.",
-    family="pool",
+    **_POOLING,
     examples=(
         Example((_DY_EVEN,), {"size": (5, 6), **_EVEN}),
         Example((_DY_LAPPED,), {"size": (5, 6), **_LAPPED, "count_include_pad": False}),

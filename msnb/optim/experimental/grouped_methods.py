@@ -20,17 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
-from msnb.core.parameter import Parameter
+from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.optim.experimental.grouped_optimizer import GroupedMethod
 from msnb.optim.gradient_steps import with_decay
-
-if TYPE_CHECKING:
-    from msnb.core.parameter import ParameterTuple
 
 __all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop"]
 

@@ -26,7 +26,7 @@ from msnb.parallel.partition.gradient_strategies import (
 )
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import TimeModel
-from msnb.parallel.program.optimizer_sharding import GradientSpreading
+from msnb.parallel.program.optimizer_sharding import GradientSpreading, OptimizerSharding
 from msnb.parallel.program.spmd_program import (
     BACKWARD,
     FORWARD,
@@ -44,7 +44,6 @@ from msnb.parallel.sharding.local_op import widened
 from msnb.parallel.sharding.strategies import OpSignature, Strategy
 
 if TYPE_CHECKING:
-    from msnb.parallel.program.optimizer_sharding import OptimizerSharding
     from msnb.parallel.program.training_graph import TrainingGraph
     from msnb.parallel.sharding.device_mesh import Mesh
 

@@ -25,7 +25,7 @@ from functools import lru_cache
 
 from msnb.core.microbatch_scope import steps_to_stage, within_micro
 from msnb.ir.control_flow import CALL
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Graph, Node, Value, owner
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import TimeModel, part_bytes
 from msnb.parallel.sharding.strategies import Strategy
@@ -117,7 +117,7 @@ def layers_of(problem: CostGraphBuilder, chosen: Mapping[Node, Strategy]) -> lis
         seconds[name] = seconds.get(name, 0.0) + own[0] + own[1]
     for v, _, nbytes in kept_values(problem, chosen):
         name = layer_name(v.node.scope, said) if v.node in problem.calls else ""
-        if name and all(readers.get(x, set()) <= {name} and x not in leaving for x in (v, base_of(v))):
+        if name and all(readers.get(x, set()) <= {name} and x not in leaving for x in (v, owner(v))):
             saved[name] = saved.get(name, 0.0) + nbytes
     return [Layer(name, seconds[name], n) for name, n in saved.items() if n > 0]
 
@@ -129,17 +129,10 @@ def kept_values(problem: CostGraphBuilder, chosen: Mapping[Node, Strategy]) -> I
     for node, s in chosen.items():
         came = [(v, layout) for v, layout in zip(node.inputs, s.inputs) if v in received and not v.is_param]
         for v, layout in (*came, *zip(node.outputs, s.outputs)):
-            base, keeper = base_of(v), problem.flow.keeper(v)
+            base, keeper = owner(v), problem.flow.keeper(v)
             if keeper is not None and v in flow.gradient and v not in flow.derived and base not in seen:
                 seen.add(base)
                 yield v, keeper, part_bytes(problem.mesh, layout, v.type)
-
-
-def base_of(value: Value) -> Value:
-    """The value of which this one is a view."""
-    while value.node is not None and "view" in value.node.op.traits and value.node.inputs:
-        value = value.node.inputs[0]
-    return value
 
 
 def cheapest(layers: Sequence[Layer], excess: float, flight: float = 1.0) -> tuple[int, ...] | None:

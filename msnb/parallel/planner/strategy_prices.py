@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from msnb.parallel.program.optimizer_sharding import OptimizerSharding
 from msnb.parallel.program.spmd_program import moves_opening
 from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.search.cost_graph import Floats
-from msnb.parallel.sharding.device_mesh import GATHER
+from msnb.parallel.sharding.device_mesh import GATHER, Mesh
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.strategies import OpSignature, Strategy, call_of, candidates
-
-if TYPE_CHECKING:
-    from msnb.parallel.sharding.device_mesh import Mesh
 
 _SMALL = 40  # nodes of a program up to which three axes of an operator may be split at once
 

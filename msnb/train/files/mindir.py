@@ -31,7 +31,7 @@ from msnb.core.types import TensorType
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.control_flow import HOST_CALL, HostFn
 from msnb.ir.error_template import ErrorTemplate
-from msnb.ir.frozen_graph import SavedGraph, python_calls
+from msnb.ir.frozen_graph import SavedGraph, outputs_of, python_calls
 from msnb.ir.graph import Node
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import constants_of, print_graph
@@ -170,7 +170,7 @@ def _need_whole(saved: SavedGraph) -> None:
             raise CheckpointError(f"the program takes {name} as {p.type}, the file holds {weight._type!r}.")
     if any(not isinstance(p.type, TensorType) or p.type.weak for p in graph.params):
         raise CheckpointError("the program has a param that is no tensor.")
-    if any(at >= len(graph.outputs) for at in _outputs(saved.result)):
+    if any(at >= len(graph.outputs) for at in outputs_of(saved.result)):
         raise CheckpointError("the result names outputs that the program does not have.")
     if python_calls(graph, errors=False):
         raise CheckpointError("it calls Python functions, which no file holds.")
@@ -182,13 +182,3 @@ def _fits(node: Node) -> bool:
     """Whether a node can raise its error."""
     fits: bool = node.op is HOST_CALL and not node.outputs and node.attrs["fn"].error.fits(len(node.inputs))
     return fits
-
-
-def _outputs(result: Any) -> list[int]:
-    """The outputs that a result is made of."""
-    if isinstance(result, int):
-        return [result]
-    ((kind, parts),) = result.items()
-    if kind == "value":
-        return []
-    return [at for part in (parts.values() if kind == "dict" else parts) for at in _outputs(part)]

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
-from msnb.train.metrics.metric import Array, Metric, as_array
+from msnb.train.metrics.metric import Array, Metric, as_array, misfit
 from msnb.train.metrics.score_metrics import need_int
 
 __all__ = [
@@ -70,10 +70,8 @@ class Dice(Metric):
 
 def _of_one_shape(metric: Metric, outputs: Array, labels: Array) -> tuple[Array, Array]:
     if outputs.shape != labels.shape or not outputs.size:
-        raise ShapeError(
-            f"{type(metric).__name__}: outputs and labels must have one shape, and not be empty.",
-            operands=[f"outputs: {list(outputs.shape)}", f"labels: {list(labels.shape)}"],
-        )
+        what = "outputs and labels must have one shape, and not be empty."
+        raise misfit(f"{type(metric).__name__}: {what}", outputs=outputs, labels=labels)
     return outputs, labels
 
 

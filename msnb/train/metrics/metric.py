@@ -134,12 +134,15 @@ class MSE(_Mean):
         self.add((outputs - labels) ** 2)
 
 
+def misfit(sentence: str, **arrays: Array) -> ShapeError:
+    """The error for arrays whose shapes do not fit."""
+    return ShapeError(sentence, operands=[f"{name}: {list(array.shape)}" for name, array in arrays.items()])
+
+
 def _same_shape(metric: Metric, outputs: Array, labels: Array) -> tuple[Array, Array]:
     if outputs.shape != labels.shape:
-        raise ShapeError(
-            f"{type(metric).__name__}: outputs and labels must have one shape.",
-            operands=[f"outputs: {list(outputs.shape)}", f"labels: {list(labels.shape)}"],
-        )
+        sentence = f"{type(metric).__name__}: outputs and labels must have one shape."
+        raise misfit(sentence, outputs=outputs, labels=labels)
     return outputs.astype(np.float64), labels.astype(np.float64)
 
 
@@ -148,10 +151,8 @@ def classes(metric: Metric, outputs: Array, labels: Array) -> tuple[Array, Array
     if labels.shape == outputs.shape and outputs.ndim >= 2:  # one-hot
         labels = labels.argmax(1)
     if outputs.ndim != labels.ndim + 1 or (outputs.shape[0], *outputs.shape[2:]) != labels.shape:
-        raise ShapeError(
-            f"{type(metric).__name__}: outputs are scores [n, classes, ...], labels classes [n, ...] or one-hot.",
-            operands=[f"outputs: {list(outputs.shape)}", f"labels: {list(labels.shape)}"],
-        )
+        what = "outputs are scores [n, classes, ...], labels classes [n, ...] or one-hot."
+        raise misfit(f"{type(metric).__name__}: {what}", outputs=outputs, labels=labels)
     count = outputs.shape[1]
     labels = labels.astype(np.int64).ravel()
     if labels.size and not (labels.min() >= 0 and labels.max() < count):

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.train.metrics.metric import Array, Metric, as_array
+from msnb.base.errors import AttributeValueError
+from msnb.train.metrics.metric import Array, Metric, as_array, misfit
 
 __all__ = ["ROC", "BleuScore", "CosineSimilarity", "Perplexity", "auc"]
 
@@ -125,10 +125,8 @@ class Perplexity(Metric):
         """``probabilities`` [..., words], ``labels`` [...]."""
         scores, labels = self.picked(inputs, 2)
         if scores.ndim < 1 or labels.size * scores.shape[-1] != scores.size:
-            raise ShapeError(
-                "Perplexity: probabilities have one axis more than labels.",
-                operands=[f"probabilities: {list(scores.shape)}", f"labels: {list(labels.shape)}"],
-            )
+            sentence = "Perplexity: probabilities have one axis more than labels."
+            raise misfit(sentence, probabilities=scores, labels=labels)
         labels = labels.astype(np.int64).ravel()
         counted = np.ones(labels.shape, bool) if self.ignore_label is None else labels != self.ignore_label
         right = scores.reshape(-1, scores.shape[-1])[counted, labels[counted]]
@@ -245,10 +243,8 @@ class ROC(Metric):
                 raise AttributeValueError(f"ROC: class_num={self.class_num}, but scores of {scores.shape[1]} classes.")
             scores = np.moveaxis(scores, 1, -1).reshape(-1, scores.shape[1])
         else:
-            raise ShapeError(
-                "ROC: scores have the shape of labels, or one axis of classes more.",
-                operands=[f"scores: {list(scores.shape)}", f"labels: {list(labels.shape)}"],
-            )
+            sentence = "ROC: scores have the shape of labels, or one axis of classes more."
+            raise misfit(sentence, scores=scores, labels=labels)
         self._scores, self._labels = scores, labels.ravel()
 
     def eval(self) -> Any:

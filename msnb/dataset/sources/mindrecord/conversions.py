@@ -24,18 +24,25 @@ from msnb.dataset.sources.records.schema import Schema
 from msnb.dataset.sources.records.tfrecord import TFRecordDataset
 from msnb.dataset.sources.tables.file_parts import file_in, folder_of, inner, words_of
 from msnb.dataset.sources.tables.record_file import RecordFile
+from msnb.dataset.sources.tables.table_source import say_in_full
 from msnb.dataset.sources.texts.csv_files import fields
 
-_ARGS = """destination: the file to write, which must not be there; with several files a number is put behind.
+_BRIEF = "destination: the file to write."
+_FULL = """destination: the file to write, which must not be there; with several files a number is put behind.
 
-    Raises:
-        FileNotFoundError: something is missing. FileExistsError: the file is there. DatasetError: a file is damaged."""
+Raises:
+    FileNotFoundError: something is missing. FileExistsError: the file is there. DatasetError: a file is damaged."""
 _BATCH = 256
 Values = Mapping[str, Any]
 
 
 class _Conversion:
     """Reads a data set and writes it: subclasses define ``run``."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """The destination and the errors are explained here once."""
+        super().__init_subclass__(**kwargs)
+        say_in_full(cls, _BRIEF, _FULL)
 
     def run(self) -> None:
         """Write the files."""
@@ -63,7 +70,7 @@ def _write(
     writer.commit()
 
 
-class _CifarToMR:
+class _CifarToMR(_Conversion):
     """A version of CIFAR for Python as MindRecord; the test goes to a file with ``_test`` behind its name."""
 
     labels: ClassVar[Mapping[str, str]]  # column -> name in the files
@@ -99,11 +106,11 @@ class _CifarToMR:
 
 
 class Cifar10ToMR(_CifarToMR):
-    __doc__ = f"""CIFAR-10 in its version for Python: columns id, label and data (a JPEG).
+    """CIFAR-10 in its version for Python: columns id, label and data (a JPEG).
 
     Args:
         source: the folder with data_batch_1 and its siblings and test_batch.
-        {_ARGS}
+        destination: the file to write.
 
     The files are pickles; only plain data is read of them, and nothing is run.
     Source: `mindspore.mindrecord.Cifar10ToMR`.
@@ -114,11 +121,11 @@ class Cifar10ToMR(_CifarToMR):
 
 
 class Cifar100ToMR(_CifarToMR):
-    __doc__ = f"""CIFAR-100 in its version for Python: columns id, fine_label, coarse_label and data (a JPEG).
+    """CIFAR-100 in its version for Python: columns id, fine_label, coarse_label and data (a JPEG).
 
     Args:
         source: the folder with train and test.
-        {_ARGS}
+        destination: the file to write.
 
     The files are pickles; only plain data is read of them, and nothing is run.
     Source: `mindspore.mindrecord.Cifar100ToMR`.
@@ -162,12 +169,12 @@ class MnistToMR(_Conversion):
 
 
 class ImageNetToMR(_Conversion):
-    __doc__ = f"""Pictures in folders by class: columns label, image (the file's bytes) and file_name.
+    """Pictures in folders by class: columns label, image (the file's bytes) and file_name.
 
     Args:
         map_file: lines of a folder's name and its label. image_dir: the folder with these folders.
         partition_number: how many files.
-        {_ARGS}
+        destination: the file to write.
 
     Source: `mindspore.mindrecord.ImageNetToMR`.
     """
@@ -201,12 +208,12 @@ class ImageNetToMR(_Conversion):
 
 
 class CsvToMR(_Conversion):
-    __doc__ = f"""A CSV file: a column is int64 or float64 if all its fields are such numbers, int32 if all are True or
+    """A CSV file: a column is int64 or float64 if all its fields are such numbers, int32 if all are True or
     False, else a text; its first line names the columns.
 
     Args:
         source: the file. columns_list: which columns; default: all. partition_number: how many files.
-        {_ARGS}
+        destination: the file to write.
 
     Source: `mindspore.mindrecord.CsvToMR`.
     """
@@ -279,7 +286,7 @@ _FROM_TF = {"string": "string", "float16": "float32", "float32": "float32", "flo
 
 
 class TFRecordToMR(_Conversion):
-    __doc__ = f"""A TFRecord file; TensorFlow is not needed.
+    """A TFRecord file; TensorFlow is not needed.
 
     Args:
         source: the file.
@@ -287,7 +294,7 @@ class TFRecordToMR(_Conversion):
             ``tf.io.FixedLenFeature``; a dtype is one of TensorFlow, msnb or NumPy, or its name. Signs in the names of
             columns become _.
         bytes_fields: columns of strings that are bytes; default: none.
-        {_ARGS}
+        destination: the file to write.
 
     Source: `mindspore.mindrecord.TFRecordToMR`.
     """

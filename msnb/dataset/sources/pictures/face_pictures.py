@@ -15,7 +15,7 @@ import numpy as np
 
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
-from msnb.dataset.sources.tables.families import COMMON, PicturesDataset
+from msnb.dataset.sources.tables.families import PicturesDataset
 from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder_of, inner, number, picture, words_of
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
@@ -27,14 +27,14 @@ _LISTS = {"10fold": ("",), "train": ("DevTrain",), "test": ("DevTest",), "all": 
 
 
 class LFWDataset(TableDataset):
-    __doc__ = f"""Faces of known people: columns image and label u32[] (the line of the name in lfw-names.txt), or
+    """Faces of known people: columns image and label u32[] (the line of the name in lfw-names.txt), or
     image1, image2 and label u32[], 1 for two pictures of one person.
 
     Args:
         dataset_dir: the folder with lfw_funneled, lfw-names.txt and the lists.
         task: "people" (default) or "pairs". usage: "10fold", "train", "test" or "all" (default).
         image_set: "original", "funneled" (default) or "deepfunneled". decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Huang et al. 2007; `mindspore.dataset.LFWDataset`.
     """
@@ -109,14 +109,14 @@ _WIDER = ("blur", "expression", "illumination", "occlusion", "pose", "invalid")
 
 
 class WIDERFaceDataset(PicturesDataset):
-    __doc__ = f"""Faces in crowds: columns image, bbox i32[n,4], blur, expression, illumination, occlusion, pose and
+    """Faces in crowds: columns image, bbox i32[n,4], blur, expression, illumination, occlusion, pose and
     invalid i32[n]; the test has image alone. The last three are those of the publisher (invalid, occlusion, pose in the
     lists), which MindSpore gives under each other's names.
 
     Args:
         dataset_dir: the folder with WIDER_train, WIDER_val, WIDER_test and wider_face_split.
         usage: "train", "test", "valid" or "all" (default: train and valid). decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Yang et al. 2016 (arXiv:1511.06523); `mindspore.dataset.WIDERFaceDataset`.
     """

@@ -28,6 +28,22 @@ _MATRIX, _PACKED = 14, 15
 Element = tuple[int, memoryview]
 
 
+def _matrices(path: Path, refuse: Refuse) -> Iterator[tuple[Any, str, int]]:
+    """(bytes, order of bytes, size of the file) for each matrix of a file, packed ones unpacked."""
+    content = memoryview(read_file(path, refuse))
+    if len(content) < 128 or bytes(content[126:128]) not in (b"IM", b"MI"):
+        raise refuse("it is no MATLAB file of version 5", hint="files of version 7.3 are HDF5: save them with -v7")
+    order = "<" if bytes(content[126:128]) == b"IM" else ">"
+    left = room(len(content))
+    for kind, body in _elements(content[128:], order, refuse):
+        if kind == _PACKED:
+            body = _unpacked(body, left, len(content), refuse)
+            left -= len(body)
+            kind, body = next(_elements(body, order, refuse), (0, body))
+        if kind == _MATRIX:
+            yield body, order, len(content)
+
+
 def read_matlab(name: str, path: Path, wanted: tuple[str, ...]) -> dict[str, Array]:
     """The arrays of these names.
 
@@ -38,18 +54,9 @@ def read_matlab(name: str, path: Path, wanted: tuple[str, ...]) -> dict[str, Arr
         DatasetError: no such file, damaged, or an array is missing.
     """
     refuse = refusal(name, path)
-    content = memoryview(read_file(path, refuse))
-    if len(content) < 128 or bytes(content[126:128]) not in (b"IM", b"MI"):
-        raise refuse("it is no MATLAB file of version 5", hint="files of version 7.3 are HDF5: save them with -v7")
-    order = "<" if bytes(content[126:128]) == b"IM" else ">"
     found: dict[str, Array] = {}
-    left = room(len(content))
-    for kind, body in _elements(content[128:], order, refuse):
-        if kind == _PACKED:
-            body = _unpacked(body, left, len(content), refuse)
-            left -= len(body)
-            kind, body = next(_elements(body, order, refuse), (0, body))
-        matrix = _matrix(body, order, wanted, refuse) if kind == _MATRIX else None
+    for body, order, _ in _matrices(path, refuse):
+        matrix = _matrix(body, order, wanted, refuse)
         if matrix is not None:
             found[matrix[0]] = matrix[1]
     missing = [w for w in wanted if w not in found]
@@ -121,17 +128,8 @@ def read_structure(name: str, path: Path, wanted: str) -> dict[str, Any]:
         DatasetError: no such file, damaged, or the structure is missing.
     """
     refuse = refusal(name, path)
-    content = memoryview(read_file(path, refuse))
-    if len(content) < 128 or bytes(content[126:128]) not in (b"IM", b"MI"):
-        raise refuse("it is no MATLAB file of version 5", hint="files of version 7.3 are HDF5: save them with -v7")
-    order = "<" if bytes(content[126:128]) == b"IM" else ">"
-    left = room(len(content))
-    for kind, body in _elements(content[128:], order, refuse):
-        if kind == _PACKED:
-            body = _unpacked(body, left, len(content), refuse)
-            left -= len(body)
-            kind, body = next(_elements(body, order, refuse), (0, body))
-        called, value = _Reader(order, refuse, room(len(content))).value(body) if kind == _MATRIX else ("", None)
+    for body, order, size in _matrices(path, refuse):
+        called, value = _Reader(order, refuse, room(size)).value(body)
         if called == wanted and isinstance(value, dict):
             return value
     raise refuse(f"it has no structure {wanted!r}")

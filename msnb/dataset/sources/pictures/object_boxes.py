@@ -23,7 +23,6 @@ from msnb.base.files.bounded_reader import Refuse, read_file, read_json
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.picture_lists import refuse_decrypt
-from msnb.dataset.sources.tables.families import COMMON
 from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder_of, inner, picture, text, words_of
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
@@ -45,7 +44,7 @@ _TASKS: dict[str, dict[str, tuple[str, Any]]] = {
 
 
 class CocoDataset(TableDataset):
-    __doc__ = f"""Pictures with annotations.
+    """Pictures with annotations.
 
     Args:
         dataset_dir: the folder of the pictures. annotation_file: the JSON file.
@@ -57,7 +56,7 @@ class CocoDataset(TableDataset):
             "Captioning"            captions, text [n,1]
         decode: pixels at once. extra_metadata: a last column with the name of the file.
         decrypt: None; ImageFolderDataset reads encrypted pictures.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Pictures without annotations are left out, as in MindSpore.
     Source: Lin et al. 2014 (arXiv:1405.0312); `mindspore.dataset.CocoDataset`.
@@ -142,7 +141,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 class VOCDataset(TableDataset):
-    __doc__ = f"""Pictures with the classes of their pixels or objects.
+    """Pictures with the classes of their pixels or objects.
 
     Args:
         dataset_dir: the folder with ImageSets, JPEGImages, Annotations and SegmentationClass.
@@ -152,7 +151,7 @@ class VOCDataset(TableDataset):
         class_indexing: name -> label, Detection only; default: all in alphabetical order.
         decode: pixels at once. extra_metadata: a last column with the name of the file.
         decrypt: None; ImageFolderDataset reads encrypted pictures.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Everingham et al. 2010; `mindspore.dataset.VOCDataset`.
     """

@@ -26,7 +26,7 @@ from msnb.dataset.pipeline.rows import Array, Row, check_count
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.mnist import read_idx
 from msnb.dataset.sources.pictures.matlab_file import read_matlab
-from msnb.dataset.sources.tables.families import COMMON, SampledDataset, TextsDataset, WholeDataset
+from msnb.dataset.sources.tables.families import SampledDataset, TextsDataset, WholeDataset
 from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, number
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset, records
@@ -57,12 +57,12 @@ def _same_length(name: str, path: Path, images: Array, labels: Array) -> Part:
 
 
 class SVHNDataset(SampledDataset):
-    __doc__ = f"""House numbers from the street: columns image uint8[32,32,3] and label uint32[].
+    """House numbers from the street: columns image uint8[32,32,3] and label uint32[].
 
     Args:
         dataset_dir: the folder with train_32x32.mat, test_32x32.mat and extra_32x32.mat.
         usage: "train", "test", "extra" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Netzer et al. 2011; `mindspore.dataset.SVHNDataset`.
     """
@@ -84,12 +84,12 @@ class SVHNDataset(SampledDataset):
 
 
 class STL10Dataset(SampledDataset):
-    __doc__ = f"""Pictures in ten classes: columns image uint8[96,96,3] and label int32[], -1 where there is none.
+    """Pictures in ten classes: columns image uint8[96,96,3] and label int32[], -1 where there is none.
 
     Args:
         dataset_dir: the folder with train_X.bin, train_y.bin, test_X.bin, test_y.bin and unlabeled_X.bin.
         usage: "train", "test", "unlabeled", "train+unlabeled" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Coates, Ng, Lee 2011; `mindspore.dataset.STL10Dataset`.
     """
@@ -122,13 +122,13 @@ def _idx_file(name: str, folder: Path, stem: str) -> Path:
 
 
 class EMnistDataset(TableDataset):
-    __doc__ = f"""Handwritten letters and digits: columns image uint8[28,28,1] and label uint32[].
+    """Handwritten letters and digits: columns image uint8[28,28,1] and label uint32[].
 
     Args:
         dataset_dir: the folder with emnist-<name>-train-images-idx3-ubyte and its siblings, each with or without .gz.
         name: "byclass", "bymerge", "balanced", "letters", "digits" or "mnist".
         usage: "train", "test" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Pictures stand as they do in the files: rows and columns changed.
     Source: Cohen et al. 2017 (arXiv:1702.05373); `mindspore.dataset.EMnistDataset`.
@@ -155,13 +155,13 @@ class EMnistDataset(TableDataset):
 
 
 class QMnistDataset(TableDataset):
-    __doc__ = f"""MNIST with more facts of a digit: columns image uint8[28,28,1] and label uint32[] or uint32[8].
+    """MNIST with more facts of a digit: columns image uint8[28,28,1] and label uint32[] or uint32[8].
 
     Args:
         dataset_dir: the folder with qmnist-train-images-idx3-ubyte and its siblings, each with or without .gz.
         usage: "train", "test", "test10k", "test50k", "nist" or "all" (default).
         compat: True: the label is the digit; False: all eight numbers.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Yadav, Bottou 2019 (arXiv:1905.10498); `mindspore.dataset.QMnistDataset`.
     """
@@ -213,11 +213,11 @@ def _label_rows(name: str, path: Path, content: bytes) -> Array:
 
 
 class USPSDataset(TextsDataset):
-    __doc__ = f"""Digits of postal codes: columns image uint8[16,16,1] and label uint32[].
+    """Digits of postal codes: columns image uint8[16,16,1] and label uint32[].
 
     Args:
         dataset_dir: the folder with usps (train) and usps.t (test). usage: "train", "test" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Hull 1994; `mindspore.dataset.USPSDataset`.
     """
@@ -244,11 +244,11 @@ class USPSDataset(TextsDataset):
 
 
 class SemeionDataset(WholeDataset):
-    __doc__ = f"""Handwritten digits of two colours: columns image uint8[16,16] of 0 and 1, and label uint32[].
+    """Handwritten digits of two colours: columns image uint8[16,16] of 0 and 1, and label uint32[].
 
     Args:
         dataset_dir: the folder with semeion.data.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Buscema, Terzi 1994; `mindspore.dataset.SemeionDataset`.
     """

@@ -22,7 +22,7 @@ from msnb.base.files.bounded_reader import read_json
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.matlab_file import read_matlab
-from msnb.dataset.sources.tables.families import COMMON, PicturesDataset, WholePicturesDataset
+from msnb.dataset.sources.tables.families import PicturesDataset, WholePicturesDataset
 from msnb.dataset.sources.tables.file_parts import (
     Name,
     chosen,
@@ -60,11 +60,11 @@ def labeled(name: str, rows: Listed, decode: bool) -> Table:
 
 
 class Caltech256Dataset(WholePicturesDataset):
-    __doc__ = f"""Pictures in 257 classes: columns image and label uint32[], the number of the folder less one.
+    """Pictures in 257 classes: columns image and label uint32[], the number of the folder less one.
 
     Args:
         dataset_dir: the folder with 001.ak47 and its siblings. decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Griffin, Holub, Perona 2007; `mindspore.dataset.Caltech256Dataset`.
     """
@@ -75,11 +75,11 @@ class Caltech256Dataset(WholePicturesDataset):
 
 
 class SUN397Dataset(WholePicturesDataset):
-    __doc__ = f"""Scenes in 397 classes: columns image and label uint32[], the line of the class in ClassName.txt.
+    """Scenes in 397 classes: columns image and label uint32[], the line of the class in ClassName.txt.
 
     Args:
         dataset_dir: the folder with ClassName.txt. decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Xiao et al. 2010; `mindspore.dataset.SUN397Dataset`.
     """
@@ -96,12 +96,12 @@ class SUN397Dataset(WholePicturesDataset):
 
 
 class RenderedSST2Dataset(PicturesDataset):
-    __doc__ = f"""Sentences as pictures: columns image and label uint32[], 0 negative and 1 positive.
+    """Sentences as pictures: columns image and label uint32[], 0 negative and 1 positive.
 
     Args:
         dataset_dir: the folder with train, test and valid. usage: "train", "val", "test" or "all" (default).
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Socher et al. 2013; `mindspore.dataset.RenderedSST2Dataset`.
     """
@@ -118,12 +118,12 @@ class RenderedSST2Dataset(PicturesDataset):
 
 
 class Food101Dataset(PicturesDataset):
-    __doc__ = f"""Dishes in 101 classes: columns image and label, a text.
+    """Dishes in 101 classes: columns image and label, a text.
 
     Args:
         dataset_dir: the folder with images and meta. usage: "train", "test" or "all" (default).
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Bossard, Guillaumin, Van Gool 2014; `mindspore.dataset.Food101Dataset`.
     """
@@ -139,13 +139,13 @@ class Food101Dataset(PicturesDataset):
 
 
 class LSUNDataset(TableDataset):
-    __doc__ = f"""Scenes: columns image and label uint32[], the place of the class in the alphabet (or in ``classes``).
+    """Scenes: columns image and label uint32[], the place of the class in the alphabet (or in ``classes``).
 
     Args:
         dataset_dir: the folder with bedroom_train, bedroom_val, ... and test.
         usage: "train", "test", "valid" or "all" (default).
         classes: the classes to read; default: all. decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Yu et al. 2015 (arXiv:1506.03365); `mindspore.dataset.LSUNDataset`.
     """
@@ -177,12 +177,12 @@ class LSUNDataset(TableDataset):
 
 
 class OmniglotDataset(TableDataset):
-    __doc__ = f"""Characters of 50 alphabets: columns image and label uint32[], the place of the character's folder.
+    """Characters of 50 alphabets: columns image and label uint32[], the place of the character's folder.
 
     Args:
         dataset_dir: the folder with images_background and images_evaluation.
         background: True (default): the first, False: the second. decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Lake, Salakhutdinov, Tenenbaum 2015; `mindspore.dataset.OmniglotDataset`.
     """
@@ -202,13 +202,13 @@ class OmniglotDataset(TableDataset):
 
 
 class Places365Dataset(TableDataset):
-    __doc__ = f"""Places in 365 classes: columns image and label uint32[].
+    """Places in 365 classes: columns image and label uint32[].
 
     Args:
         dataset_dir: the folder with places365_train-standard.txt, places365_train-challenge.txt, places365_val.txt.
         usage: "train-standard" (default), "train-challenge" or "val".
         small: pictures of 256x256 (data_256_standard, val_256), else the large ones. decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Zhou et al. 2017; `mindspore.dataset.Places365Dataset`.
     """
@@ -235,14 +235,14 @@ class Places365Dataset(TableDataset):
 
 
 class CelebADataset(TableDataset):
-    __doc__ = f"""Faces: columns image and attr uint32[40], 1 for an attribute that the face has.
+    """Faces: columns image and attr uint32[40], 1 for an attribute that the face has.
 
     Args:
         dataset_dir: the folder with list_attr_celeba.txt, list_eval_partition.txt (unless usage is "all") and the
             pictures. usage: "train", "valid", "test" or "all" (default).
         decode: pixels at once. extensions: which files are pictures; default: all that the list names.
         decrypt: ``decrypt(path)`` gives the bytes of the picture, for files that are encrypted.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Liu et al. 2015 (arXiv:1411.7766); `mindspore.dataset.CelebADataset`.
     """
@@ -304,13 +304,13 @@ def refuse_decrypt(name: str, decrypt: Any) -> None:
 
 
 class Flowers102Dataset(TableDataset):
-    __doc__ = f"""Flowers in 102 classes: columns image, segmentation (with that task) and label uint32[].
+    """Flowers in 102 classes: columns image, segmentation (with that task) and label uint32[].
 
     Args:
         dataset_dir: the folder with imagelabels.mat, setid.mat, jpg and segmim.
         task: "Classification" (default) or "Segmentation". usage: "train", "valid", "test" or "all" (default).
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Nilsback, Zisserman 2008; `mindspore.dataset.Flowers102Dataset`.
     """
@@ -352,16 +352,16 @@ class Flowers102Dataset(TableDataset):
 
 
 class ManifestDataset(TableDataset):
-    __doc__ = f"""Pictures that a manifest names: columns image and label uint64[].
+    """Pictures that a manifest names: columns image and label uint64[].
 
-        {{"source": "/pictures/1.jpg", "usage": "train", "annotation": [{{"name": "cat"}}]}}     one such line per row
+        {"source": "/pictures/1.jpg", "usage": "train", "annotation": [{"name": "cat"}]}     one such line per row
 
     Args:
         dataset_file: the manifest; a path that is not absolute begins at its folder.
         usage: "train" (default), "eval" or "inference".
         class_indexing: name -> label, for the classes to read; default: all, numbered in alphabetical order.
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     A row of several annotations has a row of labels.
     Source: `mindspore.dataset.ManifestDataset`.

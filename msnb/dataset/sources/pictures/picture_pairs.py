@@ -16,7 +16,7 @@ import numpy as np
 from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
-from msnb.dataset.sources.tables.families import COMMON, WholePicturesDataset
+from msnb.dataset.sources.tables.families import WholePicturesDataset
 from msnb.dataset.sources.tables.file_parts import (
     Name,
     chosen,
@@ -36,12 +36,12 @@ __all__ = ["CityscapesDataset", "DIV2KDataset", "FlickrDataset", "SBUDataset"]
 
 
 class FlickrDataset(TableDataset):
-    __doc__ = f"""Pictures with five sentences: columns image and annotation, texts [5].
+    """Pictures with five sentences: columns image and annotation, texts [5].
 
     Args:
         dataset_dir: the folder of the pictures. annotation_file: lines such as "1000.jpg#0 <tab> A child climbs".
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Hodosh, Young, Hockenmaier 2013; `mindspore.dataset.FlickrDataset`.
     """
@@ -71,12 +71,12 @@ class FlickrDataset(TableDataset):
 
 
 class SBUDataset(WholePicturesDataset):
-    __doc__ = f"""Pictures with a sentence: columns image and caption.
+    """Pictures with a sentence: columns image and caption.
 
     Args:
         dataset_dir: the folder with SBU_captioned_photo_dataset_captions.txt, ..._urls.txt and sbu_images.
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Pictures that are not there (many were never to be had) are left out.
     Source: Ordonez, Kulkarni, Berg 2011; `mindspore.dataset.SBUDataset`.
@@ -104,13 +104,13 @@ _SCALES = {"bicubic": (2, 3, 4, 8), "unknown": (2, 3, 4), "mild": (4,), "difficu
 
 
 class DIV2KDataset(TableDataset):
-    __doc__ = f"""Pictures in high and low resolution: columns hr_image and lr_image.
+    """Pictures in high and low resolution: columns hr_image and lr_image.
 
     Args:
         dataset_dir: the folder with DIV2K_train_HR and its siblings. usage: "train" (default), "valid" or "all".
         downgrade: "bicubic" (default), "unknown", "mild", "difficult" or "wild".
         scale: 2 (default), 3, 4 or 8, as far as the downgrade has it. decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Agustsson, Timofte 2017; `mindspore.dataset.DIV2KDataset`.
     """
@@ -157,14 +157,14 @@ def _lower(part: str, kind: str, scale: int, stem: str) -> str:
 
 
 class CityscapesDataset(TableDataset):
-    __doc__ = f"""Streets: columns image and task, a picture of labels or (task "polygon") a text of JSON.
+    """Streets: columns image and task, a picture of labels or (task "polygon") a text of JSON.
 
     Args:
         dataset_dir: the folder with leftImg8bit and gtFine or gtCoarse.
         usage: "train" (default), "test", "val" or "all"; with quality_mode "coarse" "train_extra" and no "test".
         quality_mode: "fine" (default) or "coarse". task: "instance" (default), "semantic", "polygon" or "color".
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Cordts et al. 2016; `mindspore.dataset.CityscapesDataset`.
     """

@@ -21,7 +21,7 @@ from msnb.base.errors import DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.matlab_file import read_matlab, read_structure
-from msnb.dataset.sources.tables.families import COMMON, PicturesDataset
+from msnb.dataset.sources.tables.families import PicturesDataset
 from msnb.dataset.sources.tables.file_parts import (
     Name,
     chosen,
@@ -43,13 +43,13 @@ _RENAMED = {"Faces": "Faces_2", "Faces_easy": "Faces_3", "Motorbikes": "Motorbik
 
 
 class Caltech101Dataset(TableDataset):
-    __doc__ = f"""Objects in 101 classes: columns image, category i64[] and annotation f64[2,n], the contour.
+    """Objects in 101 classes: columns image, category i64[] and annotation f64[2,n], the contour.
 
     Args:
         dataset_dir: the folder with 101_ObjectCategories and Annotations.
         target_type: "category" (default), "annotation" or "all": which columns stand behind image.
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Fei-Fei, Fergus, Perona 2004; `mindspore.dataset.Caltech101Dataset`.
     """
@@ -90,14 +90,14 @@ _KITTI = {"truncated": ([1], np.float32), "occluded": ([2], np.uint32), "alpha":
 
 
 class KITTIDataset(PicturesDataset):
-    __doc__ = f"""Streets: column image; in training also, for n objects, label u32[n,1] (the place of its kind in the
+    """Streets: column image; in training also, for n objects, label u32[n,1] (the place of its kind in the
     alphabet), truncated f32[n,1], occluded u32[n,1], alpha f32[n,1], bbox f32[n,4], dimensions f32[n,3], location
     f32[n,3] and rotation_y f32[n,1].
 
     Args:
         dataset_dir: the folder with data_object_image_2 and data_object_label_2. usage: "train" (default) or "test".
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Geiger, Lenz, Urtasun 2012; `mindspore.dataset.KITTIDataset`.
     """
@@ -147,14 +147,14 @@ _SIDE, _PATCH = 16, 64  # patches along a side of a page, pixels along a side of
 
 
 class PhotoTourDataset(TableDataset):
-    __doc__ = f"""Patches of photographs: column image u8[64,64,1]; in the test image1, image2 and matches u32[], 1 for
+    """Patches of photographs: column image u8[64,64,1]; in the test image1, image2 and matches u32[], 1 for
     two patches of one point.
 
     Args:
         dataset_dir: the folder with liberty and its siblings.
         name: "notredame", "yosemite", "liberty", or one of these with _harris.
         usage: "train" (default) or "test".
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Winder, Brown 2007; `mindspore.dataset.PhotoTourDataset`.
     """
@@ -213,14 +213,14 @@ class _Patches:
 
 
 class SBDataset(TableDataset):
-    __doc__ = f"""Pictures with the boundaries of 20 kinds of objects: columns image and task: u8[20,h,w] boundaries, or
+    """Pictures with the boundaries of 20 kinds of objects: columns image and task: u8[20,h,w] boundaries, or
     u8[h,w] the kind of each pixel.
 
     Args:
         dataset_dir: the folder with img, cls, train.txt, val.txt and train_noval.txt.
         task: "Boundaries" (default) or "Segmentation". usage: "train", "val", "train_noval" or "all" (default).
         decode: pixels at once.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Hariharan et al. 2011; `mindspore.dataset.SBDataset`.
     """

@@ -26,7 +26,6 @@ from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.records.checksum import masked
 from msnb.dataset.sources.records.example_message import Feature, decode_example
 from msnb.dataset.sources.records.schema import Schema, SchemaColumn
-from msnb.dataset.sources.tables.families import COMMON
 from msnb.dataset.sources.tables.file_parts import Name, chosen
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
@@ -37,7 +36,7 @@ Place = tuple[Path, int, int]
 
 
 class TFRecordDataset(TableDataset):
-    __doc__ = f"""The rows of TFRecord files.
+    """The rows of TFRecord files.
 
     Args:
         dataset_files: a file, a pattern, or a list of these.
@@ -46,7 +45,7 @@ class TFRecordDataset(TableDataset):
         columns_list: which columns, in this order; default: all.
         shard_equal_rows: True and False are the same: all shards have equally many rows.
         compression_type: None, "", "GZIP" or "ZLIB".
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Raises:
         DatasetError: also where a checksum is wrong, a column is missing, or bytes without a type are no text.

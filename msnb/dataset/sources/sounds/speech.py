@@ -21,7 +21,7 @@ from msnb.base.errors import DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.sounds.wave_file import read_wave
-from msnb.dataset.sources.tables.families import COMMON, SampledDataset, WholeDataset
+from msnb.dataset.sources.tables.families import SampledDataset, WholeDataset
 from msnb.dataset.sources.tables.file_parts import (
     Name,
     chosen,
@@ -56,12 +56,12 @@ def sounds(name: str, columns: Sequence[str], rows: Sequence[Sound], rate_type: 
 
 
 class SpeechCommandsDataset(SampledDataset):
-    __doc__ = f"""Spoken words: columns waveform, sample_rate i32[], label, speaker_id, utterance_number i32[].
+    """Spoken words: columns waveform, sample_rate i32[], label, speaker_id, utterance_number i32[].
 
     Args:
         dataset_dir: the folder of the words' folders, with testing_list.txt and validation_list.txt.
         usage: "train", "test", "valid" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Warden 2018 (arXiv:1804.03209); `mindspore.dataset.SpeechCommandsDataset`.
     """
@@ -87,11 +87,11 @@ class SpeechCommandsDataset(SampledDataset):
 
 
 class YesNoDataset(WholeDataset):
-    __doc__ = f"""Eight words yes or no: columns waveform, sample_rate i32[] and label i32[8], 1 for yes.
+    """Eight words yes or no: columns waveform, sample_rate i32[] and label i32[8], 1 for yes.
 
     Args:
         dataset_dir: the folder with 0_1_0_0_1_1_0_1.wav and its siblings.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: openslr.org/1; `mindspore.dataset.YesNoDataset`.
     """
@@ -106,12 +106,12 @@ class YesNoDataset(WholeDataset):
 
 
 class GTZANDataset(SampledDataset):
-    __doc__ = f"""Music of ten kinds: columns waveform, sample_rate u32[] and label.
+    """Music of ten kinds: columns waveform, sample_rate u32[] and label.
 
     Args:
         dataset_dir: the folder with blues, classical, ... usage: "all" (default), or "train", "valid", "test" with
             lists train_filtered.txt, valid_filtered.txt, test_filtered.txt of "blues/blues.00029.wav" beside them.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Tzanetakis, Cook 2002; `mindspore.dataset.GTZANDataset`.
     """
@@ -128,11 +128,11 @@ class GTZANDataset(SampledDataset):
 
 
 class LJSpeechDataset(WholeDataset):
-    __doc__ = f"""A reader's sentences: columns waveform, sample_rate i32[], transcription and normalized_transcription.
+    """A reader's sentences: columns waveform, sample_rate i32[], transcription and normalized_transcription.
 
     Args:
         dataset_dir: the folder with metadata.csv and wavs.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Ito, Johnson 2017; `mindspore.dataset.LJSpeechDataset`.
     """
@@ -153,11 +153,11 @@ _SPEAKERS = ("aew", "ahw", "aup", "awb", "axb", "bdl", "clb", "eey", "fem", "gka
 
 
 class CMUArcticDataset(TableDataset):
-    __doc__ = f"""Sentences of 18 speakers: columns waveform, sample_rate u32[], transcript and utterance_id.
+    """Sentences of 18 speakers: columns waveform, sample_rate u32[], transcript and utterance_id.
 
     Args:
         dataset_dir: the folder with cmu_us_aew_arctic and its siblings. name: the speaker; default: "aew".
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Kominek, Black 2004; `mindspore.dataset.CMUArcticDataset`.
     """
@@ -182,14 +182,14 @@ class CMUArcticDataset(TableDataset):
 
 
 class LibriTTSDataset(SampledDataset):
-    __doc__ = f"""Books read aloud: columns waveform, sample_rate u32[], original_text, normalized_text,
+    """Books read aloud: columns waveform, sample_rate u32[], original_text, normalized_text,
     speaker_id u32[], chapter_id u32[] and utterance_id.
 
     Args:
         dataset_dir: the folder with dev-clean and its siblings.
         usage: "dev-clean", "dev-other", "test-clean", "test-other", "train-clean-100", "train-clean-360",
             "train-other-500" or "all" (default), which is all that the folder has.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Zen et al. 2019 (arXiv:1904.02882); `mindspore.dataset.LibriTTSDataset`.
     """

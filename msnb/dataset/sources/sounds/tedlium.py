@@ -19,7 +19,6 @@ from msnb.base.errors import DatasetError
 from msnb.base.files.bounded_reader import open_file, read_bytes, size_of
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
-from msnb.dataset.sources.tables.families import COMMON
 from msnb.dataset.sources.tables.file_parts import Name, chosen, folder_of, inner, number, text, words_of
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
@@ -29,7 +28,7 @@ _PARTS = ("dev", "test", "train")
 
 
 class TedliumDataset(TableDataset):
-    __doc__ = f"""Talks: columns waveform f32[1,n], sample_rate i32[], and the texts transcript, talk_id, speaker_id,
+    """Talks: columns waveform f32[1,n], sample_rate i32[], and the texts transcript, talk_id, speaker_id,
     identifier.
 
     Args:
@@ -37,7 +36,7 @@ class TedliumDataset(TableDataset):
         release: "release1", "release2" or "release3".
         usage: "train", "test", "dev" or "all" (default); of the third release "all" only.
         extensions: None or ".sph".
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     The first rows of all files come first, then the second ones, as in MindSpore.
     Source: Rousseau et al. 2012; `mindspore.dataset.TedliumDataset`.

@@ -12,14 +12,6 @@ from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.file_parts import Name, chosen, folder_of
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
-COMMON = """num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id: as in GeneratorDataset; None and
-            True shuffle, and so does Shuffle.GLOBAL; Shuffle.FILES shuffles whole files only.
-        cache: a DatasetCache keeps the rows; None: the system keeps files that were read in memory.
-
-    Raises:
-        FileNotFoundError: the folder or a file is missing. ValueError: an illegal argument.
-        DatasetError: a file is damaged; it names the file and the row."""
-
 
 class UsageDataset(TableDataset):
     """A data set with parts such as train and test; subclasses define `usages` and `table(folder, usage)`."""

@@ -12,6 +12,7 @@ the same for all and stand here once. `columns_of` reads a table whose arrays ar
 from __future__ import annotations
 
 import enum
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,21 @@ from msnb.dataset.pipeline.samplers import DistributedSampler, Labels, Sampler, 
 from msnb.dataset.pipeline.source_nodes import IndexedSource
 from msnb.dataset.row_cache import cached
 from msnb.dataset.sources.tables.record_file import RecordFile
+
+_BRIEF = "num_samples and the others: as of every data set."
+_FULL = """num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id: as in GeneratorDataset; None and
+        True shuffle, and so does Shuffle.GLOBAL; Shuffle.FILES shuffles whole files only.
+    cache: a DatasetCache keeps the rows; None: the system keeps files that were read in memory.
+
+Raises:
+    FileNotFoundError: the folder or a file is missing. ValueError: an illegal argument.
+    DatasetError: a file is damaged; it names the file and the row."""
+
+
+def say_in_full(kind: type, brief: str, full: str) -> None:
+    """Put what many docstrings say alike in place of the line that stands for it."""
+    if kind.__doc__ and brief in kind.__doc__:
+        kind.__doc__ = inspect.cleandoc(kind.__doc__).replace(brief, full)
 
 
 class Shuffle(enum.Enum):
@@ -107,6 +123,11 @@ class TableDataset(Dataset):
     Args:
         table: its rows. choice: which of them.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """The arguments that all data sets have in common are explained here once."""
+        super().__init_subclass__(**kwargs)
+        say_in_full(cls, _BRIEF, _FULL)
 
     def __init__(self, table: Table, choice: RowChoice) -> None:
         name = type(self).__name__

@@ -19,7 +19,7 @@ import numpy as np
 from msnb.base.files.bounded_reader import read_file, read_json, read_text
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.row_cache import DatasetCache
-from msnb.dataset.sources.tables.families import COMMON, SampledDataset, SentencesDataset, TextsDataset
+from msnb.dataset.sources.tables.families import SampledDataset, SentencesDataset, TextsDataset
 from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, number, text
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
 from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records
@@ -31,12 +31,12 @@ _MOST_JSON = 256 << 20
 
 
 class IMDBDataset(SampledDataset):
-    __doc__ = f"""Reviews of films: columns text and label int32[], 0 for neg and 1 for pos.
+    """Reviews of films: columns text and label int32[], 0 for neg and 1 for pos.
 
     Args:
         dataset_dir: the folder with train/pos, train/neg, test/pos, test/neg.
         usage: "train", "test" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Maas et al. 2011; `mindspore.dataset.IMDBDataset`.
     """
@@ -74,11 +74,11 @@ def _tagged(name: str, files: Sequence[Path], columns: Sequence[str], separator:
 
 
 class CoNLL2000Dataset(SentencesDataset):
-    __doc__ = f"""Sentences with parts of speech and chunks: columns word, pos_tag and chunk_tag, a text per word.
+    """Sentences with parts of speech and chunks: columns word, pos_tag and chunk_tag, a text per word.
 
     Args:
         dataset_dir: the folder with train.txt and test.txt. usage: "train", "test" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Tjong Kim Sang, Buchholz 2000; `mindspore.dataset.CoNLL2000Dataset`.
     """
@@ -90,12 +90,12 @@ class CoNLL2000Dataset(SentencesDataset):
 
 
 class UDPOSDataset(SentencesDataset):
-    __doc__ = f"""Sentences with two kinds of parts of speech: columns word, universal and stanford, a text per word.
+    """Sentences with two kinds of parts of speech: columns word, universal and stanford, a text per word.
 
     Args:
         dataset_dir: the folder with en-ud-tag.v2.train.txt and its siblings (test, dev).
         usage: "train", "test", "valid" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Silveira et al. 2014; `mindspore.dataset.UDPOSDataset`.
     """
@@ -109,11 +109,11 @@ class UDPOSDataset(SentencesDataset):
 
 
 class SST2Dataset(TextsDataset):
-    __doc__ = f"""Sentences of reviews: columns sentence and label (text "0" or "1"); the test has no label.
+    """Sentences of reviews: columns sentence and label (text "0" or "1"); the test has no label.
 
     Args:
         dataset_dir: the folder with train.tsv, dev.tsv and test.tsv. usage: "train" (default), "dev" or "test".
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Socher et al. 2013; `mindspore.dataset.SST2Dataset`.
     """
@@ -137,12 +137,12 @@ class SST2Dataset(TextsDataset):
 
 
 class SQuADDataset(TextsDataset):
-    __doc__ = f"""Questions on texts: columns context, question, text (the answers) and answer_start uint32[n].
+    """Questions on texts: columns context, question, text (the answers) and answer_start uint32[n].
 
     Args:
         dataset_dir: the folder with train-v1.1.json and dev-v1.1.json, or those of v2.0.
         usage: "train", "dev" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     A question without an answer has the text "" and answer_start 0, as in MindSpore.
     Source: Rajpurkar et al. 2016, 2018; `mindspore.dataset.SQuADDataset`.
@@ -202,12 +202,12 @@ _CLUE: dict[str, dict[str, dict[str, str]]] = {
 
 
 class CLUEDataset(TableDataset):
-    __doc__ = f"""Tasks of Chinese language understanding: the columns are those of the task, all text but the numbers.
+    """Tasks of Chinese language understanding: the columns are those of the task, all text but the numbers.
 
     Args:
         dataset_files: a file, a pattern, or a list of these.
         task: "AFQMC" (default), "TNEWS", "IFLYTEK", "CMNLI", "WSC" or "CSL". usage: "train" (default), "test", "eval".
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Xu et al. 2020 (arXiv:2004.05986); `mindspore.dataset.CLUEDataset`.
     """

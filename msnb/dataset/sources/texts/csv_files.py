@@ -16,10 +16,10 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline.rows import Array, Row, as_columns
 from msnb.dataset.row_cache import DatasetCache
-from msnb.dataset.sources.tables.families import COMMON, SentencesDataset, TextsDataset, UsageDataset
+from msnb.dataset.sources.tables.families import SentencesDataset, TextsDataset, UsageDataset
 from msnb.dataset.sources.tables.file_parts import Name, file_in, text
 from msnb.dataset.sources.tables.record_file import RecordFile, refusal
-from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records
+from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records, say_in_full
 from msnb.dataset.sources.texts.line_files import listed_files
 
 __all__ = [
@@ -44,7 +44,7 @@ def fields(place: Place, delimiter: str, count: int | None) -> list[str]:
 
 
 class CSVDataset(TableDataset):
-    __doc__ = f"""The rows of CSV files.
+    """The rows of CSV files.
 
     Args:
         dataset_files: a file, a pattern such as "*.csv", or a list of these.
@@ -52,7 +52,7 @@ class CSVDataset(TableDataset):
         column_defaults: a value for each column, which stands for empty fields and says its type: a str, an int
             (int32) or a float (float32). Default: all are strings.
         column_names: default: the fields of the first line of each file, which then is no row.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: `mindspore.dataset.CSVDataset`.
 
@@ -152,64 +152,99 @@ def _convert(name: str, default: Any) -> Convert:
 # ---- corpora in such files -----------------------------------------------------------------------------------------
 
 
-def _table(dataset: UsageDataset, folder: Path, usage: str, columns: Sequence[str]) -> Table:
-    name = type(dataset).__name__
-    files = [RecordFile(name, file_in(name, folder, f"{part}.csv"), "quoted") for part in dataset.parts(usage)]
-    rows, parts = records(files)
-    count = len(columns)
-    return Table(columns, rows, lambda place: tuple(map(text, fields(place, ",", count))), parts)
+_BRIEF = "dataset_dir, usage: as of every corpus of CSV files."
+_FULL = """dataset_dir: the folder with train.csv and test.csv. usage: "train", "test" or "all" (default)."""
 
 
-class _TextCorpus(TextsDataset):
+class _Corpus(UsageDataset):
+    """A row of a file train.csv or test.csv is a row; all columns are text."""
+
     columns: ClassVar[tuple[str, ...]]
 
-    def table(self, folder: Path, usage: str) -> Table:
-        return _table(self, folder, usage, self.columns)
-
-
-class _SentenceCorpus(SentencesDataset):
-    columns: ClassVar[tuple[str, ...]]
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        say_in_full(cls, _BRIEF, _FULL)
 
     def table(self, folder: Path, usage: str) -> Table:
-        return _table(self, folder, usage, self.columns)
+        name, count = type(self).__name__, len(self.columns)
+        files = [RecordFile(name, file_in(name, folder, f"{part}.csv"), "quoted") for part in self.parts(usage)]
+        rows, parts = records(files)
+        return Table(self.columns, rows, lambda place: tuple(map(text, fields(place, ",", count))), parts)
 
 
-def _doc(what: str, columns: str, name: str) -> str:
-    return f"""{what}: columns {columns}, all text.
+class AGNewsDataset(_Corpus, TextsDataset):
+    """News in four classes: columns index, title and description, all text.
 
     Args:
-        dataset_dir: the folder with train.csv and test.csv. usage: "train", "test" or "all" (default).
-        {COMMON}
+        dataset_dir, usage: as of every corpus of CSV files.
+        num_samples and the others: as of every data set.
 
-    Source: `mindspore.dataset.{name}`.
+    Source: `mindspore.dataset.AGNewsDataset`.
     """
 
-
-class AGNewsDataset(_TextCorpus):
-    __doc__ = _doc("News in four classes", "index, title and description", "AGNewsDataset")
     columns: ClassVar[tuple[str, ...]] = ("index", "title", "description")
 
 
-class AmazonReviewDataset(_TextCorpus):
-    __doc__ = _doc("Reviews of products", "label, title and content", "AmazonReviewDataset")
+class AmazonReviewDataset(_Corpus, TextsDataset):
+    """Reviews of products: columns label, title and content, all text.
+
+    Args:
+        dataset_dir, usage: as of every corpus of CSV files.
+        num_samples and the others: as of every data set.
+
+    Source: `mindspore.dataset.AmazonReviewDataset`.
+    """
+
     columns: ClassVar[tuple[str, ...]] = ("label", "title", "content")
 
 
-class DBpediaDataset(_TextCorpus):
-    __doc__ = _doc("Entries of an encyclopedia in 14 classes", "class, title and content", "DBpediaDataset")
+class DBpediaDataset(_Corpus, TextsDataset):
+    """Entries of an encyclopedia in 14 classes: columns class, title and content, all text.
+
+    Args:
+        dataset_dir, usage: as of every corpus of CSV files.
+        num_samples and the others: as of every data set.
+
+    Source: `mindspore.dataset.DBpediaDataset`.
+    """
+
     columns: ClassVar[tuple[str, ...]] = ("class", "title", "content")
 
 
-class YahooAnswersDataset(_TextCorpus):
-    __doc__ = _doc("Questions in ten topics", "class, title, content and answer", "YahooAnswersDataset")
+class YahooAnswersDataset(_Corpus, TextsDataset):
+    """Questions in ten topics: columns class, title, content and answer, all text.
+
+    Args:
+        dataset_dir, usage: as of every corpus of CSV files.
+        num_samples and the others: as of every data set.
+
+    Source: `mindspore.dataset.YahooAnswersDataset`.
+    """
+
     columns: ClassVar[tuple[str, ...]] = ("class", "title", "content", "answer")
 
 
-class YelpReviewDataset(_SentenceCorpus):
-    __doc__ = _doc("Reviews of places", "label and text", "YelpReviewDataset")
+class YelpReviewDataset(_Corpus, SentencesDataset):
+    """Reviews of places: columns label and text, all text.
+
+    Args:
+        dataset_dir, usage: as of every corpus of CSV files.
+        num_samples and the others: as of every data set.
+
+    Source: `mindspore.dataset.YelpReviewDataset`.
+    """
+
     columns: ClassVar[tuple[str, ...]] = ("label", "text")
 
 
-class SogouNewsDataset(_SentenceCorpus):
-    __doc__ = _doc("Chinese news in five classes", "index, title and content", "SogouNewsDataset")
+class SogouNewsDataset(_Corpus, SentencesDataset):
+    """Chinese news in five classes: columns index, title and content, all text.
+
+    Args:
+        dataset_dir, usage: as of every corpus of CSV files.
+        num_samples and the others: as of every data set.
+
+    Source: `mindspore.dataset.SogouNewsDataset`.
+    """
+
     columns: ClassVar[tuple[str, ...]] = ("index", "title", "content")

@@ -17,7 +17,7 @@ from typing import ClassVar
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.row_cache import DatasetCache
-from msnb.dataset.sources.tables.families import COMMON, TextsDataset
+from msnb.dataset.sources.tables.families import TextsDataset
 from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder_of, text
 from msnb.dataset.sources.tables.record_file import RecordFile
 from msnb.dataset.sources.tables.table_source import Order, Place, RowChoice, Table, TableDataset, records
@@ -53,11 +53,11 @@ def _line(place: Place) -> Row:
 
 
 class TextFileDataset(TableDataset):
-    __doc__ = f"""Column text: the lines of files, empty ones left out.
+    """Column text: the lines of files, empty ones left out.
 
     Args:
         dataset_files: a file, a pattern such as "*.txt", or a list of these.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: `mindspore.dataset.TextFileDataset`.
 
@@ -96,11 +96,11 @@ class _Lines(TextsDataset):
 
 
 class WikiTextDataset(_Lines):
-    __doc__ = f"""WikiText-2 or WikiText-103: column text, the lines of wiki.train.tokens and its siblings.
+    """WikiText-2 or WikiText-103: column text, the lines of wiki.train.tokens and its siblings.
 
     Args:
         dataset_dir: the folder. usage: "train", "test", "valid" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Merity et al. 2016 (arXiv:1609.07843); `mindspore.dataset.WikiTextDataset`.
     """
@@ -109,11 +109,11 @@ class WikiTextDataset(_Lines):
 
 
 class PennTreebankDataset(_Lines):
-    __doc__ = f"""Penn Treebank: column text, the lines of ptb.train.txt and its siblings.
+    """Penn Treebank: column text, the lines of ptb.train.txt and its siblings.
 
     Args:
         dataset_dir: the folder. usage: "train", "test", "valid" or "all" (default).
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: `mindspore.dataset.PennTreebankDataset`.
     """
@@ -122,11 +122,11 @@ class PennTreebankDataset(_Lines):
 
 
 class EnWik9Dataset(TableDataset):
-    __doc__ = f"""Column text: the lines of the first 10^9 bytes of the English Wikipedia, in a file enwik9.
+    """Column text: the lines of the first 10^9 bytes of the English Wikipedia, in a file enwik9.
 
     Args:
         dataset_dir: its folder.
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: `mindspore.dataset.EnWik9Dataset`.
     """
@@ -147,13 +147,13 @@ class EnWik9Dataset(TableDataset):
 
 
 class Multi30kDataset(TableDataset):
-    __doc__ = f"""Columns text and translation: sentences in two languages.
+    """Columns text and translation: sentences in two languages.
 
     Args:
         dataset_dir: the folder with training, validation and mmt16_task1_test.
         usage: "train", "test", "valid" or "all" (default).
         language_pair: ("en", "de") (default) or ("de", "en").
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Elliott et al. 2016; `mindspore.dataset.Multi30kDataset`.
     """

@@ -19,7 +19,6 @@ from msnb.base.errors import AttributeValueError
 from msnb.base.files.bounded_reader import read_text
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.row_cache import DatasetCache
-from msnb.dataset.sources.tables.families import COMMON
 from msnb.dataset.sources.tables.file_parts import Name, chosen, file_in, folder_of, text
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Shuffle, Table, TableDataset
@@ -75,13 +74,13 @@ def _stems(usage: str, mark: str, valid: str, test: str) -> list[str]:
 
 
 class IWSLT2016Dataset(TableDataset):
-    __doc__ = f"""Talks in English and Arabic, Czech, French or German: columns text and translation.
+    """Talks in English and Arabic, Czech, French or German: columns text and translation.
 
     Args:
         dataset_dir: the folder with texts. usage: "train", "valid", "test" or "all" (default).
         language_pair: from and to; default: ("de", "en").
         valid_set, test_set: "dev2010", "tst2010" to "tst2014"; default: "tst2013" and "tst2014".
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Cettolo, Girardi, Federico 2012; `mindspore.dataset.IWSLT2016Dataset`.
     """
@@ -104,12 +103,12 @@ class IWSLT2016Dataset(TableDataset):
 
 
 class IWSLT2017Dataset(TableDataset):
-    __doc__ = f"""Talks in two of German, English, Italian, Dutch and Romanian: columns text and translation.
+    """Talks in two of German, English, Italian, Dutch and Romanian: columns text and translation.
 
     Args:
         dataset_dir: the folder with texts. usage: "train", "valid", "test" or "all" (default).
         language_pair: from and to; default: ("de", "en").
-        {COMMON}
+        num_samples and the others: as of every data set.
 
     Source: Cettolo et al. 2017; `mindspore.dataset.IWSLT2017Dataset`.
     """

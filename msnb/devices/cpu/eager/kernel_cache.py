@@ -54,7 +54,7 @@ from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
 from msnb.devices.cpu.onednn import provider
 from msnb.devices.cpu.program.run.arena_pool import SHELF, aligned
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Graph, Node, Value, sizes_of
 from msnb.ir.kernel.strided_views import View, dense_strides, whole
 from msnb.ops.definition.record import Op
 
@@ -139,7 +139,7 @@ class EagerKernel:
         self._numbers = [i for i, v in enumerate(node.inputs) if v.type.weak]  # type: ignore[union-attr]
         self._plain = elementwise.is_plain(node)
         self._layouts: dict[tuple[Any, ...], KernelEntry | None] = {}
-        self._dense = tuple(_bytes(v, dense_strides(_shape(v))) for v in node.inputs)
+        self._dense = tuple(_bytes(v, dense_strides(sizes_of(v))) for v in node.inputs)
         # a product is prepared as its operands lie at the first call: often one of them is transposed
         product = node.op.name == "matmul" and all(v.type.dtype is float32 for v in node.inputs)  # type: ignore[union-attr]
         self.usable: bool = product or self._layout((thread_pool.count(), *self._dense)) is not None
@@ -231,11 +231,6 @@ def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | No
     )
 
 
-def _shape(value: Value) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return value.type.ints()
-
-
 def _bytes(value: Value, strides: Strides) -> Strides:
     assert isinstance(value.type, TensorType)
     return tuple(s * value.type.dtype.numpy.itemsize for s in strides)
@@ -243,13 +238,13 @@ def _bytes(value: Value, strides: Strides) -> Strides:
 
 def _same(value: Value, a: Strides, b: Strides) -> bool:
     """True when both say the same places: an axis of size 1 has no stride."""
-    return all(d == 1 or s == t for d, s, t in zip(_shape(value), a, b))
+    return all(d == 1 or s == t for d, s, t in zip(sizes_of(value), a, b))
 
 
 def _view(value: Value, strides: Strides) -> View | None:
     """An operand with strides in bytes; None where elements repeat, run backwards or lie between others."""
     assert isinstance(value.type, TensorType)
-    size, shape = value.type.dtype.numpy.itemsize, _shape(value)
+    size, shape = value.type.dtype.numpy.itemsize, sizes_of(value)
     if any(d > 1 and (s <= 0 or s % size) for d, s in zip(shape, strides)):
         return None
     return View(value, shape, tuple(max(s, 0) // size for s in strides))

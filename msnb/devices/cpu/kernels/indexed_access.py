@@ -416,15 +416,10 @@ def _add_row(e: _Access, target: str, source: str, close: bool) -> None:
         other = e.load(e.dtype, e.place(e.stored, source, j))
         e.store(e.dtype, e.ins(f"{word} {e.t(e.stored)} {e.load(e.dtype, at)}, {other}"), at)
 
-    def wide(j: str) -> None:
-        e.lanes = _VECTOR
-        step(j)
-        e.lanes = 1
-
-    whole = e.i64("and", e.at["b"], -_VECTOR) if close else "0"
     if close:
-        e.each("0", whole, wide, _VECTOR)
-    e.each(whole, e.at["b"], step)
+        e.each_in_vectors(e.at["b"], step, _VECTOR)
+    else:
+        e.each("0", e.at["b"], step)
 
 
 def _check(dtype: DType, index: str) -> LineEmitter:

@@ -154,19 +154,6 @@ class _Matrices(LineEmitter):
     def _function(self, i: int) -> str:
         return self.ins(f"inttoptr i64 {self.word(i)} to ptr")
 
-    def thread(self) -> str:
-        """The number of this thread."""
-        which = self.ins("load ptr, ptr @msnb_thread")
-        number = self.alloca("i64")
-        self.do(f"store i64 0, ptr {number}")
-
-        def ask() -> None:
-            t = self.ins(f"call i32 {which}()")
-            self.do(f"store i64 {self.ins(f'sext i32 {t} to i64')}, ptr {number}")
-
-        self.when(self.ins(f"icmp ne ptr {which}, null"), ask)
-        return self.ins(f"load i64, ptr {number}")
-
     def matrix(self, base: str, unit: str, *sizes: str) -> str:
         """Matrix number ``unit`` of a batch."""
         offset = unit
@@ -214,7 +201,6 @@ class _Matrices(LineEmitter):
             self.each("0", cols, column)
 
         self.each("0", rows, row)
-
 
     def narrow(self, target: str, source: str, *sizes: str) -> None:
         """Elements as they are computed, that lie close, as they are stored."""

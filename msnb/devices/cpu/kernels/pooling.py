@@ -6,7 +6,7 @@ Images in 16 bits are copied to float32 by the library, and the result back: no 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msnb.base import fork_locks
 from msnb.core.dtypes import bfloat16, float16, float32, float64
@@ -19,9 +19,6 @@ from msnb.devices.cpu.onednn.c_api import api
 from msnb.devices.cpu.onednn.primitive_chain import converted
 from msnb.devices.llvm.loop_builder import module
 from msnb.ir.graph import Node
-
-if TYPE_CHECKING:
-    from msnb.devices.cpu.llvm.jit import Symbol
 
 _ELEMENTS = {float32: "float", float64: "double", float16: "float", bfloat16: "float"}
 _HALVES = frozenset((float16, bfloat16))

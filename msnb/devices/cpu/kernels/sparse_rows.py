@@ -168,14 +168,7 @@ class _EntryWalk(LineEmitter):
             same = self.splat(self.stored, value) if self.lanes > 1 else value
             self.store(self.dtype, self.more(self.load(self.dtype, at), same, other), at)
 
-        def many(j: str) -> None:
-            self.lanes = _VECTOR
-            step(j)
-            self.lanes = 1
-
-        whole = self.i64("and", self.wide, -_VECTOR)
-        self.each("0", whole, many, _VECTOR)
-        self.each(whole, self.wide, step)
+        self.each_in_vectors(self.wide, step, _VECTOR)
 
     def clear(self, base: str, first: str, count: str) -> None:
         """Zeros in ``count`` rows."""

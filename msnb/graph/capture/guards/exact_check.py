@@ -13,7 +13,6 @@ A guard that raises counts as failed. The function that is slow and talkative (`
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
@@ -208,8 +207,3 @@ def _exact(
     values = [pattern.format(emitter.text(source)) for source, pattern in inputs]
     held = [emitter.text(source) for source in objects]
     return _function(emitter, f"[{', '.join(values)}], [{', '.join(held)}]")
-
-
-def forget_lines() -> None:
-    """Guard functions have no source to show."""
-    linecache.cache.pop("<guards>", None)

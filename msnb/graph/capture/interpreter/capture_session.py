@@ -21,7 +21,7 @@ import types
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -39,12 +39,9 @@ from msnb.graph.capture.values.program_inputs import ProgramInputs
 from msnb.graph.capture.values.python_numbers import PythonNumbers
 from msnb.graph.capture.values.size_symbols import SizeSymbols
 from msnb.graph.capture.values.sources import Source
-from msnb.ir.builder import ClosedFunction, SymbolicTensor
+from msnb.ir.builder import ClosedFunction, GraphBuilder, SymbolicTensor
 from msnb.ir.graph import Value
 from msnb.ops.definition.record import Op
-
-if TYPE_CHECKING:
-    from msnb.ir.builder import GraphBuilder
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
 _BY_VALUE = (str, bytes, range, slice, np.dtype, np.generic)

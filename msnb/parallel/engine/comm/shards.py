@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msnb.base import device_registry
-from msnb.core.dtypes import float32
+from msnb.core.dtypes import DType, float32
+from msnb.core.pytree import as_tuple
 from msnb.core.types import TensorType
 from msnb.devices.device import body_kernel
 from msnb.ops.definition.record import Op
@@ -25,9 +26,6 @@ from msnb.parallel.sharding.halo import seen_shape, views
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.local_op import local_attrs, local_type, own_rows, widened
 from msnb.parallel.sharding.strategies import OpSignature, Strategy
-
-if TYPE_CHECKING:
-    from msnb.core.dtypes import DType
 
 
 def part_of(mesh: Mesh, layout: TensorLayout, whole: Any, rank: int, xp: Any = np) -> Any:
@@ -147,12 +145,12 @@ class LocalCall:
     def __call__(self, rank: int, operands: Sequence[Any]) -> tuple[Any, ...]:
         """A rank's results. What is made from nothing is made whole, and the rank keeps its slice."""
         if not self.call.types:
-            made = _results(self._kernel(rank)())
+            made = as_tuple(self._kernel(rank)())
             return tuple(part_of(self.mesh, layout, w, rank, self.xp) for layout, w in zip(self.opened, made))
         operands = [self.xp.asarray(x, self.wide[i].numpy) if i in self.wide else x for i, x in enumerate(operands)]
         if self.picks_rows:
             return self._gathered(rank, *operands)
-        return _results(self._kernel(rank)(*operands))
+        return as_tuple(self._kernel(rank)(*operands))
 
     @cached_property
     def picks_rows(self) -> bool:
@@ -181,7 +179,3 @@ def kernel_of(xp: Any, op: Op, types: tuple[TensorType, ...], attrs: dict[str, A
     if xp is np and device.name == "CPU":
         return device.kernel(op, types, attrs)
     return body_kernel(xp, op, types, attrs)
-
-
-def _results(made: Any) -> tuple[Any, ...]:
-    return tuple(made) if isinstance(made, (tuple, list)) else (made,)

@@ -24,11 +24,10 @@ from msnb.parallel.engine.rank.rank_executor import RankExecutor, RankProgram
 from msnb.parallel.engine.rank.segment_compiler import compiles, stretched
 from msnb.parallel.engine.rank.sharded_checkpoint import Snapshot, write_parts
 from msnb.parallel.program.program_document import from_text
-from msnb.parallel.program.spmd_program import Buffer
+from msnb.parallel.program.spmd_program import Buffer, SpmdProgram
 from msnb.parallel.sharding.layout import TensorLayout, whole
 
 if TYPE_CHECKING:
-    from msnb.parallel.program.spmd_program import SpmdProgram
     from msnb.parallel.sharding.device_mesh import Mesh
 
 

@@ -31,7 +31,7 @@ from msnb.graph.compile.pipeline import CompiledProgram, compile_graph
 from msnb.ir.analysis.structural_hash import structure_key
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.elementwise.cast import CAST
-from msnb.ops.elementwise.constant import constant
+from msnb.ops.elementwise.constant import constant, is_constant
 from msnb.ops.shape.slice import SLICE as CUT
 from msnb.parallel.engine.comm.rank_requests import CollectiveSegment, ComputeSegment, Segment, StepSegment
 from msnb.parallel.engine.comm.shards import LocalCall
@@ -260,7 +260,7 @@ class _Cutter:
             if made is not None:
                 known[layout] = self._own(made, layout)
             else:
-                known[layout] = self._constant(buffer) if _is_constant(value) else self._entering(buffer)
+                known[layout] = self._constant(buffer) if is_constant(value) else self._entering(buffer)
         return known[layout]
 
     def _entering(self, buffer: Buffer) -> Value:
@@ -322,10 +322,6 @@ class _Cutter:
         later, self.later, self.owed, self.read_later = self.later, [], set(), set()
         for i, step in later:
             self._come_to(i, step)
-
-
-def _is_constant(value: Value) -> bool:
-    return value.node is not None and value.node.op is constant
 
 
 def _passing(t: TensorType) -> Buffer:

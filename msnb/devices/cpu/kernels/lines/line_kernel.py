@@ -106,6 +106,19 @@ class LineEmitter(Emitter):
         self.each("%begin", "%end", body)
         self.do("ret void")
 
+    def thread(self) -> str:
+        """The number of this thread."""
+        which = self.ins("load ptr, ptr @msnb_thread")
+        number = self.alloca("i64")
+        self.do(f"store i64 0, ptr {number}")
+
+        def ask() -> None:
+            t = self.ins(f"call i32 {which}()")
+            self.do(f"store i64 {self.ins(f'sext i32 {t} to i64')}, ptr {number}")
+
+        self.when(self.ins(f"icmp ne ptr {which}, null"), ask)
+        return self.ins(f"load i64, ptr {number}")
+
     def each(self, low: str, high: str, body: Callable[[str], None], step: int = 1) -> None:
         """A loop that carries nothing."""
 
@@ -114,6 +127,18 @@ class LineEmitter(Emitter):
             return []
 
         self.loop((low, high, step), [], turn)
+
+    def each_in_vectors(self, n: str, step: Callable[[str], None], lanes: int) -> None:
+        """``step(i)`` for whole vectors of elements, then for those that are left one by one."""
+
+        def wide(i: str) -> None:
+            self.lanes = lanes
+            step(i)
+            self.lanes = 1
+
+        whole = self.i64("and", n, -lanes)
+        self.each("0", whole, wide, lanes)
+        self.each(whole, n, step)
 
     def read(self, dtype: DType, place: str, mask: str = "") -> str:
         """Elements in the dtype in which they are compared."""

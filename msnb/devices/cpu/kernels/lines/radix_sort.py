@@ -180,16 +180,7 @@ def _sort(dtype: DType, descending: bool) -> LineEmitter:
 def _memory(e: _Keys) -> tuple[str, str, str, str]:
     """Keys and places of this thread, twice. The thread is known where there are several."""
     base, size = e.pointer(3), e.word(9)
-    which = e.ins("load ptr, ptr @msnb_thread")
-    number = e.alloca("i64")
-    e.do(f"store i64 0, ptr {number}")
-
-    def ask() -> None:
-        t = e.ins(f"call i32 {which}()")
-        e.do(f"store i64 {e.ins(f'sext i32 {t} to i64')}, ptr {number}")
-
-    e.when(e.ins(f"icmp ne ptr {which}, null"), ask)
-    start = e.place("i8", base, e.i64("mul", e.ins(f"load i64, ptr {number}"), size))
+    start = e.place("i8", base, e.i64("mul", e.thread(), size))
     steps = [e.i64("mul", e.n, k) for k in (e.size, e.size * 2, e.size * 2 + _PLACE)]
     second, first_places, second_places = (e.place("i8", start, s) for s in steps)
     return start, first_places, second, second_places

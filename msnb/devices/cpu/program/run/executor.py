@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -35,9 +35,6 @@ from msnb.devices.cpu.program.run.native_template import native_template
 from msnb.devices.inspection import PlannedBuffer
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.graph import Graph, Node
-
-if TYPE_CHECKING:
-    from msnb.devices.cpu.program.build.builder import ProgramBuild
 
 FIRST_CHUNK = 1 << 16
 KEPT_CHUNKS = 1 << 22
