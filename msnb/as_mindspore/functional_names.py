@@ -75,7 +75,7 @@ def tuple_len(values: Any) -> int:
     return len(values)
 
 
-list_len = tuple_len
+list_len = ms_len = tuple_len
 
 
 def is_sequence_value_unknown(values: Any) -> bool:
@@ -267,7 +267,8 @@ string_concat, string_eq, list_equal, tuple_equal = operator.add, operator.eq, o
 copy: Callable[..., Any] = lambda input: input.copy()
 contiguous: Callable[..., Any] = lambda input: input.contiguous()
 shape_: Callable[..., Any] = ops.shape
-scalar_bool = bool
+scalar_bool = tensor_bool = bool
+core = add_flags
 is_, is_not, make_slice, shape_mul = operator.is_, operator.is_not, slice, math.prod
 in_dict: Callable[..., bool] = lambda key, values: key in values
 not_in_dict: Callable[..., bool] = lambda key, values: key not in values

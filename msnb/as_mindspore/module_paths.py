@@ -19,6 +19,7 @@ _PRIVATE = {
     "_checkparam": "msnb.as_mindspore.private_names",
     "_extends": "msnb.as_mindspore.executor_names",
     "_extends.parse": "msnb.as_mindspore.executor_names",
+    "_extends.parse.standard_method": "msnb.ops",
     "common.jit_begin_end": "msnb.as_mindspore.executor_names",
     "common.np_dtype": "ml_dtypes",
     **dict.fromkeys(
@@ -174,6 +175,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
                     "train.callback", "train.callback._callback", "train.model", "train.serialization")},
     **{path: (_FUNCTIONAL, _GRADIENTS) for path in PATHS if path.startswith("mindspore.ops.")},
     "mindspore.ops.function.nn_func": (_FUNCTIONAL, _GRADIENTS, "msnb.as_mindspore.private_names"),
+    "mindspore._extends.parse.standard_method": (_FUNCTIONAL, "msnb.numpy"),
     "mindspore.nn.layer.rnn_cells": ("msnb.nn.layers.recurrent_cells",),
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
     "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 from types import SimpleNamespace
@@ -92,15 +93,8 @@ def _make_directory(path: str, arg_name: str = "path") -> str:
     return os.path.realpath(path)
 
 
-def _is_role_worker() -> bool:
-    """Whether this process computes: every one does, there are no parameter servers."""
-    return True
-
-
-def _is_ps_mode() -> bool:
-    """Whether there are parameter servers: never."""
-    return False
-
+_is_role_worker: Callable[[], bool] = lambda: True  # every process computes, there are no parameter servers
+_is_ps_mode: Callable[[], bool] = lambda: False
 
 security: SimpleNamespace = SimpleNamespace(enable_security=lambda: False)
 """``_c_expression.security``: builds of MindSpore that leave out dumps and summaries say so here."""
@@ -170,34 +164,6 @@ def _compared(value: Any, limit: Any, rel: Rel, arg_name: str | None, prim_name:
     return value
 
 
-def check_int(value: Any, limit: int, rel: Rel, arg_name: str | None = None, prim_name: str | None = None) -> int:
-    """``value``, an int in this relation to ``limit``; raises TypeError or ValueError."""
-    found: int = _compared(_number(value, (int,), arg_name, prim_name), limit, rel, arg_name, prim_name)
-    return found
-
-
-def check_positive_int(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> int:
-    """``value``, an int above 0; raises TypeError or ValueError."""
-    return check_int(value, 0, Rel.GT, arg_name, prim_name)
-
-
-def check_non_negative_int(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> int:
-    """``value``, an int from 0; raises TypeError or ValueError."""
-    return check_int(value, 0, Rel.GE, arg_name, prim_name)
-
-
-def check_is_float(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> float:
-    """``value``, a float; raises TypeError."""
-    found: float = _number(value, (float,), arg_name, prim_name)
-    return found
-
-
-def check_positive_float(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> float:
-    """``value``, a float above 0; raises TypeError or ValueError."""
-    found: float = _compared(_number(value, (float,), arg_name, prim_name), 0, Rel.GT, arg_name, prim_name)
-    return found
-
-
 def check_bool(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> bool:
     """``value``, a bool; raises TypeError."""
     if not isinstance(value, bool):
@@ -233,33 +199,6 @@ def check_number_range(
         text = f"{ends[0]}{low}, {high}{ends[1]}"
         raise AttributeValueError(f"{_subject(arg_name, prim_name)} must lie in {text}, got {value!r}.")
     return value
-
-
-def check_int_range(
-    value: Any, low: int, high: int, rel: Rel, arg_name: str | None = None, prim_name: str | None = None
-) -> int:
-    """``value``, an int of an interval; raises TypeError or ValueError."""
-    found: int = check_number_range(value, low, high, rel, int, arg_name, prim_name)
-    return found
-
-
-def check_float_range(
-    value: Any, low: float, high: float, rel: Rel, arg_name: str | None = None, prim_name: str | None = None
-) -> float:
-    """``value``, a float of an interval; raises TypeError or ValueError."""
-    found: float = check_number_range(value, low, high, rel, float, arg_name, prim_name)
-    return found
-
-
-def check_non_negative_float(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> float:
-    """``value``, a float from 0; raises TypeError or ValueError."""
-    return check_float(value, 0, Rel.GE, arg_name, prim_name)
-
-
-def check_float(value: Any, limit: float, rel: Rel, arg_name: str | None = None, prim_name: str | None = None) -> float:
-    """``value``, a float in this relation to ``limit``; raises TypeError or ValueError."""
-    found: float = _compared(_number(value, (float,), arg_name, prim_name), limit, rel, arg_name, prim_name)
-    return found
 
 
 def check_number(arg_name: str, value: Any, limit: Any, rel: Rel, prim_name: str | None = None) -> Any:
@@ -329,31 +268,97 @@ def args_type_check(*types: Any, **named: Any) -> Callable[[Any], Any]:
     return decorated
 
 
-class Validator:
-    """The checks as static methods, as MindSpore 1 had them, and the words for comparisons beside them."""
+def check_is_number(value: Any, kind: Any, arg_name: str | None = None, prim_name: str | None = None) -> Any:
+    """``value``, a number of one of these kinds; raises TypeError."""
+    return _number(value, kind if isinstance(kind, tuple) else (kind,), arg_name, prim_name)
 
-    EQ, NE, LT, LE, GT, GE = EQ, NE, LT, LE, GT, GE
-    INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH
-    check = staticmethod(check)
-    check_float = staticmethod(check_float)
-    check_int = staticmethod(check_int)
-    check_positive_int = staticmethod(check_positive_int)
-    check_non_negative_int = staticmethod(check_non_negative_int)
-    check_is_float = staticmethod(check_is_float)
-    check_positive_float = staticmethod(check_positive_float)
-    check_bool = staticmethod(check_bool)
-    check_string = staticmethod(check_string)
-    check_value_type = staticmethod(check_value_type)
-    check_number_range = staticmethod(check_number_range)
-    check_int_range = staticmethod(check_int_range)
-    check_float_range = staticmethod(check_float_range)
-    check_non_negative_float = staticmethod(check_non_negative_float)
-    check_type_name = staticmethod(check_type_name)
-    check_subclass = staticmethod(check_subclass)
-    check_types_same_and_valid = staticmethod(check_types_same_and_valid)
-    check_number = staticmethod(check_number)
-    check_integer = staticmethod(check_number)
-    check_isinstance = staticmethod(check_value_type)
+
+def check_tensors_dtypes_same_and_valid(args: dict[str, Any], valid_dtypes: Any, prim_name: str | None = None) -> None:
+    """These tensors have one dtype, one of ``valid_dtypes``; raises TypeError."""
+    found = {name: check_type_name(name, kind, valid_dtypes, prim_name) for name, kind in args.items()}
+    check_types_same_and_valid(found, valid_dtypes, prim_name)
+
+
+def check_element_type_of_iterable(arg_name: str, values: Any, types: Any, prim_name: str | None = None) -> None:
+    """Every element is of one of these types; raises TypeError."""
+    for i, value in enumerate(values):
+        check_value_type(f"{arg_name}[{i}]", value, types, prim_name)
+
+
+def check_valid_input(arg_name: str, value: Any, prim_name: str | None = None) -> Any:
+    """``value``, anything but None; raises ValueError."""
+    if value is None:
+        raise AttributeValueError(f"{_subject(arg_name, prim_name)} must not be None.")
+    return value
+
+
+def check_str_by_regular(
+    target: str, reg: str | None = None, flag: Any = re.ASCII, prim_name: str | None = None
+) -> bool:
+    """True for a text that matches a pattern, by itself that of names; raises ValueError."""
+    wanted = r"^\w+[0-9a-zA-Z\_\.]*$" if reg is None else reg
+    if not re.match(wanted, target, flag):
+        raise AttributeValueError(f"{_subject(None, prim_name)} {target!r} does not match {wanted!r}.")
+    return True
+
+
+def check_input_format(input_param: str) -> str:
+    """ "NCHW", the one layout; raises ValueError."""
+    return check_string(input_param, ("NCHW",), "the data format")
+
+
+def _expand_tuple(n_dimensions: int) -> Callable[[Any], tuple[int, ...]]:
+    def expanded(value: Any) -> tuple[int, ...]:
+        """An int as a tuple of it, a tuple of so many ints as it is; raises TypeError."""
+        found: tuple[int, ...] = value if isinstance(value, tuple) else (value,) * n_dimensions
+        if len(found) != n_dimensions or any(isinstance(x, bool) or not isinstance(x, int) for x in found):
+            raise ArgumentError(f"this takes an int or a tuple of {n_dimensions} ints, not {value!r}.")
+        return found
+
+    return expanded
+
+
+once, twice, triple = _expand_tuple(1), _expand_tuple(2), _expand_tuple(3)
+
+
+def _checks(kind: type) -> dict[str, Callable[..., Any]]:
+    """The checks of ints or of floats: ``check_int(value, limit, rel)``, ``check_positive_int(value)``, its
+    ``_sequence``, and so on; each gives the value, or raises TypeError or ValueError."""
+
+    def compared(value: Any, limit: Any, rel: Rel, arg_name: str | None = None, prim_name: str | None = None) -> Any:
+        return _compared(_number(value, (kind,), arg_name, prim_name), limit, rel, arg_name, prim_name)
+
+    def related(rel: Rel) -> Callable[..., Any]:
+        return lambda value, arg_name=None, prim_name=None: compared(value, 0, rel, arg_name, prim_name)
+
+    def of_all(check_one: Callable[..., Any]) -> Callable[..., Any]:
+        def check_all(sequence: Any, arg_name: str | None = None, prim_name: str | None = None) -> Any:
+            for value in check_value_type(arg_name or "the argument", sequence, (list, tuple), prim_name):
+                check_one(value, arg_name, prim_name)
+            return sequence
+
+        return check_all
+
+    signs = {"positive": Rel.GT, "negative": Rel.LT, "non_positive": Rel.LE, "non_negative": Rel.GE}
+    word = kind.__name__
+    found = {f"check_{sign}_{word}": related(rel) for sign, rel in signs.items()}
+    found |= {f"{name}_sequence": of_all(one) for name, one in found.items()}
+    found[f"check_{word}"] = compared
+    found[f"check_equal_{word}"] = lambda value, limit, *names, **named: compared(value, limit, EQ, *names, **named)
+    found[f"check_{word}_range"] = lambda value, low, high, rel, *names, **named: check_number_range(
+        value, low, high, rel, kind, *names, **named
+    )
+    found[f"check_is_{word}"] = lambda value, *names, **named: check_is_number(value, kind, *names, **named)
+    return found
+
+
+check_isinstance, check_tensor_dtype_valid = check_value_type, check_type_name
+globals().update({**_checks(int), **_checks(float)})
+Validator: Any = SimpleNamespace(
+    **{name: found for name, found in globals().items() if name.startswith("check") or isinstance(found, Rel)},
+    check_integer=check_number,
+)
+"""The checks as MindSpore 1 had them, and the words for comparisons beside them."""
 
 
 def deprecated(version: str, substitute: str, use_substitute_name: bool = False) -> Callable[[Any], Any]:
@@ -525,6 +530,7 @@ class _VirtualDatasetCell(Cell):
 
 _activation: dict[str, Any] = activation._BY_NAME
 _BatchNorm: type[Cell] = normalization._BatchNorm
+TensorPy = Tensor
 InternalCallbackParam = _InternalCallbackParam = RunParams
 cells_compile_cache: dict[Any, Any] = {}
 """MindSpore's programs by Cell, which programs clear; here a Cell has its own."""

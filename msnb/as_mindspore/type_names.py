@@ -54,6 +54,7 @@ List = _kind("List", "lists", _of(list))
 Dict = _kind("Dict", "dicts", _of(dict))
 NoneType = _kind("NoneType", "None", _of(type(None)))
 TensorType = _kind("TensorType", "tensors", lambda found: isinstance(found, _TensorType))
+number, tensor_type, tuple_, list_, type_none = Number, TensorType, Tuple, List, NoneType
 Type = _kind("Type", "anything", lambda found: isinstance(found, (type, DType, _TensorType)))
 
 

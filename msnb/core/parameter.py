@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msnb.base.errors import DTypeError, ShapeError
-from msnb.core.dtypes import as_dtype
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.core.dtypes import as_dtype, int32
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, make
 
@@ -132,10 +132,13 @@ class Parameter(Tensor):
     """A trainable (or at least stateful) tensor of a network.
 
     Args:
-        default_input: its first value: anything ``Tensor`` takes.
+        default_input: its first value: anything ``Tensor`` takes; an int is an int32.
         name: its name; a Cell that owns it puts its own path in front (``conv1.weight``).
         requires_grad: whether optimizers train it.
         layerwise_parallel, parallel_optimizer: kept for the parallel planner.
+
+    Raises:
+        ValueError: the name is no str. TypeError: the others are not True or False.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Parameter.html
 
@@ -158,8 +161,14 @@ class Parameter(Tensor):
         layerwise_parallel: bool = False,
         parallel_optimizer: bool = True,
     ) -> None:
-        super().__init__(default_input)
+        super().__init__(default_input, int32 if type(default_input) is int else None)
         self._rec = None
+        if name is not None and not isinstance(name, str):
+            raise AttributeValueError(f"a Parameter's name is a str, not {name!r}.")
+        flags = (requires_grad, layerwise_parallel, parallel_optimizer)
+        for what, flag in zip(("requires_grad", "layerwise_parallel", "parallel_optimizer"), flags):
+            if not isinstance(flag, bool):
+                raise ArgumentError(f"Parameter: {what} is True or False, not {flag!r}.")
         self.name = "Parameter" if name is None else name
         self.requires_grad = requires_grad
         self.layerwise_parallel = layerwise_parallel

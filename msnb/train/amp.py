@@ -14,7 +14,9 @@ network are marked, not wrapped: names, checkpoints and ``isinstance`` are as be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from types import FunctionType
 from typing import Any
 
 from msnb import nn
@@ -81,16 +83,16 @@ def get_black_list() -> list[Any]:
     return list(_BLACK)
 
 
-def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = dtypes.float16) -> Cell:
+def auto_mixed_precision(network: Any, amp_level: str = "O0", dtype: Any = dtypes.float16) -> Any:
     """Let a network compute in mixed precision.
 
     Args:
-        network: the network; its Cells are marked in place.
+        network: the network; its Cells are marked in place. With "auto" also a function.
         amp_level: "O0" (nothing changes), "O1", "O2", "O3" or "auto"; see the head of ``msnb.train.amp``.
         dtype: ms.float16 or ms.bfloat16.
 
     Returns:
-        The same network.
+        The same network; of a function, one that computes so.
 
     Raises:
         TypeError: ``network`` is not a Cell, or another dtype. ValueError: another level.
@@ -103,7 +105,8 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = dtyp
         >>> net.weight.dtype, net(ms.ops.ones((1, 2))).dtype
         (Float32, Float32)
     """
-    half = _checked("auto_mixed_precision", network, dtype)
+    is_function = amp_level == "auto" and isinstance(network, FunctionType)
+    half = _checked("auto_mixed_precision", nn.Cell() if is_function else network, dtype)
     if amp_level not in LEVELS:
         raise AttributeValueError(f"amp_level={amp_level!r} is not legal; legal: {', '.join(map(repr, LEVELS))}.")
     if amp_level == "O1":
@@ -113,8 +116,23 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = dtyp
     elif amp_level == "O3":
         _by_black_list(network, half, ())
     elif amp_level == "auto":
-        network.set_precision(None, None, Autocast(half, _AUTO_WHITE, _AUTO_BLACK, widest=True))
+        rule = Autocast(half, _AUTO_WHITE, _AUTO_BLACK, widest=True)
+        if is_function:
+            return _by_rule(network, rule)
+        network.set_precision(None, None, rule)
     return network
+
+
+def _by_rule(fn: Callable[..., Any], rule: Autocast) -> Callable[..., Any]:
+    net = nn.Cell()
+    net.construct = fn  # type: ignore[method-assign]
+    net.set_precision(None, None, rule)
+
+    @wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return net(*args, **kwargs)
+
+    return call
 
 
 def custom_mixed_precision(

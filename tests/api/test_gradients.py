@@ -197,6 +197,17 @@ def test_sums_of_gradients_beside_the_parameters(mode: int) -> None:
         optimizer.parameters.clone("")
 
 
+def test_arguments_of_parameters() -> None:
+    assert ms.Parameter(3).dtype is ms.int32 and ms.Parameter(3.0).dtype is ms.float32
+    for name in (True, 3, ["w"], ms.Tensor([1])):
+        with pytest.raises(ValueError, match="a Parameter's name is a str"):
+            ms.Parameter(1.0, name)  # type: ignore[arg-type]
+    for flag in ("requires_grad", "layerwise_parallel", "parallel_optimizer"):
+        for wrong in (None, 1, "yes"):
+            with pytest.raises(TypeError, match=f"Parameter: {flag} is True or False, not"):
+                ms.Parameter(1.0, "w", **{flag: wrong})  # type: ignore[arg-type]
+
+
 def test_a_parameter_with_other_first_values() -> None:
     p = ms.Parameter(ms.Tensor([1.0, 2.0]), name="w", requires_grad=False)
     assert [p.clone(how).tolist() for how in ("same", "ones", 3)] == [[1.0, 2.0], [1.0, 1.0], [3.0, 3.0]]

@@ -99,6 +99,21 @@ def test_operators_of_sequences(mode: int) -> None:
         seq.SequenceIndex()([1, 2], 3)
 
 
+def test_operators_of_sequences_of_tensors(mode: int) -> None:
+    from mindspore.ops.operations import _sequence_ops as seq
+
+    def program(x: Any) -> Any:
+        rows = seq.SequenceUnstack(1)(x)
+        return seq.SequenceAddN()(rows), seq.SequenceConcat(0)(rows), seq.SequenceStack(1)([*rows]), rows
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    total, joined, stacked, rows = (msnb.jit(program) if mode == msnb.GRAPH_MODE else program)(Tensor(x))
+    for found, wanted in ((total, x.sum(1)), (joined, x.T.ravel()), (stacked, x), *zip(rows, x.T)):
+        np.testing.assert_array_equal(found.asnumpy(), wanted)
+    with pytest.raises(ValueError, match="shape"):
+        seq.SequenceStack()([Tensor([1.0]), Tensor([1.0, 2.0])])
+
+
 def test_filled_tensors(mode: int) -> None:
     from mindspore.ops.operations import FillV2
 

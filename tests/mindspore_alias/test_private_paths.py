@@ -34,6 +34,20 @@ def test_classes_named_after_functions_of_pytorch(mode: int) -> None:
         (lambda c: c.check_type_name("dtype", int, (float, str), "Net"), TypeError, "dtype must be float or str"),
         (lambda c: c.check_subclass("x", int, (float,), "Net", "So it is."), TypeError, "Net: x must be .*So it is"),
         (lambda c: c.check_types_same_and_valid({"a": int, "b": str}, (int, str), "Net"), TypeError, "b must have"),
+        (lambda c: c.check_is_int(True, "n"), TypeError, "n must be int, got True"),
+        (lambda c: c.check_negative_int(0, prim_name="Net"), ValueError, "Net: the argument must be below 0"),
+        (lambda c: c.check_non_positive_float(1.0, "x"), ValueError, "x must be at most 0, got 1.0"),
+        (lambda c: c.check_positive_int_sequence((3, 0), "sizes"), ValueError, "sizes must be above 0, got 0"),
+        (lambda c: c.check_non_negative_int_sequence(3, "sizes"), TypeError, "sizes must be list or tuple, got 3"),
+        (lambda c: c.check_equal_int(3, 4, "n"), ValueError, "n must be 4, got 3"),
+        (lambda c: c.check_is_number("3", int, "n", "Net"), TypeError, "Net: n must be int, got '3'"),
+        (lambda c: c.check_valid_input("x", None, "Net"), ValueError, "Net: x must not be None"),
+        (lambda c: c.check_element_type_of_iterable("names", ["a", 1], [str]), TypeError, r"names\[1\] must be str"),
+        (lambda c: c.check_str_by_regular("3 x"), ValueError, "'3 x' does not match"),
+        (lambda c: c.check_input_format("rt"), ValueError, "the data format must be one of 'NCHW', got 'rt'"),
+        (lambda c: c.twice((3.3, 4)), TypeError, "an int or a tuple of 2 ints, not"),
+        (lambda c: c.triple((1, 2)), TypeError, "an int or a tuple of 3 ints, not"),
+        (lambda c: c.check_tensors_dtypes_same_and_valid({"a": int, "b": str}, (int, str)), TypeError, "b must have"),
         (lambda c: c.args_type_check(a=int)(lambda a: a)("text"), TypeError, "a must be <class 'int'>, got 'text'"),
     ],
 )  # fmt: skip
@@ -53,9 +67,60 @@ def test_checks_that_hold() -> None:
         int,
     )
     assert c.check("n", 3, "m", 4, c.NE) == 3
+    assert (c.check_is_int(3), c.check_is_float(0.5, "x", "Net"), c.check_negative_int(-1)) == (3, 0.5, -1)
+    assert c.check_int_range(3, 1, 3, c.INC_RIGHT, arg_name="n") == c.check_equal_int(3, 3, prim_name="Net") == 3
+    assert c.check_positive_float_sequence([0.5]) == [0.5] and c.check_str_by_regular("net.1_a")
+    assert (c.once(3), c.twice(3), c.triple((1, 2, 3))) == ((3,), (3, 3), (1, 2, 3))
+    c.check_tensor_dtype_valid("x", int, (int,), "Net")
+    c.check_element_type_of_iterable("names", ["a"], [str])
     c.check_subclass("x", int, int)
     c.check_types_same_and_valid({"a": int, "b": int}, (int, str))
     assert c.args_type_check(int, b=str)(lambda a, b="x": (a, b))(3, b=None) == (3, None)
+
+
+def test_names_of_kinds_of_types(mode: int) -> None:
+    import mindspore as ms
+    from mindspore import dtype as mstype
+    from mindspore import ops
+
+    double = ops.MultitypeFuncGraph("double")
+
+    @double.register(mstype.number)
+    def _number(x: Any) -> Any:
+        return 2 * x
+
+    @double.register(mstype.tensor_type)
+    def _tensor(x: Any) -> Any:
+        return x + x
+
+    @double.register(mstype.tuple_)
+    def _tuple(x: Any) -> Any:
+        return x + x
+
+    @ms.jit
+    def all_of(x: Any) -> Any:
+        return double(3), double(x), double((1,))
+
+    number, tensor, pair = all_of(ms.Tensor([1.0, 2.0]))
+    assert number == 6 and tensor.asnumpy().tolist() == [2, 4] and pair == (1, 1)
+    with pytest.raises(TypeError, match="double has no kind 'float128'"):
+        double.register("float128")
+
+
+def test_methods_under_the_path_of_the_parser(mode: int) -> None:
+    import mindspore as ms
+    from mindspore._extends.parse.standard_method import argmax, choose, ms_len, tensor_bool, unsqueeze
+    from mindspore.ops.composite.base import core
+
+    @core(loop_can_unroll=True)
+    def largest(x: Any) -> Any:
+        return argmax(x) if tensor_bool(x.sum() > 0) else x.sum()
+
+    x = ms.Tensor([1, 3, 2])
+    assert largest(x).item() == 1 and unsqueeze(x, 0).shape == (1, 3) and ms_len((1, 2)) == 2
+    assert choose(ms.Tensor([1, 0]), [[1, 2], [3, 4]]).asnumpy().tolist() == [3, 2]
+    with pytest.raises(ImportError, match="no_such_method"):
+        from mindspore._extends.parse.standard_method import no_such_method  # noqa: F401
 
 
 def test_checks_as_methods() -> None:

@@ -149,7 +149,11 @@ def test_attributes_by_call() -> None:
     net.insert_param_to_cell("p", ms.Parameter(ms.Tensor([1.0])))
     assert names(net) == ["p", "part.w"]
     for call, error in (
-        (lambda: net.insert_child_to_cell("part", Scale()), KeyError),
+        (lambda: net.insert_child_to_cell("p", Scale()), KeyError),
+        (lambda: net.insert_param_to_cell("part", ms.Parameter(ms.Tensor([1.0]))), KeyError),
+        (lambda: net.insert_child_to_cell("", Scale()), KeyError),
+        (lambda: net.insert_child_to_cell("a.b", Scale()), KeyError),
+        (lambda: net.insert_child_to_cell(3, Scale()), TypeError),  # type: ignore[arg-type]
         (lambda: net.insert_child_to_cell("other", 3), TypeError),  # type: ignore[arg-type]
         (lambda: net.insert_param_to_cell("a.b", ms.Parameter(ms.Tensor([1.0]))), KeyError),
         (lambda: net.insert_param_to_cell("q", 3), TypeError),  # type: ignore[arg-type]
@@ -158,8 +162,34 @@ def test_attributes_by_call() -> None:
             call()
     net.update_parameters_name("top.")
     assert names(net) == ["top.p", "top.part.w"]
+    net.insert_child_to_cell("later", None)
+    assert net.later is None and [path for path, _ in net.cells_and_names()] == ["", "part"]
+    first, second = Scale(), Scale()
+    net.insert_child_to_cell("later", first)
+    net.insert_child_to_cell("later", second)
+    assert net.later is second
+    net.insert_child_to_cell("later", None)
     del net.p
     assert names(net) == ["top.part.w"]
+
+
+def test_empty_containers_and_lists_that_are_added(mode: int) -> None:
+    class Net(nn.Cell):
+        def __init__(self, count: int) -> None:
+            super().__init__()
+            self.cells = nn.SequentialCell([nn.ReLU() for _ in range(count)])
+
+        def construct(self, x: ms.Tensor) -> ms.Tensor:
+            return self.cells(x) if self.cells else x - 1
+
+    assert [Net(count)(ms.Tensor([-1.0])).item() for count in (0, 1)] == [-2, 0]
+    cells = nn.CellList([nn.ReLU()])
+    cells += [nn.Tanh(), Scale()]
+    assert len(cells) == 3 and names(cells) == ["2.w"]
+    del cells[:]
+    assert not cells
+    with pytest.raises(TypeError, match="CellList holds Cells, not int"):
+        cells += [3]
 
 
 def test_flags_reach_every_cell() -> None:

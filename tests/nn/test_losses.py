@@ -81,3 +81,42 @@ def test_triplets_by_how_many_elements_differ(mode: int) -> None:
     anchor, positive, negative = (ms.Tensor([v]) for v in ([1.0, 2.0, 3.0], [1.0, 2.0, 5.0], [1.5, 0.0, 9.0]))
     found = ms.ops.triplet_margin_loss(anchor, positive, negative, margin=2.5, p=0, eps=0.0)
     assert float(found) == 0.5
+
+
+def _focal(logits: Any, shares: Any, weight: Any, gamma: float) -> Any:
+    """Focal loss of each class in float64."""
+    logp = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    return -weight * shares * (1 - np.exp(logp)) ** gamma * logp
+
+
+@pytest.mark.parametrize("gamma", [2.0, 0.5])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 4, 3), (2, 4, 3, 2)])
+def test_focal_loss_of_labels_with_an_axis_of_classes(mode: int, shape: tuple[int, ...], gamma: float) -> None:
+    rng = np.random.default_rng(3)
+    x, w = rng.standard_normal(shape), np.array([1, 2, 3, 0.5]).reshape(1, 4, *(1 for _ in shape[2:]))
+    label = rng.integers(0, 4, (shape[0], 1, *shape[2:]))
+    shares = np.moveaxis(np.eye(4)[label[:, 0]], -1, 1)
+    logits, weight = ms.Tensor(x.astype(np.float32)), ms.Tensor(w.ravel().astype(np.float32))
+    whole = _focal(x, shares, w, gamma).reshape(*shape[:2], -1)
+    for labels, terms in ((ms.Tensor(label), whole.sum(1).mean(-1)), (ms.Tensor(shares), whole.mean(-1)),
+                          (ms.Tensor(label - 4), whole.sum(1).mean(-1))):  # fmt: skip
+        for reduction, wanted in (("none", terms), ("mean", terms.mean()), ("sum", terms.sum())):
+            loss = nn.FocalLoss(weight, gamma, reduction)
+            np.testing.assert_allclose(loss(logits, labels).asnumpy(), wanted, 2e-5, 1e-6)
+    slope = ms.grad(nn.FocalLoss(None, gamma))(logits, ms.Tensor(label.astype(np.int32))).asnumpy()
+    step = 1e-6 * rng.standard_normal(shape)
+    ends = [_focal(x + d, shares, 1.0, gamma).sum(1).mean() for d in (step, -step)]
+    np.testing.assert_allclose((slope * step).sum(), (ends[0] - ends[1]) / 2, 1e-3, 1e-12)
+
+
+def test_refused_labels_of_focal_loss(mode: int) -> None:
+    x = ms.ops.ones((3, 4))
+    for loss, labels, error, said in (
+        (nn.FocalLoss(), ms.Tensor(np.ones((3, 2), np.float32)), ValueError, "have the shape of the logits"),
+        (nn.FocalLoss(), ms.Tensor([[4], [0], [0]]), IndexError, "index 4 is outside axis 1 of size 4"),
+        (nn.FocalLoss(), ms.Tensor([0, 1]), ValueError, "class indices have shape"),
+    ):
+        with pytest.raises(error, match=said):
+            loss(x, labels)
+    with pytest.raises(TypeError, match="FocalLoss: gamma is a number, not 'mmm'"):
+        nn.FocalLoss(gamma="mmm")  # type: ignore[arg-type]

@@ -275,3 +275,19 @@ def test_a_list_that_runs_is_a_step_itself() -> None:
             return self.parts(x)
 
     assert scopes(Net()) == ["Net/parts/0"]
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_weights_as_tuples_that_are_replaced(mode: int, kind: str) -> None:
+    net, other = (getattr(nn, kind)(3, 4, 2, bidirectional=True) for _ in range(2))
+    x = ms.ops.ones((5, 2, 3))
+    assert [p.name for p in net.w_ih_list] == [f"weight_ih_l{n}{d}" for n in (0, 1) for d in ("", "_reverse")]
+    before = net(x)[0].asnumpy()
+    assert np.abs(before - other(x)[0].asnumpy()).max() > 1e-3
+    for lists in ("w_ih_list", "w_hh_list", "b_ih_list", "b_hh_list"):
+        setattr(net, lists, ms.ParameterTuple([p.clone() for p in getattr(other, lists)]))
+    np.testing.assert_allclose(net(x)[0].asnumpy(), other(x)[0].asnumpy(), 1e-6, 1e-6)
+    assert [p.name for p in net.trainable_params()] == [p.name for p in other.trainable_params()]
+    assert net.weight_hh_l1 is net.w_hh_list[2] and getattr(nn, kind)(3, 4, has_bias=False).b_ih_list == ()
+    with pytest.raises(ValueError, match="shorter"):
+        net.w_ih_list = net.w_ih_list[:2]

@@ -130,6 +130,12 @@ def test_layers(mode: int, rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(layer(t).asnumpy(), np.pad(x, ((0, 0), (0, 0), (0, 1), (1, 2)), **how))
     for layer, how in ((nn.ReflectionPad1d(2), "reflect"), (nn.ReplicationPad1d((2, 2)), "edge")):
         np.testing.assert_array_equal(layer(t[0]).asnumpy(), np.pad(x[0], ((0, 0), (0, 0), (2, 2)), mode=how))
+    for layer in (nn.ConstantPad2d((0, 1), 2.5), nn.ConstantPad3d((0, 1), 2.5)):  # the last axis alone
+        wide = np.pad(x, ((0, 0), (0, 0), (0, 0), (0, 1)), constant_values=2.5)
+        np.testing.assert_array_equal(layer(t).asnumpy(), wide)
+    for wrong in ((1,), (1, 2, 3), (1, 2, 3, 4, 5, 6), ()):
+        with pytest.raises(ValueError, match="ZeroPad2d: padding is an int or"):
+            nn.ZeroPad2d(wrong)
     assert nn.ConstantPad1d(1, 3.0)(t).asnumpy()[0, 0, 0, 0] == 3.0
     net = nn.SequentialCell(nn.PixelShuffle(2), nn.Upsample(scale_factor=2), nn.PixelUnshuffle(4), nn.ChannelShuffle(4))
     assert net(t).shape == (1, 16, 3, 5)
@@ -150,7 +156,7 @@ def test_refusals() -> None:
         (lambda: ops.interpolate(x, scale_factor=0.1), "leaves no pixel"),
         (lambda: ops.grid_sample(x, ops.ones((1, 2, 2, 3))), r"a grid \[n, rows, columns, 2\]"),
         (lambda: ops.grid_sample(x, ops.ones((1, 2, 2, 2)), "cubic"), "mode is 'bilinear' or 'nearest'"),
-        (lambda: nn.ZeroPad2d((1, 2)), "padding is an int or"),
+        (lambda: nn.ZeroPad2d((1, 2, 3)), "padding is an int or"),
     ]
     for call, said in refused:
         with pytest.raises(ValueError, match=said):

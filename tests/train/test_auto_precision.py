@@ -76,3 +76,22 @@ def test_like_draws_have_the_dtypes_of_mindspore(mode: Any) -> None:
     assert ops.randn_like(half).dtype is ms.float32 and ops.rand_like(half).dtype is ms.float16
     assert ops.randn_like(half, dtype=ms.float16).dtype is ms.float16
     assert ops.randn_like(ms.Tensor([1, 2])).dtype is ms.float32
+
+
+def test_a_function_computes_by_the_rule(mode: int) -> None:
+    def net(x: Any, y: Any) -> Any:
+        """Products and a sum."""
+        return ops.matmul(x, y), ops.exp(x), ops.concat([x.astype(ms.float16), y])
+
+    half = ms.amp.auto_mixed_precision(net, "auto")
+    run = ms.jit(half) if mode == ms.GRAPH_MODE else half
+    x = ms.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert half.__doc__ == net.__doc__ and net(x, x)[0].dtype is ms.float32
+    assert [t.dtype for t in run(x, x)] == [ms.float16, ms.float32, ms.float32]
+    slope = ms.grad(lambda x: half(x, x)[0].sum())(x)
+    np.testing.assert_allclose(slope.asnumpy(), [[7.0, 11.0], [9.0, 13.0]])
+    assert slope.dtype is ms.float32 and net(x, x)[0].dtype is ms.float32
+    with pytest.raises(TypeError, match="takes a Cell, not a function"):
+        ms.amp.auto_mixed_precision(net, "O2")
+    with pytest.raises(TypeError, match="takes a Cell, not a int"):
+        ms.amp.auto_mixed_precision(3, "auto")

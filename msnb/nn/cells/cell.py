@@ -118,7 +118,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         elif isinstance(old, (Parameter, Cell)) and value is not None:
             self._refuse(name, old, value)
         elif isinstance(value, (tuple, list)) and self._ready:
-            for i, item in enumerate(value):
+            for i, item in enumerate(() if isinstance(getattr(type(self), name, None), property) else value):
                 self._adopt(f"{name}.{i}", item)
         object.__setattr__(self, name, value)
 
@@ -181,36 +181,35 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         self.__dict__.update(state)
         resettle([(self, self._prefix)])
 
-    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
-        """Same as ``setattr(self, child_name, child_cell)`` for a name that is free.
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell | None) -> None:
+        """Same as ``setattr(self, child_name, child_cell)`` for a name that is free, or has a Cell.
 
         Raises:
-            KeyError: the name is taken. TypeError: not a Cell.
+            KeyError: the name is taken, empty or contains a dot. TypeError: not a Cell or None.
         """
-        self._need_free(child_name)
-        if not isinstance(child_cell, Cell):
-            raise TypeError(f"insert_child_to_cell takes a Cell, not {type(child_cell).__name__}.")
-        setattr(self, child_name, child_cell)
+        self._insert(child_name, child_cell, Cell, "insert_child_to_cell", True)
 
-    def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
-        """Same as ``setattr(self, param_name, param)`` for a name that is free.
+    def insert_param_to_cell(
+        self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True
+    ) -> None:
+        """Same as ``setattr(self, param_name, param)`` for a name that is free, or has a Parameter.
 
         Raises:
-            KeyError: the name is taken or contains a dot. TypeError: not a Parameter.
+            KeyError: the name is taken, empty or contains a dot. TypeError: not a Parameter or None.
         """
-        if check_name_contain_dot and "." in param_name:
-            raise KeyError(f"a parameter's attribute name must not contain a dot, got {param_name!r}.")
-        self._need_free(param_name)
-        if not isinstance(param, Parameter):
-            raise TypeError(f"insert_param_to_cell takes a Parameter, not {type(param).__name__}.")
-        setattr(self, param_name, param)
+        self._insert(param_name, param, Parameter, "insert_param_to_cell", check_name_contain_dot)
 
-    def _need_free(self, name: str) -> None:
+    def _insert(self, name: str, value: Any, kind: type, asked: str, no_dots: bool) -> None:
         self._need_init(name)
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str):
             raise TypeError(f"an attribute name must be a str, got {name!r}.")
-        if name in self.__dict__:
+        if not name or (no_dots and "." in name):
+            raise KeyError(f"{asked} takes a name without dots, got {name!r}.")
+        if not isinstance(self.__dict__.get(name), (kind, type(None))):
             raise KeyError(f"{type(self).__name__} has an attribute {name!r} already.")
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"{asked} takes a {kind.__name__}, not {type(value).__name__}.")
+        setattr(self, name, value)
 
     # ---- running -------------------------------------------------------------------------------------------------
 

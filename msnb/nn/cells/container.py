@@ -59,9 +59,6 @@ class _Container(Cell):
     def __len__(self) -> int:
         return len(self._member_names())
 
-    def __bool__(self) -> bool:
-        return True
-
 
 class _Sequence(_Container):
     """Members by position."""
@@ -122,6 +119,8 @@ class _Sequence(_Container):
             for cell in list(cells):
                 self.append(cell)
         return self
+
+    __iadd__ = extend
 
     @contextmanager
     def _many(self) -> Iterator[None]:
@@ -213,6 +212,9 @@ class CellDict(_Container):
         super().__init__()
         if cells is not None:
             self.update(cells)
+
+    def __bool__(self) -> bool:
+        return True
 
     @property
     def _only_holds(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
+from msnb.core.parameter import ParameterTuple
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore, put_last
 from msnb.nn.layers.basic import need_last, positive_int
@@ -24,12 +25,30 @@ from msnb.nn.layers.recurrent_cells import first_parameter, legal_nonlinearity
 __all__ = ["GRU", "LSTM", "RNN"]
 
 
+def _parameters(kind: str) -> Any:
+    """The Parameters of a kind, layer by layer, as a tuple that can be replaced."""
+
+    def names(self: Any) -> list[str]:
+        return [f"{kind}_l{n}{d}" for n in range(self.num_layers) for d in self.directions if kind in self._kinds()]
+
+    def given(self: Any) -> ParameterTuple:
+        return ParameterTuple(getattr(self, name) for name in names(self))
+
+    def replace(self: Any, parameters: Any) -> None:
+        for name, parameter in zip(names(self), parameters, strict=True):
+            setattr(self, name, parameter)
+
+    return property(given, replace, doc=f"``{kind}_l0``, then those of the other direction and the further layers.")
+
+
 class _Recurrent(Cell):
     """Layers and directions; a subclass gives ``gates``, ``n_states`` and ``kind``."""
 
     gates = 1
     n_states = 1
     kind = ""
+    w_ih_list, w_hh_list = _parameters("weight_ih"), _parameters("weight_hh")
+    b_ih_list, b_hh_list = _parameters("bias_ih"), _parameters("bias_hh")
 
     def __init__(
         self,

@@ -30,6 +30,10 @@ from msnb.ops.definition.type_inference import broadcast_shapes
 Formula = Callable[..., Any]
 
 
+class UnsupportedDistributionError(ArgumentError, NotImplementedError):
+    """A distribution was asked for what it has no formula of."""
+
+
 class Distribution(Cell):
     """Base of all distributions.
 
@@ -60,7 +64,8 @@ class Distribution(Cell):
         self.seed: Any = seed
         self.name: str = name or type(self).__name__
         self.draws: DrawStream = DrawStream(type(self).__name__, seed)
-        given = {key: value for key, value in (param or {}).items() if key not in ("self", "__class__")}
+        param = (param or {}).get("param_dict", param or {})  # classes of users give their locals, with this among them
+        given = {key: value for key, value in param.items() if key not in ("self", "__class__")}
         self.parameter_names: tuple[Any | Any, ...] = tuple(given)
         self.default_parameters: list[Any] = [self._checked(key, value) for key, value in given.items()]
         self._need_one_shape()
@@ -95,6 +100,18 @@ class Distribution(Cell):
             raise AttributeValueError(f"{type(self).__name__}: {name} must lie above 0 and below 1.")
         return found
 
+    def _add_parameter(self, value: Any, name: str) -> Any:
+        """The parameter of this name, for classes of users that keep it."""
+        return self.default_parameters[self.parameter_names.index(name)]
+
+    def _check_param_type(self, *args: Any) -> Any:
+        """What a formula of a user's class got as parameters: they are checked, and there."""
+        return args[0] if len(args) == 1 else args
+
+    def _check_value(self, value: Any, name: str) -> Any:
+        """``value``, which a formula got."""
+        return value
+
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The parameters of a question: given with it, else those of the distribution."""
         found = self.get_dist_args(*args, **kwargs)
@@ -128,7 +145,7 @@ class Distribution(Cell):
             own = getattr(self, f"_{name}", None)
             if own is not None:
                 return name, own
-        raise ArgumentError(f"{type(self).__name__} has no formula for {names[0]}.")
+        raise UnsupportedDistributionError(f"{type(self).__name__} has no formula for {names[0]}.")
 
     # ---- questions about a value ------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.nn.cells.cell import Cell
+from msnb.ops.definition.type_inference import need_numbers, operand_lines
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss",
@@ -405,17 +406,31 @@ class FocalLoss(LossBase):
         gamma: how much less.
         reduction: "mean", "sum" or "none".
 
+    Inputs: logits [n, classes, ...], and labels [n, ...] or [n, 1, ...] of classes, or [n, classes, ...] of shares.
+
     Source: Lin et al. 2017 (arXiv:1708.02002)
     """
 
     def __init__(self, weight: Any = None, gamma: float = 2.0, reduction: str = "mean") -> None:
         super().__init__(reduction)
+        need_numbers("FocalLoss", gamma=gamma)
         self.weight: Any = weight
         self.gamma: float = gamma
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """The loss."""
-        return ops.focal_loss(logits, labels, self.weight, self.gamma, self.reduction)
+        """The loss; with an axis of classes or of size 1 in the labels, the mean over places comes first."""
+        if labels.ndim != logits.ndim or labels.ndim < 2:
+            return ops.focal_loss(logits, labels, self.weight, self.gamma, self.reduction)
+        shares = labels.shape[1] != 1
+        if shares and labels.shape != logits.shape:
+            both = operand_lines(logits._type, labels._type, names=("logits", "labels"))
+            raise ShapeError("FocalLoss: labels of shares have the shape of the logits.", operands=both)
+        logp = ops.log_softmax(logits, 1)
+        terms = (1 - ops.exp(logp)) ** self.gamma * -logp
+        if self.weight is not None:
+            terms = terms * ops.reshape(self.weight, (-1, *(1 for _ in logits.shape[2:])))
+        terms = terms * labels if shares else ops.gather_elements(terms, 1, labels)
+        return self.get_loss(ops.mean(ops.reshape(terms, (*labels.shape[: 1 + shares], -1)), -1))
 
 
 class DiceLoss(LossBase):

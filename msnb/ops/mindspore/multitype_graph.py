@@ -84,8 +84,9 @@ class Map(HyperMap):
 
 
 _KINDS: dict[str, Any] = {
-    "Tensor": Tensor, "Number": (int, float, complex), "Bool": bool, "String": str, "Tuple": tuple, "List": list,
-    "Function": Callable, "Dict": dict, "TypeType": DType, "None": type(None), "NoneType": type(None),
+    **dict.fromkeys(("Tensor", "TensorType"), Tensor), "Number": (int, float, complex), "Bool": bool, "String": str,
+    "Tuple": tuple, "List": list, "Function": Callable, "Dict": dict, "TypeType": DType,
+    **dict.fromkeys(("None", "NoneType"), type(None)),
     **dict.fromkeys(("Int", "Int32", "Int64"), int), **dict.fromkeys(("Float", "Float32", "Float64"), float),
 }  # fmt: skip
 _SPARSE = {
@@ -94,9 +95,9 @@ _SPARSE = {
 }  # fmt: skip
 
 
-def _kind(graph: str, kind: str | DType) -> Any:
+def _kind(graph: str, kind: str | DType | type) -> Any:
     """The classes of Python that a kind stands for: a word of MindSpore, or the dtype of a number."""
-    name = str(kind)
+    name = kind.__name__ if isinstance(kind, type) else str(kind)
     if name in _SPARSE:
         return getattr(importlib.import_module(_SPARSE[name]), name)
     if name not in _KINDS:
@@ -127,7 +128,7 @@ class MultitypeFuncGraph:
         self.read_value: bool = bool(read_value)
         self._entries: list[tuple[tuple[str, ...], tuple[Any, ...], Callable[..., Any]]] = []
 
-    def register(self, *kinds: str | DType) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(self, *kinds: str | DType | type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorates the function for these kinds: "Tensor", "Number", "Bool", "String", "Tuple", "List",
         "RowTensor" ..., or the dtype of a number.
 

@@ -171,3 +171,34 @@ def test_cross_entropy(mode: int) -> None:
     a, b = msd.Normal(0.0, 1.0), (Tensor(1.0), Tensor(2.0))
     wanted = ask(a, "entropy") + ask(a, "kl_loss", "Normal", *b)
     np.testing.assert_allclose(ask(a, "cross_entropy", "Normal", *b), wanted, rtol=1e-6)
+
+
+class Waiting(msd.Distribution):
+    """Exponential waiting times, as programs of users write a distribution."""
+
+    def __init__(self, rate: Any = None, seed: Any = None, dtype: Any = ms.float32, name: str = "Waiting") -> None:
+        param = dict(locals())
+        param["param_dict"] = {"rate": rate}
+        super().__init__(seed, dtype, name, param)
+        self._rate = self._add_parameter(rate, "rate")
+
+    def _mean(self, rate: Any = None) -> Any:
+        return 1.0 / self._check_param_type(rate)
+
+    def _log_prob(self, value: Any, rate: Any = None) -> Any:
+        value, rate = self._check_value(value, "value"), self._check_param_type(rate)
+        return ms.ops.log(rate) - rate * value
+
+
+def test_distributions_of_users(mode: int) -> None:
+    value, rate = np.array([0.5, 0.25], np.float32), np.array([1.0, 2.0], np.float32)
+    wanted = np.log(rate) - rate * value
+    made, open_ = Waiting(Tensor(rate)), Waiting()
+    np.testing.assert_allclose(Asked(made, "log_prob")(Tensor(value)).asnumpy(), wanted, 1e-6)
+    np.testing.assert_allclose(Asked(made, "prob")(Tensor(value)).asnumpy(), np.exp(wanted), 1e-6)
+    np.testing.assert_allclose(Asked(open_, "log_prob")(Tensor(value), Tensor(rate)).asnumpy(), wanted, 1e-6)
+    assert made.mean().asnumpy().tolist() == [1.0, 0.5] and made._rate.asnumpy().tolist() == rate.tolist()
+    with pytest.raises(NotImplementedError, match="Waiting has no formula for entropy"):
+        Asked(made, "entropy")()
+    with pytest.raises(TypeError, match="rate was not given"):
+        Asked(open_, "log_prob")(Tensor(value))
