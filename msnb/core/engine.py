@@ -56,6 +56,10 @@ class Engine(Protocol):
         """``fn(*args, **kwargs)``, a pure framework function of several ops that may run as one program."""
         ...
 
+    def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``fn(*args, **kwargs)``, a pure framework function whose Python depends on types and settings alone."""
+        ...
+
     def sharded(self, asked: ShardRequest, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``fn(*args, **kwargs)``, its tensors split over devices as somebody asked for."""
         ...
@@ -65,6 +69,10 @@ class PlainReads:
     """The answers of engines that run Python as it is."""
 
     apply: Callable[..., Any]
+
+    def __init_subclass__(cls) -> None:
+        if "apply" in cls.__dict__ and "cached" not in cls.__dict__:
+            cls.cached = PlainReads.cached  # type: ignore[method-assign]
 
     def pair(self, op: Any, a: Any, b: Any) -> Any:
         """``apply`` of two tensors and no attributes: the way of ``x + y``, which an engine may shorten."""
@@ -87,6 +95,10 @@ class PlainReads:
         return nullcontext()
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Op by op."""
+        return fn(*args, **kwargs)
+
+    def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Op by op."""
         return fn(*args, **kwargs)
 
@@ -123,6 +135,16 @@ def whole(fn: Fn) -> Fn:
     return call  # type: ignore[return-value]
 
 
+def cached(fn: Fn) -> Fn:
+    """Mark a pure framework function of tensors and settings: eager mode remembers the operations of its calls."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return slot.engine.cached(fn, args, kwargs)
+
+    return call  # type: ignore[return-value]
+
+
 def named(fn: Fn) -> Fn:
     """Mark a pure framework function that keeps its name in a program that is written for others, and runs op by op
     everywhere else."""
@@ -130,7 +152,7 @@ def named(fn: Fn) -> Fn:
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         engine = slot.engine
-        return engine.whole(fn, args, kwargs) if getattr(engine, "keeps_names", False) else fn(*args, **kwargs)
+        return (engine.whole if getattr(engine, "keeps_names", False) else engine.cached)(fn, args, kwargs)
 
     return call  # type: ignore[return-value]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter, methodcaller
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -25,6 +26,8 @@ from msnb.devices.inspection import DeviceMachine, LaunchCost, Listing, NodeLowe
 from msnb.ir.analysis.structural_hash import Content
 from msnb.ir.graph import Graph, Node
 from msnb.ops.definition.record import Op, in_range, operand_dtype
+from msnb.ops.definition.type_inference import alike
+from msnb.ops.shape.index_spec import key_of
 
 Kernel = Callable[..., Any]
 
@@ -228,7 +231,7 @@ class ArrayDevice:
 
 def body_kernel(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
     """``op.body`` over ``xp`` as a function of buffers alone: attributes bound, operands and results converted."""
-    direct = native_ufunc(xp, op, types, attrs)
+    direct = native_ufunc(xp, op, types, attrs) or numpy_call(xp, op, types, attrs)
     if direct is not None:
         return direct
     run = _bind(xp, op, attrs)
@@ -265,6 +268,24 @@ def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]
     resolved = ufunc.resolve_dtypes((*[want.numpy] * len(tensors), None))[-1]
     found: Kernel | None = ufunc if resolved == result.dtype.numpy else None
     return found
+
+
+def numpy_call(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:
+    """NumPy's own function or method where operands need no more: the record says which (``numpy``), and a view is the
+    method that makes it. The result has the declared type and is an array."""
+    if xp is not np or not (op.numpy or op.view) or not all(isinstance(t, TensorType) and t.is_static for t in types):
+        return None
+    outs: Any = op.result_types(types, attrs)
+    if op.numpy is not None:
+        found: Kernel | None = op.numpy(types, outs, **attrs)
+        return found
+    if not alike(types):
+        return None
+    if op.view == "reshape":
+        return methodcaller("reshape", outs[0].shape) if outs[0].is_static else None
+    if op.view == "transpose":
+        return methodcaller("transpose", attrs["perm"])
+    return itemgetter((*key_of(attrs["spec"], ()), ...)) if op.name == "index" and len(types) == 1 else None
 
 
 def _bind(xp: Any, op: Op, attrs: dict[str, Any]) -> Kernel:

@@ -62,6 +62,8 @@ images: which inputs are images in the attribute ``data_format`` (-1: the result
     "NHWC", and is given it with the operators around it.
 onnx: the op in ONNX where the other facts do not say it: operators over inputs and attributes, such as
     "Reciprocal(Sqrt(x))" or "Concat(*xs, axis=axis)", or the name of a rule of ``msnb.onnx``.
+numpy: (types, result types, **attrs) -> a function of NumPy arrays (and Python scalars, where types are weak) that does
+    what the body does with fewer questions, or None: what small tensors cost in eager mode. Sizes are known.
 decomposition: the op as a function of other ops, for targets that have no such operator of their own.
 examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wrong((inputs...), {attrs}, "piece of the
     sentence").
@@ -161,6 +163,7 @@ class Op:
     images: tuple[int, ...] = ()
     onnx: str = ""
     decomposition: Callable[..., Any] | None = None
+    numpy: Callable[..., Any] | None = None
     wanted_by_grad: frozenset[str] = frozenset()
     arity: int = -1  # the number of inputs where it is fixed
     fast: dict[Any, Any] = field(default_factory=dict)  # eager dispatch's table: signature -> entry
@@ -310,6 +313,7 @@ def define(
     images: tuple[int, ...] = (),
     onnx: str = "",
     decomposition: Callable[..., Any] | None = None,
+    numpy: Callable[..., Any] | None = None,
 ) -> Op:
     """Make and register a record. ``inputs`` is ``"x, y"`` or ``"*xs"``; ``attrs`` maps names to defaults."""
     names = tuple(part.strip() for part in inputs.split(",") if part.strip())
@@ -320,7 +324,7 @@ def define(
         scalar=scalar, axes=axes, batch=batch, work=work, traits=frozenset(traits), promotes=promotes,
         optional=left_out, examples=tuple(examples), wrong=tuple(wrong), family=family or family_of(infer),
         windows=windows, reduction=reduction, view=view, images=images, onnx=onnx,
-        decomposition=decomposition, arity=len(names) if fixed else -1,
+        decomposition=decomposition, numpy=numpy, arity=len(names) if fixed else -1,
         wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),
     )  # fmt: skip
     return register(record)

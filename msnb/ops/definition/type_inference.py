@@ -225,3 +225,8 @@ def need_float(name: str, *types: TensorType) -> None:
                 operands=operand_lines(*types),
                 hint="convert with x.astype(ms.float32).",
             )
+
+
+def alike(types: tuple[Any, ...]) -> bool:
+    """Whether all are types of tensors of one dtype, none of a Python scalar."""
+    return bool(types) and len({t.dtype for t in types}) == 1 and not any(t.weak for t in types)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,16 @@ def _cast_grad(dout: Any, types: Any) -> Any:
     return cast(dout, types[0].dtype) if types[0].dtype.differentiable and dout.dtype.differentiable else None
 
 
+def _cast_numpy(types: Any, outs: Any, *, dtype: DType) -> Any:
+    x = types[0].dtype
+    wide = dtype.is_float and dtype.itemsize > 2 and (not x.is_float or x.itemsize > 2) and not x.is_complex
+    return methodcaller("astype", dtype.numpy) if wide and not types[0].weak else None
+
+
 CAST = define(
     "cast",
     "x",
+    numpy=_cast_numpy,
     attrs=("dtype",),
     infer=_cast_infer,
     body=_cast,

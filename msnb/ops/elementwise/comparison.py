@@ -74,9 +74,19 @@ def _dtype(x: Any) -> dtypes.DType:
     return found
 
 
+def _where_numpy(types: Any, outs: Any) -> Any:
+    """Floats of one dtype, or one of them a Python number."""
+    condition, *chosen = types
+    met = {t.dtype for t in chosen if not t.weak}
+    numbers = all(not t.weak or (t.dtype.category <= outs[0].dtype.category) for t in chosen)
+    plain = condition.dtype is dtypes.bool_ and not condition.weak and met == {outs[0].dtype} and numbers
+    return np.where if plain and outs[0].dtype.is_float and outs[0].dtype.itemsize > 2 else None
+
+
 where: Op = define(
     "where",
     "condition, x, y",
+    numpy=_where_numpy,
     infer=_where_infer,
     body=_where,
     scalar="where(condition, x, y)",

@@ -16,7 +16,7 @@ import numpy as np
 from msnb.base.errors import DTypeError, IndexOutOfRange
 from msnb.core.types import TensorType
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import alike, operand_lines
 
 FAMILY = "labels"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -47,9 +47,19 @@ def _class_index_body(xp: Any, target: Any, *, classes: int, ignore: int) -> Any
     return target
 
 
+def _class_index_numpy(types: Any, outs: Any, *, classes: int, ignore: int) -> Any:
+    def run(target: Any) -> Any:
+        if target.size and target.min() >= 0 and target.max() < classes:
+            return target
+        return _class_index_body(np, target, classes=classes, ignore=ignore)
+
+    return run if alike(types) else None
+
+
 CLASS_INDEX: Op = define(
     "class_index",
     "target",
+    numpy=_class_index_numpy,
     onnx="same",
     attrs=("classes", "ignore"),
     infer=_class_index_type,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.engine import cached
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
@@ -25,6 +26,7 @@ from msnb.ops.shape.creation import full
 from msnb.ops.shape.views import expand_dims, reshape
 
 
+@cached
 def embedding(
     ids: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexOutOfRange, ShapeError
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
@@ -111,6 +112,7 @@ GATHER: Op = define(
 )
 
 
+@cached
 def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0, *, dim: int | None = None) -> Tensor:
     """The slices of ``x`` along ``axis`` that ``index`` names.
 
@@ -158,6 +160,7 @@ def _gather_lanes(x: Any, index: Any, axis: int, lead: int) -> Tensor:
     return reshape(out, (*shape, *out.shape[1:]))
 
 
+@cached
 @worded
 def index_select(x: Any, axis: int, index: Any) -> Tensor:
     """``gather`` with the arguments in PyTorch's order; ``index`` is a vector."""
@@ -167,6 +170,7 @@ def index_select(x: Any, axis: int, index: Any) -> Tensor:
     return gather(x, i, axis)
 
 
+@cached
 @worded
 def take(x: Any, index: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
     """NumPy's take: along an axis, or from the flattened tensor.
@@ -195,6 +199,7 @@ def coordinates(name: str, index: Any, rank: int) -> tuple[Any, ...]:
     return unstack(i, -1)
 
 
+@cached
 def gather_nd(x: Any, index: Any) -> Tensor:
     """The elements (or slices) of ``x`` at coordinates.
 
@@ -229,6 +234,7 @@ def along(name: str, shape: Shape, index: Any, axis: int) -> tuple[Any, ...]:
     return tuple(grid)
 
 
+@cached
 @worded
 def gather_elements(x: Any, axis: int, index: Any) -> Tensor:
     """One index per element of the result: ``out[i][j] = x[index[i][j]][j]`` for axis 0.

@@ -13,6 +13,7 @@ import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
@@ -102,6 +103,7 @@ def nonzero(x: Any, as_tuple: bool = False) -> Any:
     return unstack(found, 1)
 
 
+@cached
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """x where the condition holds (is not zero), else y; without x and y the positions where it holds.
 
@@ -156,6 +158,7 @@ def masked_select(x: Any, mask: Any) -> Tensor:
     return broadcast_to(t, shape=shape)[broadcast_to(m, shape=shape)]
 
 
+@cached
 def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
     """``x`` with ``value`` (one number) where ``mask`` is True; x and mask broadcast.
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import Size, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_ints, as_tensor, one_batched, strong_dtype
@@ -143,6 +144,7 @@ def as_pads(pads: Any, ndim: int) -> Pads:
     return ((0, 0),) * (ndim - len(pairs)) + tuple(reversed(pairs))
 
 
+@cached
 def pad(x: Any, padding: Any = None, mode: str = "constant", value: Any = None, *, pads: Any = None) -> Tensor:
     """``x`` with a border.
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, tensors
@@ -38,6 +39,7 @@ FULL = (None, None, None)
 # ---- axes in other places -------------------------------------------------------------------------------------------
 
 
+@cached
 def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """Two axes exchanged.
 
@@ -53,6 +55,7 @@ def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     return TRANSPOSE(t, perm=tuple(order))
 
 
+@cached
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to other positions, the rest in their old order.
 
@@ -72,6 +75,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     return TRANSPOSE(t, perm=tuple(order))
 
 
+@cached
 def flatten(x: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
     """The axes from ``start_dim`` to ``end_dim`` merged into one; a batch axis at 0 stays (MindSpore's default).
 
@@ -120,6 +124,7 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Tensor:
     return reshape(t, (*t.shape[:at], *parts, *t.shape[at + 1 :]))
 
 
+@cached
 @worded
 def narrow(x: Any, axis: int, start: int, length: int) -> Tensor:
     """``length`` elements of an axis from ``start`` on.
@@ -162,6 +167,7 @@ def _each(xs: Sequence[Any], fn: Any) -> Any:
 # ---- other orders ---------------------------------------------------------------------------------------------------
 
 
+@cached
 @worded
 def flip(x: Any, *axes: Any, axis: Any = None) -> Tensor:
     """Elements in reverse order along the given axes (all where none are given; ``()`` gives none and turns none).
@@ -187,6 +193,7 @@ def flipud(x: Any) -> Tensor:
     return flip(x, 0)
 
 
+@cached
 def roll(x: Any, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved along axes; those that fall off one end come back at the other.
 
@@ -247,6 +254,7 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 # ---- repetition -----------------------------------------------------------------------------------------------------
 
 
+@cached
 def tile(x: Any, *reps: Any, dims: Any = None) -> Tensor:
     """The whole tensor repeated along its axes; more counts than axes give new leading axes.
 
@@ -268,6 +276,7 @@ def tile(x: Any, *reps: Any, dims: Any = None) -> Tensor:
     return reshape(wide, tuple(product(pair) for pair in zip(counts, sizes)))
 
 
+@cached
 @worded
 def repeat_interleave(x: Any, repeats: Any, axis: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Every element repeated in place.
@@ -323,6 +332,7 @@ def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
     return repeat_interleave(x, rep, axis)
 
 
+@cached
 def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Coordinate tensors of a grid: one per vector, all of the grid's shape.
 
@@ -348,6 +358,7 @@ def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Any, ...]:
     return tuple(broadcast_to(t, shape=shape) for t in open_grid)
 
 
+@cached
 def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Tensor:
     """One class number per element becomes a row with ``on_value`` at that class.
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, tensors
@@ -265,6 +266,7 @@ def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Tensor:
     return out if left or right else reshape(out, (x.shape[0], 1))
 
 
+@cached
 def einsum(equation: str, *xs: Any) -> Tensor:
     """A product of tensors with named axes, summed over the names that vanish.
 

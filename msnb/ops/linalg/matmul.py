@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
-from msnb.ops.definition.type_inference import broadcast_shapes, normal_axis, operand_lines
+from msnb.ops.definition.type_inference import alike, broadcast_shapes, normal_axis, operand_lines
 from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, TRANSPOSE, reshape
 
@@ -108,6 +109,11 @@ def _matmul_body(xp: Any, x: Any, y: Any) -> Any:
     return xp.matmul(x, y)
 
 
+def _matmul_numpy(types: Any, outs: Any) -> Any:
+    plain = alike(types) and types[0].ndim <= 2 and types[0].dtype.itemsize > 2 and outs[0].ndim
+    return np.matmul if plain and types[0].dtype is outs[0].dtype else None
+
+
 def _matmul_batched(inputs: Sequence[Any]) -> Any:
     """Vectors become matrices, and the side with fewer axes gets its missing ones behind the batch axis."""
     x, y = inputs
@@ -127,6 +133,7 @@ matmul: Op = define(
     onnx="matmul",
     infer=_matmul_type,
     body=_matmul_body,
+    numpy=_matmul_numpy,
     grad=_matmul_grad,
     axes=_matmul_axes,
     batch=all_spread(_matmul_batched),
@@ -166,6 +173,7 @@ def _need_rank(name: str, *pairs: tuple[Any, int]) -> None:
         )
 
 
+@cached
 def mm(x: Any, y: Any) -> Tensor:
     """Matrix product of two matrices (PyTorch's name; ``matmul`` takes more)."""
     a, b = as_tensor(x), as_tensor(y)
@@ -173,6 +181,7 @@ def mm(x: Any, y: Any) -> Tensor:
     return matmul(a, b)
 
 
+@cached
 def mv(x: Any, v: Any) -> Tensor:
     """Matrix times vector."""
     a, b = as_tensor(x), as_tensor(v)
@@ -180,6 +189,7 @@ def mv(x: Any, v: Any) -> Tensor:
     return matmul(a, b)
 
 
+@cached
 def bmm(x: Any, y: Any) -> Tensor:
     """Matrix products of two stacks of matrices, [b,m,k] and [b,k,n].
 
@@ -194,6 +204,7 @@ def bmm(x: Any, y: Any) -> Tensor:
     return matmul(a, b)
 
 
+@cached
 def addmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * (x @ y)`` for matrices."""
     return _scaled(c, beta) + _scaled(mm(x, y), alpha)
@@ -220,6 +231,7 @@ def _scaled(x: Any, factor: Any) -> Tensor:
     return as_tensor(x) if type(factor) in (int, float) and factor == 1 else as_tensor(x) * factor
 
 
+@cached
 def dot(x: Any, y: Any) -> Tensor:
     """Inner product of two vectors; for more axes NumPy's: last axis of x with the last but one of y."""
     a, b = as_tensor(x), as_tensor(y)
@@ -240,6 +252,7 @@ def inner(x: Any, y: Any) -> Tensor:
     return a * b if not a.ndim or not b.ndim else tensordot(a, b, axes=((a.ndim - 1,), (b.ndim - 1,)))
 
 
+@cached
 def outer(x: Any, y: Any) -> Tensor:
     """Every product of an element of x with one of y, [m] and [n] to [m,n] (other shapes are flattened)."""
     return reshape(x, (-1, 1)) * reshape(y, (1, -1))

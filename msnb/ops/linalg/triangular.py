@@ -16,6 +16,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import as_dtype
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
@@ -73,6 +74,7 @@ TRIL = _triangle("tril", "The elements on and below a diagonal of every matrix; 
 TRIU = _triangle("triu", "The elements on and above a diagonal of every matrix; zero below.")
 
 
+@cached
 def tril(x: Any, diagonal: int = 0) -> Tensor:
     """``x`` with zeros above a diagonal.
 
@@ -84,6 +86,7 @@ def tril(x: Any, diagonal: int = 0) -> Tensor:
     return TRIL(as_tensor(x), diagonal=diagonal)
 
 
+@cached
 def triu(x: Any, diagonal: int = 0) -> Tensor:
     """``x`` with zeros below a diagonal.
 
@@ -144,6 +147,7 @@ def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tenso
     return out if order == tuple(range(t.ndim + 1)) else TRANSPOSE(out, perm=inverse_permutation(order))
 
 
+@cached
 def diag(x: Any, diagonal_: int = 0, *, diagonal: int | None = None) -> Tensor:
     """A vector becomes a diagonal matrix, a matrix gives its diagonal.
 

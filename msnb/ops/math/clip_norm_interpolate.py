@@ -9,6 +9,7 @@ from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import as_dtype, guard
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
@@ -32,6 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@cached
 def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1.
 
@@ -157,6 +159,7 @@ _OF_A_MATRIX = (
 )
 
 
+@cached
 @worded
 def norm(
     x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: Any = None, dtype: Any = None

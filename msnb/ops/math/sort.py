@@ -17,6 +17,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
@@ -95,6 +96,7 @@ SORT: Op = define(
 )
 
 
+@cached
 @worded
 def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> ValuesAndIndices:
     """The elements along ``axis`` in order.
@@ -121,6 +123,7 @@ def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = Tru
     return ValuesAndIndices(values, indices)
 
 
+@cached
 @worded
 def argsort(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices that would sort ``x`` along ``axis`` (see ``sort``)."""
@@ -132,6 +135,7 @@ def msort(x: Any) -> Tensor:
     return sort(x, 0)[0]  # type: ignore[no-any-return]
 
 
+@cached
 def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood.
 

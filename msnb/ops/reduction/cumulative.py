@@ -16,6 +16,7 @@ import numpy as np
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, result_dtype
 from msnb.ops.definition import example_inputs
@@ -255,6 +256,7 @@ CUMMIN = _running_extreme("cummin", "less_equal", "Smallest element so far along
 # ---- public functions -------------------------------------------------------------------------------------------
 
 
+@cached
 @worded
 def cumsum(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running sum along ``axis``.
@@ -277,6 +279,7 @@ def cumsum(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False,
     return out
 
 
+@cached
 @worded
 def cumprod(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running product along ``axis``; arguments as ``cumsum``."""

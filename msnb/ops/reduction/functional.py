@@ -9,7 +9,7 @@ import numpy as np
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.dtypes import as_dtype
-from msnb.core.engine import slot
+from msnb.core.engine import cached, slot
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.record import Op, find
@@ -43,6 +43,7 @@ def _reduce_as(op: Op, x: Any, axis: Any, keepdims: bool, dtype: Any) -> Tensor:
     return out
 
 
+@cached
 @worded
 def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over axes.
@@ -63,6 +64,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) 
     return _reduce_as(SUM, x, axis, keepdims, dtype)
 
 
+@cached
 @worded
 def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over axes; arguments as ``sum``. Ints give float32.
@@ -72,6 +74,7 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
     return _reduce_as(MEAN, x, axis, keepdims, dtype)
 
 
+@cached
 @worded
 def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
     """Product over axes; arguments as ``sum``.
@@ -96,6 +99,7 @@ def _bounded(op: str, found: Any, initial: Any) -> Any:
     return find(op)(found, initial)
 
 
+@cached
 @worded
 def max(
     x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None, initial: Any = None,
@@ -131,6 +135,7 @@ def max(
     return _bounded("maximum", _extreme(MAX, ARGMAX, counted, axis, keepdims, return_indices), initial)
 
 
+@cached
 @worded
 def min(
     x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None, initial: Any = None,
@@ -167,6 +172,7 @@ def extreme_method(fn: Any) -> Any:
     return method
 
 
+@cached
 @worded
 def amax(x: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
     """Largest element over axes, never with its index; as ``max``.
@@ -191,6 +197,7 @@ def _counted(name: str, x: Any, where: Any, initial: Any) -> Any:
     return find("where")(where, x, find("cast")(initial, dtype=x.dtype))
 
 
+@cached
 @worded
 def amin(x: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
     """Smallest element over axes, never with its index; as ``amax``."""
@@ -199,12 +206,14 @@ def amin(x: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = Non
     return out
 
 
+@cached
 @worded
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """True where some element over the axes is true (not zero)."""
     return _reduce(ANY, x, axis, keepdims)
 
 
+@cached
 @worded
 def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """True where every element over the axes is true (not zero)."""
@@ -217,6 +226,7 @@ def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return _reduce(COUNT_NONZERO, x, axis, keepdims)
 
 
+@cached
 @worded
 def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64.
@@ -226,6 +236,7 @@ def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return _reduce(ARGMAX, x, axis, keepdims)
 
 
+@cached
 @worded
 def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Index of the first smallest element; as ``argmax``."""
@@ -238,6 +249,7 @@ _DIVISOR = (
 )
 
 
+@cached
 @worded
 def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
     """Variance over axes: the sum of squared distances from the mean divided by n - ddof.
@@ -260,6 +272,7 @@ def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
     return out
 
 
+@cached
 @worded
 def std(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
     """Square root of the variance; arguments as ``var``. Where all elements are equal its derivative is 0."""
@@ -275,6 +288,7 @@ def var_mean(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) ->
     return var(x, axis, ddof, keepdims), mean(x, axis, keepdims)
 
 
+@cached
 @worded
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over axes, without overflow: the largest element is taken out first.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,7 @@ def _reduction(
     kinds: str = "bifc",
     extra: tuple[Example, ...] = (),
     attrs: dict[str, Any] | None = None,
+    numpy: Callable[..., Any] | None = None,
 ) -> Op:
     both = {"axis": None, "keepdims": False, **(attrs or {})}
     wrong = [InvalidExample((example_inputs.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),
@@ -144,6 +146,7 @@ def _reduction(
         attrs=both,
         infer=reduction(name, result, kinds=kinds, nonempty=nonempty),
         body=body,
+        numpy=numpy,
         doc=doc,
         grad=grad,
         no_grad=no_grad,
@@ -169,9 +172,28 @@ def _sum(xp: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
     return total(xp, x, normal_axes("sum", axis, x.ndim), keepdims, _wide(x))
 
 
+def _by_ufunc(ufunc: Any, mean: bool = False) -> Callable[..., Any]:
+    """A reduction of few floats as NumPy's own: over axes that are named, and without its questions."""
+
+    def numpy(types: Any, outs: Any, *, axis: Any, keepdims: bool, **attrs: Any) -> Any:
+        x, dtype = types[0], types[0].dtype.numpy
+        axes = normal_axes("reduction", axis, x.ndim)
+        n = math.prod(x.shape[a] for a in axes)
+        if not x.dtype.is_float or x.dtype.itemsize == 2 or not axes or not 0 < x.size < LONG:
+            return None
+        over = axes if mean else None if axis == () else axis
+        run = partial(ufunc.reduce, axis=over, dtype=dtype, keepdims=bool(keepdims))
+        if mean:
+            return lambda a: np.asarray(run(a) / n, dtype)
+        return run if outs[0].ndim else lambda a: np.asarray(run(a), dtype)
+
+    return numpy
+
+
 SUM = _reduction(
     "sum", _sum, _summed,
-    "Sum over axes; no elements give 0.", _sum_grad, extra=(Example((example_inputs.EMPTY,), {"axis": 0}),),
+    "Sum over axes; no elements give 0.", _sum_grad, numpy=_by_ufunc(np.add),
+    extra=(Example((example_inputs.EMPTY,), {"axis": 0}),),
 )  # fmt: skip
 
 
@@ -207,7 +229,10 @@ def _mean_grad(dout: Any, x: Any, types: Any, out_type: Any, axis: Any, keepdims
     return _beside(dout / SUM(ones, axis=axis, keepdims=keepdims), x, types[0], axis, keepdims)
 
 
-MEAN = _reduction("mean", _mean, _averaged, "Mean over axes; ints give float32, no elements NaN.", _mean_grad)
+MEAN = _reduction(
+    "mean", _mean, _averaged, "Mean over axes; ints give float32, no elements NaN.", _mean_grad,
+    numpy=_by_ufunc(np.add, mean=True),
+)  # fmt: skip
 
 
 def _prod_grad(dout: Any, x: Any, out: Any, types: Any, axis: Any, keepdims: Any) -> Any:
@@ -283,12 +308,12 @@ _FIRST = (Example((example_inputs.CUBE,), {"axis": 1, "ties": "first"}),)
 MAX = _reduction(
     "max", lambda xp, x, *, axis, keepdims, ties: xp.max(x, axis=_over(axis), keepdims=keepdims), _same,
     "Largest element over axes; NaN wins.", _extreme_grad("argmax"), label="^", nonempty=True, kinds="bif",
-    attrs={"ties": "share"}, extra=_FIRST,
+    numpy=_by_ufunc(np.maximum), attrs={"ties": "share"}, extra=_FIRST,
 )  # fmt: skip
 MIN = _reduction(
     "min", lambda xp, x, *, axis, keepdims, ties: xp.min(x, axis=_over(axis), keepdims=keepdims), _same,
     "Smallest element over axes; NaN wins.", _extreme_grad("argmin"), label="^", nonempty=True, kinds="bif",
-    attrs={"ties": "share"}, extra=_FIRST,
+    numpy=_by_ufunc(np.minimum), attrs={"ties": "share"}, extra=_FIRST,
 )  # fmt: skip
 ANY = _reduction(
     "any", lambda xp, x, *, axis, keepdims: xp.any(x.astype(np.bool_), axis=_over(axis), keepdims=keepdims),

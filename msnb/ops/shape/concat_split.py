@@ -9,12 +9,14 @@ Tensors that are joined meet in their common dtype.
 from __future__ import annotations
 
 import builtins
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
@@ -29,7 +31,7 @@ from msnb.ops.definition.operand_checks import (
 )
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.symbolic_sizes import total
-from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
+from msnb.ops.definition.type_inference import alike, need_ints, normal_axis, operand_lines
 from msnb.ops.shape.index_records import INDEX
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
 
@@ -98,6 +100,7 @@ CONCAT: Op = define(
     attrs={"axis": 0},
     infer=_concat_type,
     body=lambda xp, *xs, axis: xp.concatenate(xs, axis=axis),
+    numpy=lambda types, outs, axis: (lambda *xs: np.concatenate(xs, axis)) if alike(types) else None,
     grad=_concat_grad,
     axes=lambda types, attrs: _along(types, 1, attrs["axis"]),
     batch=all_spread(_concat_batched),
@@ -115,6 +118,7 @@ CONCAT: Op = define(
 )
 
 
+@cached
 @worded
 def concat(xs: Any, *more: Any, axis: int = 0) -> Tensor:
     """Put tensors one after the other along an axis they all have.
@@ -159,6 +163,13 @@ def _split_body(xp: Any, x: Any, *, sizes: tuple[Size, ...], axis: int) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
+def _split_numpy(types: Any, outs: Any, *, sizes: tuple[int, ...], axis: int) -> Any:
+    ends = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+    lead = (slice(None),) * normal_axis("split", axis, types[0].ndim)
+    keys = [(*lead, slice(a, b)) for a, b in itertools.pairwise(ends)]
+    return (lambda x: tuple([x[key] for key in keys])) if len(keys) > 1 else None
+
+
 SPLIT: Op = define(
     "split",
     "x",
@@ -166,6 +177,7 @@ SPLIT: Op = define(
     attrs=("sizes", "axis"),
     infer=_split_type,
     body=_split_body,
+    numpy=_split_numpy,
     grad=lambda douts, axis: CONCAT(*douts, axis=axis),
     axes=lambda types, attrs: _along(types, len(attrs["sizes"]), attrs["axis"]),
     batch=one_batched(lambda x, sizes, axis: SPLIT(x, sizes=sizes, axis=axis + 1 if axis >= 0 else axis)),
@@ -212,6 +224,12 @@ def _stack_axes(types: Any, attrs: Any) -> str:
     return ", ".join([" ".join(labels)] * len(types)) + " -> " + " ".join(out)
 
 
+def _stack_numpy(types: Any, outs: Any, *, axis: int) -> Any:
+    at = normal_axis("stack", axis, outs[0].ndim)
+    one = (*outs[0].shape[:at], 1, *outs[0].shape[at + 1 :])
+    return (lambda *xs: np.concatenate([x.reshape(one) for x in xs], at)) if alike(types) else None
+
+
 STACK: Op = define(
     "stack",
     "*xs",
@@ -219,6 +237,7 @@ STACK: Op = define(
     attrs={"axis": 0},
     infer=_stack_type,
     body=lambda xp, *xs, axis: xp.stack(xs, axis=axis),
+    numpy=_stack_numpy,
     grad=_stack_grad,
     axes=_stack_axes,
     batch=all_spread(lambda xs, axis: STACK(*xs, axis=axis + 1 if axis >= 0 else axis)),
@@ -236,6 +255,7 @@ STACK: Op = define(
 )
 
 
+@cached
 @worded
 def stack(xs: Any, axis: int = 0) -> Tensor:
     """Put tensors of one shape side by side along a new axis.
@@ -248,6 +268,7 @@ def stack(xs: Any, axis: int = 0) -> Tensor:
     return STACK(*tensors("stack", xs), axis=axis)
 
 
+@cached
 @worded
 def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of ``x`` along ``axis``, without that axis: the inverse of ``stack``.
@@ -276,6 +297,7 @@ def _axis_size(name: str, t: Any, axis: int) -> int:
     return size
 
 
+@cached
 @worded
 def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: Any = None) -> tuple[Tensor, ...]:
     """Take a tensor apart along an axis.
@@ -305,6 +327,7 @@ def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: A
     return split_sizes(t, [min(wanted, n - i) for i in range(0, n, wanted)] or [0], axis)
 
 
+@cached
 @worded
 def chunk(x: Any, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule).

@@ -9,7 +9,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType, as_dtype
-from msnb.core.engine import slot
+from msnb.core.engine import cached, slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, Dim, Size, TensorType, tensor_type
 from msnb.ops.definition import example_inputs
@@ -59,6 +59,12 @@ def _full_lanes(axis_size: int, inputs: Any, batched: Any, *, shape: Any, dtype:
     return find("broadcast_to")(column, shape=(axis_size, *shape)), True
 
 
+def _full_body(xp: Any, value: Any, *, shape: Any, dtype: DType) -> Any:
+    out = xp.empty(shape, dtype.numpy)  # 0 + value would take the sign of -0.0
+    out[...] = xp.asarray(value).astype(dtype.numpy)
+    return out
+
+
 ZEROS, ONES = _filled("zeros"), _filled("ones")
 FULL = define(
     "full",
@@ -66,7 +72,7 @@ FULL = define(
     onnx="Expand(value, shape)",
     attrs={"shape": (), "dtype": dtypes.float32},
     infer=_full_infer,
-    body=lambda xp, value, *, shape, dtype: xp.zeros(shape, dtype.numpy) + xp.asarray(value).astype(dtype.numpy),
+    body=_full_body,
     scalar="value",
     grad=lambda dout: find("sum")(dout, axis=None, keepdims=False),
     doc="A tensor full of one value.",
@@ -123,6 +129,7 @@ def _int(d: Any) -> Any:
     return d.__index__() if hasattr(d, "__index__") and not isinstance(d, (bool, np.bool_)) else d
 
 
+@cached
 def zeros(*size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """A tensor full of zeros.
 
@@ -142,6 +149,7 @@ def zeros(*size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     return _made(ZEROS, *_size_and_dtype("zeros", size, shape, dtype))
 
 
+@cached
 def ones(*size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """A tensor full of ones; arguments as ``zeros``."""
     return _made(ONES, *_size_and_dtype("ones", size, shape, dtype))
@@ -197,6 +205,7 @@ def _size_and_dtype(name: str, size: tuple[Any, ...], shape: Any, dtype: Any) ->
     return size, dtype
 
 
+@cached
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """A tensor of shape ``size`` full of ``fill_value`` (a number or a 0-d tensor); the dtype follows the value.
 
@@ -225,16 +234,19 @@ def _one_like(op: Op, like: Op, x: Any, dtype: Any) -> Tensor:
     return out
 
 
+@cached
 def zeros_like(x: Any, *, dtype: Any = None) -> Tensor:
     """Zeros with the shape (and, unless another is asked for, the dtype) of ``x``."""
     return _one_like(ZEROS, ZEROS_LIKE, x, dtype)
 
 
+@cached
 def ones_like(x: Any, *, dtype: Any = None) -> Tensor:
     """Ones with the shape (and, unless another is asked for, the dtype) of ``x``."""
     return _one_like(ONES, ONES_LIKE, x, dtype)
 
 
+@cached
 def full_like(x: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """``fill_value`` everywhere, with the shape and dtype of ``x``."""
     out: Tensor = zeros_like(x, dtype=dtype) + CAST(fill_value, dtype=as_dtype(dtype or x.dtype))
@@ -289,6 +301,7 @@ ARANGE = define(
 )  # fmt: skip
 
 
+@cached
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
     """Numbers from ``start`` (0) up to but without ``end``; ints give int64, floats float32.
 
@@ -329,6 +342,7 @@ LINSPACE = define(
 )  # fmt: skip
 
 
+@cached
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included.
 
@@ -371,6 +385,7 @@ EYE = define(
 )  # fmt: skip
 
 
+@cached
 def eye(n: int, m: int | None = None, dtype: Any = None, *, k: int = 0) -> Tensor:
     """The identity matrix of ``n`` rows (and ``m`` columns)."""
     out: Tensor = EYE(n=n, m=n if m is None else m, k=k, dtype=as_dtype(dtype or dtypes.float32))

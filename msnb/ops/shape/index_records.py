@@ -30,7 +30,7 @@ from msnb.core.types import WEAK, Dim, Shape, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import spread, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.symbolic_sizes import is_bindable, sizes_text
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import alike, operand_lines
 from msnb.ops.shape.creation import arange, zeros
 from msnb.ops.shape.index_spec import IndexPlan, Spec, explain, fits, key_of, may_equal
 from msnb.ops.shape.views import BROADCAST_TO, TRANSPOSE, inverse_permutation, reshape
@@ -236,9 +236,21 @@ def _unindex_body(xp: Any, y: Any, *indices: Any, spec: Spec, shape: Shape) -> A
     return out
 
 
+def _unindex_numpy(types: Any, outs: Any, *, spec: Spec, shape: Any) -> Any:
+    key, dtype = key_of(spec, ()) if len(types) == 1 else (), types[0].dtype.numpy
+
+    def run(y: Any) -> Any:
+        out = np.zeros(shape, dtype)
+        out[key] = y
+        return out
+
+    return run if len(types) == 1 and alike(types) else None
+
+
 UNINDEX: Op = define(
     "unindex",
     "y, *indices",
+    numpy=_unindex_numpy,
     onnx="write_box",
     attrs=("spec", "shape"),
     infer=_unindex_type,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.engine import cached
 from msnb.core.tensor import Array, Tensor
 from msnb.core.types import Dim
 from msnb.ops.definition.data_format import NCHW, need_format, places_of
@@ -39,6 +40,7 @@ def _plan(
     return kernel, strides, resolve_pads(name, mode, padding, places_of(x.shape, data_format), kernel, strides)
 
 
+@cached
 def max_pool2d(
     x: Any,
     kernel_size: IntOrInts = 2,
@@ -87,6 +89,7 @@ def max_pool2d(
     return MAX_POOL2D(x, kernel=kernel, stride=strides, pads=pads, ceil_mode=bool(ceil_mode), data_format=data_format)
 
 
+@cached
 def avg_pool2d(
     x: Any,
     kernel_size: IntOrInts = 2,
@@ -220,6 +223,7 @@ def averaging_matrix(size: int, out: int) -> Array:
     return matrix
 
 
+@cached
 def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
     """Means over windows chosen so that ``output_size`` results come out.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.dtypes import DType, as_dtype
+from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape
 from msnb.ops.definition.operand_checks import as_tensor
@@ -79,6 +80,7 @@ def fill(type: Any, shape: Any, value: Any) -> Tensor:
     return full(shape, value, dtype=as_dtype(type))
 
 
+@cached
 def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """input @ weight.T + bias: what ``nn.Dense`` computes.
 

@@ -12,7 +12,7 @@ from typing import Any
 from msnb.base import events
 from msnb.base.errors import ArgumentError
 from msnb.core import temporary_writes
-from msnb.core.engine import slot
+from msnb.core.engine import cached, slot
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Op
@@ -62,6 +62,7 @@ from msnb.ops.tensor.operators import named as named_method
 __all__ = ["index_update"]
 
 
+@cached
 def getitem(x: Any, key: Any) -> Any:
     """``x[key]`` with NumPy's meaning; always a value of its own, never a view.
 
