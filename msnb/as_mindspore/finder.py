@@ -26,6 +26,7 @@ from msnb.as_mindspore.differences import ANSWERS
 from msnb.as_mindspore.module_paths import FURTHER, PATHS
 from msnb.as_mindspore.placeholders import placeholder
 from msnb.base.errors import DatasetError, MsnbError
+from msnb.eager.inline_cache import forget as forget_calls
 from msnb.nn.cells.cell_tree import name_by_last_place
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
@@ -259,6 +260,7 @@ def install() -> None:
     name_by_last_place(True)
     break_at_branches(True)
     take_lists_as_tuples(True)
+    forget_calls()
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
 
 
@@ -268,6 +270,7 @@ def uninstall() -> None:
     name_by_last_place(False)
     break_at_branches(False)
     take_lists_as_tuples(False)
+    forget_calls()
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)

@@ -15,7 +15,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.engine import slot, using
+from msnb.core.engine import PlainReads, slot, using
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import EagerEngine, eager
@@ -24,7 +24,7 @@ from msnb.ops.elementwise.cast import cast
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 _UNTOUCHED = frozenset({"cast", "constant", "identity", "stop_gradient"})
-_WORN = ("apply", "pair", "whole", "autocast")
+_WORN = ("apply", "pair", "whole", "cached", "autocast")
 
 
 class Autocast:
@@ -128,7 +128,8 @@ def wear(engine: Any, rule: Autocast | None) -> Any:
     """The engine with the rule on it; functions of several ops then run op by op, each by the rule."""
     if rule is not None:
         apply = partial(rule.apply, engine.apply)
-        worn: list[Callable[..., Any]] = [apply, lambda op, a, b: apply(op, (a, b), {}), rule.whole]
+        pair, cached = lambda op, a, b: apply(op, (a, b), {}), partial(PlainReads.cached, engine)
+        worn: list[Callable[..., Any]] = [apply, pair, rule.whole, cached]
         engine.__dict__.update(zip(_WORN, [*worn, rule]))
     return engine
 

@@ -18,15 +18,14 @@ from typing import Any
 
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import fit, gradient_type, need_gradient_type, rule_answer, zeros
-from msnb.base import device_registry
 from msnb.base.events import op_listeners
 from msnb.core.engine import Engine, PlainReads, slot, using
 from msnb.core.tensor import Tensor, made, make
 from msnb.core.types import TensorType
-from msnb.devices.reference_executor import ReferenceProgram
 from msnb.eager.autocast import worn_by
 from msnb.eager.dispatch import DispatchEntry, EagerEngine, as_operand, eager, type_of
-from msnb.eager.tape import Line, Tape
+from msnb.eager.kernel_list import kernel_list
+from msnb.eager.tape import UNTRACKED, CallLines, Line, OpLine, Tape
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn
 from msnb.ops.definition.operand_checks import as_tensor
@@ -44,6 +43,7 @@ def has_backward_pass(recorder: Tape) -> bool:
     return all(gradient_type(t) is not None for t in recorder.watched) and all(
         "control" not in entry.op.traits and all(getattr(t, "is_static", True) for t in entry.types)
         for entry in {line[0] for line in recorder.lines}
+        if not isinstance(entry, CallLines)  # of sizes that are known, and no control flow
     )
 
 
@@ -59,41 +59,71 @@ def backward_pass(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int],
     outer = slot.engine
     with using(eager):
         for number, dout in zip(outputs, douts):
-            _add(cotangents, number, dout)
+            _add(cotangents, number, dout._type, dout._data)
         for line, saved in zip(reversed(recorder.lines), reversed(recorder.saved)):
-            entry, numbers, first = line
-            given = [cotangents.pop(first + k, None) for k in range(len(entry.types))]
-            if all(d is None for d in given):
-                continue
-            program = _program(entry, numbers, given)
-            if program is None:
-                for number, t, g in zip(numbers, entry.operand_types, _pull(line, saved, given, outer)):
-                    if g is not None:
-                        _add(cotangents, number, fit(g, t))
-                continue
-            results = program.run([*saved, *[d._data for d in given if d is not None]])
-            for at, t, buffer in zip(program.targets, program.types, results):
-                _add(cotangents, numbers[at], make(buffer, t))
-        return [cotangents[n] if n in cotangents else zeros(recorder.watched[n]) for n in wanted]
+            _sweep(cotangents, line, saved, outer)
+        found = ((_wrapped(cotangents.get(n), t), t) for n, t in ((n, recorder.watched[n]) for n in wanted))
+        return [zeros(t) if g is None else g for g, t in found]
 
 
-def _add(cotangents: dict[int, Any], number: int, g: Any) -> None:
+def _sweep(cotangents: dict[int, Any], line: Line, saved: Sequence[Any], outer: Engine) -> None:
+    """Send what came to the results of a line on to its operands."""
+    entry, numbers, first = line
+    given = [cotangents.pop(first + k, None) for k in entry.results]
+    if given[0] is None and (len(given) == 1 or all(d is None for d in given)):
+        return
+    program = _program(entry, numbers, given)
+    if program is not None and program.run(cotangents, numbers, saved, given):
+        return
+    if not isinstance(entry, CallLines):
+        _add_by_rule(cotangents, line, saved, given, outer)
+        return
+    cotangents.update((first + k, d) for k, d in zip(entry.results, given) if d is not None)
+    for each, span in zip(reversed(entry.expanded(numbers, first)), reversed(entry.spans())):
+        _sweep(cotangents, each, saved[span], outer)
+
+
+def _add_by_rule(cotangents: dict[int, Any], line: Any, saved: Sequence[Any], given: list[Any], outer: Engine) -> None:
+    entry, numbers, _ = line
+    pulled = _pull(line, saved, [_wrapped(d, t) for d, t in zip(given, entry.types)], outer)
+    for number, t, g in zip(numbers, entry.operand_types, pulled):
+        if g is not None:
+            fitted = fit(g, t)
+            _add(cotangents, number, fitted._type, fitted._data)
+
+
+def _wrapped(d: Any, t: Any) -> Tensor | None:
+    if d is None:
+        return None
+    want: Any = need_gradient_type(t)
+    return make(d, want)
+
+
+def _add(cotangents: dict[int, Any], number: int, t: Any, g: Any) -> None:
+    """Add a cotangent, a buffer of type ``t``."""
     before = cotangents.get(number)
-    cotangents[number] = g if before is None else eager.pair(_SUM, before, g)
+    if before is not None:
+        entry = _SUM.fast.get(t)
+        g = eager.pair(_SUM, make(before, t), make(g, t))._data if entry is None else entry.kernel(before, g)
+    cotangents[number] = g
 
 
 _SUM = find("add")
 
 
-def _program(entry: DispatchEntry, numbers: Sequence[int], douts: list[Any]) -> LineProgram | None:
+def _program(entry: DispatchEntry | CallLines, numbers: Sequence[int], douts: list[Any]) -> LineProgram | None:
     """The rule of a line as a program, from the third time on that a line of its kind is met."""
     kind = (*[n >= 0 for n in numbers], *[d is not None for d in douts])
     known = entry.rules.get(kind, 0)
     if known.__class__ is LineProgram:
         return known
-    if known == OFTEN and not entry.op.traits & {"host", "custom"}:
-        known = entry.rules[kind] = LineProgram(entry, kind[: len(numbers)], kind[len(numbers) :])
-        return known
+    if known == OFTEN and (isinstance(entry, CallLines) or not entry.op.traits & {"host", "custom"}):
+        count = len(numbers)
+        own = tuple([k if n >= 0 else UNTRACKED for k, n in enumerate(numbers)])
+        lines = entry.lines if isinstance(entry, CallLines) else [(entry, own, count)]
+        came = [count + k for k, d in zip(entry.results, douts) if d is not None]
+        entry.rules[kind] = made_now = LineProgram(lines, count, came)
+        return made_now
     entry.rules[kind] = min(known + 1, OFTEN)
     return None
 
@@ -101,30 +131,64 @@ def _program(entry: DispatchEntry, numbers: Sequence[int], douts: list[Any]) -> 
 class LineProgram:
     """What lines of one kind send back to their operands: saved buffers and cotangents in, buffers out.
 
-    Attributes:
-        targets: the operands that get a gradient; types: of these gradients.
+    Args:
+        lines: one, or those of a call; operands are numbered from 0 on, then results.
+        count: how many operands there are.
+        came: the numbers of the results that have a cotangent.
     """
 
-    def __init__(self, entry: DispatchEntry, wanted: Sequence[bool], given: Sequence[bool]) -> None:
-        assert entry.keep is not None
-        types, out_types = entry.operand_types, entry.types
-        with GraphBuilder(entry.op.name) as b:
-            inputs, outs = _operands(entry, lambda t: b.param(t, ""))
-            douts = [
-                b.param(need_gradient_type(t), "") if there else zeros(t) if gradient_type(t) is not None else None
-                for t, there in zip(out_types, given)
-            ]
-            answer = rule_answer(entry.op, entry.attrs, types, out_types, inputs, outs, douts)
-            flows = [w and g is not None and gradient_type(t) is not None for w, g, t in zip(wanted, answer, types)]
-            self.targets: list[int] = [k for k, flow in enumerate(flows) if flow]
-            found = [g if isinstance(g, Tensor) else b.wrap(b.lift(g)) for g in (answer[k] for k in self.targets)]
-            b.output(*(fit(g, types[k]) for g, k in zip(found, self.targets)))
+    def __init__(self, lines: Sequence[OpLine], count: int, came: list[int]) -> None:
+        types = [t for entry, _, _ in lines for t in entry.types]
+        with GraphBuilder(lines[-1][0].op.name) as b:
+            entered = [_operands(entry, lambda t: b.param(t, "")) for entry, _, _ in lines]
+            sent = {n: b.param(need_gradient_type(types[n - count]), "") for n in came}
+            for (entry, numbers, first), (inputs, outs) in zip(reversed(lines), reversed(entered)):
+                douts = [sent.pop(first + k, None) for k in range(len(entry.types))]
+                if any(d is not None for d in douts):
+                    _ask(b, sent, entry, numbers, inputs, outs, douts)
+            targets = [k for k in range(count) if k in sent]
+            b.output(*(sent[k] for k in targets))
         prune(b.graph)
-        self.types: list[Any] = [v.type for v in b.graph.outputs]
-        self.run: ReferenceProgram = ReferenceProgram(device_registry.current(), b.graph)
+        found = tuple(v.type for v in b.graph.outputs)
+        self._kernels, places = kernel_list(b.graph)
+        self._flows: list[tuple[int, Any, int]] = list(zip(targets, found, places))
+
+    def run(self, cotangents: dict[int, Any], numbers: Sequence[int], saved: Sequence[Any], douts: list[Any]) -> bool:
+        """Add what the line sends back; False where a kernel failed: then the rule in Python tells why."""
+        try:
+            env = self._kernels([*saved, *[d for d in douts if d is not None]])
+        except Exception:
+            return False
+        for at, t, place in self._flows:
+            number, g = numbers[at], env[place]
+            before = cotangents.get(number)
+            if before is None:
+                cotangents[number] = g
+            else:
+                _add(cotangents, number, t, g)
+        return True
 
 
-def _pull(line: Line, saved: Sequence[Any], douts: list[Any], outer: Engine) -> list[Any]:
+def _ask(
+    b: GraphBuilder,
+    sent: dict[int, Any],
+    entry: DispatchEntry,
+    numbers: tuple[int, ...],
+    inputs: Any,
+    outs: Any,
+    douts: Any,
+) -> None:
+    """Add what the rule of a line gives to what is sent to its operands, as nodes."""
+    types = entry.operand_types
+    douts = [zeros(t) if d is None and gradient_type(t) is not None else d for d, t in zip(douts, entry.types)]
+    answer = rule_answer(entry.op, entry.attrs, types, entry.types, inputs, outs, douts)
+    for n, g, t in zip(numbers, answer, types):
+        if n >= 0 and g is not None and gradient_type(t) is not None:
+            fitted = fit(g if isinstance(g, Tensor) else b.wrap(b.lift(g)), t)
+            sent[n] = _SUM(sent[n], fitted) if n in sent else fitted
+
+
+def _pull(line: OpLine, saved: Sequence[Any], douts: list[Any], outer: Engine) -> list[Any]:
     """What a line sends back to its operands, not yet fitted; a callable of the user's runs under ``outer``."""
     entry, numbers, _ = line
     attrs, types = entry.attrs, entry.operand_types

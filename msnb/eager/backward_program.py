@@ -29,7 +29,7 @@ from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
 from msnb.eager.backward_pass import backward_pass, has_backward_pass
 from msnb.eager.dispatch import EagerEngine
-from msnb.eager.tape import Line, Tape
+from msnb.eager.tape import OpLine, Tape
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.graph import Graph, Value
@@ -50,7 +50,7 @@ class TapeGraph:
         hosts: (line, HostFn) for lines whose callable changes from run to run.
     """
 
-    def __init__(self, watched: Sequence[TensorType], lines: Sequence[Line], outputs: Sequence[int]) -> None:
+    def __init__(self, watched: Sequence[TensorType], lines: Sequence[OpLine], outputs: Sequence[int]) -> None:
         self.graph: Graph = Graph("tape")
         self.hosts: list[tuple[int, HostFn]] = []
         self._values: dict[int, Value] = {}
@@ -61,7 +61,7 @@ class TapeGraph:
             self._add(i, line)
         self.graph.outputs = [self._values[number] for number in outputs]
 
-    def _add(self, i: int, line: Line) -> None:
+    def _add(self, i: int, line: OpLine) -> None:
         entry, numbers, first = line
         inputs = [self._operand(n, t) for n, t in zip(numbers, entry.operand_types)]
         node = self.graph.add(entry.op, inputs, self._attrs(i, entry), entry.types)
@@ -95,17 +95,18 @@ class BackwardProgram:
 
     def __init__(
         self,
-        watched: Sequence[TensorType],
-        lines: Sequence[Line],
+        recorder: Tape,
         outputs: Sequence[int],
         wanted: Sequence[int],
         again: bool = False,
     ):
-        tape = TapeGraph(watched, lines, outputs)
+        lines, begin = recorder.expanded()
+        tape = TapeGraph(recorder.watched, lines, outputs)
         found = vjp(tape.graph, list(wanted))
-        self.hosts: list[tuple[int, HostFn]] = tape.hosts
+        self.hosts: list[tuple[int, HostFn]] = [(begin[line][0], host) for line, host in tape.hosts]
         self.graph: Graph = found.backward
-        self.places: list[Place] = [tape.place(v) for v in found.residual_values]
+        places = [tape.place(v) for v in found.residual_values]
+        self.places: list[Place] = [(begin[line][0], begin[line][1] + item) for line, item in places]
         self._uses = int(again)
         self._run: Any = None
         self._turns: dict[int, tuple[int, ...]] = {}
@@ -218,5 +219,5 @@ def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], dout
     if not known.returns() and known.program is None and has_backward_pass(recorder):
         return backward_pass(recorder, outputs, wanted, douts)
     if known.program is None:
-        known.program = BackwardProgram(recorder.watched, recorder.lines, outputs, wanted, known.uses > 1)
+        known.program = BackwardProgram(recorder, outputs, wanted, known.uses > 1)
     return known.program(recorder, douts)

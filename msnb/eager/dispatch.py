@@ -10,7 +10,7 @@ the result type and asks the device for a kernel; every later one is one diction
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -28,9 +28,10 @@ from msnb.ops.definition.record import REGISTRY, Op
 
 
 class Composites:
-    """How a framework function of several ops runs: ``composite_programs`` fills this in, the package imports it."""
+    """How framework functions run: ``composite_programs``, ``inline_cache`` fill this in, the package imports them."""
 
     run: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    call: Callable[..., Any]
 
 
 composites: Composites = Composites()
@@ -46,9 +47,10 @@ class DispatchEntry:
         op, operand_types, attrs: the signature itself; the recorder makes Nodes of them.
         keep: positions of the inputs that the gradient rule reads, and of the results; None without a gradient.
         rules: what ``backward_pass`` knows of its gradient, by the operands that want one.
+        results: the results that a cotangent can come to, by their places.
     """
 
-    __slots__ = ("attrs", "keep", "kernel", "op", "operand_types", "rules", "type", "types")
+    __slots__ = ("attrs", "keep", "kernel", "op", "operand_types", "results", "rules", "type", "types")
 
     def __init__(self, op: Op, operand_types: tuple[Type, ...], attrs: dict[str, Any], types: tuple[Type, ...]) -> None:
         self.op: Op = op
@@ -57,6 +59,7 @@ class DispatchEntry:
         self.types: tuple[Type, ...] = types
         self.kernel: Any = careful(device_registry.current(), op, operand_types, attrs, types)
         self.rules: dict[tuple[bool, ...], Any] = {}
+        self.results: Sequence[int] = range(len(types))
         single = types[0] if len(types) == 1 else None
         self.type: TensorType | None = single if isinstance(single, TensorType) and single.is_static else None
         self.keep: tuple[tuple[int, ...], bool] | None = keeps(op, operand_types, types)
@@ -179,6 +182,7 @@ class EagerEngine(PlainReads):
     """Runs ops at once. An engine with an ``apply`` of its own is asked by it for pairs too."""
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         if "apply" in cls.__dict__ and "pair" not in cls.__dict__:
             cls.pair = PlainReads.pair  # type: ignore[method-assign]
 
@@ -254,7 +258,11 @@ class EagerEngine(PlainReads):
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As one program, where that is worth it."""
-        return composites.run(fn, args, kwargs)
+        return composites.call(fn, args, kwargs, composites.run)
+
+    def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """By what is kept of such a call."""
+        return composites.call(fn, args, kwargs, None)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the buffer of ``value``: buffers are never written, so sharing one is safe."""

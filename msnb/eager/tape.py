@@ -4,11 +4,11 @@ A Recorder numbers every value that depends on what it watches. A tensor carries
 
     _rec = (recorder, number, outer _rec)          a chain: nested gradients record into every recorder that tracks
 
-and the tape gets one line per op: (entry, numbers of its inputs, number of its first result). The entries are interned,
-so the lines themselves *are* the structure of the program: two steps of a training loop give equal tapes, and the
-backward program found for the first serves the second (``backward.py``). What the gradient rules read
-(``DispatchEntry.keep``) is kept by buffer, or, when an outer recorder is listening, by a tensor that carries the outer
-numbers.
+and the tape gets one line per op: (entry, numbers of its inputs, number of its first result), and one per call that is
+kept (``inline_cache``), with its lines inside (``CallLines``). Both are interned, so the lines themselves *are* the
+structure of the program: two steps of a training loop give equal tapes, and the backward program found for the first
+serves the second (``backward_program``). What the gradient rules read (``DispatchEntry.keep``) is kept by buffer, or,
+when an outer recorder is listening, by a tensor that carries the outer numbers.
 
 Nested recorders: an op runs once and is noted by every active recorder that tracks one of its inputs. The backward
 program of an inner recorder is replayed under the outer ones, so derivatives of any order come of themselves.
@@ -16,7 +16,9 @@ program of an inner recorder is replayed under the outer ones, so derivatives of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate, pairwise
 from time import perf_counter
 from typing import Any
 from weakref import ref
@@ -31,16 +33,51 @@ from msnb.eager.dispatch import DispatchEntry, attrs_key, buffers, composites, k
 from msnb.ir.control_flow import HostFn
 from msnb.ops.definition.record import Op
 
-Line = tuple[DispatchEntry, tuple[int, ...], int]
+OpLine = tuple[DispatchEntry, tuple[int, ...], int]
+Line = tuple["DispatchEntry | CallLines", tuple[int, ...], int]
 UNTRACKED = -1
 ANY_FN = HostFn(lambda *args: (), "any")
+
+
+class CallLines:
+    """The lines of a call, seen from outside as one line.
+
+    Attributes:
+        lines: their numbers are those of the call's tensors from 0 on, then those of their own results.
+        types: of all results; results: which of them the call gives back.
+        rules: what ``backward_pass`` knows of its gradient.
+    """
+
+    __slots__ = ("_ends", "_inputs", "lines", "results", "rules", "types")
+
+    def __init__(self, lines: list[OpLine], inputs: int, results: list[int]) -> None:
+        self.lines, self._inputs = lines, inputs
+        self.types: tuple[Any, ...] = tuple([t for entry, _, _ in lines for t in entry.types])
+        self.results: Sequence[int] = results
+        self.rules: dict[tuple[bool, ...], Any] = {}
+        self._ends = list(accumulate((len(_reads(entry)) for entry, _, _ in lines), initial=0))
+
+    def expanded(self, numbers: tuple[int, ...], first: int) -> list[OpLine]:
+        """The lines with the numbers of a tape."""
+        n, own = self._inputs, (*numbers, *range(first, first + len(self.types)))
+        return [(entry, tuple([own[k] if k >= 0 else k for k in ks]), first + at - n) for entry, ks, at in self.lines]
+
+    def spans(self) -> list[slice]:
+        """Which of the saved items belong to each line."""
+        return [slice(a, b) for a, b in pairwise(self._ends)]
+
+
+def _reads(entry: DispatchEntry) -> list[Any]:
+    assert entry.keep is not None
+    operands, results = entry.keep
+    return [*operands, *(entry.types if results else ())]
 
 
 class Tape:
     """The tape of one gradient.
 
     Attributes:
-        lines: one per op: (entry, numbers of the inputs or UNTRACKED, number of the first result).
+        lines: one per op or kept call: (entry, numbers of the inputs or UNTRACKED, number of the first result).
         saved: per op, what its gradient rule reads: kept inputs in order, then the results if kept.
         watched: the types of the watched tensors, numbered from 0.
         depth: 0 for the outermost recorder of a nest.
@@ -74,6 +111,19 @@ class Tape:
                 return int(track[1])
             track = track[2]
         return UNTRACKED
+
+    def expanded(self) -> tuple[list[OpLine], list[tuple[int, int]]]:
+        """One line per op, and where the saved items of each begin: (line of the tape, place among its items)."""
+        lines: list[OpLine] = []
+        places: list[tuple[int, int]] = []
+        for i, (entry, numbers, first) in enumerate(self.lines):
+            if isinstance(entry, CallLines):
+                lines += entry.expanded(numbers, first)
+                places += [(i, span.start) for span in entry.spans()]
+            else:
+                lines.append((entry, numbers, first))
+                places.append((i, 0))
+        return lines, places
 
     def close(self) -> None:
         """Let go of everything: tensors that still carry a number of ours must not keep buffers alive."""
@@ -204,7 +254,11 @@ class RecordingEngine(PlainReads):
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As one program, where that is worth it."""
-        return composites.run(fn, args, kwargs)
+        return composites.call(fn, args, kwargs, composites.run, self.recorder)
+
+    def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """By what is kept of such a call."""
+        return composites.call(fn, args, kwargs, None, self.recorder)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The target takes the buffer and the number of the value."""

@@ -11,6 +11,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import ArgumentError, ShapeError
 from msnb.core import dtypes
+from msnb.core.engine import cached
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
@@ -90,9 +91,8 @@ class Dense(Cell):
     def construct(self, x: Any) -> Any:
         """The layer."""
         need_last("Dense", x, self.in_channels, "in_channels")
-        y = ops.matmul(x, ops.transpose(self.compute(self.weight), (1, 0)))
-        if self.bias is not None:
-            y = y + self.compute(self.bias)
+        bias = None if self.bias is None else self.compute(self.bias)
+        y = _weighed(x, self.compute(self.weight), bias)
         if self.activation is not None:
             y = self.activation(y)
         return y
@@ -100,6 +100,13 @@ class Dense(Cell):
     def extend_repr(self) -> str:
         """Its sizes."""
         return f"in_channels={self.in_channels}, out_channels={self.out_channels}, has_bias={self.has_bias}"
+
+
+@cached
+def _weighed(x: Any, weight: Any, bias: Any) -> Any:
+    """x times the weight [out, in] transposed, plus the bias [out] where there is one."""
+    y = ops.matmul(x, ops.transpose(weight, (1, 0)))
+    return y if bias is None else y + bias
 
 
 def need_last(name: str, x: Any, size: int, what: str) -> None:
