@@ -175,9 +175,9 @@ class CallTracer(PlainReads):
         given, named = tuple([_replaced(v, left) for v in args]), {k: _replaced(v, left) for k, v in kwargs.items()}
         with using(self):
             out = fn(*given, **named)
-        kind = out.__class__
-        outs = (out,) if kind is Tensor or kind is Parameter else out
-        if outs is out and kind not in _PACKS:
+        single = isinstance(out, Tensor)
+        kind, outs = (Tensor, (out,)) if single else (out.__class__, out)
+        if not single and kind not in _PACKS:
             raise TraceError(f"a result is a {kind.__name__}")
         program = TracedCall(self._steps, self._constants, self._places).folded(outs)
         return CachedCall(program, outs, kind, len(tensors))
