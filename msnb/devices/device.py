@@ -276,13 +276,15 @@ def numpy_call(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) 
     if xp is not np or not (op.numpy or op.view) or not all(isinstance(t, TensorType) and t.is_static for t in types):
         return None
     outs: Any = op.result_types(types, attrs)
+    if not all(isinstance(t, TensorType) and t.is_static for t in outs):
+        return None
     if op.numpy is not None:
         found: Kernel | None = op.numpy(types, outs, **attrs)
         return found
     if not alike(types):
         return None
     if op.view == "reshape":
-        return methodcaller("reshape", outs[0].shape) if outs[0].is_static else None
+        return methodcaller("reshape", outs[0].shape)
     if op.view == "transpose":
         return methodcaller("transpose", attrs["perm"])
     return itemgetter((*key_of(attrs["spec"], ()), ...)) if op.name == "index" and len(types) == 1 else None

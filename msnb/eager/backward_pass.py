@@ -141,17 +141,17 @@ class LineProgram:
         types = [t for entry, _, _ in lines for t in entry.types]
         with GraphBuilder(lines[-1][0].op.name) as b:
             entered = [_operands(entry, lambda t: b.param(t, "")) for entry, _, _ in lines]
+            found: list[tuple[int, Any]] = []  # each by itself: the sum has the order of a sweep of single lines
             sent = {n: b.param(need_gradient_type(types[n - count]), "") for n in came}
             for (entry, numbers, first), (inputs, outs) in zip(reversed(lines), reversed(entered)):
                 douts = [sent.pop(first + k, None) for k in range(len(entry.types))]
                 if any(d is not None for d in douts):
-                    _ask(b, sent, entry, numbers, inputs, outs, douts)
-            targets = [k for k in range(count) if k in sent]
-            b.output(*(sent[k] for k in targets))
+                    _ask(b, sent, found, count, (entry, numbers, first), inputs, outs, douts)
+            b.output(*(g for _, g in found))
         prune(b.graph)
-        found = tuple(v.type for v in b.graph.outputs)
         self._kernels, places = kernel_list(b.graph)
-        self._flows: list[tuple[int, Any, int]] = list(zip(targets, found, places))
+        types = [v.type for v in b.graph.outputs]
+        self._flows: list[tuple[int, Any, int]] = [(n, t, at) for (n, _), t, at in zip(found, types, places)]
 
     def run(self, cotangents: dict[int, Any], numbers: Sequence[int], saved: Sequence[Any], douts: list[Any]) -> bool:
         """Add what the line sends back; False where a kernel failed: then the rule in Python tells why."""
@@ -170,22 +170,21 @@ class LineProgram:
 
 
 def _ask(
-    b: GraphBuilder,
-    sent: dict[int, Any],
-    entry: DispatchEntry,
-    numbers: tuple[int, ...],
-    inputs: Any,
-    outs: Any,
-    douts: Any,
-) -> None:
-    """Add what the rule of a line gives to what is sent to its operands, as nodes."""
+    b: GraphBuilder, sent: dict[int, Any], found: list[tuple[int, Any]], count: int, line: OpLine,
+    inputs: Any, outs: Any, douts: Any,
+) -> None:  # fmt: skip
+    """Add what the rule of a line gives, as nodes: to what is sent to its operands, or ``found`` for those outside."""
+    entry, numbers, _ = line
     types = entry.operand_types
     douts = [zeros(t) if d is None and gradient_type(t) is not None else d for d, t in zip(douts, entry.types)]
     answer = rule_answer(entry.op, entry.attrs, types, entry.types, inputs, outs, douts)
     for n, g, t in zip(numbers, answer, types):
         if n >= 0 and g is not None and gradient_type(t) is not None:
             fitted = fit(g if isinstance(g, Tensor) else b.wrap(b.lift(g)), t)
-            sent[n] = _SUM(sent[n], fitted) if n in sent else fitted
+            if n < count:
+                found.append((n, fitted))
+            else:
+                sent[n] = _SUM(sent[n], fitted) if n in sent else fitted
 
 
 def _pull(line: OpLine, saved: Sequence[Any], douts: list[Any], outer: Engine) -> list[Any]:

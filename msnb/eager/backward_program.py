@@ -100,28 +100,28 @@ class BackwardProgram:
         wanted: Sequence[int],
         again: bool = False,
     ):
-        lines, begin = recorder.expanded()
+        lines, _ = recorder.expanded()
         tape = TapeGraph(recorder.watched, lines, outputs)
         found = vjp(tape.graph, list(wanted))
-        self.hosts: list[tuple[int, HostFn]] = [(begin[line][0], host) for line, host in tape.hosts]
+        self.hosts: list[tuple[int, HostFn]] = tape.hosts
         self.graph: Graph = found.backward
-        places = [tape.place(v) for v in found.residual_values]
-        self.places: list[Place] = [(begin[line][0], begin[line][1] + item) for line, item in places]
+        self.places: list[Place] = [tape.place(v) for v in found.residual_values]
         self._uses = int(again)
         self._run: Any = None
         self._turns: dict[int, tuple[int, ...]] = {}
         self._lock = fork_locks.lock()
 
-    def residuals(self, recorder: Tape) -> list[Any]:
-        """What this run saved of the values that backward reads."""
-        return [recorder.saved[line][item] for line, item in self.places]
+    def residuals(self, recorder: Tape, begin: Sequence[Place]) -> list[Any]:
+        """What this run saved of the values that backward reads; ``begin``: where the items of each line are."""
+        found = ((begin[line], item) for line, item in self.places)
+        return [recorder.saved[line][first + item] for (line, first), item in found]
 
-    def __call__(self, recorder: Tape, douts: list[Tensor]) -> list[Tensor]:
+    def __call__(self, recorder: Tape, douts: list[Tensor], begin: Sequence[Place]) -> list[Tensor]:
         """The gradients of the wanted values, given those of the outputs."""
-        saved = self.residuals(recorder)
+        saved = self.residuals(recorder, begin)
         with self._lock:
             for line, host in self.hosts:
-                host.fn = recorder.saved[line][-1]
+                host.fn = recorder.saved[begin[line][0]][-1]
             if recorder.depth > 0 or not isinstance(slot.engine, EagerEngine):  # somebody notes what is done here
                 found: list[Tensor] = replay(self.graph, [*map(_operand, saved, self.graph.params), *douts])
                 return found
@@ -193,7 +193,8 @@ class TapeHistory:
 
 
 _clock = count(1)
-_structures: OrderedDict[Any, TapeHistory] = OrderedDict()
+_structures: OrderedDict[Any, tuple[TapeHistory, list[Place]]] = OrderedDict()
+"""By the tape as it is and by its single lines: a call that is kept and one that is not are one structure."""
 
 
 def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], douts: list[Tensor]) -> list[Tensor]:
@@ -212,12 +213,17 @@ def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], dout
         tuple(wanted),
         device_registry.current().name,
     )
-    known = _structures.setdefault(key, TapeHistory())
+    if key not in _structures:
+        lines, begin = recorder.expanded()
+        single = (key[0], tuple(lines), *key[2:])
+        plain = [(i, 0) for i in range(len(lines))]
+        _structures[key] = _structures.setdefault(single, (TapeHistory(), plain))[0], begin
+    known, begin = _structures[key]
     _structures.move_to_end(key)
-    if len(_structures) > CACHE_SIZE:
+    while len(_structures) > 2 * CACHE_SIZE:
         _structures.popitem(last=False)
     if not known.returns() and known.program is None and has_backward_pass(recorder):
         return backward_pass(recorder, outputs, wanted, douts)
     if known.program is None:
         known.program = BackwardProgram(recorder, outputs, wanted, known.uses > 1)
-    return known.program(recorder, douts)
+    return known.program(recorder, douts, begin)

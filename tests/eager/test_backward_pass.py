@@ -14,7 +14,7 @@ from msnb.ops.definition.record import REGISTRY
 
 def programs() -> int:
     """How many structures have a program."""
-    return sum(known.program is not None for known in backward_program._structures.values())
+    return sum(known.program is not None for known in {h for h, _ in backward_program._structures.values()})
 
 
 def test_lengths_that_do_not_return_get_no_program() -> None:

@@ -150,7 +150,7 @@ def test_a_transposed_value_is_kept_as_it_lies() -> None:
     for dx, dw in found:
         np.testing.assert_allclose(dx.asnumpy(), want @ w.asnumpy(), rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(dw.asnumpy(), want.T @ x.asnumpy(), rtol=1e-4, atol=1e-5)
-    program = next(reversed(backward_program._structures.values())).program
+    program = next(reversed(backward_program._structures.values()))[0].program
     assert program is not None
     assert list(program._turns.values()) == [(1, 0)]
 

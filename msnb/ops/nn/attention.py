@@ -12,7 +12,6 @@ from typing import Any
 from msnb.base import device_registry
 from msnb.base.errors import ArgumentError, ShapeError
 from msnb.core import dtypes
-from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import find
@@ -30,7 +29,6 @@ TILED_FEATURES = (32, 64, 96, 128)
 """Features of a head for which devices have attention of their own."""
 
 
-@cached
 def scaled_dot_product_attention(
     query: Any,
     key: Any,

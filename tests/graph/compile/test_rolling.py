@@ -291,7 +291,7 @@ def test_an_eager_sweep_back_through_a_loop_is_a_loop(
         ms.set_context(mode=ms.PYNATIVE_MODE, jit_level=level)
         found.append([ms.value_and_grad(loss, None, net.trainable_params())(x) for _ in range(2)])
     close(found[1], found[0])
-    made = [known.program for known in backward_program._structures.values()]
+    made = [known.program for known, _ in backward_program._structures.values()]
     ran = [p._run.graph for p in made if p is not None and hasattr(p._run, "graph")]
     assert any(loops(graph) == 1 and [n.op.name for n in graph.nodes].count("matmul") >= 2 for graph in ran)
 
