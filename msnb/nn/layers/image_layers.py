@@ -26,7 +26,8 @@ class _Pad(Cell):
     def __init__(self, padding: Any) -> None:
         super().__init__()
         flat = (padding,) * (2 * self._axes) if isinstance(padding, int) else tuple(padding)
-        if len(flat) not in ((2, 4) if self._axes == 2 else (2 * self._axes,)) or not all(isinstance(p, int) for p in flat):
+        counts = (2, 4) if self._axes == 2 else (2 * self._axes,)
+        if len(flat) not in counts or not all(isinstance(p, int) for p in flat):
             sides = ", ".join(("left", "right", "top", "bottom", "front", "back")[: 2 * self._axes])
             raise AttributeValueError(f"{type(self).__name__}: padding is an int or ({sides}), got {padding!r}.")
         self.padding: tuple[int, ...] = flat
