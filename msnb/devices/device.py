@@ -273,21 +273,23 @@ def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]
 def numpy_call(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:
     """NumPy's own function or method where operands need no more: the record says which (``numpy``), and a view is the
     method that makes it. The result has the declared type and is an array."""
-    if xp is not np or not (op.numpy or op.view) or not all(isinstance(t, TensorType) and t.is_static for t in types):
+    if xp is not np or not (op.numpy or op.view) or not _are_static(types):
         return None
     outs: Any = op.result_types(types, attrs)
-    if not all(isinstance(t, TensorType) and t.is_static for t in outs):
-        return None
     if op.numpy is not None:
-        found: Kernel | None = op.numpy(types, outs, **attrs)
+        found: Kernel | None = op.numpy(types, outs, **attrs) if _are_static(outs) else None
         return found
-    if not alike(types):
+    if not alike(types) or not _are_static(outs):
         return None
     if op.view == "reshape":
         return methodcaller("reshape", outs[0].shape)
     if op.view == "transpose":
         return methodcaller("transpose", attrs["perm"])
     return itemgetter((*key_of(attrs["spec"], ()), ...)) if op.name == "index" and len(types) == 1 else None
+
+
+def _are_static(types: Sequence[Type]) -> bool:
+    return all(isinstance(t, TensorType) and t.is_static for t in types)
 
 
 def _bind(xp: Any, op: Op, attrs: dict[str, Any]) -> Kernel:

@@ -4,10 +4,9 @@
     key                 softmax, float32[4, 8], int, -1          types of tensors, settings with their Python types
     what is kept        max(0) -> 1,  subtract(0, 1) -> 2, ...   dispatch entries and the places of their operands
 
-A second call with the key runs these kernels, and notes the same lines on a tape, without the Python in between. That
-is right for a function whose Python depends on its key alone, and each call is shown to be one when it is kept: it is
-traced with tensors that have no values, so reading one refuses, as does an operation that draws, writes or calls back.
-What refuses runs as it is written, and so does a call that fails: the function knows what to say.
+A second call with the key runs these kernels, and notes the same lines on a tape. That is right where Python depends
+on the key alone, which is shown when a call is kept: it is traced with tensors that have no values, so reading one
+refuses, as does an operation that draws, writes or calls back. What refuses, or fails, runs as it is written.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _new = object.__new__
 
 
 def forget(changes: Any = None) -> None:
-    """Keep nothing: kernels belong to settings, and Python may ask for any of them."""
+    """Keep nothing: kernels and Python depend on settings."""
     _calls.clear()
 
 
@@ -261,8 +260,7 @@ class TracedCall(NamedTuple):
     places: dict[int, int]
 
     def folded(self, outs: Sequence[Tensor]) -> TracedCall:
-        """The same with results of settings alone (arange, zeros) as constants, where they are no results of the
-        call."""
+        """Results of settings alone (arange) as constants, where they are no results of the call."""
         given = {self.places[id(o)] for o in outs}
         for entry, _, made in [s for s in self.steps if not s[1] and given.isdisjoint(s[2])]:
             found = entry.kernel()
@@ -271,7 +269,7 @@ class TracedCall(NamedTuple):
 
 
 class CachedCall:
-    """The operations of one call, by the places of their operands: its tensors first, then constants, then results."""
+    """The operations of one call. Places: its tensors, then constants, then results."""
 
     __slots__ = ("_first", "_kept", "_kernels", "_kind", "_lines", "_noted", "_outs", "_single")
 
@@ -326,8 +324,8 @@ class CachedCall:
         return self._wrapped(tensors, env, tape, {place: first + k for place, k in at.items()})
 
     def _lines_noted(self, tracked: tuple[bool, ...]) -> tuple[CallLines | None, list[int], dict[int, int]]:
-        """What a tape is told where these tensors are tracked: the lines, the places of what their rules read, and the
-        results of them that the call gives back, by place."""
+        """Where these tensors are tracked: the lines, the places of what their rules read, and the results that the call
+        gives back, by place."""
         numbers: dict[int, int] = {i: i for i, t in enumerate(tracked) if t}
         lines: list[OpLine] = []
         saved: list[int] = []

@@ -36,19 +36,13 @@ class KernelList:
                 operands += kernel(*[operands[i] for i in refs])
             elif len(refs) == 2:
                 operands.append(kernel(operands[refs[0]], operands[refs[1]]))
-            elif len(refs) == 1:
-                operands.append(kernel(operands[refs[0]]))
             else:
                 operands.append(kernel(*[operands[i] for i in refs]))
         return operands
 
 
 def kernel_list(graph: Graph) -> tuple[KernelList, Sequence[int]]:
-    """The nodes of a graph as kernels of the current device, and the places of its outputs.
-
-    Args:
-        graph: without control flow, its sizes known.
-    """
+    """A graph without control flow as kernels of the current device, and the places of its outputs."""
     device = device_registry.current()
     consts = [n for n in graph.nodes if n.op is constant]
     nodes = [n for n in graph.nodes if n.op is not constant]
