@@ -96,7 +96,6 @@ def call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], 
     """``fn(*args, **kwargs)`` by what is kept of such a call.
 
     Args:
-        fn: a public function of operations.
         whole: runs the function as one program, where that is worth it; None for a function that never does.
         tape: where the operations are noted, if anywhere.
     """
@@ -215,11 +214,11 @@ class CallTracer(PlainReads):
         return outs[0] if len(outs) == 1 else outs
 
     def assign(self, target: Tensor, value: Tensor) -> None:
-        """Nothing is written in a call that is kept."""
+        """Refused."""
         raise TraceError("it writes")
 
     def sharded(self, asked: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Not here."""
+        """Refused."""
         raise TraceError("it is split over devices")
 
 
@@ -247,13 +246,8 @@ def _replaced(tree: Any, by: Iterator[Tensor]) -> Any:
 
 
 class TracedCall(NamedTuple):
-    """What a call did.
-
-    Attributes:
-        steps: (entry, places of the operands, places of the results) of every operation.
-        constants: operands that are no arguments, by place.
-        places: of tensors, by their ids.
-    """
+    """What a call did: (entry, places of the operands, of the results) per operation; constants by place; the places of
+    tensors by their ids."""
 
     steps: list[tuple[DispatchEntry, list[int], list[int]]]
     constants: dict[int, Any]
@@ -324,8 +318,7 @@ class CachedCall:
         return self._wrapped(tensors, env, tape, {place: first + k for place, k in at.items()})
 
     def _lines_noted(self, tracked: tuple[bool, ...]) -> tuple[CallLines | None, list[int], dict[int, int]]:
-        """Where these tensors are tracked: the lines, the places of what their rules read, and the results that the call
-        gives back, by place."""
+        """Where these tensors are tracked: the lines, the places of what their rules read, results by place."""
         numbers: dict[int, int] = {i: i for i, t in enumerate(tracked) if t}
         lines: list[OpLine] = []
         saved: list[int] = []
