@@ -20,7 +20,7 @@ def test_borders_of_volumes(mode: int) -> None:
     found = nn.ConstantPad3d((1, 1, 1, 0, 0, 1), 5.0)(Tensor(x)).asnumpy()
     assert (found == np.pad(x, width, constant_values=5.0)).all()
     with pytest.raises(AttributeValueError, match="front, back"):
-        nn.ConstantPad3d((1, 1), 0.0)
+        nn.ConstantPad3d((1, 1, 1), 0.0)
 
 
 def test_divisor_of_means(mode: int) -> None:

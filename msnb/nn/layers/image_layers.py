@@ -19,15 +19,14 @@ __all__ = [
 
 
 class _Pad(Cell):
-    """What the borders share: ``_axes`` last axes (of two, also one) get one, filled as ``_mode`` says."""
+    """What the borders share: ``_axes`` last axes or fewer, get one, filled as ``_mode`` says."""
 
     _axes, _mode = 2, "constant"
 
     def __init__(self, padding: Any) -> None:
         super().__init__()
         flat = (padding,) * (2 * self._axes) if isinstance(padding, int) else tuple(padding)
-        counts = (2, 4) if self._axes == 2 else (2 * self._axes,)
-        if len(flat) not in counts or not all(isinstance(p, int) for p in flat):
+        if len(flat) not in range(2, 2 * self._axes + 1, 2) or not all(isinstance(p, int) for p in flat):
             sides = ", ".join(("left", "right", "top", "bottom", "front", "back")[: 2 * self._axes])
             raise AttributeValueError(f"{type(self).__name__}: padding is an int or ({sides}), got {padding!r}.")
         self.padding: tuple[int, ...] = flat
