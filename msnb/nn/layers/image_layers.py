@@ -19,7 +19,7 @@ __all__ = [
 
 
 class _Pad(Cell):
-    """What the borders share: ``_axes`` last axes or fewer, get one, filled as ``_mode`` says."""
+    """What the borders share: ``_axes`` last axes, or fewer, get one, filled as ``_mode`` says."""
 
     _axes, _mode = 2, "constant"
 
