@@ -260,8 +260,8 @@ def install() -> None:
     name_by_last_place(True)
     break_at_branches(True)
     take_lists_as_tuples(True)
-    forget_calls()
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
+    forget_calls()
 
 
 def uninstall() -> None:
@@ -270,8 +270,8 @@ def uninstall() -> None:
     name_by_last_place(False)
     break_at_branches(False)
     take_lists_as_tuples(False)
-    forget_calls()
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
+    forget_calls()
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     for name in [n for n, module in sys.modules.items() if getattr(module, "__loader__", None) is _finder]:
