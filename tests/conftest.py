@@ -131,10 +131,14 @@ def notices() -> Iterator[list[str]]:
 
 @pytest.fixture(autouse=True)
 def _context_put_back() -> Iterator[None]:
-    """Every test starts from the default context. Tests that never touch msnb do not import it here."""
+    """Every test starts from the default context and without a simulated GPU, whose arrays are those of the fake CuPy:
+    another test's GPU could not be told from it. Tests that never touch msnb do not import it here."""
     yield
     if "msnb.base.settings" in sys.modules:
-        sys.modules["msnb.base.settings"].reset_context()
+        settings, devices = sys.modules["msnb.base.settings"], sys.modules["msnb.base.device_registry"]
+        settings.reset_context()
+        if devices.current().name != "SimulatedGPU":  # the plugin for it makes it the default
+            devices._made.pop("SimulatedGPU", None)
 
 
 @pytest.fixture(params=MODES, ids=["PyNative", "Graph"])

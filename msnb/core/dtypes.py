@@ -9,7 +9,7 @@ Source: MindSpore's type promotion, https://www.mindspore.cn (API, implicit conv
 
 from __future__ import annotations
 
-from typing import Any, Union
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -104,8 +104,6 @@ _BY_NAME = {t.name: t for t in ALL} | {t.short: t for t in ALL} | {"bool_": bool
 _BY_NAME |= {"int": int64, "double": float64, "complex": complex64}
 _BY_NUMPY = {t.numpy: t for t in ALL}
 _BY_PYTHON: dict[Any, DType] = {bool: bool_, int: int64, float: float32, complex: complex64}
-
-DTypeLike = Union[DType, str, type, "np.dtype[Any]"]
 
 
 def as_dtype(spec: Any) -> DType:

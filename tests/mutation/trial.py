@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import random
 import signal
+import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-SECONDS, WAITING = 5.0, 60.0  # of computing; of a clock on the wall, which others slow down
+SECONDS, WAITING = 5.0, 60.0  # of computing, on a machine that runs ``_loop`` in 25 ms; of a clock on the wall
 
 
 class Late(BaseException):
@@ -42,15 +44,30 @@ class Format:
     bombs: Callable[[], dict[str, dict[str, bytes]]] = dict
 
 
+def _loop() -> float:
+    """Seconds of computing that a fixed piece of Python takes here and now."""
+    start = time.process_time()
+    table: dict[str, list[int]] = {}
+    for number in range(100_000):
+        table.setdefault(str(number & 1023), []).append(number)
+    return time.process_time() - start
+
+
+@functools.cache
+def _seconds() -> float:
+    """``SECONDS`` of a machine of that pace, on this one: a slow or loaded machine gets more, a fast one no less."""
+    return SECONDS * max(1.0, _loop() / 0.025)
+
+
 def _late(number: int, frame: FrameType | None) -> None:
     raise Late
 
 
 def tried(form: Format, files: dict[str, bytes], folder: Path) -> str:
-    """"read", "refused", or what went wrong: "foreign ..." or "late"."""
+    """ "read", "refused", or what went wrong: "foreign ..." or "late"."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    kinds = {signal.SIGALRM: (signal.ITIMER_REAL, WAITING), signal.SIGPROF: (signal.ITIMER_PROF, SECONDS)}
+    kinds = {signal.SIGALRM: (signal.ITIMER_REAL, WAITING), signal.SIGPROF: (signal.ITIMER_PROF, _seconds())}
     before = {number: signal.signal(number, _late) for number in kinds}
     for clock, seconds in kinds.values():
         signal.setitimer(clock, seconds)

@@ -202,3 +202,11 @@ def test_kinds_name_the_place() -> None:
 def test_text_that_is_no_json(text: Any) -> None:
     with pytest.raises(CheckpointError):
         read_json(text, CheckpointError)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" + "[]," * 1_000_000 + "[]]", "{" + ",".join(f'"{i}":{{}}' for i in range(900_000)) + "}"]
+)
+def test_many_lists_of_nothing_are_counted_before_they_are_made(text: str) -> None:
+    with pytest.raises(CheckpointError, match=r"the page opens \d+ lists and tables; at most 838860 are read"):
+        read_json(text, CheckpointError)

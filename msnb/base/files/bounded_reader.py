@@ -1,12 +1,11 @@
 """Reading files that may be damaged, or made to do damage: never more memory or time than the file itself may ask for.
 
     read_file(path, refuse)             the bytes of a regular file (no pipe, no device: those never end)
-    read_json(text, refuse, kind)       JSON of a known form (``base.files.json_schema``), each key once, of bounded
-    size and depth need_room(packed, unfolded, refuse) what a packed file (gzip, zip, a picture) says it unfolds to is
-    believable
+    read_json(text, refuse, kind)       JSON of a known form (``json_schema``), each key once, of bounded size and depth
+    need_room(packed, unfolded, refuse) what a packed file (gzip, zip, a picture) says it unfolds to is believable
 
-Who reads a format says in ``refuse`` which of msnb's errors its damage is: ``refuse(why, hint=...)`` gives the error,
-which is raised here. The law of every reader above: read the header, check it, then no more than it allows.
+``refuse(why, hint=...)`` makes the error of a damaged file of that format; it is raised here. The law of every reader:
+read the header, check it, then no more than it allows.
 """
 
 from __future__ import annotations
@@ -21,13 +20,14 @@ from msnb.base.errors import MsnbError
 from msnb.base.files.json_schema import ANYTHING, Kind, misfit
 
 Refuse = Callable[..., MsnbError]
-MOST_JSON = 16 << 20  # bytes; a header of 60,000 tensors has half of it, and lists of nothing take 20 bytes per byte
+MOST_JSON = 16 << 20  # bytes; a header of 60,000 tensors has half of it
+SPARSE = 20  # characters per list or table in the longest text; a tensor has 3 in 66
 FREE, RATIO = 64 << 20, 32  # pictures of digits shrink to a fifth; zeros to a thousandth
 MOST_AXES, MOST_BYTES = 32, 1 << 62  # NumPy's limits, with a margin
 
 
 def open_file(path: str | os.PathLike[str], refuse: Refuse) -> IO[bytes]:
-    """A regular file, opened for reading; links are followed.
+    """A regular file, opened for reading.
 
     Raises:
         FileNotFoundError: there is none. What ``refuse`` makes: it is a folder, a pipe or a device, or unreadable.
@@ -101,7 +101,7 @@ def read_json(
         most: longer texts are refused.
 
     Raises:
-        What ``refuse`` makes: no JSON, too large, nested too deeply, a key that stands twice, or of another form.
+        What ``refuse`` makes: no JSON, too large, too deep, too many lists, a key that stands twice, or another form.
 
     Examples:
         >>> read_json('{"a": 1, "a": 2}', ValueError)
@@ -111,7 +111,10 @@ def read_json(
     if len(text) > most:
         raise refuse(f"{what} has {len(text)} characters; at most {most} are read")
     try:
-        value = json.loads(text if isinstance(text, str) else text.decode(), object_pairs_hook=_each_once)
+        text = text if isinstance(text, str) else text.decode()
+        if (opened := text.count("[") + text.count("{")) > most // SPARSE:
+            raise refuse(f"{what} opens {opened} lists and tables; at most {most // SPARSE} are read")
+        value = json.loads(text, object_pairs_hook=_each_once)
     except _Twice as error:
         raise refuse(f"{what} has the key {error.args[0]!r} twice") from None
     except RecursionError:

@@ -12,17 +12,9 @@ pytest.importorskip("llvmlite")
 
 import msnb as ms
 from msnb import ops
-from msnb.base import device_registry
 from msnb.base.errors import IndexOutOfRange
 
 TURNS = 3  # the body or steps, then what was made or recorded for the second call, then that again
-
-
-@pytest.fixture(autouse=True)
-def _gone_again() -> Iterator[None]:
-    yield
-    ms.reset_context()
-    device_registry._made.pop("SimulatedGPU", None)  # its arrays are those of the fake CuPy
 
 
 @pytest.fixture

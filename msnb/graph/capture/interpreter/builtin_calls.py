@@ -33,6 +33,7 @@ from msnb.graph.capture.interpreter import reads, side_effects, writes
 from msnb.graph.capture.interpreter import special_methods as operators
 from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.capture_session import CONTAINERS
 from msnb.graph.capture.interpreter.control.truth_value import symbolic_test, truth
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, lazy_call
@@ -283,7 +284,7 @@ def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[An
 
 
 def _len(engine: Capture, owner: Any) -> Any:
-    if isinstance(owner, (list, tuple, dict, set, frozenset, deque)):
+    if isinstance(owner, CONTAINERS):
         return reads.length(engine.session, owner)
     method = getattr(type(owner), "__len__", None)
     if isinstance(method, types.FunctionType) and not isinstance(owner, Tensor):
@@ -548,7 +549,7 @@ def _copy(engine: Capture, value: Any) -> Any:
         return engine.wrap(engine.lift(value))
     if isinstance(value, (TrackedArray, np.ndarray)):
         return value.copy()
-    if isinstance(value, (list, dict, tuple, set, frozenset, deque)):
+    if isinstance(value, CONTAINERS):
         return engine.session.born(copy.copy(reads.entered(engine.session, value)))
     if not _is_plain_object(value):
         return _opaque(engine, copy.copy, (value,), {})

@@ -262,7 +262,7 @@ class Session:
         return self._object(value, source)
 
     def _object(self, value: Any, source: Source) -> Any:
-        if isinstance(value, (list, dict, tuple, set, frozenset, deque)):
+        if isinstance(value, CONTAINERS):
             self.guard("type", (source,), (type(value),))
             if not isinstance(value, (tuple, frozenset)) or value:
                 self.remember(value, source)

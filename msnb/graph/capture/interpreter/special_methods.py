@@ -19,6 +19,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.capture_session import CONTAINERS
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import LazyScalar, concrete, is_lazy
@@ -40,7 +41,6 @@ _CONVERSIONS: dict[Any, str] = {
     round: "__round__", len: "__len__", next: "__next__", reversed: "__reversed__", hash: "__hash__", format:
     "__format__", }  # fmt: skip
 _DIRECT = (int, float, bool, complex, str, SymbolicTensor, LazyScalar, Tensor)
-_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 
 
 def method(value: Any, name: str) -> Any:
@@ -165,7 +165,7 @@ def _by_identity(value: Any) -> bool:
 
 
 def _entered(engine: Capture, value: Any) -> Any:
-    return reads.entered(engine.session, value) if isinstance(value, _CONTAINERS) else value
+    return reads.entered(engine.session, value) if isinstance(value, CONTAINERS) else value
 
 
 def unary(op: str, value: Any) -> Any:
@@ -187,7 +187,7 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     fn = method(old, name)
     if fn is not None:
         return invoke(engine, old, name, fn, value)
-    known = type(old) in _DIRECT or isinstance(old, _CONTAINERS)
+    known = type(old) in _DIRECT or isinstance(old, CONTAINERS)
     return NotImplemented if known else _by_methods(engine, op, old, value)
 
 

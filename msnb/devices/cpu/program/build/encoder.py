@@ -18,8 +18,6 @@ from msnb.devices.cpu.program.build.memory_planner import Memory, MemoryPlan
 from msnb.devices.cpu.native_kernel import Relocation
 from msnb.devices.cpu.program.build.instructions import Instruction, Label, BufferRef, InstructionList
 
-_OUTSIDE = ("param", "result")
-
 
 class Slots:
     """Numbers of slots.
