@@ -4,7 +4,7 @@
 an eager program needs neither.
 """
 
-from msnb.api.cell_compilation import call_cell
+from msnb.api.graph_mode import call_cell
 from msnb.api.transforms.custom_gradient import custom_vjp, hook_gradient, register_hook
 from msnb.api.transforms.gradients import GradOperation, grad, value_and_grad
 from msnb.api.transforms.jacobian import hessian, jacfwd, jacrev

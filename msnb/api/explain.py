@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.api.cell_compilation import compiled_cell
+from msnb.api.graph_mode import compiled_cell
 from msnb.api.jit import CompiledFunction
 
 

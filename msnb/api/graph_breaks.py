@@ -62,19 +62,19 @@ class GraphBreaks:
         self.whole: bool = whole
         self.found: dict[Any, MsnbError] = {}
 
-    def compiled(self, make: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], failed: Any) -> R:
-        """``make(args, kwargs, failed)``, which compiles.
+    def compiled(self, make: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], *rest: Any) -> R:
+        """``make(args, kwargs, *rest)``, which compiles.
 
         Raises:
             GraphBreak: this call, or one like it before, cannot be captured as a whole.
             ConcretizationError: likewise, where it must be.
         """
         if self.whole or wanted.key is not None or get_context("jit_syntax_level") in (0, "STRICT"):
-            return make(args, kwargs, failed)
+            return make(args, kwargs, *rest)
         key = (*map(_kind, args), *((name, _kind(x)) for name, x in kwargs.items()))
         if key not in self.found:
             try:
-                return make(args, kwargs, failed)
+                return make(args, kwargs, *rest)
             except MsnbError as error:
                 if not error.breaks or not (_also.branches or isinstance(error, ConcretizationError)):
                     raise

@@ -1,4 +1,5 @@
-"""Graph mode at the top level: the same function, compiled on first use and from then on called compiled.
+"""Graph mode at the top level: the same function, compiled on first use and from then on called compiled; a Cell too,
+one compiled function per Cell object.
 
 x.asnumpy(), np.exp(x), pickle.dumps(x)      in a program that is captured: there is no value yet
 GraphBreaks                                  the call runs as Python, operation by operation, and the user is told;
@@ -11,6 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from msnb.base import fork_locks
 from msnb.base.settings import in_graph_mode
@@ -18,6 +20,7 @@ from msnb.core.engine import slot
 from msnb.eager.dispatch import EagerEngine
 
 Fn = Callable[..., Any]
+_compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _making = fork_locks.lock()
 
 
@@ -57,3 +60,33 @@ def compiled_in_graph_mode(fn: Fn) -> Fn:
         return compiled[0](*args, **kwargs)
 
     return call
+
+
+def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run ``cell`` compiled; where something records or traces already, run it there."""
+    if not at_top_level():
+        return cell._run(slot.engine, args, kwargs)
+    return _function_of(cell)(*args, **kwargs)
+
+
+def compile_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Compile ``cell`` for these arguments and do not run it. Inside a program there is nothing to compile ahead."""
+    if at_top_level():
+        prepared(_function_of(cell), args, kwargs)
+
+
+def _function_of(cell: Any) -> Any:
+    found = _compiled.get(cell)
+    if found is None:
+        made = jitted(cell)
+        with _making:
+            found = _compiled.setdefault(cell, made)
+    return found
+
+
+def compiled_cell(cell: Any) -> Any:
+    """The compiled function of a Cell that has run in graph mode, else None."""
+    try:
+        return _compiled.get(cell)
+    except TypeError:
+        return None

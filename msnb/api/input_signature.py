@@ -90,7 +90,11 @@ def _names(fn: Any) -> list[str]:
         return []
 
 
-def signature_of(fn: Any) -> InputSignature | None:
-    """What was declared for a Cell (``set_inputs``), or for the Cell that a method belongs to."""
+def declared_axes(
+    signature: InputSignature | None, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Mapping[Axis, SizeChange]:
+    """The axes of a call that are symbols from the first one on: as ``signature`` says, or what was declared for a Cell
+    (``set_inputs``) or for the Cell that a method belongs to."""
     said = declared_inputs(getattr(fn, "__self__", fn))
-    return None if said is None else InputSignature(*said)
+    signature = InputSignature(*said) if signature is None and said is not None else signature
+    return {} if signature is None else signature.axes(fn, args, kwargs)

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from msnb.api.compile_report import timing_table
 from msnb.api.graph_breaks import GraphBreak, GraphBreaks, run_plainly
-from msnb.api.input_signature import InputSignature, signature_of
+from msnb.api.input_signature import InputSignature, declared_axes
+from msnb.api.recompile_limit import OFTEN, STREAK, Deferral, RecompileLimit, run_uncompiled
 from msnb.api.size_templates import BoundSizes, SizeTemplates
 from msnb.base import compile_timing, events, fork_locks
 from msnb.core import step_undo
@@ -51,7 +52,6 @@ Q = ParamSpec("Q")
 R = TypeVar("R", covariant=True)
 MOST_BYTES = 1 << 28  # of the versions of one function, about
 FEW = 4  # versions that are tried one after the other
-MANY = 8  # versions: from here on the user is told once
 _OTHER_DEVICES = -2
 _UNCOMPILED = (
     "a function compiled with jit is called by a network in mixed precision that runs eagerly: it follows the rule of "
@@ -133,7 +133,7 @@ def _bytes(captured: CapturedProgram, run: Any) -> int:
     return (1 << 14) + 4096 * len(nodes) + tables + sum(getattr(data, "nbytes", 0) for data in datas)
 
 
-_WORKINGS = frozenset({"breaks", "graph_for", "signature"})  # what users are not shown in ``dir`` and completion
+_WORKINGS = frozenset({"breaks", "graph_for", "limit", "signature"})  # not in ``dir`` and completion
 
 
 class CompiledFunction(Generic[P, R]):
@@ -156,6 +156,7 @@ class CompiledFunction(Generic[P, R]):
         self.name: str = name or getattr(fn, "__name__", type(fn).__name__)
         self.breaks: GraphBreaks = GraphBreaks(self.name, whole)
         self.versions: list[Version] = []
+        self.limit: RecompileLimit = RecompileLimit()
         self._made = self._bound = 0
         self._by_types: weakref.WeakValueDictionary[tuple[Any, ...], Version] = weakref.WeakValueDictionary()
         self._templates = SizeTemplates()
@@ -187,36 +188,16 @@ class CompiledFunction(Generic[P, R]):
                     if not isinstance(engine, EagerEngine):
                         return self._recorded(version, inputs, args, kwargs, held)  # type: ignore[no-any-return]
                 if step_undo.log.entries is not None:
-                    return self._in_step(version, inputs, held)  # type: ignore[no-any-return]
+                    return _in_step(self.__msnb_fn__, version, inputs, held)  # type: ignore[no-any-return]
                 found = version.captured.finish(version.run(inputs), held)
                 if step_undo.log.late is not None:
                     step_undo.raise_late()
                 return found  # type: ignore[no-any-return]
         except GraphBreak:
-            pass
-        return run_plainly(self.__msnb_fn__, args, kwargs)  # type: ignore[no-any-return]
-
-    def _in_step(self, version: Version, inputs: list[Any], held: list[Any]) -> Any:
-        """A call inside an eager step (``core.step_undo``): the update that ends it writes all at once, and in
-        place."""
-        if not getattr(self.__msnb_fn__, "_is_step", False):
-            for _, owner in version.captured.written:
-                step_undo.note(held[owner])
-            return version.captured.finish(version.run(inputs), held)
-        program: Any = getattr(version.run, "executable", None)
-        outs: list[Any] | None = None
-        if hasattr(program, "lent"):
-            program.lent = False
-        try:
-            outs = version.run(inputs)
-            found = version.captured.finish(outs, held)
-            step_undo.commit()
-        except BaseException:
-            if getattr(program, "wrote", False) if outs is None else _is_stored(version.captured, outs, held):
-                step_undo.commit()
-            raise
-        step_undo.raise_late()
-        return found
+            run: Callable[..., Any] = run_plainly
+        except Deferral:
+            run = run_uncompiled
+        return run(self.__msnb_fn__, args, kwargs)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By name where that finds it; else what was compiled travels, and is compiled again where it arrives."""
@@ -232,8 +213,14 @@ class CompiledFunction(Generic[P, R]):
 
     # ---- versions -------------------------------------------------------------------------------------------------
 
-    def _fitting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Version, list[Any], list[Any]]:
-        """The version whose guards hold, compiled now if there is none, and what its guards gathered."""
+    def _fitting(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], needed: bool = False
+    ) -> tuple[Version, list[Any], list[Any]]:
+        """The version whose guards hold, compiled now if there is none, and what its guards gathered.
+
+        Raises:
+            Deferral: there is none, none is ``needed``, and the call's structure has not come often enough.
+        """
         if captures:  # objects of the user are on loan to another thread's capture
             with CAPTURING:
                 pass
@@ -253,7 +240,7 @@ class CompiledFunction(Generic[P, R]):
                 self._by_types[_types(args)] = version
                 return version, *found
             failed.append((found, version))
-        version = self._by_types[_types(args)] = self.breaks.compiled(self._compile, args, kwargs, failed)
+        version = self._by_types[_types(args)] = self.breaks.compiled(self._compile, args, kwargs, failed, needed)
         found = _checked(version, args, kwargs)
         if not isinstance(found, tuple):
             wrong = version.captured.guards[found]
@@ -267,12 +254,18 @@ class CompiledFunction(Generic[P, R]):
             self.versions.remove(near)
             self.versions.insert(0, near)
 
-    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]) -> Version:
-        reason = _reason(args, kwargs, failed)
+    def _compile(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]], needed: bool
+    ) -> Version:
         with CAPTURING:
             start = perf_counter()
             with compile_timing.collected() as capturing:
-                captured, bound, again = self._captured(args, kwargs, failed)
+                given = self._bound_again(args, kwargs, failed)
+                if given is None and not needed and not self.breaks.whole and self.limit.defers(args, kwargs):
+                    raise Deferral
+                reason = _reason(args, kwargs, failed)
+                captured, bound = given or self._captured(args, kwargs, failed)
+                again = given is not None
             middle = perf_counter()
             with compile_timing.collected() as compiling:
                 symbolic = self._templates.source(bound) if again and bound is not None else None
@@ -288,26 +281,29 @@ class CompiledFunction(Generic[P, R]):
             version.bound, self._templates.versions[bound] = bound, version
         if again:
             return version
-        if self._made - self._bound == MANY:
-            events.notice(_many(self.name, reason), key=f"versions of {self.name} {id(self)}")
+        if self.limit.add(sum(1 for _ in captured.outline.walk())):
+            events.notice(_many(self.name, self.limit.versions, reason), key=f"versions of {self.name} {id(self)}")
         events.emit("compiled", fn=self, version=version, reason=reason, seconds=end - start)
         return version
 
+    def _bound_again(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]
+    ) -> tuple[CapturedProgram, BoundSizes] | None:
+        """A program that is bound to the sizes of a call, and its template; None where something is to be captured."""
+        known = wanted.key is None and (failed or declared_axes(self.signature, self.__msnb_fn__, args, kwargs))
+        return self._templates.bind(args, kwargs) if known else None
+
     def _captured(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]
-    ) -> tuple[CapturedProgram, BoundSizes | None, bool]:
-        """The captured program of a call, what it is bound to, and whether nothing was captured for it."""
-        signature = self.signature or signature_of(self.__msnb_fn__)
-        declared = {} if signature is None else signature.axes(self.__msnb_fn__, args, kwargs)
+    ) -> tuple[CapturedProgram, BoundSizes | None]:
+        """The captured program of a call, and what it is bound to."""
+        declared = declared_axes(self.signature, self.__msnb_fn__, args, kwargs)
         if wanted.key is None and (failed or declared):
-            found = self._templates.bind(args, kwargs)
-            if found is not None:
-                return *found, True
             versions = [version.captured for _, version in failed if version.key == wanted.key]
             made = self._templates.capture(self.__msnb_fn__, args, kwargs, self.name, versions, declared)
             if made is not None:
-                return *made, False
-        return trace(self.__msnb_fn__, args, kwargs, self.name), None, False
+                return made
+        return trace(self.__msnb_fn__, args, kwargs, self.name), None
 
     def _program(
         self, captured: CapturedProgram, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: SymbolicSource | None
@@ -337,7 +333,7 @@ class CompiledFunction(Generic[P, R]):
         """
         kwargs = kwargs or {}
         with self.breaks.refused(), self._queue:
-            version, buffers, held = self._fitting(args, kwargs)
+            version, buffers, held = self._fitting(args, kwargs, needed=True)
         tensors = self._operands(version, buffers, args, kwargs)
         return version.captured.graph, tensors, lambda outs: version.captured.finish_tensors(outs, held)
 
@@ -378,7 +374,7 @@ class CompiledFunction(Generic[P, R]):
         ordered = sorted(self.versions, key=lambda v: v.number)
         if timing:
             return "\n\n".join(timing_table(self.name, v) for v in ordered)
-        rest = [text for text in (str(self._templates), str(self.breaks)) if text]
+        rest = [text for text in (str(self._templates), str(self.breaks), str(self.limit)) if text]
         return f"{self.name}\n" + "\n".join([*map(str, ordered), *rest])
 
     def __dir__(self) -> list[str]:
@@ -395,7 +391,30 @@ def prepare(program: CompiledFunction[..., Any], args: tuple[Any, ...], kwargs: 
         MsnbError: what a call would raise before it runs.
     """
     with contextlib.suppress(GraphBreak), program._queue:  # it runs as Python: there is nothing to prepare
-        program._fitting(args, kwargs)
+        program._fitting(args, kwargs, needed=True)
+
+
+def _in_step(fn: Any, version: Version, inputs: list[Any], held: list[Any]) -> Any:
+    """A call of ``fn`` inside an eager step (``core.step_undo``): the update that ends it writes all at once, and in
+    place."""
+    if not getattr(fn, "_is_step", False):
+        for _, owner in version.captured.written:
+            step_undo.note(held[owner])
+        return version.captured.finish(version.run(inputs), held)
+    program: Any = getattr(version.run, "executable", None)
+    outs: list[Any] | None = None
+    if hasattr(program, "lent"):
+        program.lent = False
+    try:
+        outs = version.run(inputs)
+        found = version.captured.finish(outs, held)
+        step_undo.commit()
+    except BaseException:
+        if getattr(program, "wrote", False) if outs is None else _is_stored(version.captured, outs, held):
+            step_undo.commit()
+        raise
+    step_undo.raise_late()
+    return found
 
 
 def _bounded(versions: list[Version]) -> list[Version]:
@@ -408,15 +427,16 @@ def _bounded(versions: list[Version]) -> list[Version]:
     return versions
 
 
-def _many(name: str, reason: str) -> str:
+def _many(name: str, versions: int, reason: str) -> str:
     """What is told of a function that is compiled again and again."""
     why = reason.removeprefix("recompiled: ")
     return (
-        f"{name} has been compiled {MANY} times, the last time because of {why}. Every new size or value costs a "
-        "capture, and versions that have not been used for long are forgotten. Sizes that only tensor operations read "
-        "are symbols by themselves; for the others: Pad or crop to a few sizes "
-        "(drop_remainder=True for the last batch), pass what changes as a Tensor, or make the function once, not in a "
-        f"loop; ms.explain({name}) lists the versions and why each was made."
+        f"{name} has been compiled {versions} times, the last time because of {why}. From here on a call that fits no "
+        f"version runs as Python, operation by operation, until its like comes {STREAK} times in a row or {OFTEN} "
+        "times in all (fullgraph=True compiles each). Sizes that only tensor operations read are symbols by "
+        "themselves; for the others: Pad or crop to a few sizes (drop_remainder=True for the last batch), pass what "
+        f"changes as a Tensor, or make the function once, not in a loop; ms.explain({name}) lists the versions and why "
+        "each was made."
     )
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from msnb.api.cell_compilation import call_cell, compiled_cell
+from msnb.api.graph_mode import call_cell, compiled_cell
 from msnb.base import events, missing_names
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.nn.cells.argument_hints import explains_methods

@@ -10,7 +10,7 @@ import pytest
 
 import msnb as ms
 from msnb import Tensor, nn, ops
-from msnb.api.cell_compilation import compiled_cell
+from msnb.api.graph_mode import compiled_cell
 from msnb.base.errors import DTypeError, ShapeError
 
 OPEN = Tensor(shape=[None, 3], dtype=ms.float32)

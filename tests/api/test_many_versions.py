@@ -16,6 +16,8 @@ import pytest
 
 import msnb as ms
 from msnb import ops
+from msnb.api import recompile_limit
+from msnb.api.recompile_limit import MANY, OFTEN
 from msnb.graph.capture.frontend import converter
 
 jit_module = importlib.import_module("msnb.api.jit")
@@ -66,6 +68,107 @@ def test_many_versions_are_told_once_with_what_changes(notices: list[str]) -> No
         and "ms.explain(summed)" in told
         and "Pad" in told
     )
+
+
+# ---- the limit ------------------------------------------------------------------------------------------------------
+
+
+def by_size(x: ms.Tensor) -> ms.Tensor:
+    total = x[0]
+    for i in range(1, x.shape[0]):
+        total = total + x[i] * 1.5
+    return total
+
+
+def test_a_structure_too_many_runs_as_python_until_it_comes_again(notices: list[str]) -> None:
+    f = ms.jit(by_size)
+    for n in range(1, MANY + 1):
+        f(ops.ones(n))
+    assert len(f.versions) == MANY
+    for n in (20, 21, 20, 21, 20, 20):  # the last three in a row are two
+        assert float(f(ops.ones(n))) == 1 + 1.5 * (n - 1)
+    assert len(f.versions) == MANY and "6 calls of 2 other structures ran as Python" in f.explain()
+    assert float(f(ops.ones(20))) == 29.5 and len(f.versions) == MANY + 1
+    assert float(f(ops.ones(20))) == 29.5 and f.versions[0].calls == 2
+    for _ in range(OFTEN - 3):
+        f(ops.ones(21)), f(ops.ones(22))
+    assert len(f.versions) == MANY + 1
+    f(ops.ones(21))
+    assert len(f.versions) == MANY + 2
+    assert len([text for text in notices if "has been compiled" in text]) == 1
+
+
+def test_large_programs_reach_the_limit_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recompile_limit, "LARGE", 100)
+    f = ms.jit(by_size)
+    for n in (40, 41, 42, 43, 44):
+        f(ops.ones(n))
+    assert len(f.versions) == recompile_limit.LEAST
+
+
+def test_fullgraph_and_what_needs_a_program_compile_each(mode: int) -> None:
+    f, g = ms.jit(by_size, fullgraph=True), ms.jit(by_size)
+    for n in range(1, MANY + 4):
+        f(ops.ones(n)), g(ops.ones(n))
+    assert len(f.versions) == MANY + 3 and len(g.versions) == MANY
+    graph, tensors, finish = g.graph_for((ops.ones(30),))
+    assert len(g.versions) == MANY + 1 and graph.params and tensors and finish
+
+
+def test_sizes_that_are_symbols_do_not_count() -> None:
+    f = ms.jit(summed)
+    for n in range(2, 40):
+        assert float(f(ops.ones(n))) == n
+    assert f.explain().count("version ") >= 30 and f.limit.versions == 2
+
+
+class Steps(ms.nn.Cell):
+    """State, draws, prints and an error, by a list of tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense, self.drop = ms.nn.Dense(3, 3), ms.nn.Dropout(p=0.5)
+        self.count = ms.Parameter(ms.Tensor(0.0), requires_grad=False)
+
+    def construct(self, rows: list[ms.Tensor]) -> ms.Tensor:
+        total = ms.Tensor(0.0)
+        for row in rows:
+            total = total + self.drop(ops.tanh(self.dense(row))).sum()
+        self.count = self.count + len(rows)
+        print("rows", len(rows))
+        if len(rows) == 25:
+            raise ValueError("25 rows")
+        return total
+
+
+def trained(mode: int, capsys: pytest.CaptureFixture[str]) -> tuple[list[Any], str]:
+    ms.set_context(mode=mode)
+    ms.set_seed(5)
+    net = Steps()
+    optimizer = ms.nn.SGD(net.trainable_params(), 0.1)
+    step = ms.value_and_grad(net, None, optimizer.parameters)
+    seen: list[Any] = []
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 21, 25, 22, 2, 25, 21):
+        rows = [ms.Tensor(rng.standard_normal(3, np.float32)) for _ in range(n)]
+        try:
+            value, gradients = step(rows)
+        except ValueError as error:
+            seen.append(str(error).split(".")[0])
+            continue
+        optimizer(gradients)
+        seen += [value.asnumpy(), *(g.asnumpy() for g in gradients), net.count.asnumpy()]
+    return seen, capsys.readouterr().out
+
+
+def test_a_step_beyond_the_limit_does_what_the_compiled_one_does(capsys: pytest.CaptureFixture[str]) -> None:
+    (eager, said), (graph, also) = trained(ms.PYNATIVE_MODE, capsys), trained(ms.GRAPH_MODE, capsys)
+    assert said == also and said.count("rows") == 16
+    for a, b in zip(eager, graph, strict=True):
+        if isinstance(a, str):
+            assert a == b
+        else:
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
 def test_few_versions_are_not_told(notices: list[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import Parameter, Tensor, nn, ops
-from msnb.api.cell_compilation import compiled_cell
+from msnb.api.graph_mode import compiled_cell
 
 Array = np.ndarray[Any, Any]
 STEPS, RATE = 5, 0.1

@@ -194,7 +194,7 @@ def test_eager_ops_are_not_planned():
     got = net(x)[0]
     ms.reset_auto_parallel_context()
     np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
-    from msnb.api.cell_compilation import compiled_cell
+    from msnb.api.graph_mode import compiled_cell
 
     assert getattr(compiled_cell(net), "plan", None) is None
 

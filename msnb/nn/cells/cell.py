@@ -19,7 +19,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msnb.api.cell_compilation import call_cell
+from msnb.api.graph_mode import call_cell
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.api.transforms.recompute import recomputed
 from msnb.base.errors import ArgumentError, MsnbError, ShapeError, StackError

@@ -2,7 +2,7 @@
 
     add_flags_recursive(fp16=True)    the dtype to compute in, here and below          to_float
     set_inputs                        which axes change                                api.input_signature
-    compile                           the time of compilation                          api.cell_compilation
+    compile                           the time of compilation                          api.graph_mode
     set_comm_fusion, set_jit_config   kept as attributes; planner and compiler decide themselves
 
 Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from msnb.api.cell_compilation import compile_cell
 from msnb.api.cell_inputs import declare_inputs
+from msnb.api.graph_mode import compile_cell
 from msnb.core import dtypes
 
 Self = TypeVar("Self", bound="CellFlags")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from msnb.api.cell_compilation import compiled_cell
+from msnb.api.graph_mode import compiled_cell
 from msnb.api.jit import CompiledFunction, Version
 from msnb.base.errors import ArgumentError
 from msnb.notebook.charts.html_fragments import Row, columns, count, pre, table
