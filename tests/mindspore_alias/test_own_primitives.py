@@ -97,3 +97,59 @@ def test_functions_of_arrays(mode: int) -> None:
         run(lambda x: both(x, x), X)
     with pytest.raises(TypeError, match="as many types as shapes"):
         ops.PyFunc(np.exp, [float32], [], [float32], [(2,)])
+
+
+def test_plain_primitives_of_a_program(mode: int) -> None:
+    from mindspore.ops import Primitive, prim_attr_register
+
+    class Times(Primitive):
+        """Arguments are attributes by name, and ``__call__`` computes."""
+
+        @prim_attr_register
+        def __init__(self, factor: int = 2) -> None:
+            self.init_prim_io_names(["x"], ["y"])
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.factor
+
+    class HSwish(Primitive):
+        """The operator of that name computes it."""
+
+        @prim_attr_register
+        def __init__(self) -> None:
+            pass
+
+    class Named(Primitive):
+        def __init__(self, factor: int) -> None:
+            super().__init__("Named")
+            self.factor = factor
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.factor
+
+    times = Times(3)
+    assert run(times, X).tolist() == [-3.0, 6.0] and times.init_attrs == {"factor": 3} and times.name == "Times"
+    assert run(Named(5), X).tolist() == [-5.0, 10.0]
+    np.testing.assert_allclose(run(HSwish(), X).asnumpy(), [-1 / 3, 5 / 3], rtol=1e-6)
+    assert run(Primitive("ReLU"), X).tolist() == [0.0, 2.0] and isinstance(times, Primitive)
+    with pytest.raises(TypeError, match="Nothing computes nothing"):
+        run(Primitive("Nothing"), X)
+
+
+def test_an_operator_with_another_init(mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mindspore.ops import Softmax, prim_attr_register
+
+    def __init__(self: Any, axis: int = -1, note: int = 7) -> None:
+        assert self.name == "Softmax"
+        self.mine = note
+
+    class Rows(Softmax):
+        @prim_attr_register
+        def __init__(self, rows: bool) -> None:
+            super().__init__(0 if rows else -1)
+
+    x = np.float32([[1.0], [1.0]])
+    assert run(Rows(True), x).tolist() == [[0.5], [0.5]]
+    monkeypatch.setattr(Softmax, "__init__", prim_attr_register(__init__))
+    softmax = Softmax(0)
+    assert run(softmax, x).tolist() == [[0.5], [0.5]] and softmax.mine == softmax.note == 7

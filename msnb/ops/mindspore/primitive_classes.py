@@ -41,7 +41,8 @@ from msnb.ops.shape.slice import slice_
 
 
 class Primitive:
-    """An operator with its attributes set; call it with tensors. Base of ``ops.ReLU`` and all others.
+    """An operator with its attributes set; call it with tensors. Base of ``ops.ReLU`` and all others, and of
+    operators of a program, which say their name: they write ``__call__``, or the operator of that name computes them.
 
     Attributes:
         name: the operator's name.
@@ -57,6 +58,9 @@ class Primitive:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.name: str = type(self).__name__
+        if self.defaults is Primitive.defaults:  # an operator of a program
+            _name_own(self, *args, **kwargs)
+            return
         names = list(self.defaults or self.positional)
         if len(args) > len(names):
             raise ArgumentError(self._legal(f"takes {len(names)} attributes, {len(args)} were given"))
@@ -79,9 +83,21 @@ class Primitive:
         return f"ops.{self.name} {what}; its attributes: {', '.join(legal) or 'none'}."
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
+        if not hasattr(type(self), "fn"):
+            return self._operator()(*inputs, **named)
         if self.sharding is not None:
             return slot.engine.sharded(self.sharding, type(self).fn, inputs, {**self._given(), **named})
         return type(self).fn(*inputs, **self._given(), **named)
+
+    def _operator(self) -> Primitive:
+        kind = primitive(self.name) if self.name[:1].isupper() else None
+        if kind is None:
+            raise ArgumentError(f"{self.name} computes nothing: no operator of msnb has this name.",
+                                hint="write its __call__ in operators, or its infer_value; ops.Custom takes a function "
+                                     "of NumPy arrays.")  # fmt: skip
+        legal = {*kind.defaults, *kind.named_only}
+        noted: dict[str, Any] = self.__dict__.get("attrs_noted", {})
+        return kind(**{key: value for key, value in noted.items() if key in legal})
 
     def _given(self) -> dict[str, Any]:
         """What the function gets by name."""
@@ -116,8 +132,24 @@ class Primitive:
     set_strategy = shard  # its name in MindSpore 0.x
 
     def add_prim_attr(self, name: str, value: Any) -> Primitive:
-        """A note on the operator, kept in ``attrs_noted``; it has no effect. Returns the operator."""
+        """A note on the operator, kept in ``attrs_noted`` and by its name; no effect. Returns the operator."""
         self.__dict__.setdefault("attrs_noted", {})[name] = value
+        if name not in _OWN:
+            self.__dict__[name] = value
+        return self
+
+    def init_prim_io_names(self, inputs: list[str], outputs: list[str]) -> None:
+        """Names of operands and results, as notes."""
+        self.add_prim_attr("input_names", list(inputs))
+        self.add_prim_attr("output_names", list(outputs))
+
+    def add_attr(self, name: str, value: Any) -> None:
+        """``add_prim_attr``, without a result."""
+        self.add_prim_attr(name, value)
+
+    def del_prim_attr(self, name: str) -> Primitive:
+        """Forget a note. Returns the operator."""
+        self.__dict__.get("attrs_noted", {}).pop(name, None)
         return self
 
     def set_device(self, device_target: str) -> Primitive:
@@ -142,6 +174,22 @@ class Primitive:
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"
+
+
+_OWN = frozenset({"attrs", "name", "settings", "sharding"})
+
+
+def _name_own(op: Primitive, name: str = "") -> None:
+    op.name = name or op.name
+    op.attrs, op.settings = {}, ()
+
+
+def begin(op: Primitive, attrs: dict[str, Any]) -> None:
+    """What a class's own ``__init__`` begins with: an operator of msnb takes its attributes, another one its name."""
+    op.name = type(op).__name__
+    legal = {*op.defaults, *op.named_only}
+    op.attrs = {**op.defaults, **{name: value for name, value in attrs.items() if name in legal}}
+    op.settings = tuple(op.attrs.items())
 
 
 class _SplitByResult(Primitive):

@@ -15,18 +15,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.base.errors import ArgumentError, DTypeError, ShapeError
+from msnb.base.errors import DTypeError, ShapeError
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
-from msnb.ops.mindspore.primitive_classes import Primitive, primitive
+from msnb.ops.mindspore.primitive_classes import Primitive, begin
 
 
 class OwnPrimitive(Primitive):
     """Base of the bases: an operator with a name, and with what its ``__init__`` noted."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         value = self.infer_value(*inputs)
@@ -44,30 +40,6 @@ class OwnPrimitive(Primitive):
     def _examined(self, inputs: Sequence[Any]) -> tuple[Any, Any]:
         """Look at the operands; the shape and the dtype that the class promises, None where it does not."""
         return None, None
-
-    def _operator(self) -> Primitive:
-        kind = primitive(self.name) if self.name[:1].isupper() else None
-        if kind is None:
-            raise ArgumentError(f"{self.name} computes nothing: no operator of msnb has this name.",
-                                hint="write its __call__ in operators, or its infer_value; ops.Custom takes a function "
-                                     "of NumPy arrays.")  # fmt: skip
-        legal = {*kind.defaults, *kind.named_only}
-        noted: dict[str, Any] = self.__dict__.get("attrs_noted", {})
-        return kind(**{key: value for key, value in noted.items() if key in legal})
-
-    def init_prim_io_names(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Names of operands and results, as notes."""
-        self.add_prim_attr("input_names", list(inputs))
-        self.add_prim_attr("output_names", list(outputs))
-
-    def add_attr(self, name: str, value: Any) -> None:
-        """``add_prim_attr``, without a result."""
-        self.add_prim_attr(name, value)
-
-    def del_prim_attr(self, name: str) -> Primitive:
-        """Forget a note. Returns the operator."""
-        self.__dict__.get("attrs_noted", {}).pop(name, None)
-        return self
 
 
 def _facts(x: Any) -> tuple[Any, Any]:
@@ -158,8 +130,8 @@ def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         bound = inspect.signature(fn).bind(self, *args, **kwargs)
         bound.apply_defaults()
-        OwnPrimitive.__init__(self, type(self).__name__)
         self.init_attrs = dict(list(bound.arguments.items())[1:])
+        begin(self, self.init_attrs)
         for name, value in self.init_attrs.items():
             self.add_prim_attr(name, value)
         fn(self, *args, **kwargs)
