@@ -97,6 +97,11 @@ def imports_for(fn: Any) -> set[str]:
     return found
 
 
+def plainly(imports: list[str]) -> list[str]:
+    """Imports with ``as`` only where it renames: ``__all__`` says what a stub shows, one line per module is enough."""
+    return [re.sub(r"import (\w+) as \1$", r"import \1", line) for line in imports]
+
+
 def first_sentence(doc: str | None) -> str:
     """The first paragraph of a docstring on one line."""
     return " ".join((inspect.cleandoc(doc or "").split("\n\n")[0]).split()).replace("\\", "\\\\").replace('"', "'")
@@ -178,7 +183,7 @@ def ops_stub() -> str:
     )
     lines = [*head, *sorted({*imports, *shown, *classes})]
     names = re.findall(r"^(?:from .* as|def) (\w+)", "\n".join([*lines, *bodies]), re.MULTILINE)
-    lines += ["", "__all__ = [", *(f'    "{name}",' for name in sorted(set(names))), "]"]
+    lines = [*plainly(lines), "", "__all__ = [", *(f'    "{name}",' for name in sorted(set(names))), "]"]
     return HEAD.format("The operators, typed.") + "\n".join(lines) + "\n\n" + "\n".join(bodies)
 
 
@@ -249,7 +254,7 @@ def lazy_stub(package: str) -> Callable[[], str]:
             above, _, last = place.rpartition(".")
             lines.append(f"from {place} import {what} as {name}" if what else f"from {above} import {last} as {name}")
         listed = ["", "__all__ = [", *(f'    "{name}",' for name in names), "]", ""]
-        return HEAD.format(f"What {package} imports when it is asked for.") + "\n".join([*lines, *listed])
+        return HEAD.format(f"What {package} imports when it is asked for.") + "\n".join([*plainly(lines), *listed])
 
     return make
 
