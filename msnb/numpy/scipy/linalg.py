@@ -15,7 +15,6 @@ import numpy as np
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import need_bools, operand_lines
@@ -422,7 +421,7 @@ def lstsq(
 
 
 def _matrix(
-    name: str, a: Any, square: bool = True, stacked: bool = True, dtypes_: tuple[DType, ...] = _NUMBERS
+    name: str, a: Any, square: bool = True, stacked: bool = True, dtypes_: tuple[dtypes.DType, ...] = _NUMBERS
 ) -> Tensor:
     """A matrix, or several, of floats or complex numbers."""
     t = as_tensor(a)

@@ -36,7 +36,6 @@ from msnb.ops.mindspore.primitives.sequence_primitives import SEQUENCES
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.mindspore.sparse_primitives import SPARSE
 from msnb.ops.random import draws
-from msnb.ops.random.draws import drawn_integers, next_key
 from msnb.ops.shape.slice import slice_
 
 
@@ -169,7 +168,7 @@ class _SeededPrimitive(Primitive):
     def _given(self) -> dict[str, Any]:
         named = {name: v for name, v in super()._given().items() if not name.lower().startswith("seed")}
         stream = slot.engine.read(self, "_stream")
-        return named if stream is None else {**named, "key": next_key(stream)}
+        return named if stream is None else {**named, "key": draws.next_key(stream)}
 
 
 _DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS, *DRAWN_BOXES, *DRAWN_NUMBERS)
@@ -324,7 +323,7 @@ def _drawn(fn: str) -> Callable[..., Any]:
 
 def _drawn_ints(shape: Any, minval: Any, maxval: Any, key: Any = None) -> Any:
     low, high = (int(v.item() if isinstance(v, Tensor) else v) for v in (minval, maxval))
-    return drawn_integers(as_sizes("UniformInt", (shape,)), low, high, key)
+    return draws.drawn_integers(as_sizes("UniformInt", (shape,)), low, high, key)
 
 
 def _with_gradient(logits: Any, labels: Any) -> Any:

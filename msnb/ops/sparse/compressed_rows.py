@@ -15,7 +15,6 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
-from msnb.core.dtypes import promote
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape
 from msnb.ops.definition.operand_checks import as_tensor
@@ -230,7 +229,7 @@ def _times(values: Any, factor: Any) -> Any:
 
 def common(values: Any, dense: Any) -> tuple[Any, Any]:
     """Two operands in their common dtype."""
-    kind = promote(values.dtype, dense.dtype)
+    kind = dtypes.promote(values.dtype, dense.dtype)
     return cast(values, kind), cast(dense, kind)
 
 

@@ -31,7 +31,6 @@ from msnb.graph.capture.interpreter.writes import del_attr, del_item, set_attr, 
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
-from msnb.graph.capture.values.sources import BINARY
 from msnb.ops.elementwise.identity_and_effects import augmented
 
 locals = builtins.locals
@@ -142,11 +141,11 @@ def inplace(op: str, old: Any, value: Any) -> Any:
         writes.mutate(old, "extend", (list(reads.iterate(session, value)),), {})
         return old
     if isinstance(old, Parameter):
-        return augmented(old, BINARY[op](old, value))
+        return augmented(old, sources.BINARY[op](old, value))
     if session is not None and isinstance(old, np.ndarray) and (is_lazy(value) or not isinstance(value, Tensor)):
         return array_mutations.written_in_place(session, _INPLACE[op], old, value)
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
-        return BINARY[op](old, value)
+        return sources.BINARY[op](old, value)
     found = special_methods.inplace(op, old, value)
     return _INPLACE[op](old, value) if found is NotImplemented else found
 
@@ -228,7 +227,7 @@ test_bool_end = bool_end
 
 def chain_begin(op: str, left: Any, right: Any) -> bool:
     """``left op right op ...``: remember the right operand for the next comparison."""
-    first = binary(op, left, right) if op in BINARY and not op.startswith("is") else compare(op, left, right)
+    first = binary(op, left, right) if op in sources.BINARY and not op.startswith("is") else compare(op, left, right)
     made = ShortCircuit("and", first, False)
     made.right_operand = right
     return made.begin()
