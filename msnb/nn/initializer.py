@@ -20,6 +20,7 @@ import numpy as np
 
 from msnb.core import dtypes
 from msnb.core import random as core_random
+from msnb.core.dtypes import DType, as_dtype
 from msnb.core.tensor import Array, Tensor, blank
 
 Shape = Sequence[int]
@@ -59,7 +60,7 @@ class Initializer:
     def __call__(self, shape: Any, dtype: Any = dtypes.float32) -> Array:
         """Values of this shape as a NumPy array of this dtype."""
         sizes = (shape,) if isinstance(shape, int) else tuple(int(d) for d in shape)
-        return np.asarray(self.draw(_generator(), sizes)).astype(dtypes.as_dtype(dtype).numpy)
+        return np.asarray(self.draw(_generator(), sizes)).astype(as_dtype(dtype).numpy)
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items())
@@ -309,7 +310,7 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
         >>> initializer("ones", (2, 2)).tolist()
         [[1.0, 1.0], [1.0, 1.0]]
     """
-    want: dtypes.DType = dtypes.as_dtype(dtype)
+    want: DType = as_dtype(dtype)
     if isinstance(init, (Tensor, np.ndarray)):
         value = init if isinstance(init, Tensor) else Tensor(init)
         sizes = value.shape if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))

@@ -50,7 +50,7 @@ def recompute(block: Any, *args: Any, **kwargs: Any) -> Any:
     Raises:
         TypeError: ``block`` cannot be called.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.recompute.html
+    Source: `mindspore.recompute`
 
     Examples:
         >>> import msnb as ms

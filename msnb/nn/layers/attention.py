@@ -4,7 +4,7 @@
 
 A mask of bools says True where nothing may be seen; a float mask is added to the scores.
 Source: Vaswani et al., "Attention Is All You Need", 2017;
-https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MultiheadAttention.html
+`mindspore.nn.MultiheadAttention`
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MultiheadAttention(Cell):
         kdim, vdim: lengths of keys and values; by default embed_dim.
         batch_first: whether batches are axis 0 (default: axis 1).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MultiheadAttention.html
+    Source: `mindspore.nn.MultiheadAttention`
 
     Examples:
         >>> import msnb as ms

@@ -7,7 +7,7 @@
     GRU     r, z from a + b; n = tanh(a_n + sigmoid(r) b_n)                            h' = (1 - z) n + z h
 
 Source: Hochreiter and Schmidhuber 1997; Cho et al. 2014;
-https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.LSTMCell.html and its neighbours
+`mindspore.nn.LSTMCell` and its neighbours
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def diagflat(input: Any, offset: int = 0) -> Tensor:
     Raises:
         TypeError: no tensor, or an offset that is no whole number.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.diagflat.html
+    Source: `mindspore.ops.diagflat`
 
     Examples:
         >>> import msnb as ms

@@ -39,7 +39,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     Raises:
         ValueError: both bounds are missing.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clamp.html
+    Source: `mindspore.ops.clamp`
 
     Examples:
         >>> import msnb as ms
@@ -75,7 +75,7 @@ def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfini
     Raises:
         RuntimeError: the norm is infinite or NaN, with ``error_if_nonfinite``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clip_by_norm.html
+    Source: `mindspore.ops.clip_by_norm`
     """
     many = isinstance(x, (list, tuple))
     xs = list(x) if many else [x]
@@ -116,7 +116,7 @@ def clip_by_global_norm(x: Sequence[Tensor], clip_norm: Any = 1.0, use_norm: Any
     """Scale all tensors by clip_norm / max(global norm, clip_norm).
 
     Source: Pascanu et al., 2012, arXiv:1211.5063;
-        https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clip_by_global_norm.html
+        `mindspore.ops.clip_by_global_norm`
     """
     total = global_norm(x) if use_norm is None else use_norm
     scale = clip_norm / arithmetic.maximum(total, clip_norm)
@@ -130,7 +130,7 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     Raises:
         ValueError: ``ord`` is not a number (or "fro").
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.vector_norm.html
+    Source: `mindspore.ops.vector_norm`
     """
     x = as_tensor(x) if dtype is None else cast(as_tensor(x), dtypes.as_dtype(dtype))
     # the orders with a cheaper form than a power and its root first; the root of 0 has a gradient of 0
@@ -178,7 +178,7 @@ def norm(
     Raises:
         ValueError: an order that vectors or matrices do not have.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.norm.html
+    Source: `mindspore.ops.norm`
 
     Examples:
         >>> import msnb as ms

@@ -100,7 +100,7 @@ class Primitive:
         Raises:
             TypeError: something else. What does not fit the shapes is reported when the program is planned.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Primitive.html (shard)
+        Source: `mindspore.ops.Primitive` (shard)
 
         Examples:
             >>> import msnb as ms

@@ -54,7 +54,7 @@ def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Any:
     Raises:
         ValueError: a shape with negative sizes or of other numbers than ints.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.gamma.html
+    Source: `mindspore.ops.gamma`
 
     Examples:
         >>> import msnb as ms
@@ -98,7 +98,7 @@ def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = dtypes.
         TypeError: a shape, rate, seed or dtype of other types than ints, numbers, an int from 0, a dtype of counts.
         ValueError: a shape or seed below 0.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.random_poisson.html
+    Source: `mindspore.ops.random_poisson`
 
     Examples:
         >>> import msnb as ms

@@ -50,7 +50,7 @@ class CSRTensor(SparseTensor):
         IndexOutOfRange: a column lies outside of the shape. Of pointers and columns that a compiled program works out,
             the operations that read them tell it.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.CSRTensor.html
+    Source: `mindspore.CSRTensor`
 
     Examples:
         >>> import msnb as ms
@@ -272,7 +272,7 @@ def coo_to_csr(tensor: Any) -> CSRTensor:
     Raises:
         ShapeError: it has not two axes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.coo_to_csr.html
+    Source: `mindspore.ops.coo_to_csr`
 
     Examples:
         >>> import msnb as ms

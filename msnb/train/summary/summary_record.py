@@ -7,7 +7,7 @@
 
 MindInsight reads the files; TensorBoard shows their scalars and images if ``file_prefix="tfevents"`` names them so.
 ``ops.ScalarSummary()(name, x)`` and its kin inside a network add values by themselves, in both modes.
-Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.SummaryRecord.html
+Source: `mindspore.train.SummaryRecord`
 """
 
 from __future__ import annotations
