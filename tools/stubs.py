@@ -97,11 +97,6 @@ def imports_for(fn: Any) -> set[str]:
     return found
 
 
-def plainly(imports: list[str]) -> list[str]:
-    """Imports with ``as`` only where it renames: ``__all__`` says what a stub shows, one line per module is enough."""
-    return [re.sub(r"import (\w+) as \1$", r"import \1", line) for line in imports]
-
-
 def first_sentence(doc: str | None) -> str:
     """The first paragraph of a docstring on one line."""
     return " ".join((inspect.cleandoc(doc or "").split("\n\n")[0]).split()).replace("\\", "\\\\").replace('"', "'")
@@ -183,7 +178,7 @@ def ops_stub() -> str:
     )
     lines = [*head, *sorted({*imports, *shown, *classes})]
     names = re.findall(r"^(?:from .* as|def) (\w+)", "\n".join([*lines, *bodies]), re.MULTILINE)
-    lines = [*plainly(lines), "", "__all__ = [", *(f'    "{name}",' for name in sorted(set(names))), "]"]
+    lines += ["", "__all__ = [", *(f'    "{name}",' for name in sorted(set(names))), "]"]
     return HEAD.format("The operators, typed.") + "\n".join(lines) + "\n\n" + "\n".join(bodies)
 
 
@@ -254,7 +249,7 @@ def lazy_stub(package: str) -> Callable[[], str]:
             above, _, last = place.rpartition(".")
             lines.append(f"from {place} import {what} as {name}" if what else f"from {above} import {last} as {name}")
         listed = ["", "__all__ = [", *(f'    "{name}",' for name in names), "]", ""]
-        return HEAD.format(f"What {package} imports when it is asked for.") + "\n".join([*plainly(lines), *listed])
+        return HEAD.format(f"What {package} imports when it is asked for.") + "\n".join([*lines, *listed])
 
     return make
 
@@ -281,10 +276,12 @@ STUBS = {
 
 
 def formatted(text: str) -> str:
-    """As ruff formats it."""
+    """As ruff formats it, with one import for all names of a module: they are many, and each stands there twice (``as``
+    shows a name)."""
     ruff = [sys.executable, "-m", "ruff"]
+    grouped = ["--isolated", "--line-length", str(LINE), "--config", "lint.isort.combine-as-imports=true"]
     sorted_ = subprocess.run(
-        [*ruff, "check", "--select", "I", "--fix", "-q", "--stdin-filename", "stub.pyi", "-"],
+        [*ruff, "check", "--select", "I", *grouped, "--fix", "-q", "--stdin-filename", "stub.pyi", "-"],
         input=text, capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     done = subprocess.run(

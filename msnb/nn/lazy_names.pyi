@@ -2,46 +2,48 @@
 
 Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
-from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.nn import probability
-from msnb.nn.initializer import no_init_parameters
+from msnb.core.parameter import Parameter as Parameter, ParameterTuple as ParameterTuple
+from msnb.nn import probability as probability
+from msnb.nn.initializer import no_init_parameters as no_init_parameters
 from msnb.nn.layers.basic import Dropout2d as Dropout2dExt
-from msnb.nn.mindspore.auto_parallel import PipelineGradReducer
-from msnb.nn.mindspore.mint_layers import AvgPool2d as AvgPool2dExt
-from msnb.nn.mindspore.mint_layers import Dropout as DropoutExt
-from msnb.nn.mindspore.mint_layers import Embedding as EmbeddingExt
-from msnb.nn.mindspore.mint_layers import LayerNorm as LayerNormExt
-from msnb.nn.mindspore.mint_layers import LogSoftmax as LogSoftmaxExt
-from msnb.nn.mindspore.mint_layers import MaxPool2d as MaxPool2dExt
-from msnb.nn.mindspore.mint_layers import PReLU as PReLUExt
+from msnb.nn.mindspore.auto_parallel import PipelineGradReducer as PipelineGradReducer
+from msnb.nn.mindspore.mint_layers import (
+    AvgPool2d as AvgPool2dExt,
+    Dropout as DropoutExt,
+    Embedding as EmbeddingExt,
+    LayerNorm as LayerNormExt,
+    LogSoftmax as LogSoftmaxExt,
+    MaxPool2d as MaxPool2dExt,
+    PReLU as PReLUExt,
+)
 from msnb.nn.training.loss import L1Loss as L1LossExt
 from msnb.train.metrics import (
-    F1,
-    MAE,
-    MSE,
-    ROC,
-    Accuracy,
-    BleuScore,
-    ConfusionMatrix,
-    ConfusionMatrixMetric,
-    Dice,
-    Fbeta,
-    HausdorffDistance,
-    Loss,
-    MeanSurfaceDistance,
-    Metric,
-    OcclusionSensitivity,
-    Perplexity,
-    Precision,
-    Recall,
-    RootMeanSquareDistance,
-    Top1CategoricalAccuracy,
-    Top5CategoricalAccuracy,
-    TopKCategoricalAccuracy,
-    auc,
-    get_metric_fn,
-    get_metrics,
-    rearrange_inputs,
+    F1 as F1,
+    MAE as MAE,
+    MSE as MSE,
+    ROC as ROC,
+    Accuracy as Accuracy,
+    BleuScore as BleuScore,
+    ConfusionMatrix as ConfusionMatrix,
+    ConfusionMatrixMetric as ConfusionMatrixMetric,
+    Dice as Dice,
+    Fbeta as Fbeta,
+    HausdorffDistance as HausdorffDistance,
+    Loss as Loss,
+    MeanSurfaceDistance as MeanSurfaceDistance,
+    Metric as Metric,
+    OcclusionSensitivity as OcclusionSensitivity,
+    Perplexity as Perplexity,
+    Precision as Precision,
+    Recall as Recall,
+    RootMeanSquareDistance as RootMeanSquareDistance,
+    Top1CategoricalAccuracy as Top1CategoricalAccuracy,
+    Top5CategoricalAccuracy as Top5CategoricalAccuracy,
+    TopKCategoricalAccuracy as TopKCategoricalAccuracy,
+    auc as auc,
+    get_metric_fn as get_metric_fn,
+    get_metrics as get_metrics,
+    rearrange_inputs as rearrange_inputs,
 )
 
 __all__ = [

@@ -2,11 +2,19 @@
 
 Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
-from msnb.train import amp
-from msnb.train.amp import DynamicLossScaleManager, FixedLossScaleManager, build_train_network
-from msnb.train.files.model_files import export, load
-from msnb.train.files.torch_weights import load_torch_state_dict
-from msnb.train.pytorch.conversion import from_torch, pytorch2mindspore, source_of
+from msnb.train import amp as amp
+from msnb.train.amp import (
+    DynamicLossScaleManager as DynamicLossScaleManager,
+    FixedLossScaleManager as FixedLossScaleManager,
+    build_train_network as build_train_network,
+)
+from msnb.train.files.model_files import export as export, load as load
+from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
+from msnb.train.pytorch.conversion import (
+    from_torch as from_torch,
+    pytorch2mindspore as pytorch2mindspore,
+    source_of as source_of,
+)
 
 __all__ = [
     "DynamicLossScaleManager",
