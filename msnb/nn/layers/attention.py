@@ -19,8 +19,7 @@ from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import XavierNormal, XavierUniform, initializer
-from msnb.nn.layers.basic import Dense, need_last, positive_int
-from msnb.nn.layers.recurrent_cells import project
+from msnb.nn.layers.basic import Dense, need_last, positive_int, project
 
 
 class MultiheadAttention(Cell):

@@ -92,7 +92,7 @@ class Dense(Cell):
         """The layer."""
         need_last("Dense", x, self.in_channels, "in_channels")
         bias = None if self.bias is None else self.compute(self.bias)
-        y = _weighed(x, self.compute(self.weight), bias)
+        y = project(x, self.compute(self.weight), bias)
         if self.activation is not None:
             y = self.activation(y)
         return y
@@ -103,7 +103,7 @@ class Dense(Cell):
 
 
 @cached
-def _weighed(x: Any, weight: Any, bias: Any) -> Any:
+def project(x: Any, weight: Any, bias: Any) -> Any:
     """x times the weight [out, in] transposed, plus the bias [out] where there is one."""
     y = ops.matmul(x, ops.transpose(weight, (1, 0)))
     return y if bias is None else y + bias
