@@ -5,6 +5,9 @@
 
 This page is the public surface; ``docs/architecture.md`` says what lies behind it. Parts that not every program needs
 (data sets, training loops, the notebook) are imported when they are first asked for.
+
+A source such as `mindspore.nn.Conv2d` is the page of that name in MindSpore's API:
+https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2d.html
 """
 
 from __future__ import annotations

@@ -2,223 +2,239 @@
 
 Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
-from msnb import dataset as dataset
-from msnb import numpy as numpy
-from msnb import parallel as parallel
-from msnb import train as train
-from msnb.api.compiler_hints import COMPATIBLE as COMPATIBLE
-from msnb.api.compiler_hints import LAX as LAX
-from msnb.api.compiler_hints import STRICT as STRICT
-from msnb.api.compiler_hints import JitConfig as JitConfig
-from msnb.api.compiler_hints import constexpr as constexpr
-from msnb.api.compiler_hints import jit_class as jit_class
-from msnb.api.compiler_hints import jit_class as ms_class
-from msnb.api.compiler_hints import lazy_inline as lazy_inline
-from msnb.api.compiler_hints import mutable as mutable
-from msnb.api.compiler_hints import no_inline as no_inline
+from msnb import dataset as dataset, numpy as numpy, parallel as parallel, train as train
+from msnb.api.compiler_hints import (
+    COMPATIBLE as COMPATIBLE,
+    LAX as LAX,
+    STRICT as STRICT,
+    JitConfig as JitConfig,
+    constexpr as constexpr,
+    jit_class as jit_class,
+    jit_class as ms_class,
+    lazy_inline as lazy_inline,
+    mutable as mutable,
+    no_inline as no_inline,
+)
 from msnb.api.explain import explain as explain
-from msnb.api.jit import jit as jit
-from msnb.api.jit import jit as ms_function
-from msnb.api.runtime import Event as Event
-from msnb.api.runtime import Stream as Stream
-from msnb.api.runtime import StreamCtx as StreamCtx
-from msnb.api.runtime import communication_stream as communication_stream
-from msnb.api.runtime import current_stream as current_stream
-from msnb.api.runtime import default_stream as default_stream
-from msnb.api.runtime import dispatch_threads_num as dispatch_threads_num
-from msnb.api.runtime import empty_cache as empty_cache
-from msnb.api.runtime import max_memory_allocated as max_memory_allocated
-from msnb.api.runtime import max_memory_reserved as max_memory_reserved
-from msnb.api.runtime import memory_allocated as memory_allocated
-from msnb.api.runtime import memory_reserved as memory_reserved
-from msnb.api.runtime import memory_stats as memory_stats
-from msnb.api.runtime import memory_summary as memory_summary
-from msnb.api.runtime import reset_max_memory_allocated as reset_max_memory_allocated
-from msnb.api.runtime import reset_max_memory_reserved as reset_max_memory_reserved
-from msnb.api.runtime import reset_peak_memory_stats as reset_peak_memory_stats
-from msnb.api.runtime import run_check as run_check
-from msnb.api.runtime import set_cur_stream as set_cur_stream
+from msnb.api.jit import jit as jit, jit as ms_function
+from msnb.api.runtime import (
+    Event as Event,
+    Stream as Stream,
+    StreamCtx as StreamCtx,
+    communication_stream as communication_stream,
+    current_stream as current_stream,
+    default_stream as default_stream,
+    dispatch_threads_num as dispatch_threads_num,
+    empty_cache as empty_cache,
+    max_memory_allocated as max_memory_allocated,
+    max_memory_reserved as max_memory_reserved,
+    memory_allocated as memory_allocated,
+    memory_reserved as memory_reserved,
+    memory_stats as memory_stats,
+    memory_summary as memory_summary,
+    reset_max_memory_allocated as reset_max_memory_allocated,
+    reset_max_memory_reserved as reset_max_memory_reserved,
+    reset_peak_memory_stats as reset_peak_memory_stats,
+    run_check as run_check,
+    set_cur_stream as set_cur_stream,
+)
 from msnb.api.transforms.shard import shard as shard
 from msnb.api.transforms.taylor import get_grad as get_grad
-from msnb.base.settings import get_current_device as get_current_device
-from msnb.base.settings import set_deterministic as set_deterministic
-from msnb.base.settings import set_device as set_device
-from msnb.base.settings import set_recursion_limit as set_recursion_limit
-from msnb.core.dtypes import dtype_to_nptype as dtype_to_nptype
-from msnb.core.dtypes import dtype_to_pytype as dtype_to_pytype
-from msnb.core.dtypes import pytype_to_dtype as pytype_to_dtype
-from msnb.core.random import default_generator as default_generator
-from msnb.core.random import get_rng_state as get_rng_state
-from msnb.core.random import initial_seed as initial_seed
-from msnb.core.random import manual_seed as manual_seed
-from msnb.core.random import seed as seed
-from msnb.core.random import set_rng_state as set_rng_state
+from msnb.base.settings import (
+    get_current_device as get_current_device,
+    set_deterministic as set_deterministic,
+    set_device as set_device,
+    set_recursion_limit as set_recursion_limit,
+)
+from msnb.core.dtypes import (
+    dtype_to_nptype as dtype_to_nptype,
+    dtype_to_pytype as dtype_to_pytype,
+    pytype_to_dtype as pytype_to_dtype,
+)
+from msnb.core.random import (
+    default_generator as default_generator,
+    get_rng_state as get_rng_state,
+    initial_seed as initial_seed,
+    manual_seed as manual_seed,
+    seed as seed,
+    set_rng_state as set_rng_state,
+)
 from msnb.core.storage.byte_buffer import frombuffer as frombuffer
 from msnb.nn import initializer as initializer
 from msnb.notebook.show import program_views as show
 from msnb.numpy import scipy as scipy
-from msnb.ops import abs as abs
-from msnb.ops import add as add
-from msnb.ops import addmm as addmm
-from msnb.ops import all as all
-from msnb.ops import amax as amax
-from msnb.ops import amin as amin
-from msnb.ops import any as any
-from msnb.ops import arange as arange
-from msnb.ops import argmax as argmax
-from msnb.ops import argmin as argmin
-from msnb.ops import argsort as argsort
-from msnb.ops import baddbmm as baddbmm
-from msnb.ops import bernoulli as bernoulli
-from msnb.ops import bincount as bincount
-from msnb.ops import bmm as bmm
-from msnb.ops import cat as cat
-from msnb.ops import ceil as ceil
-from msnb.ops import chunk as chunk
-from msnb.ops import clamp as clamp
-from msnb.ops import concat as concat
-from msnb.ops import cos as cos
-from msnb.ops import cumprod as cumprod
-from msnb.ops import cumsum as cumsum
-from msnb.ops import diag as diag
-from msnb.ops import div as div
-from msnb.ops import dot as dot
-from msnb.ops import einsum as einsum
-from msnb.ops import empty as empty
-from msnb.ops import empty_like as empty_like
-from msnb.ops import eq as eq
-from msnb.ops import equal as equal
-from msnb.ops import erf as erf
-from msnb.ops import exp as exp
-from msnb.ops import eye as eye
-from msnb.ops import flatten as flatten
-from msnb.ops import flip as flip
-from msnb.ops import floor as floor
-from msnb.ops import full as full
-from msnb.ops import full_like as full_like
-from msnb.ops import gather as gather
-from msnb.ops import ge as ge
-from msnb.ops import gt as gt
-from msnb.ops import histc as histc
-from msnb.ops import index_select as index_select
-from msnb.ops import is_tensor as is_tensor
-from msnb.ops import isfinite as isfinite
-from msnb.ops import isinf as isinf
-from msnb.ops import isnan as isnan
-from msnb.ops import le as le
-from msnb.ops import linspace as linspace
-from msnb.ops import log as log
-from msnb.ops import logical_and as logical_and
-from msnb.ops import logical_not as logical_not
-from msnb.ops import logical_or as logical_or
-from msnb.ops import logical_xor as logical_xor
-from msnb.ops import lt as lt
-from msnb.ops import masked_select as masked_select
-from msnb.ops import matmul as matmul
-from msnb.ops import max as max
-from msnb.ops import maximum as maximum
-from msnb.ops import mean as mean
-from msnb.ops import meshgrid as meshgrid
-from msnb.ops import min as min
-from msnb.ops import minimum as minimum
-from msnb.ops import mm as mm
-from msnb.ops import mul as mul
-from msnb.ops import multinomial as multinomial
-from msnb.ops import ne as ne
-from msnb.ops import neg as neg
-from msnb.ops import nonzero as nonzero
-from msnb.ops import norm as norm
-from msnb.ops import normal as normal
-from msnb.ops import ones as ones
-from msnb.ops import ones_like as ones_like
-from msnb.ops import outer as outer
-from msnb.ops import permute as permute
-from msnb.ops import pow as pow
-from msnb.ops import prod as prod
-from msnb.ops import rand as rand
-from msnb.ops import rand_like as rand_like
-from msnb.ops import randint as randint
-from msnb.ops import randn as randn
-from msnb.ops import randn_like as randn_like
-from msnb.ops import randperm as randperm
-from msnb.ops import relu as relu
-from msnb.ops import repeat_interleave as repeat_interleave
-from msnb.ops import reshape as reshape
-from msnb.ops import roll as roll
-from msnb.ops import round as round
-from msnb.ops import rsqrt as rsqrt
-from msnb.ops import scatter as scatter
-from msnb.ops import scatter_add as scatter_add
-from msnb.ops import sigmoid as sigmoid
-from msnb.ops import sign as sign
-from msnb.ops import sin as sin
-from msnb.ops import softmax as softmax
-from msnb.ops import sort as sort
-from msnb.ops import split as split
-from msnb.ops import sqrt as sqrt
-from msnb.ops import square as square
-from msnb.ops import squeeze as squeeze
-from msnb.ops import stack as stack
-from msnb.ops import std as std
-from msnb.ops import stop_gradient as stop_gradient
-from msnb.ops import sub as sub
-from msnb.ops import sum as sum
-from msnb.ops import swapaxes as swapaxes
-from msnb.ops import take as take
-from msnb.ops import tan as tan
-from msnb.ops import tanh as tanh
-from msnb.ops import tile as tile
-from msnb.ops import topk as topk
-from msnb.ops import trace as trace
-from msnb.ops import transpose as transpose
-from msnb.ops import tril as tril
-from msnb.ops import triu as triu
-from msnb.ops import unique as unique
-from msnb.ops import unsqueeze as unsqueeze
-from msnb.ops import var as var
-from msnb.ops import where as where
-from msnb.ops import zeros as zeros
-from msnb.ops import zeros_like as zeros_like
+from msnb.ops import (
+    abs as abs,
+    add as add,
+    addmm as addmm,
+    all as all,
+    amax as amax,
+    amin as amin,
+    any as any,
+    arange as arange,
+    argmax as argmax,
+    argmin as argmin,
+    argsort as argsort,
+    baddbmm as baddbmm,
+    bernoulli as bernoulli,
+    bincount as bincount,
+    bmm as bmm,
+    cat as cat,
+    ceil as ceil,
+    chunk as chunk,
+    clamp as clamp,
+    concat as concat,
+    cos as cos,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    diag as diag,
+    div as div,
+    dot as dot,
+    einsum as einsum,
+    empty as empty,
+    empty_like as empty_like,
+    eq as eq,
+    equal as equal,
+    erf as erf,
+    exp as exp,
+    eye as eye,
+    flatten as flatten,
+    flip as flip,
+    floor as floor,
+    full as full,
+    full_like as full_like,
+    gather as gather,
+    ge as ge,
+    gt as gt,
+    histc as histc,
+    index_select as index_select,
+    is_tensor as is_tensor,
+    isfinite as isfinite,
+    isinf as isinf,
+    isnan as isnan,
+    le as le,
+    linspace as linspace,
+    log as log,
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+    lt as lt,
+    masked_select as masked_select,
+    matmul as matmul,
+    max as max,
+    maximum as maximum,
+    mean as mean,
+    meshgrid as meshgrid,
+    min as min,
+    minimum as minimum,
+    mm as mm,
+    mul as mul,
+    multinomial as multinomial,
+    ne as ne,
+    neg as neg,
+    nonzero as nonzero,
+    norm as norm,
+    normal as normal,
+    ones as ones,
+    ones_like as ones_like,
+    outer as outer,
+    permute as permute,
+    pow as pow,
+    prod as prod,
+    rand as rand,
+    rand_like as rand_like,
+    randint as randint,
+    randn as randn,
+    randn_like as randn_like,
+    randperm as randperm,
+    relu as relu,
+    repeat_interleave as repeat_interleave,
+    reshape as reshape,
+    roll as roll,
+    round as round,
+    rsqrt as rsqrt,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    sigmoid as sigmoid,
+    sign as sign,
+    sin as sin,
+    softmax as softmax,
+    sort as sort,
+    split as split,
+    sqrt as sqrt,
+    square as square,
+    squeeze as squeeze,
+    stack as stack,
+    std as std,
+    stop_gradient as stop_gradient,
+    sub as sub,
+    sum as sum,
+    swapaxes as swapaxes,
+    take as take,
+    tan as tan,
+    tanh as tanh,
+    tile as tile,
+    topk as topk,
+    trace as trace,
+    transpose as transpose,
+    tril as tril,
+    triu as triu,
+    unique as unique,
+    unsqueeze as unsqueeze,
+    var as var,
+    where as where,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
 from msnb.ops.sparse.compressed_rows import CSRTensor as CSRTensor
-from msnb.ops.sparse.coordinates import COOTensor as COOTensor
-from msnb.ops.sparse.coordinates import COOTensor as SparseTensor
+from msnb.ops.sparse.coordinates import COOTensor as COOTensor, COOTensor as SparseTensor
 from msnb.ops.sparse.row_tensor import RowTensor as RowTensor
-from msnb.parallel.algorithm_parameters import get_algo_parameters as get_algo_parameters
-from msnb.parallel.algorithm_parameters import reset_algo_parameters as reset_algo_parameters
-from msnb.parallel.algorithm_parameters import set_algo_parameters as set_algo_parameters
-from msnb.parallel.context import ParallelMode as ParallelMode
-from msnb.parallel.context import get_auto_parallel_context as get_auto_parallel_context
-from msnb.parallel.context import reset_auto_parallel_context as reset_auto_parallel_context
-from msnb.parallel.context import set_auto_parallel_context as set_auto_parallel_context
+from msnb.parallel.algorithm_parameters import (
+    get_algo_parameters as get_algo_parameters,
+    reset_algo_parameters as reset_algo_parameters,
+    set_algo_parameters as set_algo_parameters,
+)
+from msnb.parallel.context import (
+    ParallelMode as ParallelMode,
+    get_auto_parallel_context as get_auto_parallel_context,
+    reset_auto_parallel_context as reset_auto_parallel_context,
+    set_auto_parallel_context as set_auto_parallel_context,
+)
 from msnb.parallel.engine import ascend_profile as ascend
 from msnb.parallel.sharding.layout import Layout as Layout
-from msnb.train import Callback as Callback
-from msnb.train import CheckpointConfig as CheckpointConfig
-from msnb.train import EarlyStopping as EarlyStopping
-from msnb.train import History as History
-from msnb.train import LambdaCallback as LambdaCallback
-from msnb.train import LearningRateScheduler as LearningRateScheduler
-from msnb.train import LossMonitor as LossMonitor
-from msnb.train import Model as Model
-from msnb.train import ModelCheckpoint as ModelCheckpoint
-from msnb.train import ReduceLROnPlateau as ReduceLROnPlateau
-from msnb.train import RunContext as RunContext
-from msnb.train import TimeMonitor as TimeMonitor
-from msnb.train import amp as amp
-from msnb.train import load_checkpoint as load_checkpoint
-from msnb.train import load_param_into_net as load_param_into_net
-from msnb.train import profiler as profiler
-from msnb.train import save_checkpoint as save_checkpoint
-from msnb.train.amp import DynamicLossScaleManager as DynamicLossScaleManager
-from msnb.train.amp import FixedLossScaleManager as FixedLossScaleManager
-from msnb.train.amp import build_train_network as build_train_network
-from msnb.train.files.model_files import export as export
-from msnb.train.files.model_files import load as load
+from msnb.train import (
+    Callback as Callback,
+    CheckpointConfig as CheckpointConfig,
+    EarlyStopping as EarlyStopping,
+    History as History,
+    LambdaCallback as LambdaCallback,
+    LearningRateScheduler as LearningRateScheduler,
+    LossMonitor as LossMonitor,
+    Model as Model,
+    ModelCheckpoint as ModelCheckpoint,
+    ReduceLROnPlateau as ReduceLROnPlateau,
+    RunContext as RunContext,
+    TimeMonitor as TimeMonitor,
+    amp as amp,
+    load_checkpoint as load_checkpoint,
+    load_param_into_net as load_param_into_net,
+    profiler as profiler,
+    save_checkpoint as save_checkpoint,
+)
+from msnb.train.amp import (
+    DynamicLossScaleManager as DynamicLossScaleManager,
+    FixedLossScaleManager as FixedLossScaleManager,
+    build_train_network as build_train_network,
+)
+from msnb.train.files.model_files import export as export, load as load
 from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
 from msnb.train.profiler import Profiler as Profiler
-from msnb.train.pytorch.conversion import from_torch as from_torch
-from msnb.train.pytorch.conversion import pytorch2mindspore as pytorch2mindspore
-from msnb.train.pytorch.conversion import source_of as source_of
+from msnb.train.pytorch.conversion import (
+    from_torch as from_torch,
+    pytorch2mindspore as pytorch2mindspore,
+    source_of as source_of,
+)
 
 __all__ = [
     "COMPATIBLE",

@@ -17,7 +17,7 @@ Marked = TypeVar("Marked")
 def mutable(input_data: Marked, dynamic_len: bool = False) -> Marked:
     """A value that may change between calls: tensors and numbers in arguments may do so anyhow.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.mutable.html
+    Source: `mindspore.mutable`
 
     Examples:
         >>> mutable((1, 2))
@@ -36,7 +36,7 @@ def constexpr(
         get_instance: False gives a class: its objects are called like the function.
         name, reuse_result, check: MindSpore's, for an operator that is not needed here.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.constexpr.html
+    Source: `mindspore.ops.constexpr`
 
     Examples:
         >>> double = constexpr(lambda n: 2 * n, get_instance=False)
@@ -53,7 +53,7 @@ def constexpr(
 def jit_class(cls: Marked) -> Marked:
     """A class whose methods compiled programs may call: all of them may.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jit_class.html
+    Source: `mindspore.jit_class`
     """
     return cls
 
@@ -86,7 +86,7 @@ class JitConfig:
     """Settings of a compilation as MindSpore bundles them; ``net.set_jit_config`` takes it, and results do not depend
     on it.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.JitConfig.html
+    Source: `mindspore.JitConfig`
 
     Examples:
         >>> JitConfig(jit_level="O1").jit_config_dict["jit_level"]

@@ -506,7 +506,7 @@ def jit(function: Any = None, **options: Any) -> Any:
         TypeError: an unknown option, or ``function`` cannot be called; at a call with ``fullgraph=True``, a value that
             is needed while the function is captured.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jit.html
+    Source: `mindspore.jit`
 
     Examples:
         >>> import msnb as ms

@@ -4,7 +4,7 @@
     graph     a call back into Python, whose result types the two functions promise; checked when it runs
 
 Without ``bprop`` the gradient stops here: NumPy's work has none.
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Custom.html
+Source: `mindspore.ops.Custom`
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Custom:
         ValueError: another func_type, or no out_shape or out_dtype.
         ShapeError: the function gives another shape than was promised.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Custom.html
+    Source: `mindspore.ops.Custom`
 
     Examples:
         >>> import msnb as ms
@@ -141,7 +141,7 @@ class PyFunc:
     Raises:
         TypeError: inputs of other dtypes or shapes, or another number of them.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.PyFunc.html
+    Source: `mindspore.ops.PyFunc`
 
     Examples:
         >>> import msnb as ms

@@ -153,7 +153,7 @@ def run_check() -> None:
     Raises:
         RuntimeError: DeviceError: the device is missing, or computes something else.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.run_check.html
+    Source: `mindspore.run_check`
 
     Examples:
         >>> import msnb as ms

@@ -2,7 +2,7 @@
 
 ``set_context`` works as a statement and as a ``with`` block. Rooms that must act on a change (eager when the device
 changes, the notebook's status line) subscribe to the event ``context``.
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_context.html
+Source: `mindspore.set_context`
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def in_graph_mode() -> bool:
 def set_device(device_target: str, device_id: int = 0) -> None:
     """Same as ``set_context(device_target=..., device_id=...)``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_device.html
+    Source: `mindspore.set_device`
     """
     set_context(device_target=device_target, device_id=device_id)
 
@@ -268,7 +268,7 @@ class CurrentDevice(NamedTuple):
 def get_current_device() -> CurrentDevice:
     """Where operations run.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.get_current_device.html
+    Source: `mindspore.get_current_device`
 
     Examples:
         >>> import msnb as ms
@@ -284,7 +284,7 @@ def set_deterministic(deterministic: bool) -> None:
     Raises:
         TypeError: neither True nor False.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_deterministic.html
+    Source: `mindspore.set_deterministic`
     """
     if not isinstance(deterministic, bool):
         raise ArgumentError(f"set_deterministic takes True or False, got {deterministic!r}.")
@@ -294,7 +294,7 @@ def set_deterministic(deterministic: bool) -> None:
 def set_recursion_limit(recursion_limit: int = 1000) -> None:
     """How deep calls may nest while a program is captured: ``set_context(max_call_depth=recursion_limit)``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_recursion_limit.html
+    Source: `mindspore.set_recursion_limit`
     """
     set_context(max_call_depth=recursion_limit)
 

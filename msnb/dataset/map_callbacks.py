@@ -7,7 +7,7 @@
 
 `WaitedDSCallback`, which is a callback of training too, stands in `msnb.train`.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/dataset/mindspore.dataset.DSCallback.html
+Source: `mindspore.dataset.DSCallback`
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ A source is its class and arguments, an operation too: `enter` makes the constru
 is code of the user or data in memory has a place in the JSON, as in MindSpore, and no way back: `deserialize` says so.
 Names in a page are looked up among the public classes alone, so a page of somebody else makes no more than pipelines.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/dataset/mindspore.dataset.serialize.html
+Source: `mindspore.dataset.serialize`
 """
 
 from __future__ import annotations

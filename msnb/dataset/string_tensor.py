@@ -2,7 +2,7 @@
 
 Nothing computes with it. ``asnumpy`` gives the words; ``output_numpy=True`` gives them from the start.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.dtype.html
+Source: `mindspore.dtype`
 """
 
 from __future__ import annotations

@@ -2,46 +2,49 @@
 
 Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
-from msnb.core.parameter import Parameter as Parameter
-from msnb.core.parameter import ParameterTuple as ParameterTuple
+from msnb.core.parameter import Parameter as Parameter, ParameterTuple as ParameterTuple
 from msnb.nn import probability as probability
 from msnb.nn.initializer import no_init_parameters as no_init_parameters
 from msnb.nn.layers.basic import Dropout2d as Dropout2dExt
 from msnb.nn.mindspore.auto_parallel import PipelineGradReducer as PipelineGradReducer
-from msnb.nn.mindspore.mint_layers import AvgPool2d as AvgPool2dExt
-from msnb.nn.mindspore.mint_layers import Dropout as DropoutExt
-from msnb.nn.mindspore.mint_layers import Embedding as EmbeddingExt
-from msnb.nn.mindspore.mint_layers import LayerNorm as LayerNormExt
-from msnb.nn.mindspore.mint_layers import LogSoftmax as LogSoftmaxExt
-from msnb.nn.mindspore.mint_layers import MaxPool2d as MaxPool2dExt
-from msnb.nn.mindspore.mint_layers import PReLU as PReLUExt
+from msnb.nn.mindspore.mint_layers import (
+    AvgPool2d as AvgPool2dExt,
+    Dropout as DropoutExt,
+    Embedding as EmbeddingExt,
+    LayerNorm as LayerNormExt,
+    LogSoftmax as LogSoftmaxExt,
+    MaxPool2d as MaxPool2dExt,
+    PReLU as PReLUExt,
+)
 from msnb.nn.training.loss import L1Loss as L1LossExt
-from msnb.train.metrics import F1 as F1
-from msnb.train.metrics import MAE as MAE
-from msnb.train.metrics import MSE as MSE
-from msnb.train.metrics import ROC as ROC
-from msnb.train.metrics import Accuracy as Accuracy
-from msnb.train.metrics import BleuScore as BleuScore
-from msnb.train.metrics import ConfusionMatrix as ConfusionMatrix
-from msnb.train.metrics import ConfusionMatrixMetric as ConfusionMatrixMetric
-from msnb.train.metrics import Dice as Dice
-from msnb.train.metrics import Fbeta as Fbeta
-from msnb.train.metrics import HausdorffDistance as HausdorffDistance
-from msnb.train.metrics import Loss as Loss
-from msnb.train.metrics import MeanSurfaceDistance as MeanSurfaceDistance
-from msnb.train.metrics import Metric as Metric
-from msnb.train.metrics import OcclusionSensitivity as OcclusionSensitivity
-from msnb.train.metrics import Perplexity as Perplexity
-from msnb.train.metrics import Precision as Precision
-from msnb.train.metrics import Recall as Recall
-from msnb.train.metrics import RootMeanSquareDistance as RootMeanSquareDistance
-from msnb.train.metrics import Top1CategoricalAccuracy as Top1CategoricalAccuracy
-from msnb.train.metrics import Top5CategoricalAccuracy as Top5CategoricalAccuracy
-from msnb.train.metrics import TopKCategoricalAccuracy as TopKCategoricalAccuracy
-from msnb.train.metrics import auc as auc
-from msnb.train.metrics import get_metric_fn as get_metric_fn
-from msnb.train.metrics import get_metrics as get_metrics
-from msnb.train.metrics import rearrange_inputs as rearrange_inputs
+from msnb.train.metrics import (
+    F1 as F1,
+    MAE as MAE,
+    MSE as MSE,
+    ROC as ROC,
+    Accuracy as Accuracy,
+    BleuScore as BleuScore,
+    ConfusionMatrix as ConfusionMatrix,
+    ConfusionMatrixMetric as ConfusionMatrixMetric,
+    Dice as Dice,
+    Fbeta as Fbeta,
+    HausdorffDistance as HausdorffDistance,
+    Loss as Loss,
+    MeanSurfaceDistance as MeanSurfaceDistance,
+    Metric as Metric,
+    OcclusionSensitivity as OcclusionSensitivity,
+    Perplexity as Perplexity,
+    Precision as Precision,
+    Recall as Recall,
+    RootMeanSquareDistance as RootMeanSquareDistance,
+    Top1CategoricalAccuracy as Top1CategoricalAccuracy,
+    Top5CategoricalAccuracy as Top5CategoricalAccuracy,
+    TopKCategoricalAccuracy as TopKCategoricalAccuracy,
+    auc as auc,
+    get_metric_fn as get_metric_fn,
+    get_metrics as get_metrics,
+    rearrange_inputs as rearrange_inputs,
+)
 
 __all__ = [
     "Accuracy",

@@ -34,7 +34,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
         copy: accepted; tensors are values, so there is no difference.
         ndmin: axes of size 1 are put in front until there are so many.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/numpy/mindspore.numpy.array.html
+    Source: `mindspore.numpy.array`
 
     Examples:
         >>> import msnb.numpy as mnp

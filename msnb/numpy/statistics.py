@@ -42,7 +42,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, ini
         initial: is added to every sum.
         where: a mask of the numbers that count.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/numpy/mindspore.numpy.sum.html
+    Source: `mindspore.numpy.sum`
 
     Examples:
         >>> import msnb.numpy as mnp

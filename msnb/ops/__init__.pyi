@@ -5,506 +5,585 @@ Made by tools/stubs.py from what msnb.ops is; do not edit."""
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base import missing_names as missing_names
-from msnb.base import plugins as plugins
+from msnb.base import missing_names as missing_names, plugins as plugins
 from msnb.core.tensor import Tensor
-from msnb.ops import collective as collective
-from msnb.ops import definition as definition
-from msnb.ops import elementwise as elementwise
-from msnb.ops import indexing as indexing
-from msnb.ops import linalg as linalg
-from msnb.ops import math as math
-from msnb.ops import mindspore as mindspore
-from msnb.ops import nn as nn
-from msnb.ops import random as random
-from msnb.ops import reduction as reduction
-from msnb.ops import sparse as sparse
-from msnb.ops import spatial as spatial
-from msnb.ops import special as special
-from msnb.ops import tensor as tensor
-from msnb.ops.collective import ReduceOp as ReduceOp
-from msnb.ops.collective import all_gather as all_gather
-from msnb.ops.collective import all_reduce as all_reduce
-from msnb.ops.collective import all_to_all as all_to_all
-from msnb.ops.collective import broadcast as broadcast
-from msnb.ops.collective import neighbor_exchange as neighbor_exchange
-from msnb.ops.collective import reduce_scatter as reduce_scatter
+from msnb.ops import (
+    collective as collective,
+    definition as definition,
+    elementwise as elementwise,
+    indexing as indexing,
+    linalg as linalg,
+    math as math,
+    mindspore as mindspore,
+    nn as nn,
+    random as random,
+    reduction as reduction,
+    sparse as sparse,
+    spatial as spatial,
+    special as special,
+    tensor as tensor,
+)
+from msnb.ops.collective import (
+    ReduceOp as ReduceOp,
+    all_gather as all_gather,
+    all_reduce as all_reduce,
+    all_to_all as all_to_all,
+    broadcast as broadcast,
+    neighbor_exchange as neighbor_exchange,
+    reduce_scatter as reduce_scatter,
+)
 from msnb.ops.definition.window_geometry import IntOrInts
-from msnb.ops.elementwise.cast import cast as cast
-from msnb.ops.elementwise.cast import complex as complex
-from msnb.ops.elementwise.cast import is_complex as is_complex
-from msnb.ops.elementwise.cast import is_floating_point as is_floating_point
-from msnb.ops.elementwise.identity_and_effects import assign as assign
-from msnb.ops.elementwise.identity_and_effects import assign_add as assign_add
-from msnb.ops.elementwise.identity_and_effects import assign_sub as assign_sub
-from msnb.ops.elementwise.identity_and_effects import print as print
+from msnb.ops.elementwise.cast import (
+    cast as cast,
+    complex as complex,
+    is_complex as is_complex,
+    is_floating_point as is_floating_point,
+)
+from msnb.ops.elementwise.identity_and_effects import (
+    assign as assign,
+    assign_add as assign_add,
+    assign_sub as assign_sub,
+    print as print,
+)
 from msnb.ops.elementwise.transcendental import logaddexp as logaddexp
 from msnb.ops.indexing.embedding import embedding as embedding
-from msnb.ops.indexing.gather import gather as gather
-from msnb.ops.indexing.gather import gather_elements as gather_elements
-from msnb.ops.indexing.gather import gather_nd as gather_nd
-from msnb.ops.indexing.gather import index_select as index_select
-from msnb.ops.indexing.gather import take as take
-from msnb.ops.indexing.gather import take_along_axis as take_along_axis
-from msnb.ops.indexing.gather import take_along_dim as take_along_dim
-from msnb.ops.indexing.grids import block_diag as block_diag
-from msnb.ops.indexing.grids import cartesian_prod as cartesian_prod
-from msnb.ops.indexing.grids import column_stack as column_stack
-from msnb.ops.indexing.grids import combinations as combinations
-from msnb.ops.indexing.grids import expand_as as expand_as
-from msnb.ops.indexing.grids import fmax as fmax
-from msnb.ops.indexing.grids import fmin as fmin
-from msnb.ops.indexing.grids import logaddexp2 as logaddexp2
-from msnb.ops.indexing.grids import logspace as logspace
-from msnb.ops.indexing.grids import sgn as sgn
-from msnb.ops.indexing.grids import signbit as signbit
-from msnb.ops.indexing.grids import t as t
-from msnb.ops.indexing.grids import type_as as type_as
-from msnb.ops.indexing.grids import vander as vander
-from msnb.ops.indexing.grids import view_as as view_as
-from msnb.ops.indexing.masked_select import argwhere as argwhere
-from msnb.ops.indexing.masked_select import masked_fill as masked_fill
-from msnb.ops.indexing.masked_select import masked_scatter as masked_scatter
-from msnb.ops.indexing.masked_select import masked_select as masked_select
-from msnb.ops.indexing.masked_select import nonzero as nonzero
-from msnb.ops.indexing.masked_select import unique as unique
-from msnb.ops.indexing.masked_select import where as where
+from msnb.ops.indexing.gather import (
+    gather as gather,
+    gather_elements as gather_elements,
+    gather_nd as gather_nd,
+    index_select as index_select,
+    take as take,
+    take_along_axis as take_along_axis,
+    take_along_dim as take_along_dim,
+)
+from msnb.ops.indexing.grids import (
+    block_diag as block_diag,
+    cartesian_prod as cartesian_prod,
+    column_stack as column_stack,
+    combinations as combinations,
+    expand_as as expand_as,
+    fmax as fmax,
+    fmin as fmin,
+    logaddexp2 as logaddexp2,
+    logspace as logspace,
+    sgn as sgn,
+    signbit as signbit,
+    t as t,
+    type_as as type_as,
+    vander as vander,
+    view_as as view_as,
+)
+from msnb.ops.indexing.masked_select import (
+    argwhere as argwhere,
+    masked_fill as masked_fill,
+    masked_scatter as masked_scatter,
+    masked_select as masked_select,
+    nonzero as nonzero,
+    unique as unique,
+    where as where,
+)
 from msnb.ops.indexing.pad import pad as pad
-from msnb.ops.indexing.rearrange import atleast_1d as atleast_1d
-from msnb.ops.indexing.rearrange import atleast_2d as atleast_2d
-from msnb.ops.indexing.rearrange import atleast_3d as atleast_3d
-from msnb.ops.indexing.rearrange import flatten as flatten
-from msnb.ops.indexing.rearrange import flip as flip
-from msnb.ops.indexing.rearrange import fliplr as fliplr
-from msnb.ops.indexing.rearrange import flipud as flipud
-from msnb.ops.indexing.rearrange import meshgrid as meshgrid
-from msnb.ops.indexing.rearrange import moveaxis as moveaxis
-from msnb.ops.indexing.rearrange import narrow as narrow
-from msnb.ops.indexing.rearrange import one_hot as one_hot
-from msnb.ops.indexing.rearrange import ravel as ravel
-from msnb.ops.indexing.rearrange import repeat_elements as repeat_elements
-from msnb.ops.indexing.rearrange import repeat_interleave as repeat_interleave
-from msnb.ops.indexing.rearrange import roll as roll
-from msnb.ops.indexing.rearrange import rot90 as rot90
-from msnb.ops.indexing.rearrange import swapaxes as swapaxes
-from msnb.ops.indexing.rearrange import tile as tile
-from msnb.ops.indexing.rearrange import unflatten as unflatten
-from msnb.ops.indexing.scatter import index_add as index_add
-from msnb.ops.indexing.scatter import index_copy as index_copy
-from msnb.ops.indexing.scatter import index_fill as index_fill
-from msnb.ops.indexing.scatter import scatter as scatter
-from msnb.ops.indexing.scatter import scatter_add as scatter_add
-from msnb.ops.indexing.scatter import scatter_nd as scatter_nd
-from msnb.ops.indexing.scatter import scatter_reduce as scatter_reduce
-from msnb.ops.indexing.scatter import scatter_update as scatter_update
-from msnb.ops.indexing.scatter import tensor_scatter_elements as tensor_scatter_elements
-from msnb.ops.indexing.slice_updates import batch_to_space_nd as batch_to_space_nd
-from msnb.ops.indexing.slice_updates import diagonal_scatter as diagonal_scatter
-from msnb.ops.indexing.slice_updates import inplace_add as inplace_add
-from msnb.ops.indexing.slice_updates import inplace_index_add as inplace_index_add
-from msnb.ops.indexing.slice_updates import inplace_sub as inplace_sub
-from msnb.ops.indexing.slice_updates import inplace_update as inplace_update
-from msnb.ops.indexing.slice_updates import mirror_pad as mirror_pad
-from msnb.ops.indexing.slice_updates import reverse as reverse
-from msnb.ops.indexing.slice_updates import reverse_sequence as reverse_sequence
-from msnb.ops.indexing.slice_updates import select_scatter as select_scatter
-from msnb.ops.indexing.slice_updates import slice_scatter as slice_scatter
-from msnb.ops.indexing.slice_updates import space_to_batch_nd as space_to_batch_nd
-from msnb.ops.indexing.slice_updates import strided_slice as strided_slice
+from msnb.ops.indexing.rearrange import (
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    flatten as flatten,
+    flip as flip,
+    fliplr as fliplr,
+    flipud as flipud,
+    meshgrid as meshgrid,
+    moveaxis as moveaxis,
+    narrow as narrow,
+    one_hot as one_hot,
+    ravel as ravel,
+    repeat_elements as repeat_elements,
+    repeat_interleave as repeat_interleave,
+    roll as roll,
+    rot90 as rot90,
+    swapaxes as swapaxes,
+    tile as tile,
+    unflatten as unflatten,
+)
+from msnb.ops.indexing.scatter import (
+    index_add as index_add,
+    index_copy as index_copy,
+    index_fill as index_fill,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    scatter_nd as scatter_nd,
+    scatter_reduce as scatter_reduce,
+    scatter_update as scatter_update,
+    tensor_scatter_elements as tensor_scatter_elements,
+)
+from msnb.ops.indexing.slice_updates import (
+    batch_to_space_nd as batch_to_space_nd,
+    diagonal_scatter as diagonal_scatter,
+    inplace_add as inplace_add,
+    inplace_index_add as inplace_index_add,
+    inplace_sub as inplace_sub,
+    inplace_update as inplace_update,
+    mirror_pad as mirror_pad,
+    reverse as reverse,
+    reverse_sequence as reverse_sequence,
+    select_scatter as select_scatter,
+    slice_scatter as slice_scatter,
+    space_to_batch_nd as space_to_batch_nd,
+    strided_slice as strided_slice,
+)
 from msnb.ops.linalg import assignment as _assignment
-from msnb.ops.linalg.diagonals import matrix_band_part as matrix_band_part
-from msnb.ops.linalg.diagonals import matrix_diag as matrix_diag
-from msnb.ops.linalg.diagonals import matrix_diag_part as matrix_diag_part
-from msnb.ops.linalg.diagonals import matrix_set_diag as matrix_set_diag
-from msnb.ops.linalg.eigenvalues import eig as eig
-from msnb.ops.linalg.eigenvalues import eigvals as eigvals
-from msnb.ops.linalg.eigenvalues import matrix_exp as matrix_exp
-from msnb.ops.linalg.eigenvalues import matrix_log as matrix_log
-from msnb.ops.linalg.einsum import batch_dot as batch_dot
-from msnb.ops.linalg.einsum import einsum as einsum
-from msnb.ops.linalg.factorization import cond as cond
-from msnb.ops.linalg.factorization import lstsq as lstsq
-from msnb.ops.linalg.factorization import matrix_norm as matrix_norm
-from msnb.ops.linalg.factorization import matrix_rank as matrix_rank
-from msnb.ops.linalg.factorization import pinv as pinv
-from msnb.ops.linalg.factorization import qr as qr
-from msnb.ops.linalg.factorization import svd as svd
-from msnb.ops.linalg.matmul import addbmm as addbmm
-from msnb.ops.linalg.matmul import addmm as addmm
-from msnb.ops.linalg.matmul import addmv as addmv
-from msnb.ops.linalg.matmul import baddbmm as baddbmm
-from msnb.ops.linalg.matmul import bmm as bmm
-from msnb.ops.linalg.matmul import dot as dot
-from msnb.ops.linalg.matmul import inner as inner
-from msnb.ops.linalg.matmul import kron as kron
-from msnb.ops.linalg.matmul import mm as mm
-from msnb.ops.linalg.matmul import multi_dot as multi_dot
-from msnb.ops.linalg.matmul import mv as mv
-from msnb.ops.linalg.matmul import outer as outer
-from msnb.ops.linalg.matmul import tensordot as tensordot
-from msnb.ops.linalg.matmul import vecdot as vecdot
-from msnb.ops.linalg.matrix_functions import adjoint as adjoint
-from msnb.ops.linalg.matrix_functions import cholesky as cholesky
-from msnb.ops.linalg.matrix_functions import cross as cross
-from msnb.ops.linalg.matrix_functions import det as det
-from msnb.ops.linalg.matrix_functions import eigh as eigh
-from msnb.ops.linalg.matrix_functions import inverse as inverse
-from msnb.ops.linalg.matrix_functions import logdet as logdet
-from msnb.ops.linalg.matrix_functions import matrix_power as matrix_power
-from msnb.ops.linalg.matrix_functions import slogdet as slogdet
-from msnb.ops.linalg.matrix_functions import solve as solve
-from msnb.ops.linalg.solvers import addr as addr
-from msnb.ops.linalg.solvers import cholesky_inverse as cholesky_inverse
-from msnb.ops.linalg.solvers import cholesky_solve as cholesky_solve
-from msnb.ops.linalg.solvers import geqrf as geqrf
-from msnb.ops.linalg.solvers import ger as ger
-from msnb.ops.linalg.solvers import lu_factor as lu_factor
-from msnb.ops.linalg.solvers import lu_solve as lu_solve
-from msnb.ops.linalg.solvers import lu_unpack as lu_unpack
-from msnb.ops.linalg.solvers import matrix_solve as matrix_solve
-from msnb.ops.linalg.solvers import orgqr as orgqr
-from msnb.ops.linalg.solvers import ormqr as ormqr
-from msnb.ops.linalg.solvers import solve_triangular as solve_triangular
-from msnb.ops.linalg.triangular import diag as diag
-from msnb.ops.linalg.triangular import diag_embed as diag_embed
-from msnb.ops.linalg.triangular import diagflat as diagflat
-from msnb.ops.linalg.triangular import diagonal as diagonal
-from msnb.ops.linalg.triangular import trace as trace
-from msnb.ops.linalg.triangular import tril as tril
-from msnb.ops.linalg.triangular import tril_indices as tril_indices
-from msnb.ops.linalg.triangular import triu as triu
-from msnb.ops.linalg.triangular import triu_indices as triu_indices
-from msnb.ops.math.clip_norm_interpolate import add_n as add_n
-from msnb.ops.math.clip_norm_interpolate import addcdiv as addcdiv
-from msnb.ops.math.clip_norm_interpolate import addcmul as addcmul
-from msnb.ops.math.clip_norm_interpolate import allclose as allclose
-from msnb.ops.math.clip_norm_interpolate import average as average
-from msnb.ops.math.clip_norm_interpolate import clip as clip
-from msnb.ops.math.clip_norm_interpolate import clip_by_global_norm as clip_by_global_norm
-from msnb.ops.math.clip_norm_interpolate import clip_by_norm as clip_by_norm
-from msnb.ops.math.clip_norm_interpolate import clip_by_value as clip_by_value
-from msnb.ops.math.clip_norm_interpolate import copysign as copysign
-from msnb.ops.math.clip_norm_interpolate import deg2rad as deg2rad
-from msnb.ops.math.clip_norm_interpolate import float_power as float_power
-from msnb.ops.math.clip_norm_interpolate import frac as frac
-from msnb.ops.math.clip_norm_interpolate import global_norm as global_norm
-from msnb.ops.math.clip_norm_interpolate import heaviside as heaviside
-from msnb.ops.math.clip_norm_interpolate import is_tensor as is_tensor
-from msnb.ops.math.clip_norm_interpolate import isclose as isclose
-from msnb.ops.math.clip_norm_interpolate import lerp as lerp
-from msnb.ops.math.clip_norm_interpolate import logit as logit
-from msnb.ops.math.clip_norm_interpolate import nan_to_num as nan_to_num
-from msnb.ops.math.clip_norm_interpolate import nanmean as nanmean
-from msnb.ops.math.clip_norm_interpolate import nansum as nansum
-from msnb.ops.math.clip_norm_interpolate import norm as norm
-from msnb.ops.math.clip_norm_interpolate import normalize as normalize
-from msnb.ops.math.clip_norm_interpolate import ptp as ptp
-from msnb.ops.math.clip_norm_interpolate import rad2deg as rad2deg
-from msnb.ops.math.clip_norm_interpolate import sinc as sinc
-from msnb.ops.math.clip_norm_interpolate import square_sum as square_sum
-from msnb.ops.math.clip_norm_interpolate import vector_norm as vector_norm
-from msnb.ops.math.clip_norm_interpolate import xdivy as xdivy
-from msnb.ops.math.clip_norm_interpolate import xlogy as xlogy
+from msnb.ops.linalg.diagonals import (
+    matrix_band_part as matrix_band_part,
+    matrix_diag as matrix_diag,
+    matrix_diag_part as matrix_diag_part,
+    matrix_set_diag as matrix_set_diag,
+)
+from msnb.ops.linalg.eigenvalues import (
+    eig as eig,
+    eigvals as eigvals,
+    matrix_exp as matrix_exp,
+    matrix_log as matrix_log,
+)
+from msnb.ops.linalg.einsum import batch_dot as batch_dot, einsum as einsum
+from msnb.ops.linalg.factorization import (
+    cond as cond,
+    lstsq as lstsq,
+    matrix_norm as matrix_norm,
+    matrix_rank as matrix_rank,
+    pinv as pinv,
+    qr as qr,
+    svd as svd,
+)
+from msnb.ops.linalg.matmul import (
+    addbmm as addbmm,
+    addmm as addmm,
+    addmv as addmv,
+    baddbmm as baddbmm,
+    bmm as bmm,
+    dot as dot,
+    inner as inner,
+    kron as kron,
+    mm as mm,
+    multi_dot as multi_dot,
+    mv as mv,
+    outer as outer,
+    tensordot as tensordot,
+    vecdot as vecdot,
+)
+from msnb.ops.linalg.matrix_functions import (
+    adjoint as adjoint,
+    cholesky as cholesky,
+    cross as cross,
+    det as det,
+    eigh as eigh,
+    inverse as inverse,
+    logdet as logdet,
+    matrix_power as matrix_power,
+    slogdet as slogdet,
+    solve as solve,
+)
+from msnb.ops.linalg.solvers import (
+    addr as addr,
+    cholesky_inverse as cholesky_inverse,
+    cholesky_solve as cholesky_solve,
+    geqrf as geqrf,
+    ger as ger,
+    lu_factor as lu_factor,
+    lu_solve as lu_solve,
+    lu_unpack as lu_unpack,
+    matrix_solve as matrix_solve,
+    orgqr as orgqr,
+    ormqr as ormqr,
+    solve_triangular as solve_triangular,
+)
+from msnb.ops.linalg.triangular import (
+    diag as diag,
+    diag_embed as diag_embed,
+    diagflat as diagflat,
+    diagonal as diagonal,
+    trace as trace,
+    tril as tril,
+    tril_indices as tril_indices,
+    triu as triu,
+    triu_indices as triu_indices,
+)
+from msnb.ops.math.clip_norm_interpolate import (
+    add_n as add_n,
+    addcdiv as addcdiv,
+    addcmul as addcmul,
+    allclose as allclose,
+    average as average,
+    clip as clip,
+    clip_by_global_norm as clip_by_global_norm,
+    clip_by_norm as clip_by_norm,
+    clip_by_value as clip_by_value,
+    copysign as copysign,
+    deg2rad as deg2rad,
+    float_power as float_power,
+    frac as frac,
+    global_norm as global_norm,
+    heaviside as heaviside,
+    is_tensor as is_tensor,
+    isclose as isclose,
+    lerp as lerp,
+    logit as logit,
+    nan_to_num as nan_to_num,
+    nanmean as nanmean,
+    nansum as nansum,
+    norm as norm,
+    normalize as normalize,
+    ptp as ptp,
+    rad2deg as rad2deg,
+    sinc as sinc,
+    square_sum as square_sum,
+    vector_norm as vector_norm,
+    xdivy as xdivy,
+    xlogy as xlogy,
+)
 from msnb.ops.math.log_sums import logcumsumexp as logcumsumexp
-from msnb.ops.math.number_functions import aminmax as aminmax
-from msnb.ops.math.number_functions import eps as eps
-from msnb.ops.math.number_functions import is_nonzero as is_nonzero
-from msnb.ops.math.number_functions import isneginf as isneginf
-from msnb.ops.math.number_functions import isposinf as isposinf
-from msnb.ops.math.number_functions import isreal as isreal
-from msnb.ops.math.number_functions import laplace as laplace
-from msnb.ops.math.number_functions import ldexp as ldexp
-from msnb.ops.math.number_functions import pdist as pdist
-from msnb.ops.math.number_functions import polar as polar
-from msnb.ops.math.number_functions import random_categorical as random_categorical
-from msnb.ops.math.number_functions import renorm as renorm
-from msnb.ops.math.number_functions import standard_laplace as standard_laplace
-from msnb.ops.math.number_functions import truncate_div as truncate_div
-from msnb.ops.math.number_functions import truncate_mod as truncate_mod
-from msnb.ops.math.number_functions import unique_consecutive as unique_consecutive
-from msnb.ops.math.number_functions import view_as_real as view_as_real
-from msnb.ops.math.sort import argsort as argsort
-from msnb.ops.math.sort import bincount as bincount
-from msnb.ops.math.sort import kthvalue as kthvalue
-from msnb.ops.math.sort import median as median
-from msnb.ops.math.sort import msort as msort
-from msnb.ops.math.sort import searchsorted as searchsorted
-from msnb.ops.math.sort import sort as sort
-from msnb.ops.math.sort import topk as topk
-from msnb.ops.math.statistics import bucketize as bucketize
-from msnb.ops.math.statistics import cdist as cdist
-from msnb.ops.math.statistics import corrcoef as corrcoef
-from msnb.ops.math.statistics import cov as cov
-from msnb.ops.math.statistics import diff as diff
-from msnb.ops.math.statistics import dist as dist
-from msnb.ops.math.statistics import histc as histc
-from msnb.ops.math.statistics import nanmedian as nanmedian
-from msnb.ops.math.statistics import nanquantile as nanquantile
-from msnb.ops.math.statistics import quantile as quantile
-from msnb.ops.math.statistics import sequence_mask as sequence_mask
-from msnb.ops.math.statistics import std_mean as std_mean
-from msnb.ops.math.statistics import trapz as trapz
-from msnb.ops.math.statistics import unsorted_segment_max as unsorted_segment_max
-from msnb.ops.math.statistics import unsorted_segment_min as unsorted_segment_min
-from msnb.ops.math.statistics import unsorted_segment_prod as unsorted_segment_prod
-from msnb.ops.math.statistics import unsorted_segment_sum as unsorted_segment_sum
+from msnb.ops.math.number_functions import (
+    aminmax as aminmax,
+    eps as eps,
+    is_nonzero as is_nonzero,
+    isneginf as isneginf,
+    isposinf as isposinf,
+    isreal as isreal,
+    laplace as laplace,
+    ldexp as ldexp,
+    pdist as pdist,
+    polar as polar,
+    random_categorical as random_categorical,
+    renorm as renorm,
+    standard_laplace as standard_laplace,
+    truncate_div as truncate_div,
+    truncate_mod as truncate_mod,
+    unique_consecutive as unique_consecutive,
+    view_as_real as view_as_real,
+)
+from msnb.ops.math.sort import (
+    argsort as argsort,
+    bincount as bincount,
+    kthvalue as kthvalue,
+    median as median,
+    msort as msort,
+    searchsorted as searchsorted,
+    sort as sort,
+    topk as topk,
+)
+from msnb.ops.math.statistics import (
+    bucketize as bucketize,
+    cdist as cdist,
+    corrcoef as corrcoef,
+    cov as cov,
+    diff as diff,
+    dist as dist,
+    histc as histc,
+    nanmedian as nanmedian,
+    nanquantile as nanquantile,
+    quantile as quantile,
+    sequence_mask as sequence_mask,
+    std_mean as std_mean,
+    trapz as trapz,
+    unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sum as unsorted_segment_sum,
+)
 from msnb.ops.mindspore.attention_score import flash_attention_score as flash_attention_score
-from msnb.ops.mindspore.scalar_conversions import make_range as make_range
-from msnb.ops.mindspore.scalar_conversions import range as range
-from msnb.ops.mindspore.scalar_conversions import scalar_to_tensor as scalar_to_tensor
-from msnb.ops.mindspore.scalar_conversions import tuple_to_array as tuple_to_array
-from msnb.ops.nn.activation import celu as celu
-from msnb.ops.nn.activation import elu as elu
-from msnb.ops.nn.activation import fast_gelu as fast_gelu
-from msnb.ops.nn.activation import gelu as gelu
-from msnb.ops.nn.activation import glu as glu
-from msnb.ops.nn.activation import gumbel_softmax as gumbel_softmax
-from msnb.ops.nn.activation import hardshrink as hardshrink
-from msnb.ops.nn.activation import hardsigmoid as hardsigmoid
-from msnb.ops.nn.activation import hardswish as hardswish
-from msnb.ops.nn.activation import hardtanh as hardtanh
-from msnb.ops.nn.activation import leaky_relu as leaky_relu
-from msnb.ops.nn.activation import log_softmax as log_softmax
-from msnb.ops.nn.activation import logsigmoid as logsigmoid
-from msnb.ops.nn.activation import mish as mish
-from msnb.ops.nn.activation import prelu as prelu
-from msnb.ops.nn.activation import relu6 as relu6
-from msnb.ops.nn.activation import rrelu as rrelu
-from msnb.ops.nn.activation import selu as selu
-from msnb.ops.nn.activation import silu as silu
-from msnb.ops.nn.activation import softmax as softmax
-from msnb.ops.nn.activation import softmin as softmin
-from msnb.ops.nn.activation import softplus as softplus
-from msnb.ops.nn.activation import softshrink as softshrink
-from msnb.ops.nn.activation import softsign as softsign
-from msnb.ops.nn.activation import tanhshrink as tanhshrink
-from msnb.ops.nn.activation import threshold as threshold
+from msnb.ops.mindspore.scalar_conversions import (
+    make_range as make_range,
+    range as range,
+    scalar_to_tensor as scalar_to_tensor,
+    tuple_to_array as tuple_to_array,
+)
+from msnb.ops.nn.activation import (
+    celu as celu,
+    elu as elu,
+    fast_gelu as fast_gelu,
+    gelu as gelu,
+    glu as glu,
+    gumbel_softmax as gumbel_softmax,
+    hardshrink as hardshrink,
+    hardsigmoid as hardsigmoid,
+    hardswish as hardswish,
+    hardtanh as hardtanh,
+    leaky_relu as leaky_relu,
+    log_softmax as log_softmax,
+    logsigmoid as logsigmoid,
+    mish as mish,
+    prelu as prelu,
+    relu6 as relu6,
+    rrelu as rrelu,
+    selu as selu,
+    silu as silu,
+    softmax as softmax,
+    softmin as softmin,
+    softplus as softplus,
+    softshrink as softshrink,
+    softsign as softsign,
+    tanhshrink as tanhshrink,
+    threshold as threshold,
+)
 from msnb.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
-from msnb.ops.nn.ctc_loss import ctc_greedy_decoder as ctc_greedy_decoder
-from msnb.ops.nn.ctc_loss import ctc_loss as ctc_loss
-from msnb.ops.nn.loss import binary_cross_entropy as binary_cross_entropy
-from msnb.ops.nn.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from msnb.ops.nn.loss import cosine_embedding_loss as cosine_embedding_loss
-from msnb.ops.nn.loss import cosine_similarity as cosine_similarity
-from msnb.ops.nn.loss import cross_entropy as cross_entropy
-from msnb.ops.nn.loss import focal_loss as focal_loss
-from msnb.ops.nn.loss import gaussian_nll_loss as gaussian_nll_loss
-from msnb.ops.nn.loss import hinge_embedding_loss as hinge_embedding_loss
-from msnb.ops.nn.loss import huber_loss as huber_loss
-from msnb.ops.nn.loss import kl_div as kl_div
-from msnb.ops.nn.loss import l1_loss as l1_loss
-from msnb.ops.nn.loss import margin_ranking_loss as margin_ranking_loss
-from msnb.ops.nn.loss import mse_loss as mse_loss
-from msnb.ops.nn.loss import multi_margin_loss as multi_margin_loss
-from msnb.ops.nn.loss import multilabel_margin_loss as multilabel_margin_loss
-from msnb.ops.nn.loss import multilabel_soft_margin_loss as multilabel_soft_margin_loss
-from msnb.ops.nn.loss import nll_loss as nll_loss
-from msnb.ops.nn.loss import poisson_nll_loss as poisson_nll_loss
-from msnb.ops.nn.loss import smooth_l1_loss as smooth_l1_loss
-from msnb.ops.nn.loss import soft_margin_loss as soft_margin_loss
-from msnb.ops.nn.loss import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
-from msnb.ops.nn.loss import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
-from msnb.ops.nn.loss import triplet_margin_loss as triplet_margin_loss
-from msnb.ops.nn.normalization import batch_norm as batch_norm
-from msnb.ops.nn.normalization import batch_norm_train as batch_norm_train
-from msnb.ops.nn.normalization import group_norm as group_norm
-from msnb.ops.nn.normalization import instance_norm as instance_norm
-from msnb.ops.nn.normalization import layer_norm as layer_norm
-from msnb.ops.nn.normalization import rms_norm as rms_norm
-from msnb.ops.nn.transformer_functions import add_layer_norm as add_layer_norm
-from msnb.ops.nn.transformer_functions import add_rms_norm as add_rms_norm
-from msnb.ops.nn.transformer_functions import moe_token_permute as moe_token_permute
-from msnb.ops.nn.transformer_functions import moe_token_unpermute as moe_token_unpermute
-from msnb.ops.nn.transformer_functions import rotary_position_embedding as rotary_position_embedding
-from msnb.ops.nn.transformer_functions import swiglu as swiglu
-from msnb.ops.random.draws import bernoulli as bernoulli
-from msnb.ops.random.draws import categorical as categorical
-from msnb.ops.random.draws import dropout as dropout
-from msnb.ops.random.draws import exponential as exponential
-from msnb.ops.random.draws import gumbel as gumbel
-from msnb.ops.random.draws import multinomial as multinomial
-from msnb.ops.random.draws import normal as normal
-from msnb.ops.random.draws import rand as rand
-from msnb.ops.random.draws import rand_like as rand_like
-from msnb.ops.random.draws import randint as randint
-from msnb.ops.random.draws import randn as randn
-from msnb.ops.random.draws import randn_like as randn_like
-from msnb.ops.random.draws import random_key as random_key
-from msnb.ops.random.draws import randperm as randperm
-from msnb.ops.random.draws import shuffle as shuffle
-from msnb.ops.random.draws import standard_normal as standard_normal
-from msnb.ops.random.draws import trunc_normal as trunc_normal
-from msnb.ops.random.draws import uniform as uniform
-from msnb.ops.random.gamma_poisson import gamma as gamma
-from msnb.ops.random.gamma_poisson import random_gamma as random_gamma
-from msnb.ops.random.gamma_poisson import random_poisson as random_poisson
-from msnb.ops.reduction.cumulative import cummax as cummax
-from msnb.ops.reduction.cumulative import cummin as cummin
-from msnb.ops.reduction.cumulative import cumprod as cumprod
-from msnb.ops.reduction.cumulative import cumsum as cumsum
-from msnb.ops.reduction.functional import all as all
-from msnb.ops.reduction.functional import amax as amax
-from msnb.ops.reduction.functional import amin as amin
-from msnb.ops.reduction.functional import any as any
-from msnb.ops.reduction.functional import argmax as argmax
-from msnb.ops.reduction.functional import argmin as argmin
-from msnb.ops.reduction.functional import count_nonzero as count_nonzero
-from msnb.ops.reduction.functional import logsumexp as logsumexp
-from msnb.ops.reduction.functional import max as max
-from msnb.ops.reduction.functional import mean as mean
-from msnb.ops.reduction.functional import min as min
-from msnb.ops.reduction.functional import prod as prod
-from msnb.ops.reduction.functional import std as std
-from msnb.ops.reduction.functional import sum as sum
-from msnb.ops.reduction.functional import var as var
-from msnb.ops.reduction.functional import var_mean as var_mean
+from msnb.ops.nn.ctc_loss import ctc_greedy_decoder as ctc_greedy_decoder, ctc_loss as ctc_loss
+from msnb.ops.nn.loss import (
+    binary_cross_entropy as binary_cross_entropy,
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
+    cosine_embedding_loss as cosine_embedding_loss,
+    cosine_similarity as cosine_similarity,
+    cross_entropy as cross_entropy,
+    focal_loss as focal_loss,
+    gaussian_nll_loss as gaussian_nll_loss,
+    hinge_embedding_loss as hinge_embedding_loss,
+    huber_loss as huber_loss,
+    kl_div as kl_div,
+    l1_loss as l1_loss,
+    margin_ranking_loss as margin_ranking_loss,
+    mse_loss as mse_loss,
+    multi_margin_loss as multi_margin_loss,
+    multilabel_margin_loss as multilabel_margin_loss,
+    multilabel_soft_margin_loss as multilabel_soft_margin_loss,
+    nll_loss as nll_loss,
+    poisson_nll_loss as poisson_nll_loss,
+    smooth_l1_loss as smooth_l1_loss,
+    soft_margin_loss as soft_margin_loss,
+    softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
+    triplet_margin_loss as triplet_margin_loss,
+)
+from msnb.ops.nn.normalization import (
+    batch_norm as batch_norm,
+    batch_norm_train as batch_norm_train,
+    group_norm as group_norm,
+    instance_norm as instance_norm,
+    layer_norm as layer_norm,
+    rms_norm as rms_norm,
+)
+from msnb.ops.nn.transformer_functions import (
+    add_layer_norm as add_layer_norm,
+    add_rms_norm as add_rms_norm,
+    moe_token_permute as moe_token_permute,
+    moe_token_unpermute as moe_token_unpermute,
+    rotary_position_embedding as rotary_position_embedding,
+    swiglu as swiglu,
+)
+from msnb.ops.random.draws import (
+    bernoulli as bernoulli,
+    categorical as categorical,
+    dropout as dropout,
+    exponential as exponential,
+    gumbel as gumbel,
+    multinomial as multinomial,
+    normal as normal,
+    rand as rand,
+    rand_like as rand_like,
+    randint as randint,
+    randn as randn,
+    randn_like as randn_like,
+    random_key as random_key,
+    randperm as randperm,
+    shuffle as shuffle,
+    standard_normal as standard_normal,
+    trunc_normal as trunc_normal,
+    uniform as uniform,
+)
+from msnb.ops.random.gamma_poisson import gamma as gamma, random_gamma as random_gamma, random_poisson as random_poisson
+from msnb.ops.reduction.cumulative import cummax as cummax, cummin as cummin, cumprod as cumprod, cumsum as cumsum
+from msnb.ops.reduction.functional import (
+    all as all,
+    amax as amax,
+    amin as amin,
+    any as any,
+    argmax as argmax,
+    argmin as argmin,
+    count_nonzero as count_nonzero,
+    logsumexp as logsumexp,
+    max as max,
+    mean as mean,
+    min as min,
+    prod as prod,
+    std as std,
+    sum as sum,
+    var as var,
+    var_mean as var_mean,
+)
 from msnb.ops.shape import blocked_layout as blocked
-from msnb.ops.shape.concat_split import chunk as chunk
-from msnb.ops.shape.concat_split import concat as concat
-from msnb.ops.shape.concat_split import dstack as dstack
-from msnb.ops.shape.concat_split import hstack as hstack
-from msnb.ops.shape.concat_split import split as split
-from msnb.ops.shape.concat_split import stack as stack
-from msnb.ops.shape.concat_split import tensor_split as tensor_split
-from msnb.ops.shape.concat_split import unstack as unstack
-from msnb.ops.shape.concat_split import vstack as row_stack
-from msnb.ops.shape.concat_split import vstack as vstack
-from msnb.ops.shape.creation import arange as arange
-from msnb.ops.shape.creation import empty as empty
-from msnb.ops.shape.creation import empty_like as empty_like
-from msnb.ops.shape.creation import eye as eye
-from msnb.ops.shape.creation import full as full
-from msnb.ops.shape.creation import full_like as full_like
-from msnb.ops.shape.creation import linspace as linspace
-from msnb.ops.shape.creation import ones as ones
-from msnb.ops.shape.creation import ones_like as ones_like
-from msnb.ops.shape.creation import zeros as zeros
-from msnb.ops.shape.creation import zeros_like as zeros_like
+from msnb.ops.shape.concat_split import (
+    chunk as chunk,
+    concat as concat,
+    dstack as dstack,
+    hstack as hstack,
+    split as split,
+    stack as stack,
+    tensor_split as tensor_split,
+    unstack as unstack,
+    vstack as row_stack,
+    vstack as vstack,
+)
+from msnb.ops.shape.creation import (
+    arange as arange,
+    empty as empty,
+    empty_like as empty_like,
+    eye as eye,
+    full as full,
+    full_like as full_like,
+    linspace as linspace,
+    ones as ones,
+    ones_like as ones_like,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
 from msnb.ops.shape.slice import slice_ as slice
-from msnb.ops.shape.views import broadcast_to as broadcast_to
-from msnb.ops.shape.views import expand_dims as expand_dims
-from msnb.ops.shape.views import permute as permute
-from msnb.ops.shape.views import reshape as reshape
-from msnb.ops.shape.views import squeeze as squeeze
-from msnb.ops.shape.views import sum_to as sum_to
-from msnb.ops.shape.views import transpose as transpose
+from msnb.ops.shape.views import (
+    broadcast_to as broadcast_to,
+    expand_dims as expand_dims,
+    permute as permute,
+    reshape as reshape,
+    squeeze as squeeze,
+    sum_to as sum_to,
+    transpose as transpose,
+)
 from msnb.ops.sparse.compressed_rows import coo_to_csr as coo_to_csr
 from msnb.ops.sparse.segments import sparse_segment_mean as sparse_segment_mean
-from msnb.ops.sparse.sparse_functions import coalesce as coalesce
-from msnb.ops.sparse.sparse_functions import coo_add as coo_add
-from msnb.ops.sparse.sparse_functions import coo_concat as coo_concat
-from msnb.ops.sparse.sparse_functions import coo_to_dense as coo_to_dense
-from msnb.ops.sparse.sparse_functions import csr_add as csr_add
-from msnb.ops.sparse.sparse_functions import csr_div as csr_div
-from msnb.ops.sparse.sparse_functions import csr_gather as csr_gather
-from msnb.ops.sparse.sparse_functions import csr_mm as csr_mm
-from msnb.ops.sparse.sparse_functions import csr_mul as csr_mul
-from msnb.ops.sparse.sparse_functions import csr_mv as csr_mv
-from msnb.ops.sparse.sparse_functions import csr_reduce_sum as csr_reduce_sum
-from msnb.ops.sparse.sparse_functions import csr_softmax as csr_softmax
-from msnb.ops.sparse.sparse_functions import csr_to_coo as csr_to_coo
-from msnb.ops.sparse.sparse_functions import csr_to_dense as csr_to_dense
-from msnb.ops.sparse.sparse_functions import dense_to_sparse_coo as dense_to_sparse_coo
-from msnb.ops.sparse.sparse_functions import dense_to_sparse_csr as dense_to_sparse_csr
-from msnb.ops.spatial.bounding_boxes import bounding_box_decode as bounding_box_decode
-from msnb.ops.spatial.bounding_boxes import bounding_box_encode as bounding_box_encode
-from msnb.ops.spatial.bounding_boxes import check_valid as check_valid
-from msnb.ops.spatial.bounding_boxes import iou as iou
-from msnb.ops.spatial.bounding_boxes import nms_with_mask as nms_with_mask
-from msnb.ops.spatial.bounding_boxes import rotated_iou as rotated_iou
-from msnb.ops.spatial.convolution import conv1d as conv1d
-from msnb.ops.spatial.convolution import conv1d_transpose as conv1d_transpose
-from msnb.ops.spatial.convolution import conv2d as conv2d
-from msnb.ops.spatial.convolution import conv2d_transpose as conv2d_transpose
+from msnb.ops.sparse.sparse_functions import (
+    coalesce as coalesce,
+    coo_add as coo_add,
+    coo_concat as coo_concat,
+    coo_to_dense as coo_to_dense,
+    csr_add as csr_add,
+    csr_div as csr_div,
+    csr_gather as csr_gather,
+    csr_mm as csr_mm,
+    csr_mul as csr_mul,
+    csr_mv as csr_mv,
+    csr_reduce_sum as csr_reduce_sum,
+    csr_softmax as csr_softmax,
+    csr_to_coo as csr_to_coo,
+    csr_to_dense as csr_to_dense,
+    dense_to_sparse_coo as dense_to_sparse_coo,
+    dense_to_sparse_csr as dense_to_sparse_csr,
+)
+from msnb.ops.spatial.bounding_boxes import (
+    bounding_box_decode as bounding_box_decode,
+    bounding_box_encode as bounding_box_encode,
+    check_valid as check_valid,
+    iou as iou,
+    nms_with_mask as nms_with_mask,
+    rotated_iou as rotated_iou,
+)
+from msnb.ops.spatial.convolution import (
+    conv1d as conv1d,
+    conv1d_transpose as conv1d_transpose,
+    conv2d as conv2d,
+    conv2d_transpose as conv2d_transpose,
+)
 from msnb.ops.spatial.deformable import deformable_conv2d as deformable_conv2d
-from msnb.ops.spatial.fractional_pooling import fractional_max_pool2d as fractional_max_pool2d
-from msnb.ops.spatial.fractional_pooling import fractional_max_pool3d as fractional_max_pool3d
-from msnb.ops.spatial.interpolate import affine_grid as affine_grid
-from msnb.ops.spatial.interpolate import grid_sample as grid_sample
-from msnb.ops.spatial.interpolate import interpolate as interpolate
-from msnb.ops.spatial.pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
-from msnb.ops.spatial.pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
-from msnb.ops.spatial.pooling import avg_pool1d as avg_pool1d
-from msnb.ops.spatial.pooling import avg_pool2d as avg_pool2d
-from msnb.ops.spatial.pooling import max_pool1d as max_pool1d
-from msnb.ops.spatial.pooling import max_pool2d as max_pool2d
-from msnb.ops.spatial.resize import resize_bicubic as resize_bicubic
-from msnb.ops.spatial.resize import resize_bilinear as resize_bilinear
-from msnb.ops.spatial.resize import resize_nearest_neighbor as resize_nearest_neighbor
-from msnb.ops.spatial.roi import crop_and_resize as crop_and_resize
-from msnb.ops.spatial.roi import roi_align as roi_align
-from msnb.ops.spatial.unfold import channel_shuffle as channel_shuffle
-from msnb.ops.spatial.unfold import col2im as col2im
-from msnb.ops.spatial.unfold import depth_to_space as depth_to_space
-from msnb.ops.spatial.unfold import fold as fold
-from msnb.ops.spatial.unfold import pixel_shuffle as pixel_shuffle
-from msnb.ops.spatial.unfold import pixel_unshuffle as pixel_unshuffle
-from msnb.ops.spatial.unfold import space_to_depth as space_to_depth
-from msnb.ops.spatial.unfold import unfold as unfold
-from msnb.ops.spatial.unpooling import adaptive_max_pool1d as adaptive_max_pool1d
-from msnb.ops.spatial.unpooling import adaptive_max_pool2d as adaptive_max_pool2d
-from msnb.ops.spatial.unpooling import adaptive_max_pool3d as adaptive_max_pool3d
-from msnb.ops.spatial.unpooling import lp_pool1d as lp_pool1d
-from msnb.ops.spatial.unpooling import lp_pool2d as lp_pool2d
-from msnb.ops.spatial.unpooling import lrn as lrn
-from msnb.ops.spatial.unpooling import max_unpool1d as max_unpool1d
-from msnb.ops.spatial.unpooling import max_unpool2d as max_unpool2d
-from msnb.ops.spatial.unpooling import max_unpool3d as max_unpool3d
-from msnb.ops.spatial.volumetric import adaptive_avg_pool3d as adaptive_avg_pool3d
-from msnb.ops.spatial.volumetric import avg_pool3d as avg_pool3d
-from msnb.ops.spatial.volumetric import conv3d as conv3d
-from msnb.ops.spatial.volumetric import conv3d_transpose as conv3d_transpose
-from msnb.ops.spatial.volumetric import max_pool3d as max_pool3d
-from msnb.ops.special.fourier import fft as fft
-from msnb.ops.special.fourier import fft2 as fft2
-from msnb.ops.special.fourier import fftfreq as fftfreq
-from msnb.ops.special.fourier import fftn as fftn
-from msnb.ops.special.fourier import fftshift as fftshift
-from msnb.ops.special.fourier import hfft as hfft
-from msnb.ops.special.fourier import hfft2 as hfft2
-from msnb.ops.special.fourier import hfftn as hfftn
-from msnb.ops.special.fourier import ifft as ifft
-from msnb.ops.special.fourier import ifft2 as ifft2
-from msnb.ops.special.fourier import ifftn as ifftn
-from msnb.ops.special.fourier import ifftshift as ifftshift
-from msnb.ops.special.fourier import ihfft as ihfft
-from msnb.ops.special.fourier import ihfft2 as ihfft2
-from msnb.ops.special.fourier import ihfftn as ihfftn
-from msnb.ops.special.fourier import irfft as irfft
-from msnb.ops.special.fourier import irfft2 as irfft2
-from msnb.ops.special.fourier import irfftn as irfftn
-from msnb.ops.special.fourier import rfft as rfft
-from msnb.ops.special.fourier import rfft2 as rfft2
-from msnb.ops.special.fourier import rfftfreq as rfftfreq
-from msnb.ops.special.fourier import rfftn as rfftn
-from msnb.ops.special.gamma_functions import betainc as betainc
-from msnb.ops.special.gamma_functions import igamma as igamma
-from msnb.ops.special.gamma_functions import igammac as igammac
-from msnb.ops.special.gamma_functions import mvlgamma as mvlgamma
-from msnb.ops.special.gamma_functions import polygamma as polygamma
-from msnb.ops.special.gamma_functions import zeta as zeta
-from msnb.ops.special.windows import bartlett_window as bartlett_window
-from msnb.ops.special.windows import blackman_window as blackman_window
-from msnb.ops.special.windows import hamming_window as hamming_window
-from msnb.ops.special.windows import hann_window as hann_window
-from msnb.ops.special.windows import kaiser_window as kaiser_window
-from msnb.ops.special.windows import stft as stft
-from msnb.ops.tensor import functions as function_methods
-from msnb.ops.tensor import inplace as in_place
-from msnb.ops.tensor import operators as methods
-from msnb.ops.tensor.properties import bias_add as bias_add
-from msnb.ops.tensor.properties import bilinear as bilinear
-from msnb.ops.tensor.properties import dense as dense
-from msnb.ops.tensor.properties import depend as depend
-from msnb.ops.tensor.properties import dtype as dtype
-from msnb.ops.tensor.properties import fill as fill
-from msnb.ops.tensor.properties import intopk as intopk
-from msnb.ops.tensor.properties import l2_loss as l2_loss
-from msnb.ops.tensor.properties import l2_normalize as l2_normalize
-from msnb.ops.tensor.properties import rank as rank
-from msnb.ops.tensor.properties import shape as shape
-from msnb.ops.tensor.properties import size as size
-from msnb.ops.tensor.properties import tensor_dot as tensor_dot
+from msnb.ops.spatial.fractional_pooling import (
+    fractional_max_pool2d as fractional_max_pool2d,
+    fractional_max_pool3d as fractional_max_pool3d,
+)
+from msnb.ops.spatial.interpolate import (
+    affine_grid as affine_grid,
+    grid_sample as grid_sample,
+    interpolate as interpolate,
+)
+from msnb.ops.spatial.pooling import (
+    adaptive_avg_pool1d as adaptive_avg_pool1d,
+    adaptive_avg_pool2d as adaptive_avg_pool2d,
+    avg_pool1d as avg_pool1d,
+    avg_pool2d as avg_pool2d,
+    max_pool1d as max_pool1d,
+    max_pool2d as max_pool2d,
+)
+from msnb.ops.spatial.resize import (
+    resize_bicubic as resize_bicubic,
+    resize_bilinear as resize_bilinear,
+    resize_nearest_neighbor as resize_nearest_neighbor,
+)
+from msnb.ops.spatial.roi import crop_and_resize as crop_and_resize, roi_align as roi_align
+from msnb.ops.spatial.unfold import (
+    channel_shuffle as channel_shuffle,
+    col2im as col2im,
+    depth_to_space as depth_to_space,
+    fold as fold,
+    pixel_shuffle as pixel_shuffle,
+    pixel_unshuffle as pixel_unshuffle,
+    space_to_depth as space_to_depth,
+    unfold as unfold,
+)
+from msnb.ops.spatial.unpooling import (
+    adaptive_max_pool1d as adaptive_max_pool1d,
+    adaptive_max_pool2d as adaptive_max_pool2d,
+    adaptive_max_pool3d as adaptive_max_pool3d,
+    lp_pool1d as lp_pool1d,
+    lp_pool2d as lp_pool2d,
+    lrn as lrn,
+    max_unpool1d as max_unpool1d,
+    max_unpool2d as max_unpool2d,
+    max_unpool3d as max_unpool3d,
+)
+from msnb.ops.spatial.volumetric import (
+    adaptive_avg_pool3d as adaptive_avg_pool3d,
+    avg_pool3d as avg_pool3d,
+    conv3d as conv3d,
+    conv3d_transpose as conv3d_transpose,
+    max_pool3d as max_pool3d,
+)
+from msnb.ops.special.fourier import (
+    fft as fft,
+    fft2 as fft2,
+    fftfreq as fftfreq,
+    fftn as fftn,
+    fftshift as fftshift,
+    hfft as hfft,
+    hfft2 as hfft2,
+    hfftn as hfftn,
+    ifft as ifft,
+    ifft2 as ifft2,
+    ifftn as ifftn,
+    ifftshift as ifftshift,
+    ihfft as ihfft,
+    ihfft2 as ihfft2,
+    ihfftn as ihfftn,
+    irfft as irfft,
+    irfft2 as irfft2,
+    irfftn as irfftn,
+    rfft as rfft,
+    rfft2 as rfft2,
+    rfftfreq as rfftfreq,
+    rfftn as rfftn,
+)
+from msnb.ops.special.gamma_functions import (
+    betainc as betainc,
+    igamma as igamma,
+    igammac as igammac,
+    mvlgamma as mvlgamma,
+    polygamma as polygamma,
+    zeta as zeta,
+)
+from msnb.ops.special.windows import (
+    bartlett_window as bartlett_window,
+    blackman_window as blackman_window,
+    hamming_window as hamming_window,
+    hann_window as hann_window,
+    kaiser_window as kaiser_window,
+    stft as stft,
+)
+from msnb.ops.tensor import functions as function_methods, inplace as in_place, operators as methods
+from msnb.ops.tensor.properties import (
+    bias_add as bias_add,
+    bilinear as bilinear,
+    dense as dense,
+    depend as depend,
+    dtype as dtype,
+    fill as fill,
+    intopk as intopk,
+    l2_loss as l2_loss,
+    l2_normalize as l2_normalize,
+    rank as rank,
+    shape as shape,
+    size as size,
+    tensor_dot as tensor_dot,
+)
 
 __all__ = [
     "ReduceOp",

@@ -310,7 +310,7 @@ def all_reduce(x: Any, op: str = ReduceOp.SUM, group: str = WORLD_GROUP) -> Tens
     Raises:
         ValueError: an unknown op or group, or this rank is not in the group.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.AllReduce.html
+    Source: `mindspore.ops.AllReduce`
 
     Examples:
         >>> import msnb as ms
@@ -329,7 +329,7 @@ def all_gather(x: Any, group: str = WORLD_GROUP) -> Tensor:
     Raises:
         ValueError: an unknown group, or a scalar.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.AllGather.html
+    Source: `mindspore.ops.AllGather`
     """
     return ALL_GATHER(x, axis=0, group=members_of("all_gather", group))
 
@@ -343,7 +343,7 @@ def reduce_scatter(x: Any, op: str = ReduceOp.SUM, group: str = WORLD_GROUP) -> 
     Raises:
         ValueError: an unknown op or group, or a size that does not divide.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.ReduceScatter.html
+    Source: `mindspore.ops.ReduceScatter`
     """
     return REDUCE_SCATTER(x, op=op, axis=0, group=members_of("reduce_scatter", group))
 
@@ -358,7 +358,7 @@ def broadcast(x: Any, root_rank: int = 0, group: str = WORLD_GROUP) -> Any:
     Raises:
         ValueError: an unknown group, or a root that is not in it.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Broadcast.html
+    Source: `mindspore.ops.Broadcast`
     """
     members = members_of("broadcast", group)
     if isinstance(x, (tuple, list)):
@@ -376,7 +376,7 @@ def all_to_all(x: Any, split_count: int, split_dim: int, concat_dim: int, group:
     Raises:
         ValueError: a count that is not the size of the group, or a size that does not divide.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.AlltoAll.html
+    Source: `mindspore.ops.AlltoAll`
     """
     members = members_of("all_to_all", group)
     if split_count != len(members):
@@ -399,7 +399,7 @@ def neighbor_exchange(xs: Any, send_rank_ids: Any, send_shapes: Any, recv_rank_i
     Raises:
         ValueError: numbers, shapes or ranks that do not fit each other.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.NeighborExchange.html
+    Source: `mindspore.ops.NeighborExchange`
     """
     # checked before anything is sent: places in the group, and what the lists say about shapes
     members = members_of("neighbor_exchange", group)

@@ -8,7 +8,7 @@
     Lamb              p <- p - rate * |p| / |u| * u,  u = m' / (sqrt(v') + eps) + decay * p
 
 Source: Kingma and Ba 2015; Loshchilov and Hutter 2019; You et al. 2020;
-https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Adam.html, ...AdamWeightDecay.html, ...Lamb.html
+`mindspore.nn.Adam`, `mindspore.nn.AdamWeightDecay`, `mindspore.nn.Lamb`
 """
 
 from __future__ import annotations

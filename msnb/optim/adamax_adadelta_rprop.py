@@ -7,7 +7,7 @@
                then this step is left out.       p <- p - sign(g) size
 
 Source: Kingma and Ba 2015 (arXiv:1412.6980), section 7.1; Zeiler 2012 (arXiv:1212.5701); Riedmiller and Braun 1993;
-https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaMax.html and its neighbours
+`mindspore.nn.AdaMax` and its neighbours
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
                      u <- u / max(1, rms(u) / clip_threshold),  p <- p - rate max(eps2, rms(p)) u
     ASGD             p <- (1 - lambd eta) p - eta g, and the mean of p behind step t0 (Polyak and Juditsky 1992)
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaFactor.html and its neighbours
+Source: `mindspore.nn.AdaFactor` and its neighbours
 """
 
 from __future__ import annotations

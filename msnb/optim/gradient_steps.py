@@ -10,7 +10,7 @@
             self.assignadd(self.global_step, self.global_step_increase_tensor)
             ...
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Optimizer.html
+Source: `mindspore.nn.Optimizer`
 """
 
 from __future__ import annotations

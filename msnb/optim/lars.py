@@ -5,7 +5,7 @@
     g  <-  t (g + weight_decay p)                                then one step of the optimizer, without decay
 
 Source: You, Gitman, Ginsburg, "Large Batch Training of Convolutional Networks" (2017);
-https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.LARS.html
+`mindspore.nn.LARS`
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ checkpoints, and centres gradients as MindSpore does: behind the decay, and wher
 
 Without groups weight decay leaves out Parameters called "...beta..." or "...gamma...", the scales and shifts of norms,
 as MindSpore does.
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Optimizer.html
+Source: `mindspore.nn.Optimizer`
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     Adagrad    h <- h + g^2                                 p <- p - rate * g / sqrt(h)
 
 Source: Hinton, lecture 6e of "Neural Networks for Machine Learning", 2012; Duchi, Hazan and Singer 2011;
-https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.RMSProp.html, ...mindspore.nn.Adagrad.html
+`mindspore.nn.RMSProp`, `mindspore.nn.Adagrad`
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
                p <- p - rate * v                                                                  p <- p - rate * v
     nesterov   p <- p - rate * (g + momentum * v)
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.SGD.html, ...mindspore.nn.Momentum.html;
+Source: `mindspore.nn.SGD`, `mindspore.nn.Momentum`;
 Sutskever et al., "On the importance of initialization and momentum in deep learning", 2013.
 """
 

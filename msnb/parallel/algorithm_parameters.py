@@ -1,7 +1,7 @@
 """Parameters of MindSpore's search for strategies: kept and given back. The planner here compares strategies by their
 cost and needs none of them.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_algo_parameters.html
+Source: `mindspore.set_algo_parameters`
 """
 
 from __future__ import annotations

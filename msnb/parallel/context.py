@@ -19,7 +19,7 @@ What the replicas' keys come to:
 Some keys mean something in some modes only (a broadcast of parameters needs replicas, stand-alone has none). Such a key
 with another value than its default is refused together with a mode that has no use for it, so leave one mode by
 ``reset_auto_parallel_context()`` before entering the next, as MindSpore asks for.
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_auto_parallel_context.html
+Source: `mindspore.set_auto_parallel_context`
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def set_auto_parallel_context(**changes: Any) -> None:
         ValueError: an unknown key, an illegal value (of a table: an unknown or illegal entry), or a key that the mode
             has no use for; nothing is changed.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_auto_parallel_context.html
+    Source: `mindspore.set_auto_parallel_context`
 
     Examples:
         >>> import msnb as ms

@@ -4,13 +4,17 @@ Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
 from msnb.api.transforms.shard import shard as shard
 from msnb.core.tensor import blank as blank
-from msnb.parallel.algorithm_parameters import get_algo_parameters as get_algo_parameters
-from msnb.parallel.algorithm_parameters import reset_algo_parameters as reset_algo_parameters
-from msnb.parallel.algorithm_parameters import set_algo_parameters as set_algo_parameters
-from msnb.parallel.context import ParallelMode as ParallelMode
-from msnb.parallel.context import get_auto_parallel_context as get_auto_parallel_context
-from msnb.parallel.context import reset_auto_parallel_context as reset_auto_parallel_context
-from msnb.parallel.context import set_auto_parallel_context as set_auto_parallel_context
+from msnb.parallel.algorithm_parameters import (
+    get_algo_parameters as get_algo_parameters,
+    reset_algo_parameters as reset_algo_parameters,
+    set_algo_parameters as set_algo_parameters,
+)
+from msnb.parallel.context import (
+    ParallelMode as ParallelMode,
+    get_auto_parallel_context as get_auto_parallel_context,
+    reset_auto_parallel_context as reset_auto_parallel_context,
+    set_auto_parallel_context as set_auto_parallel_context,
+)
 from msnb.parallel.engine.client.engine_client import Engine as Engine
 from msnb.parallel.engine.manual_plan import PerRank as PerRank
 from msnb.parallel.engine.planned_function import use as use
@@ -18,8 +22,7 @@ from msnb.parallel.engine.planning_api import plan as plan
 from msnb.parallel.engine.rank.sharded_checkpoint import load_sharded as load_sharded
 from msnb.parallel.engine.trainer import Trainer as Trainer
 from msnb.parallel.plans.plan import Plan as Plan
-from msnb.parallel.sharding.device_mesh import Cluster as Cluster
-from msnb.parallel.sharding.device_mesh import Mesh as Mesh
+from msnb.parallel.sharding.device_mesh import Cluster as Cluster, Mesh as Mesh
 from msnb.parallel.sharding.layout import Layout as Layout
 
 __all__ = [

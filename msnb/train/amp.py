@@ -60,7 +60,7 @@ def get_white_list() -> list[Any]:
     """The cells and operators that level O1 computes in half precision: a copy, to be changed and given to
     ``custom_mixed_precision``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.get_white_list.html
+    Source: `mindspore.amp.get_white_list`
 
     Examples:
         >>> import msnb as ms
@@ -73,7 +73,7 @@ def get_white_list() -> list[Any]:
 def get_black_list() -> list[Any]:
     """The cells that level O2 leaves in float32: a copy, to be changed and given to ``custom_mixed_precision``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.get_black_list.html
+    Source: `mindspore.amp.get_black_list`
 
     Examples:
         >>> import msnb as ms
@@ -97,7 +97,7 @@ def auto_mixed_precision(network: Any, amp_level: str = "O0", dtype: Any = dtype
     Raises:
         TypeError: ``network`` is not a Cell, or another dtype. ValueError: another level.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.auto_mixed_precision.html
+    Source: `mindspore.amp.auto_mixed_precision`
 
     Examples:
         >>> import msnb as ms
@@ -152,7 +152,7 @@ def custom_mixed_precision(
     Raises:
         ValueError: none or both of the lists. TypeError: an entry is neither a Cell class nor an operator.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.custom_mixed_precision.html
+    Source: `mindspore.amp.custom_mixed_precision`
 
     Examples:
         >>> import msnb as ms
@@ -292,7 +292,7 @@ def build_train_network(
     Raises:
         TypeError, ValueError: a part or setting that is not legal.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.build_train_network.html
+    Source: `mindspore.amp.build_train_network`
 
     Examples:
         >>> import msnb as ms

@@ -5,7 +5,7 @@
     net = connect_network_with_dataset(net, helper)                for row in helper: net(*row)     row is ()
 
 In data sink mode the network takes its rows itself: ``sink_size`` of them in each call.
-Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.DatasetHelper.html
+Source: `mindspore.train.DatasetHelper`
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def connect_network_with_dataset(network: Cell, dataset_helper: DatasetHelper) -
     Raises:
         RuntimeError: the helper is not in data sink mode. TypeError: no Cell or no DatasetHelper.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.connect_network_with_dataset.html
+    Source: `mindspore.train.connect_network_with_dataset`
 
     Examples:
         >>> import msnb as ms

@@ -3,15 +3,18 @@
 Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
 from msnb.train import amp as amp
-from msnb.train.amp import DynamicLossScaleManager as DynamicLossScaleManager
-from msnb.train.amp import FixedLossScaleManager as FixedLossScaleManager
-from msnb.train.amp import build_train_network as build_train_network
-from msnb.train.files.model_files import export as export
-from msnb.train.files.model_files import load as load
+from msnb.train.amp import (
+    DynamicLossScaleManager as DynamicLossScaleManager,
+    FixedLossScaleManager as FixedLossScaleManager,
+    build_train_network as build_train_network,
+)
+from msnb.train.files.model_files import export as export, load as load
 from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
-from msnb.train.pytorch.conversion import from_torch as from_torch
-from msnb.train.pytorch.conversion import pytorch2mindspore as pytorch2mindspore
-from msnb.train.pytorch.conversion import source_of as source_of
+from msnb.train.pytorch.conversion import (
+    from_torch as from_torch,
+    pytorch2mindspore as pytorch2mindspore,
+    source_of as source_of,
+)
 
 __all__ = [
     "DynamicLossScaleManager",

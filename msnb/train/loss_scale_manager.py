@@ -17,7 +17,7 @@ from msnb.nn.training.loss_scale import DynamicLossScaleUpdateCell, FixedLossSca
 class LossScaleManager(ABC):
     """Base of managers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.LossScaleManager.html
+    Source: `mindspore.amp.LossScaleManager`
     """
 
     @abstractmethod
@@ -44,7 +44,7 @@ class FixedLossScaleManager(LossScaleManager):
     Raises:
         TypeError, ValueError: a setting outside its range.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.FixedLossScaleManager.html
+    Source: `mindspore.amp.FixedLossScaleManager`
 
     Examples:
         >>> import msnb as ms
@@ -85,7 +85,7 @@ class DynamicLossScaleManager(LossScaleManager):
     Raises:
         TypeError, ValueError: a setting outside its range.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.DynamicLossScaleManager.html
+    Source: `mindspore.amp.DynamicLossScaleManager`
 
     Examples:
         >>> import msnb as ms

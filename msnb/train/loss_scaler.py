@@ -24,7 +24,7 @@ from msnb.nn.training.loss_scale import adjust_scale, need_scale, need_window, s
 class LossScaler(ABC):
     """Base of loss scalers: subclasses write ``scale``, ``unscale`` and ``adjust``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.LossScaler.html
+    Source: `mindspore.amp.LossScaler`
     """
 
     @abstractmethod
@@ -61,7 +61,7 @@ class StaticLossScaler(_Scaling):
     Raises:
         TypeError, ValueError: it is not a number above 0.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.StaticLossScaler.html
+    Source: `mindspore.amp.StaticLossScaler`
 
     Examples:
         >>> import msnb as ms
@@ -93,7 +93,7 @@ class DynamicLossScaler(_Scaling):
     Raises:
         TypeError, ValueError: a setting outside its range.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.DynamicLossScaler.html
+    Source: `mindspore.amp.DynamicLossScaler`
 
     Examples:
         >>> import msnb as ms

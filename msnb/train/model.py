@@ -59,7 +59,7 @@ class Model:
         TypeError: something is not what it should be.
         ValueError: an unknown metric, amp_level or boost_level.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.Model.html
+    Source: `mindspore.train.Model`
 
     Examples:
         >>> import numpy as np

@@ -107,6 +107,27 @@ def test_the_page_of_a_layer_has_its_arguments_and_gradient() -> None:
     assert "by `x`, `weight`:" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("mindspore.grad", "mindspore"),
+        ("mindspore.Tensor.transpose", "mindspore/Tensor"),
+        ("mindspore.nn.Conv2d", "nn"),
+        ("mindspore.nn.probability.Normal", "nn_probability"),
+        ("mindspore.dataset.vision.Resize", "dataset_vision"),
+        ("mindspore.scipy.linalg.lu", "scipy"),
+        ("mindspore.experimental.optim.Optimizer", "experimental/optim"),
+    ],
+)
+def test_a_source_leads_to_the_page_of_that_name(name: str, folder: str) -> None:
+    page = f"https://www.mindspore.cn/docs/en/master/api_python/{folder}/{name}.html"
+    assert f"[`{name}`]({page})" in docstrings.markdown(f"One.\n\nSource: Gray 1953; `{name}`.\n")
+
+
+def test_a_source_that_is_a_module_is_no_page() -> None:
+    assert "](" not in docstrings.markdown("One.\n\nSource: the pages of these classes in `mindspore.dataset`.\n")
+
+
 def test_a_docstring_means_its_stars_and_brackets() -> None:
     text = docstrings.markdown("a_b * c*d [x] <y>, ``p * q`` and `r_s`.\n\nArgs:\n    *xs: many. ValueError: none.\n")
     assert "a&#95;b &#42; c&#42;d &#91;x&#93; &#60;y&#62;, `p * q` and `r_s`." in text

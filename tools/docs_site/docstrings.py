@@ -19,6 +19,9 @@ _HEAD = re.compile(rf"^({'|'.join(HEADS)}):(?:\s+(.*))?$")
 _CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
 _SPECIAL = re.compile(r"[\\*_\[\]<>|#{}~^]")
 _ITEM = re.compile(r"^((?:[\w*.\"' ]|, |, \.\.\.|\([\w, .*=]*\)|\[[\w, ]*\])+?): (.+)$", re.DOTALL)
+_SOURCE = re.compile(r"`mindspore\.(?:(\w+(?:\.\w+)*)\.)?(\w+)`")
+_MODULES = ("audio", "boost", "dataset", "optim", "profiler", "text", "transforms", "vision")
+MINDSPORE = "https://www.mindspore.cn/docs/en/master/api_python"
 _URL = re.compile(r"(https?://[^\s)`]+[^\s)`.,;])")
 
 
@@ -157,12 +160,23 @@ def markdown(text: str, value: Any = None, level: int = 2, skip: tuple[str, ...]
         if head in skip:
             continue
         if head in ("Source", "Sources"):
-            out.append(f"Source: {prose(body)}\n{{ .also-line }}")
+            out.append(f"Source: {_SOURCE.sub(_source, prose(body))}\n{{ .also-line }}")
             continue
         if head:
             out.append(f'{titles.get(head, head)}\n{{ .part role="heading" aria-level="{level}" }}')
         out.append(items(body, told) if head in ("Args", "Attributes", "Raises", "Inputs") else prose(body))
     return "\n\n".join(out)
+
+
+def _source(found: re.Match[str]) -> str:
+    """A name of MindSpore's with a link to its page there; modules have pages of other names."""
+    room, name = found[1] or "", found[2]
+    if name in _MODULES:
+        return found[0]
+    top = room.partition(".")[0]
+    flat = {"": "mindspore", "Tensor": "mindspore/Tensor", "nn": room.replace(".", "_"), "scipy": "scipy"}
+    folder = flat.get(top, room.replace(".", "_" if top == "dataset" else "/"))
+    return f"[{found[0]}]({MINDSPORE}/{folder}/{found[0].strip('`')}.html)"
 
 
 def summary(text: str | None) -> str:

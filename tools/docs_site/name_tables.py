@@ -24,7 +24,7 @@ from tools.docs_site.page_links import relative
 
 MINDSPORE_PAGE, PYTORCH_PAGE = "names/mindspore.md", "names/pytorch.md"
 _ADDRESS = re.compile(r"mindspore\.((?:[a-zA-Z_]\w*\.)*[a-zA-Z_]\w*)\.html")
-_WORDS = re.compile(r"mindspore\.cn[^\n]*?``([\w.]+)``|Source:[^\n]*`mindspore\.([\w.]+)`")
+_WORDS = re.compile(r"mindspore\.cn[^\n]*?``([\w.]+)``|`mindspore\.([\w.]+)`")
 _ATEN = re.compile(r"^(?:ms\.)?((?:ops|nn|mint)(?:\.\w+)*)\(")
 _PART = "is not part of msnb yet"
 _ROOMS = {"msnb": "torch", "msnb.nn": "torch.nn", "msnb.ops": "torch", "Tensor": "torch.Tensor",

@@ -44,7 +44,7 @@ def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
         RuntimeError: ``bprop`` gives another number of gradients than there are inputs, or one of another shape.
         TypeError: ``bprop`` does not take the inputs, the result and its gradient.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (custom bprop)
+    Source: `mindspore.nn.Cell` (custom bprop)
 
     Examples:
         >>> import msnb as ms
@@ -282,7 +282,7 @@ class HookBackward:
     Args:
         hook_fn: gets a tuple of gradients; what it returns (a gradient, or as many as there are) replaces them.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.HookBackward.html
+    Source: `mindspore.ops.HookBackward`
 
     Examples:
         >>> import msnb as ms
@@ -320,7 +320,7 @@ class InsertGradientOf(HookBackward):
     Raises:
         TypeError: f cannot be called.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.InsertGradientOf.html
+    Source: `mindspore.ops.InsertGradientOf`
 
     Examples:
         >>> import msnb as ms
@@ -355,7 +355,7 @@ def register_hook(x: Tensor, hook: Fn) -> HookHandle:
     Raises:
         TypeError: the hook cannot be called, or is compiled. RuntimeError: a Parameter with requires_grad=False.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.register_hook.html
+    Source: `mindspore.Tensor.register_hook`
 
     Examples:
         >>> import msnb as ms

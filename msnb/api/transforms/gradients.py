@@ -7,8 +7,7 @@
                      backward into the program being built
         graph mode   the wrapper itself is compiled, so the above happens once
 
-Positions, weights and results follow MindSpore:
-https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.grad.html
+Positions, weights and results follow `mindspore.grad`.
 """
 
 from __future__ import annotations
@@ -308,7 +307,7 @@ def value_and_grad(
         IndexError: a position is outside the arguments. ValueError: neither positions nor weights.
         RuntimeError: the result holds no tensor.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.value_and_grad.html
+    Source: `mindspore.value_and_grad`
 
     Examples:
         >>> import msnb as ms
@@ -378,7 +377,7 @@ def grad(
     Raises:
         As ``value_and_grad``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.grad.html
+    Source: `mindspore.grad`
 
     Examples:
         >>> import msnb as ms

@@ -135,7 +135,7 @@ def jacrev(fn: Fn, grad_position: Position = 0, has_aux: bool = False) -> Fn:
         A function that gives, per output, a tensor of shape ``output.shape + input.shape`` (a tuple of them for a tuple
         of positions).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jacrev.html
+    Source: `mindspore.jacrev`
 
     Examples:
         >>> import msnb as ms
@@ -150,7 +150,7 @@ def jacfwd(fn: Fn, grad_position: Position = 0, has_aux: bool = False) -> Fn:
 
     Arguments and results as ``jacrev``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jacfwd.html
+    Source: `mindspore.jacfwd`
 
     Examples:
         >>> import msnb as ms

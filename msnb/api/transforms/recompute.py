@@ -29,7 +29,6 @@ from msnb.eager.recorded_calls import tracked_inputs
 from msnb.eager.recording import Recording, is_eager
 from msnb.eager.tape import RecordingEngine
 from msnb.ir import control_flow
-from msnb.ir.control_flow import HostFn
 from msnb.ir.custom_gradient import CUSTOM_GRADIENT
 from msnb.ops.definition.record import Op
 
@@ -51,7 +50,7 @@ def recompute(block: Any, *args: Any, **kwargs: Any) -> Any:
     Raises:
         TypeError: ``block`` cannot be called.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.recompute.html
+    Source: `mindspore.recompute`
 
     Examples:
         >>> import msnb as ms
@@ -190,7 +189,7 @@ def _one_line(engine: RecordingEngine, fn: Fn, args: tuple[Any, ...]) -> Any:
     if not wrt or not at:
         return out
     run = _Again(fn, args, found, wrt, worn_by(engine))
-    attrs = {"n_in": len(wrt), "n_out": len(at), "own": False, "fn": HostFn(run, "recompute")}
+    attrs = {"n_in": len(wrt), "n_out": len(at), "own": False, "fn": control_flow.HostFn(run, "recompute")}
     with casting(engine, None):
         results = engine.apply(CUSTOM_GRADIENT, (*(found[i][1] for i in wrt), *(leaves[i] for i in at)), attrs)
     for i, x in zip(at, results if isinstance(results, tuple) else (results,)):

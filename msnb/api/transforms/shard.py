@@ -36,7 +36,7 @@ def shard(
     Raises:
         TypeError: ``fn`` cannot be called, or a strategy is no tuple.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.shard.html
+    Source: `mindspore.shard`
 
     Examples:
         >>> import msnb as ms

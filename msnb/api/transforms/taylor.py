@@ -4,7 +4,7 @@
 outputs by t at 0 are asked for. They are formed by forward mode over forward mode in the one number t, which is exact;
 order n runs the function 2^n times in one program, of which equal parts are computed once.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.jet.html; Bettencourt, Johnson, Duvenaud:
+Source: `mindspore.ops.jet`; Bettencourt, Johnson, Duvenaud:
 Taylor-mode automatic differentiation for higher-order derivatives in JAX (2019).
 """
 
@@ -58,7 +58,7 @@ def jet(fn: Fn, primals: Any, series: Any) -> tuple[Any, Any]:
     Raises:
         ValueError: the series do not fit the inputs.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.jet.html
+    Source: `mindspore.ops.jet`
 
     Examples:
         >>> import msnb as ms
@@ -95,7 +95,7 @@ def derivative(fn: Fn, primals: Any, order: int) -> tuple[Any, Any]:
     Raises:
         ValueError: ``order`` is below 1.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.derivative.html
+    Source: `mindspore.ops.derivative`
 
     Examples:
         >>> import msnb as ms
@@ -144,7 +144,7 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
     Raises:
         ValueError: there is no gradient of this name or position.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.get_grad.html
+    Source: `mindspore.get_grad`
 
     Examples:
         >>> import msnb as ms

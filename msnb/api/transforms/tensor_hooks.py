@@ -78,7 +78,7 @@ def _value_of(x: Any) -> Any:
 def hooks(x: Tensor) -> tuple[Fn, ...]:
     """The hooks of a tensor's gradient, in the order in which they were registered; a write in place ends them.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.hooks.html
+    Source: `mindspore.Tensor.hooks`
 
     Examples:
         >>> import msnb as ms

@@ -58,7 +58,7 @@ def vjp(fn: Fn, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tup
     Raises:
         TypeError: an input is not floating point. ValueError: a dout has another shape than its output.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.vjp.html
+    Source: `mindspore.vjp`
 
     Examples:
         >>> import msnb as ms
@@ -194,7 +194,7 @@ def jvp(fn: Fn, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
     Raises:
         ValueError or TypeError: ``v`` does not fit ``inputs``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jvp.html
+    Source: `mindspore.jvp`
 
     Examples:
         >>> import msnb as ms
@@ -258,7 +258,7 @@ def vmap(fn: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P,
             depends on the batch.
         RuntimeError: ``fn`` asks for the value of a batched tensor, or writes state that is not batched.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.vmap.html
+    Source: `mindspore.vmap`
 
     Examples:
         >>> import msnb as ms

@@ -8,16 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.core.types import TensorType
+from msnb.devices.ascend import roofline
 from msnb.devices.ascend.chip import Chip
-from msnb.devices.ascend.roofline import (
-    lanes_of,
-    memory_part,
-    memory_seconds,
-    operand_bytes,
-    product_of,
-    vector_part,
-    vector_seconds,
-)
 from msnb.ops.definition.record import Op
 
 Key = Hashable
@@ -107,7 +99,7 @@ def is_channel_sum(task: Task) -> bool:
 
 def image_sizes(task: Task, chip: Chip) -> dict[Key, float]:
     """Bytes of the operands of a task, channels padded where they are images."""
-    sizes = operand_bytes(task.op, task.types, task.results, task.attrs, chip)
+    sizes = roofline.operand_bytes(task.op, task.types, task.results, task.attrs, chip)
     return dict(zip((*task.ins, *task.outs), sizes))
 
 
@@ -117,22 +109,22 @@ def time_kernel(kernel: Kernel, chip: Chip, picked: bool) -> None:
         task = kernel.tasks[0]
         what, moved = (task.op, task.types, task.results, task.attrs, chip), image_sizes(task, chip)
         kernel.reads = {k: moved.get(k, n) for k, n in kernel.reads.items()}
-        kernel.memory = memory_part(*what)
-        kernel.vector = vector_part(*what, kept=picked)
+        kernel.memory = roofline.memory_part(*what)
+        kernel.vector = roofline.vector_part(*what, kept=picked)
         if is_channel_sum(task):
             kernel.vector = max(kernel.vector, math.prod(task.types[0].ints()[:2]) * chip.row_sum)
         kernel.seconds = max(kernel.memory, kernel.vector) + chip.launch
         return
     lanes = 0.0
     for task in kernel.tasks:
-        product = product_of(task.op, task.types, task.results, task.attrs)
+        product = roofline.product_of(task.op, task.types, task.results, task.attrs)
         if product is not None:
             kernel.cube += product.seconds(chip)
             moved = image_sizes(task, chip)
             kernel.reads = {k: moved.get(k, n) for k, n in kernel.reads.items()}
             kernel.writes = {k: moved.get(k, n) for k, n in kernel.writes.items()}
         else:
-            lanes += lanes_of(task.op, task.types, task.results, task.attrs)
-    kernel.vector = vector_seconds(lanes, chip, not chip.half)
-    kernel.memory = memory_seconds(sum(kernel.reads.values()) + sum(kernel.writes.values()), chip)
+            lanes += roofline.lanes_of(task.op, task.types, task.results, task.attrs)
+    kernel.vector = roofline.vector_seconds(lanes, chip, not chip.half)
+    kernel.memory = roofline.memory_seconds(sum(kernel.reads.values()) + sum(kernel.writes.values()), chip)
     kernel.seconds = max(kernel.cube, kernel.vector, kernel.memory) + chip.launch

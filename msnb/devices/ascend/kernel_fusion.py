@@ -37,6 +37,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from msnb.core.types import TensorType
+from msnb.devices.ascend import roofline
 from msnb.devices.ascend.chip import CORE, Chip
 from msnb.devices.ascend.device_kernel import (
     ALONE,
@@ -53,15 +54,6 @@ from msnb.devices.ascend.device_kernel import (
     time_kernel,
 )
 from msnb.devices.ascend.pooling_cost import BLOCK
-from msnb.devices.ascend.roofline import (
-    IMAGED,
-    IMAGES,
-    MATRICES,
-    conversion_seconds,
-    held_bytes,
-    memory_seconds,
-    product_of,
-)
 
 PLAIN, ANY = "plain", "any"
 _IMAGE_READERS = frozenset({"conv2d", "conv2d_weight_grad", "max_pool2d", "avg_pool2d"})
@@ -166,7 +158,9 @@ class Grouping:
     def _new_kernel(self, task: Task) -> int:
         """The number of a kernel that begins with a task."""
         vector = _is_vector(task)
-        kind = VECTOR if vector else CUBE if product_of(task.op, task.types, task.results, task.attrs) else ALONE
+        kind = (
+            VECTOR if vector else CUBE if roofline.product_of(task.op, task.types, task.results, task.attrs) else ALONE
+        )
         made = Kernel(kind, domain=domain_of(task) if vector else _out_size(task), first=self._first)
         self.kernels.append(made)
         if vector and self._is_small(domain_of(task), self._domain_of(self._newest)):
@@ -261,7 +255,7 @@ class Grouping:
     def nbytes(self, key: Key) -> float:
         """How much memory a value takes."""
         t = self.types.get(key)
-        return held_bytes(t, self.chip) if t is not None else 0.0
+        return roofline.held_bytes(t, self.chip) if t is not None else 0.0
 
     def is_large(self, key: Key, kernel: Kernel) -> bool:
         """Whether a value is not small beside what a kernel walks."""
@@ -431,7 +425,7 @@ class _FormatConversions:
 
     def _narrows(self, kernel: Kernel) -> bool:
         """Whether its kernel has 16 bits alone, and values around it have more."""
-        return not self.chip.half and bool(kernel.tasks) and kernel.tasks[0].op.family in IMAGED
+        return not self.chip.half and bool(kernel.tasks) and kernel.tasks[0].op.family in roofline.IMAGED
 
     def _casts(self, keys: Sequence[Key], kernel: Kernel, needed: bool) -> list[Kernel]:
         """Between 32 and 16 bits, one kernel each."""
@@ -441,7 +435,7 @@ class _FormatConversions:
         return [self._copy(k, 1.5 * self.group.nbytes(k), kernel) for k in wide if self.group.is_large(k, kernel)]
 
     def _copy(self, key: Key, nbytes: float, reader: Kernel) -> Kernel:
-        seconds = memory_seconds(nbytes, self.chip)
+        seconds = roofline.memory_seconds(nbytes, self.chip)
         return Kernel(CONVERT, reader.tasks[:1], reads={key: nbytes}, writes={key: 0.0}, memory=seconds,
                       seconds=seconds + self.chip.launch)  # fmt: skip
 
@@ -456,16 +450,16 @@ class _FormatConversions:
     def _wanted(self, kernel: Kernel, known: Sequence[set[str]]) -> str:
         """The format in which a kernel reads and writes its large operands; ANY: no one knows better."""
         task = kernel.tasks[0] if kernel.tasks else None
-        blocks = next((f for formats in known for f in (IMAGES, MATRICES) if f in formats), ANY)
+        blocks = next((f for formats in known for f in (roofline.IMAGES, roofline.MATRICES) if f in formats), ANY)
         if kernel.kind == WAIT or task is None:
             return ANY
         if kernel.kind == VECTOR:
             return blocks if blocks != ANY else PLAIN if any(known) else ANY
-        if task.op.family in IMAGED:
-            return IMAGES
+        if task.op.family in roofline.IMAGED:
+            return roofline.IMAGES
         if kernel.kind == CUBE:
-            return MATRICES
-        return IMAGES if blocks == IMAGES and _keeps_blocks(task) else PLAIN
+            return roofline.MATRICES
+        return roofline.IMAGES if blocks == roofline.IMAGES and _keeps_blocks(task) else PLAIN
 
     def _conversions(self, key: Key, formats: set[str], want: str, reader: Kernel) -> list[Kernel]:
         """From blocks to blocks the way leads over plain rows."""
@@ -477,7 +471,7 @@ class _FormatConversions:
         return [self._conversion(key, form, reader) for form in ways]
 
     def _conversion(self, key: Key, form: str, reader: Kernel) -> Kernel:
-        seconds, nbytes = conversion_seconds(self.group.types[key], form, self.chip), self.group.nbytes(key)
+        seconds, nbytes = roofline.conversion_seconds(self.group.types[key], form, self.chip), self.group.nbytes(key)
         return Kernel(CONVERT, reader.tasks[:1], reads={key: nbytes}, writes={key: nbytes}, memory=seconds,
                       seconds=seconds + self.chip.launch)  # fmt: skip
 

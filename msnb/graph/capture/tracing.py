@@ -36,7 +36,6 @@ from msnb.graph.capture.interpreter.reconstruction import Reconstruction
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.mutation_journal import Mutation
 from msnb.graph.capture.values.size_symbols import SizeSymbols
-from msnb.graph.capture.values.sources import Source, of_call
 from msnb.ir.graph import Graph
 from msnb.ir.size_binding import BoundGraph
 
@@ -47,7 +46,7 @@ captures: list[str] = []
 in_child(lambda: None if CAPTURING._is_owned() else captures.clear())
 
 
-Gathering = Callable[[Sequence[tuple[Source, str]]], Callable[..., Any]]
+Gathering = Callable[[Sequence[tuple[paths.Source, str]]], Callable[..., Any]]
 
 
 @dataclass
@@ -67,8 +66,8 @@ class CapturedProgram:
 
     given: Graph | BoundGraph
     guards: list[Guard]
-    inputs: list[tuple[Source, str]]
-    held: list[Source]
+    inputs: list[tuple[paths.Source, str]]
+    held: list[paths.Source]
     written: list[tuple[int, int]]
     recipe: Reconstruction
     result: int
@@ -141,7 +140,7 @@ class CapturedProgram:
 
     def of_call(self) -> list[bool]:
         """Per input whether it is an argument of the call (or a part of one): data, and nothing that stays."""
-        return [of_call(source) for source, _ in self.inputs]
+        return [paths.of_call(source) for source, _ in self.inputs]
 
     def finish(self, buffers: list[Any], held: list[Any]) -> Any:
         """Write state, do outside writes again, and build the result."""
@@ -294,7 +293,7 @@ def _parameter_names(fn: Any) -> list[str]:
 def _conclude(session: Session, root: Capture, result: Any) -> CapturedProgram:
     """Outputs, writes and the result, while the program's objects are still as it left them."""
     outputs: list[Any] = []
-    held: list[Source] = []
+    held: list[paths.Source] = []
     recipe = Reconstruction(session, outputs, held)
     at = recipe.add(result)
     writes = [_write(session, recipe, entry) for entry in session.journal.log]
@@ -333,7 +332,7 @@ def _link_state(session: Session, graph: Graph, recipe: Reconstruction, written:
         graph.state[graph.params.index(first)] = output
 
 
-def _prune(session: Session, graph: Graph) -> list[tuple[Source, str]]:
+def _prune(session: Session, graph: Graph) -> list[tuple[paths.Source, str]]:
     """Drop inputs that nothing reads; the rest keep their order."""
     uses = graph.uses()
     keep = [i for i, p in enumerate(graph.params) if p in uses or i in graph.state]

@@ -31,7 +31,6 @@ from typing import Any
 
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.base import device_registry, events
-from msnb.base.events import program_listeners
 from msnb.base.gc_pause import at_rest
 from msnb.base.settings import get_context
 from msnb.core.storage.memory_format import BlockedFormat
@@ -241,9 +240,9 @@ class CompiledProgram:
         for i, form in self.forms.items():
             args[i] = take(args[i], form)
         executable = self.executable
-        start = perf_counter() if program_listeners else 0.0
+        start = perf_counter() if events.program_listeners else 0.0
         found: list[Any] = executable(args)
-        if program_listeners:
+        if events.program_listeners:
             events.emit("program", program=self, seconds=perf_counter() - start)
         return found
 

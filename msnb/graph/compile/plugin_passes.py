@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from msnb.base import plugins
 from msnb.base.errors import VerifyError
-from msnb.base.plugins import Plugin
 from msnb.graph.compile.rewriting.pass_record import PASSES, Pass, register_pass
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.graph import Graph
 
 
-def plugged() -> list[tuple[Plugin, Pass]]:
+def plugged() -> list[tuple[plugins.Plugin, Pass]]:
     """The passes of other packages that work so far."""
     pairs = [(plugin, _record(plugin)) for plugin in plugins.found(plugins.PASSES)]
     return [(plugin, record) for plugin, record in pairs if record is not None]
 
 
-def _record(plugin: Plugin) -> Pass | None:
+def _record(plugin: plugins.Plugin) -> Pass | None:
     record = plugin.load()
     if record is None:
         return None
@@ -33,7 +32,7 @@ def _record(plugin: Plugin) -> Pass | None:
     return record
 
 
-def _registered(plugin: Plugin, record: Pass) -> Pass | None:
+def _registered(plugin: plugins.Plugin, record: Pass) -> Pass | None:
     try:
         return register_pass(record)
     except ValueError as error:

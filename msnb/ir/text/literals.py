@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.tensor import Array
 from msnb.core.types import Dim, HostType, Size, StackType, TensorType, TokenType, Type
 from msnb.ir.builder import Const
@@ -58,7 +57,7 @@ def write_string(text: str) -> str:
     return json.dumps(text)
 
 
-def write_float(value: Any, dtype: DType) -> str:
+def write_float(value: Any, dtype: dtypes.DType) -> str:
     """The shortest digits that give ``value`` back when read in ``dtype``."""
     number = float(value)
     if number != number or number in (float("inf"), float("-inf")):
@@ -72,7 +71,7 @@ def write_float(value: Any, dtype: DType) -> str:
     return repr(float(text))
 
 
-def write_number(value: Any, dtype: DType) -> str:
+def write_number(value: Any, dtype: dtypes.DType) -> str:
     """One element of an array."""
     if dtype is dtypes.bool_:
         return str(bool(value))
@@ -190,7 +189,7 @@ def write_attr(value: Any, table: LiteralTable) -> str:
 
 
 def _write_object(value: Any, table: LiteralTable) -> str:
-    if isinstance(value, DType):
+    if isinstance(value, dtypes.DType):
         return value.short
     if isinstance(value, (TensorType, StackType, TokenType, HostType)):
         return write_type(value)

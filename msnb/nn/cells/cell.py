@@ -6,7 +6,7 @@
 
 Flags that a user may change between calls (training, hooks, the compute dtype) are read through the engine, so that
 capture turns each into a guard.
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html
+Source: `mindspore.nn.Cell`
 """
 
 from __future__ import annotations
@@ -363,7 +363,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         Raises:
             TypeError: ``mode`` is not a bool.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (recompute)
+        Source: `mindspore.nn.Cell` (recompute)
 
         Examples:
             >>> import msnb as ms
@@ -394,7 +394,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         Raises:
             TypeError: something else. KeyError: no Parameter has such a name.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (shard)
+        Source: `mindspore.nn.Cell` (shard)
 
         Examples:
             >>> import msnb as ms

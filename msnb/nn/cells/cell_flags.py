@@ -5,7 +5,7 @@
     compile                           the time of compilation                          api.graph_mode
     set_comm_fusion, set_jit_config   kept as attributes; planner and compiler decide themselves
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html
+Source: `mindspore.nn.Cell`
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CellFlags:
     def add_flags_recursive(self: Self, **flags: Any) -> Self:
         """Set attributes here and in all Cells below. ``fp16=True`` and ``fp32=True`` say in which dtype to compute.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (add_flags_recursive)
+        Source: `mindspore.nn.Cell` (add_flags_recursive)
 
         Examples:
             >>> import msnb as ms
@@ -60,7 +60,7 @@ class CellFlags:
             *inputs: per argument a Tensor, ``ms.Tensor(shape=[None, 8], dtype=ms.float32)`` where axes change.
             **kwargs: the same by name. In graph mode a tensor of another dtype, rank or fixed size is refused.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (set_inputs)
+        Source: `mindspore.nn.Cell` (set_inputs)
 
         Examples:
             >>> import msnb as ms
@@ -74,7 +74,7 @@ class CellFlags:
 
         Without arguments a Cell that needs some is compiled at its first call.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (compile)
+        Source: `mindspore.nn.Cell` (compile)
 
         Examples:
             >>> import msnb as ms

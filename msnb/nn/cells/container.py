@@ -1,7 +1,7 @@
 """Cells that hold Cells: a sequence that runs, a list and a dict that only hold.
 
 Members are attributes under their position ("0", "1", ...) or key, so all that Cell knows about trees holds for them.
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.SequentialCell.html and its neighbours
+Source: `mindspore.nn.SequentialCell` and its neighbours
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class GraphCell(Cell):
         TypeError: ``graph`` is something else, or ``params_init`` no dict; inputs in another number or of other dtypes.
         ValueError: ``params_init`` names a Parameter that is not there or has another shape; inputs of other shapes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.GraphCell.html
+    Source: `mindspore.nn.GraphCell`
 
     Examples:
         >>> import os, tempfile

@@ -91,7 +91,7 @@ class CellPrecision:
         Raises:
             TypeError: not a float dtype.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (to_float)
+        Source: `mindspore.nn.Cell` (to_float)
 
         Examples:
             >>> import msnb as ms

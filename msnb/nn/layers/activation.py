@@ -246,7 +246,7 @@ class LogSoftmax(AlongAxis):
 class FastGelu(Cell):
     """x sigmoid(1.702 x), an approximation of ``gelu``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.FastGelu.html
+    Source: `mindspore.nn.FastGelu`
 
     Examples:
         >>> import msnb as ms
@@ -268,7 +268,7 @@ class RReLU(Cell):
     Raises:
         ValueError: ``lower`` is above ``upper``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.RReLU.html
+    Source: `mindspore.nn.RReLU`
 
     Examples:
         >>> import msnb as ms

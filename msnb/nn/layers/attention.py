@@ -4,7 +4,7 @@
 
 A mask of bools says True where nothing may be seen; a float mask is added to the scores.
 Source: Vaswani et al., "Attention Is All You Need", 2017;
-https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MultiheadAttention.html
+`mindspore.nn.MultiheadAttention`
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import XavierNormal, XavierUniform, initializer
-from msnb.nn.layers.basic import Dense, need_last, positive_int
-from msnb.nn.layers.recurrent_cells import project
+from msnb.nn.layers.basic import Dense, need_last, positive_int, project
 
 
 class MultiheadAttention(Cell):
@@ -36,7 +35,7 @@ class MultiheadAttention(Cell):
         kdim, vdim: lengths of keys and values; by default embed_dim.
         batch_first: whether batches are axis 0 (default: axis 1).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MultiheadAttention.html
+    Source: `mindspore.nn.MultiheadAttention`
 
     Examples:
         >>> import msnb as ms

@@ -61,7 +61,7 @@ class Dense(Cell):
     Raises:
         ValueError: the last axis of x is not in_channels.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Dense.html
+    Source: `mindspore.nn.Dense`
 
     Examples:
         >>> import msnb as ms
@@ -92,7 +92,7 @@ class Dense(Cell):
         """The layer."""
         need_last("Dense", x, self.in_channels, "in_channels")
         bias = None if self.bias is None else self.compute(self.bias)
-        y = _weighed(x, self.compute(self.weight), bias)
+        y = project(x, self.compute(self.weight), bias)
         if self.activation is not None:
             y = self.activation(y)
         return y
@@ -103,7 +103,7 @@ class Dense(Cell):
 
 
 @cached
-def _weighed(x: Any, weight: Any, bias: Any) -> Any:
+def project(x: Any, weight: Any, bias: Any) -> Any:
     """x times the weight [out, in] transposed, plus the bias [out] where there is one."""
     y = ops.matmul(x, ops.transpose(weight, (1, 0)))
     return y if bias is None else y + bias
@@ -220,7 +220,7 @@ class Flatten(Cell):
     Args:
         start_dim, end_dim: the first and the last axis to merge.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Flatten.html
+    Source: `mindspore.nn.Flatten`
 
     Examples:
         >>> import msnb as ms
@@ -263,7 +263,7 @@ class Dropout(Cell):
     Raises:
         TypeError: a positional argument. ValueError: both, or a probability outside its range.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Dropout.html
+    Source: `mindspore.nn.Dropout`
 
     Examples:
         >>> import msnb as ms
@@ -367,7 +367,7 @@ class Embedding(Cell):
 
     Inputs: ids, integers of any shape. Outputs: [*ids.shape, embedding_size].
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Embedding.html
+    Source: `mindspore.nn.Embedding`
 
     Examples:
         >>> import msnb as ms

@@ -158,7 +158,7 @@ class Conv2d(Convolution):
         data_format: "NCHW", or "NHWC" for images with their channels last; the weight is the same for both.
         dtype: of the Parameters.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2d.html
+    Source: `mindspore.nn.Conv2d`
 
     Examples:
         >>> import msnb as ms
@@ -207,7 +207,7 @@ class Conv1d(Convolution):
         kernel_size, stride, dilation: ints.
         padding: int or (before, after); only with pad_mode="pad".
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv1d.html
+    Source: `mindspore.nn.Conv1d`
 
     Examples:
         >>> import msnb as ms
@@ -227,7 +227,7 @@ class Conv2dTranspose(ConvolutionTranspose):
         pad_mode: "same" (rows * stride results), "valid" or "pad"; see ``ops.conv2d_transpose``.
         output_padding: rows and columns added at the end; only with pad_mode="pad".
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2dTranspose.html
+    Source: `mindspore.nn.Conv2dTranspose`
 
     Examples:
         >>> import msnb as ms
@@ -271,7 +271,7 @@ class Conv1dTranspose(ConvolutionTranspose):
         kernel_size, stride, dilation: ints.
         padding: int or (before, after); only with pad_mode="pad".
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv1dTranspose.html
+    Source: `mindspore.nn.Conv1dTranspose`
 
     Examples:
         >>> import msnb as ms

@@ -171,7 +171,7 @@ class Upsample(Cell):
     Args:
         size, scale_factor, mode, align_corners, recompute_scale_factor: as in ``ops.interpolate``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Upsample.html
+    Source: `mindspore.nn.Upsample`
 
     Examples:
         >>> import msnb as ms

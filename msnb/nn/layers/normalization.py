@@ -130,7 +130,7 @@ class BatchNorm1d(_BatchNorm):
         use_batch_statistics: True or False to fix which statistics are used; None follows ``training``.
         data_format: "NCHW" for channels on axis 1, "NHWC" for channels on the last axis.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.BatchNorm1d.html
+    Source: `mindspore.nn.BatchNorm1d`
 
     Examples:
         >>> import msnb as ms
@@ -145,7 +145,7 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """Batch normalisation of images [n, num_features, rows, columns]; arguments as in ``BatchNorm1d``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.BatchNorm2d.html
+    Source: `mindspore.nn.BatchNorm2d`
 
     Examples:
         >>> import msnb as ms
@@ -160,7 +160,7 @@ class BatchNorm2d(_BatchNorm):
 class BatchNorm3d(_BatchNorm):
     """Batch normalisation of volumes [n, num_features, depth, rows, columns]; arguments as in ``BatchNorm1d``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.BatchNorm3d.html
+    Source: `mindspore.nn.BatchNorm3d`
 
     Examples:
         >>> import msnb as ms
@@ -200,7 +200,7 @@ class LayerNorm(Cell):
         epsilon: added to the variance (MindSpore's default 1e-7; PyTorch's is 1e-5).
         dtype: of the Parameters.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.LayerNorm.html
+    Source: `mindspore.nn.LayerNorm`
 
     Examples:
         >>> import msnb as ms
@@ -284,7 +284,7 @@ class GroupNorm(Cell):
         affine: whether gamma and beta are trained.
         gamma_init, beta_init: first values.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.GroupNorm.html
+    Source: `mindspore.nn.GroupNorm`
 
     Examples:
         >>> import msnb as ms
@@ -385,7 +385,7 @@ class InstanceNorm2d(_InstanceNorm):
         affine: whether gamma and beta are trained.
         gamma_init, beta_init: first values.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.InstanceNorm2d.html
+    Source: `mindspore.nn.InstanceNorm2d`
 
     Examples:
         >>> import msnb as ms

@@ -1,6 +1,6 @@
 """Pooling layers. MindSpore's defaults: a window of 1 and a stride of 1 (in PyTorch the stride is the window's size).
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool2d.html and its neighbours
+Source: `mindspore.nn.MaxPool2d` and its neighbours
 """
 
 from __future__ import annotations

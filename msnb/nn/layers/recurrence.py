@@ -18,7 +18,8 @@ from typing import Any
 from msnb import ops
 from msnb.api.transforms.scan import scan
 from msnb.core.engine import whole_loop
-from msnb.nn.layers.recurrent_cells import gru_gates, lstm_gates, project, rnn_gates
+from msnb.nn.layers.basic import project
+from msnb.nn.layers.recurrent_cells import gru_gates, lstm_gates, rnn_gates
 
 State = tuple[Any, ...]
 

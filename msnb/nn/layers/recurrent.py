@@ -5,7 +5,7 @@
 
 With ``seq_length`` a row stands still after its last step: its state stays, its outputs are zero. The loops are in
 ``recurrence``.
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.LSTM.html and its neighbours
+Source: `mindspore.nn.LSTM` and its neighbours
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     GRU     r, z from a + b; n = tanh(a_n + sigmoid(r) b_n)                            h' = (1 - z) n + z h
 
 Source: Hochreiter and Schmidhuber 1997; Cho et al. 2014;
-https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.LSTMCell.html and its neighbours
+`mindspore.nn.LSTMCell` and its neighbours
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from msnb.core.engine import whole
 from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import Uniform, initializer
-from msnb.nn.layers.basic import need_last, positive_int
+from msnb.nn.layers.basic import need_last, positive_int, project
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
@@ -31,12 +31,6 @@ def parts(x: Any, n: int) -> list[Any]:
     """``n`` equal pieces of the last axis."""
     size = x.shape[-1] // n
     return [x[..., i * size : (i + 1) * size] for i in range(n)]
-
-
-def project(x: Any, weight: Any, bias: Any) -> Any:
-    """x W^T + b."""
-    y = ops.matmul(x, ops.transpose(weight, (1, 0)))
-    return y if bias is None else y + bias
 
 
 def rnn_gates(activation: str, a: Any, b: Any) -> Any:

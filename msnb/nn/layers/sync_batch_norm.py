@@ -31,7 +31,7 @@ class SyncBatchNorm(BatchNorm2d):
     Raises:
         ValueError: a rank in two lists, or this rank in none.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.SyncBatchNorm.html
+    Source: `mindspore.nn.SyncBatchNorm`
 
     Examples:
         >>> import msnb as ms

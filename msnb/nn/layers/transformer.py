@@ -4,7 +4,7 @@
     pre-norm  (norm_first=True)     x = x + attention(norm(x));   x = x + network(norm(x))
 
 Source: Vaswani et al., "Attention Is All You Need", 2017; Xiong et al. 2020 (pre-norm);
-https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TransformerEncoderLayer.html and its neighbours
+`mindspore.nn.TransformerEncoderLayer` and its neighbours
 """
 
 from __future__ import annotations

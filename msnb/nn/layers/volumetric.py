@@ -35,7 +35,7 @@ class Conv3d(Convolution):
         pad_mode: "same" (MindSpore's default: ceil(size / stride) results), "valid" (none) or "pad" (see padding).
         padding: int, (depth, rows, columns) or (front, back, top, bottom, left, right); only with pad_mode="pad".
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv3d.html
+    Source: `mindspore.nn.Conv3d`
 
     Examples:
         >>> import msnb as ms
@@ -79,7 +79,7 @@ class Conv3dTranspose(ConvolutionTranspose):
         output_padding: layers, rows and columns added at the end; only with pad_mode="pad".
         data_format: "NCDHW".
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv3dTranspose.html
+    Source: `mindspore.nn.Conv3dTranspose`
 
     Examples:
         >>> import msnb as ms
@@ -119,7 +119,7 @@ class Conv3dTranspose(ConvolutionTranspose):
 class MaxPool3d(MaxPooling):
     """The largest value of each window of volumes; arguments as in ``ops.max_pool3d`` (stride 1 by default).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool3d.html
+    Source: `mindspore.nn.MaxPool3d`
 
     Examples:
         >>> import msnb as ms
@@ -138,7 +138,7 @@ class MaxPool3d(MaxPooling):
 class AvgPool3d(AveragePooling):
     """The mean of each window of volumes; arguments as in ``ops.avg_pool3d`` (stride 1 by default).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AvgPool3d.html
+    Source: `mindspore.nn.AvgPool3d`
 
     Examples:
         >>> import msnb as ms
@@ -159,7 +159,7 @@ class AvgPool3d(AveragePooling):
 class AdaptiveAvgPool3d(AdaptivePooling):
     """Means over windows chosen so that ``output_size`` results come out (int or three, None keeps an axis).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaptiveAvgPool3d.html
+    Source: `mindspore.nn.AdaptiveAvgPool3d`
 
     Examples:
         >>> import msnb as ms

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
-from msnb.core.dtypes import DType, as_dtype
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.eager.recording import known_false
@@ -58,9 +57,9 @@ class Distribution(Cell):
 
     def __init__(self, seed: Any = None, dtype: Any = None, name: str | None = None, param: Any = None) -> None:
         super().__init__()
-        self.dtype: DType = as_dtype(dtype or (dtypes.int32 if self._discrete else dtypes.float32))
+        self.dtype: dtypes.DType = dtypes.as_dtype(dtype or (dtypes.int32 if self._discrete else dtypes.float32))
         self._need(name)
-        self.parameter_type: DType = self.dtype if self.dtype.is_float else dtypes.float32
+        self.parameter_type: dtypes.DType = self.dtype if self.dtype.is_float else dtypes.float32
         self.seed: Any = seed
         self.name: str = name or type(self).__name__
         self.draws: DrawStream = DrawStream(type(self).__name__, seed)

@@ -9,7 +9,7 @@
 MindSpore's default is the sum, which makes the step n times as long as that of one device with the same batch. In
 data_parallel a plan keeps to the program as written unless ``mirror_mean=False`` was set.
 Half precision is reduced in float32: n finite float16 numbers may add up to infinity.
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.DistributedGradReducer.html
+Source: `mindspore.nn.DistributedGradReducer`
 """
 
 from __future__ import annotations

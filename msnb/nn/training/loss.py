@@ -119,7 +119,7 @@ class CrossEntropyLoss(LossBase):
 
     Inputs: logits [n, classes, ...]; labels [n, ...] of ints, or probabilities like the logits.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.CrossEntropyLoss.html
+    Source: `mindspore.nn.CrossEntropyLoss`
 
     Examples:
         >>> import msnb as ms
@@ -157,7 +157,7 @@ class CTCLoss(LossBase):
 
     Inputs: log_probs [time, n, classes]; targets [n, labels]; input_lengths and target_lengths [n].
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.CTCLoss.html
+    Source: `mindspore.nn.CTCLoss`
 
     Examples:
         >>> import msnb as ms
@@ -199,7 +199,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         sparse: labels are class numbers [n]; otherwise one-hot rows or probabilities [n, classes].
         reduction: "none" by default, as in MindSpore.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.SoftmaxCrossEntropyWithLogits.html
+    Source: `mindspore.nn.SoftmaxCrossEntropyWithLogits`
 
     Examples:
         >>> import msnb as ms
@@ -339,7 +339,7 @@ class TripletMarginLoss(LossBase):
         reduction: "mean", "sum" or "none".
         margin: how much nearer the positive should be.
 
-    Source: Balntas et al. 2016; https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TripletMarginLoss.html
+    Source: Balntas et al. 2016; `mindspore.nn.TripletMarginLoss`
     """
 
     def __init__(

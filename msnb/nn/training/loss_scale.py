@@ -41,7 +41,7 @@ def all_finite(inputs: Any) -> Tensor:
     Raises:
         TypeError: there is no tensor in it.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.all_finite.html
+    Source: `mindspore.amp.all_finite`
 
     Examples:
         >>> import msnb as ms
@@ -111,7 +111,7 @@ class FixedLossScaleUpdateCell(Cell):
     Args:
         loss_scale_value: the scale.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.FixedLossScaleUpdateCell.html
+    Source: `mindspore.nn.FixedLossScaleUpdateCell`
     """
 
     def __init__(self, loss_scale_value: float) -> None:
@@ -134,7 +134,7 @@ class DynamicLossScaleUpdateCell(Cell):
         scale_factor: what it is divided and multiplied by.
         scale_window: steps without overflow until it grows.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.DynamicLossScaleUpdateCell.html
+    Source: `mindspore.nn.DynamicLossScaleUpdateCell`
 
     Examples:
         >>> import msnb as ms
@@ -191,7 +191,7 @@ class TrainOneStepWithLossScaleCell(Cell):
     Raises:
         TypeError: a part is not what it should be.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TrainOneStepWithLossScaleCell.html
+    Source: `mindspore.nn.TrainOneStepWithLossScaleCell`
 
     Examples:
         >>> import msnb as ms

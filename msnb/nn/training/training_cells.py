@@ -38,7 +38,7 @@ class WithLossCell(Cell):
         backbone: the network, of one input.
         loss_fn: a function of its output and the label.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.WithLossCell.html
+    Source: `mindspore.nn.WithLossCell`
     """
 
     def __init__(self, backbone: Cell, loss_fn: Any) -> None:
@@ -73,7 +73,7 @@ class PipelineCell(Cell):
         TypeError, ValueError: no Cell, no number of at least 1, a Cell that the network does not have, or a batch that
             the number does not divide.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.PipelineCell.html
+    Source: `mindspore.nn.PipelineCell`
 
     Examples:
         >>> import msnb as ms
@@ -128,7 +128,7 @@ class WithEvalCell(Cell):
         loss_fn: a function of its output and the label.
         add_cast_fp32: convert a half-precision output to float32 before the loss.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.WithEvalCell.html
+    Source: `mindspore.nn.WithEvalCell`
     """
 
     def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False) -> None:
@@ -157,7 +157,7 @@ class TrainOneStepCell(Cell):
     Returns (of a call):
         The loss before the update; with ``return_grad`` a pair of it and a dict from names to gradients.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TrainOneStepCell.html
+    Source: `mindspore.nn.TrainOneStepCell`
     """
 
     sens: float

@@ -15,7 +15,6 @@ import numpy as np
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import need_bools, operand_lines
@@ -39,8 +38,7 @@ def block_diag(*arrs: Any) -> Tensor:
     Raises:
         ShapeError: more than two axes.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.block_diag.html
+    Source: `mindspore.scipy.linalg.block_diag`
 
     Examples:
         >>> import msnb as ms
@@ -60,8 +58,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
     Raises:
         ShapeError: not square. DTypeError: other numbers. LinAlgError: singular.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.inv.html
+    Source: `mindspore.scipy.linalg.inv`
 
     Examples:
         >>> import msnb as ms
@@ -82,8 +79,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
     Raises:
         ShapeError: not square. DTypeError: other numbers.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.det.html
+    Source: `mindspore.scipy.linalg.det`
 
     Examples:
         >>> import msnb as ms
@@ -105,8 +101,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     Raises:
         ShapeError: not square. DTypeError: other numbers. LinAlgError: not positive definite.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.cholesky.html
+    Source: `mindspore.scipy.linalg.cholesky`
 
     Examples:
         >>> import msnb as ms
@@ -132,8 +127,7 @@ def cho_factor(
     Raises:
         ShapeError, DTypeError, LinAlgError: as ``cholesky``.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.cho_factor.html
+    Source: `mindspore.scipy.linalg.cho_factor`
 
     Examples:
         >>> import msnb as ms
@@ -155,8 +149,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     Raises:
         ShapeError: sizes that do not fit. DTypeError: other numbers.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.cho_solve.html
+    Source: `mindspore.scipy.linalg.cho_solve`
 
     Examples:
         >>> import msnb as ms
@@ -201,8 +194,7 @@ def eigh(
         ShapeError: not square. DTypeError: other numbers. ArgumentError: a flag that is no bool.
         AttributeValueError: ``b``, ``eigvals`` or another ``type``.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.eigh.html
+    Source: `mindspore.scipy.linalg.eigh`
 
     Examples:
         >>> import msnb as ms
@@ -242,8 +234,7 @@ def solve_triangular(
         ShapeError: sizes that do not fit. DTypeError: other numbers, or two dtypes.
         ArgumentError: a flag that is no bool. AttributeValueError: another ``trans``.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.solve_triangular.html
+    Source: `mindspore.scipy.linalg.solve_triangular`
 
     Examples:
         >>> import msnb as ms
@@ -279,8 +270,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     Raises:
         ShapeError: not square. DTypeError: other numbers.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.lu_factor.html
+    Source: `mindspore.scipy.linalg.lu_factor`
 
     Examples:
         >>> import msnb as ms
@@ -339,8 +329,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     Raises:
         ShapeError: no matrix. DTypeError: other numbers.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.lu.html
+    Source: `mindspore.scipy.linalg.lu`
 
     Examples:
         >>> import msnb as ms
@@ -394,8 +383,7 @@ def lstsq(
     Raises:
         ShapeError: sizes that do not fit. DTypeError: other numbers. AttributeValueError: another driver.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.linalg.lstsq.html
+    Source: `mindspore.scipy.linalg.lstsq`
 
     Examples:
         >>> import msnb as ms
@@ -422,7 +410,7 @@ def lstsq(
 
 
 def _matrix(
-    name: str, a: Any, square: bool = True, stacked: bool = True, dtypes_: tuple[DType, ...] = _NUMBERS
+    name: str, a: Any, square: bool = True, stacked: bool = True, dtypes_: tuple[dtypes.DType, ...] = _NUMBERS
 ) -> Tensor:
     """A matrix, or several, of floats or complex numbers."""
     t = as_tensor(a)

@@ -9,7 +9,7 @@ MindSpore's pad modes are only names for (before, after): "valid" is (0, 0), "sa
 the odd one after, "pad" takes the numbers. Records know numbers alone: ``pads = (top, bottom, left, right)``.
 Some windows alone (``Slide.sees``) look at some rows alone, and are the windows of a call on these rows whose pads are
 those of the whole where it touches the border, and none elsewhere: so an image can be cut into pieces.
-Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2d.html
+Source: `mindspore.nn.Conv2d`
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def cast(x: Any, dtype: Any) -> Tensor:
     Raises:
         TypeError: ``dtype`` names no dtype.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cast.html
+    Source: `mindspore.ops.cast`
 
     Examples:
         >>> import msnb as ms
@@ -130,7 +130,7 @@ angle: Op = unary(
 def complex(re: Any, im: Any) -> Tensor:
     """The complex tensor re + i im.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Complex.html
+    Source: `mindspore.ops.Complex`
     """
     return re + im * 1j  # type: ignore[no-any-return]
 

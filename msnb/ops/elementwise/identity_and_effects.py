@@ -101,7 +101,7 @@ def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
         values: tensors, and anything with a text.
         sep, end: as in Python's print.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.print_.html
+    Source: `mindspore.ops.print_`
 
     Examples:
         >>> import msnb as ms
@@ -200,7 +200,7 @@ def assign(variable: Tensor, value: Any) -> Tensor:
     Raises:
         ValueError: the shapes do not fit. TypeError: the dtype is of a higher kind (float into int).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.assign.html
+    Source: `mindspore.ops.assign`
 
     Examples:
         >>> import msnb as ms

@@ -116,7 +116,7 @@ erfinv: Op = unary(
 def logaddexp(x: Any, y: Any) -> Tensor:
     """log(exp(x) + exp(y)) without overflow.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logaddexp.html
+    Source: `mindspore.ops.logaddexp`
     """
     high, same = find("maximum")(x, y), find("equal")(x, y)  # equal infinities have no difference
     gap = find("where")(same, 0, x) - find("where")(same, 0, y)

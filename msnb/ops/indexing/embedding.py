@@ -47,7 +47,7 @@ def embedding(
     Raises:
         DTypeError: ids are not integers. ShapeError: weight has not two axes. IndexError: an id outside the table.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.embedding.html
+    Source: `mindspore.ops.embedding`
 
     Examples:
         >>> import msnb as ms

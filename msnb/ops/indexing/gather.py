@@ -130,7 +130,7 @@ def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0, *, dim: int |
     Raises:
         IndexOutOfRange: an index outside the axis, when the values are read.
 
-    Source: https://www.mindspore.cn ``ops.gather``.
+    Source: `mindspore.ops.gather`.
 
     Examples:
         >>> import msnb as ms
@@ -244,7 +244,7 @@ def gather_elements(x: Any, axis: int, index: Any) -> Tensor:
         axis: the axis that is indexed.
         index: integers with as many axes as x, elsewhere not larger than x.
 
-    Source: https://www.mindspore.cn ``ops.gather_elements``; ``torch.gather``.
+    Source: `mindspore.ops.gather_elements`; ``torch.gather``.
 
     Examples:
         >>> import msnb as ms

@@ -159,7 +159,7 @@ def pad(x: Any, padding: Any = None, mode: str = "constant", value: Any = None, 
         ShapeError: reflect wider than the axis, cut deeper than the axis.
         AttributeValueError: an unknown mode.
 
-    Source: https://www.mindspore.cn ``ops.pad``.
+    Source: `mindspore.ops.pad`.
 
     Examples:
         >>> import msnb as ms

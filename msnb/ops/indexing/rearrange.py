@@ -320,7 +320,7 @@ def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
     Raises:
         AttributeValueError: ``rep`` is no such int, or there is no such axis.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.repeat_elements.html
+    Source: `mindspore.ops.repeat_elements`
 
     Examples:
         >>> import msnb as ms
@@ -368,7 +368,7 @@ def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axi
         on_value, off_value: what stands at the class and elsewhere; their dtype is the result's.
         axis: where the new axis goes.
 
-    Source: https://www.mindspore.cn ``ops.one_hot``.
+    Source: `mindspore.ops.one_hot`.
 
     Examples:
         >>> import msnb as ms

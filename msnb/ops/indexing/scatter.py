@@ -340,7 +340,7 @@ def index_add(
     Raises:
         IndexOutOfRange: an index is not from 0 to the size of the axis.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.index_add.html
+    Source: `mindspore.ops.index_add`
 
     Examples:
         >>> import msnb as ms

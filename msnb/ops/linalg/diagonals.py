@@ -8,7 +8,7 @@ A bundle has one row per diagonal, the upper ones first. Diagonals may be shorte
 side those above (first word) and below (second word) the main one begin. Where each element goes is known from the
 sizes, so all three functions are one gather by a table of places.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matrix_diag.html
+Source: `mindspore.ops.matrix_diag`
 """
 
 from __future__ import annotations

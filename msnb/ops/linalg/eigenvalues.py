@@ -224,7 +224,7 @@ def eig(A: Any) -> tuple[Any, Any]:
     Raises:
         ShapeError: matrices that are not square. DTypeError: another dtype.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.eig.html
+    Source: `mindspore.ops.eig`
 
     Examples:
         >>> import msnb as ms
@@ -259,7 +259,7 @@ def matrix_exp(input: Any) -> Tensor:
     Raises:
         ShapeError: matrices that are not square. DTypeError: integers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matrix_exp.html
+    Source: `mindspore.ops.matrix_exp`
 
     Examples:
         >>> import msnb as ms

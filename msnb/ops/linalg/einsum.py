@@ -239,7 +239,7 @@ def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Tensor:
     Raises:
         ValueError: the batches or summed axes have different sizes, or an axis is the batch.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.batch_dot.html
+    Source: `mindspore.ops.batch_dot`
 
     Examples:
         >>> import msnb as ms
@@ -278,7 +278,7 @@ def einsum(equation: str, *xs: Any) -> Tensor:
         ArgumentError: the equation is none, or does not fit the operands.
         ShapeError: axes of one name have different sizes.
 
-    Source: numpy.einsum; https://www.mindspore.cn ``ops.einsum``.
+    Source: numpy.einsum; `mindspore.ops.einsum`.
 
     Examples:
         >>> import msnb as ms

@@ -115,7 +115,7 @@ def qr(x: Any, mode: str = "reduced") -> tuple[Any, Any]:
     Raises:
         ValueError: another mode.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.qr.html
+    Source: `mindspore.ops.qr`
 
     Examples:
         >>> import msnb as ms
@@ -200,7 +200,7 @@ def svd(x: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     Raises:
         ValueError: ``full_matrices``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.svd.html
+    Source: `mindspore.ops.svd`
 
     Examples:
         >>> import msnb as ms
@@ -310,7 +310,7 @@ def cond(A: Any, p: Any = None) -> Tensor:
         LinAlgError: a matrix has no inverse, where one is needed.
         ValueError: another ``p``, or no square matrix where an inverse is needed.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cond.html
+    Source: `mindspore.ops.cond`
 
     Examples:
         >>> import msnb as ms

@@ -291,7 +291,7 @@ def adjoint(x: Any) -> Tensor:
     Raises:
         ShapeError: fewer than two axes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.adjoint.html
+    Source: `mindspore.ops.adjoint`
 
     Examples:
         >>> import msnb as ms
@@ -314,7 +314,7 @@ def cross(x: Any, y: Any, dim: int | None = None) -> Tensor:
     Raises:
         ShapeError: the axis has not three elements in both, or there is none that has.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cross.html
+    Source: `mindspore.ops.cross`
 
     Examples:
         >>> import msnb as ms

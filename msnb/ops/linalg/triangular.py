@@ -15,7 +15,6 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
-from msnb.core.dtypes import as_dtype
 from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
@@ -173,7 +172,7 @@ def diagflat(input: Any, offset: int = 0) -> Tensor:
     Raises:
         TypeError: no tensor, or an offset that is no whole number.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.diagflat.html
+    Source: `mindspore.ops.diagflat`
 
     Examples:
         >>> import msnb as ms
@@ -202,9 +201,9 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:
     """The row and column indices [2, n] of a lower triangle, int32 or int64."""
-    return as_tensor(np.stack(np.tril_indices(int(row), int(offset), int(col))).astype(as_dtype(dtype).numpy))
+    return as_tensor(np.stack(np.tril_indices(int(row), int(offset), int(col))).astype(dtypes.as_dtype(dtype).numpy))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:
     """The row and column indices [2, n] of an upper triangle, int32 or int64."""
-    return as_tensor(np.stack(np.triu_indices(int(row), int(offset), int(col))).astype(as_dtype(dtype).numpy))
+    return as_tensor(np.stack(np.triu_indices(int(row), int(offset), int(col))).astype(dtypes.as_dtype(dtype).numpy))

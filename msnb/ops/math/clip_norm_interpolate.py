@@ -8,7 +8,6 @@ from typing import Any
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
-from msnb.core.dtypes import as_dtype, guard
 from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
@@ -40,7 +39,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     Raises:
         ValueError: both bounds are missing.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clamp.html
+    Source: `mindspore.ops.clamp`
 
     Examples:
         >>> import msnb as ms
@@ -76,7 +75,7 @@ def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfini
     Raises:
         RuntimeError: the norm is infinite or NaN, with ``error_if_nonfinite``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clip_by_norm.html
+    Source: `mindspore.ops.clip_by_norm`
     """
     many = isinstance(x, (list, tuple))
     xs = list(x) if many else [x]
@@ -117,7 +116,7 @@ def clip_by_global_norm(x: Sequence[Tensor], clip_norm: Any = 1.0, use_norm: Any
     """Scale all tensors by clip_norm / max(global norm, clip_norm).
 
     Source: Pascanu et al., 2012, arXiv:1211.5063;
-        https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clip_by_global_norm.html
+        `mindspore.ops.clip_by_global_norm`
     """
     total = global_norm(x) if use_norm is None else use_norm
     scale = clip_norm / arithmetic.maximum(total, clip_norm)
@@ -131,9 +130,9 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     Raises:
         ValueError: ``ord`` is not a number (or "fro").
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.vector_norm.html
+    Source: `mindspore.ops.vector_norm`
     """
-    x = as_tensor(x) if dtype is None else cast(as_tensor(x), as_dtype(dtype))
+    x = as_tensor(x) if dtype is None else cast(as_tensor(x), dtypes.as_dtype(dtype))
     # the orders with a cheaper form than a power and its root first; the root of 0 has a gradient of 0
     if ord in (None, "fro", 2):
         squares = arithmetic.square(arithmetic.abs(x) if x.dtype.is_complex else x)
@@ -179,7 +178,7 @@ def norm(
     Raises:
         ValueError: an order that vectors or matrices do not have.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.norm.html
+    Source: `mindspore.ops.norm`
 
     Examples:
         >>> import msnb as ms
@@ -224,7 +223,7 @@ def normalize(x: Any, p: float = 2.0, axis: Any = 1, eps: float = 1e-12) -> Tens
         [[0.25, -0.75], [0.0, 0.0]]
     """
     x = as_tensor(x)
-    out: Tensor = x / clip(vector_norm(x, p, axis, True), guard(eps, x.dtype))
+    out: Tensor = x / clip(vector_norm(x, p, axis, True), dtypes.guard(eps, x.dtype))
     return out
 
 
@@ -421,7 +420,7 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 @worded
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over axes of what is not NaN, in a dtype if one is asked for."""
-    x = as_tensor(x) if dtype is None else cast(as_tensor(x), as_dtype(dtype))
+    x = as_tensor(x) if dtype is None else cast(as_tensor(x), dtypes.as_dtype(dtype))
     counted = sum_of(find("logical_not")(isnan(x)), axis, keepdims)
     narrow = x.dtype.is_float and x.dtype.itemsize == 2  # its sum may not fit, nor the number of its elements
     wide = cast(x, dtypes.float32) if narrow or not x.dtype.differentiable else x

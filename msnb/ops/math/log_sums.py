@@ -34,7 +34,7 @@ def logcumsumexp(x: Any, axis: int) -> Tensor:
     Returns:
         A tensor of the shape and dtype of x. NaN is seen from its place on.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logcumsumexp.html
+    Source: `mindspore.ops.logcumsumexp`
 
     Examples:
         >>> import msnb as ms

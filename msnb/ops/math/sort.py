@@ -185,7 +185,7 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     Returns:
         With an axis (values, indices), as in MindSpore and PyTorch; without one the middle of all elements.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.median.html
+    Source: `mindspore.ops.median`
 
     Examples:
         >>> import msnb as ms

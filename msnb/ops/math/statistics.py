@@ -283,7 +283,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
     Returns:
         [..., m, n]. A row's gradient to itself is 0, not NaN.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cdist.html
+    Source: `mindspore.ops.cdist`
 
     Examples:
         >>> import msnb as ms
@@ -373,7 +373,7 @@ def unsorted_segment_sum(x: Any, segment_ids: Any, num_segments: int) -> Tensor:
     Returns:
         [num_segments, ...]; segments without entries are 0.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.unsorted_segment_sum.html
+    Source: `mindspore.ops.unsorted_segment_sum`
 
     Examples:
         >>> import msnb as ms

@@ -7,7 +7,7 @@
                 4   the band, counted as in 3
 
 True in ``attn_mask`` means: not seen. Without a mask, and in mode 2, a device's own attention can do it.
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.flash_attention_score.html
+Source: `mindspore.ops.flash_attention_score`
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def flash_attention_score(
         ValueError: a layout or mode that is not there, or an argument that must be None. ShapeError: sizes that do not
         meet.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.flash_attention_score.html
+    Source: `mindspore.ops.flash_attention_score`
 
     Examples:
         >>> import msnb as ms

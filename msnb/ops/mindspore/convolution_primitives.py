@@ -4,7 +4,7 @@
     Conv2DTranspose(out_channel, kernel_size, ...)(dout, weight, input_size)     the gradient of Conv2D by its input
     Conv3DTranspose(in_channel, out_channel, kernel_size, ...)(dout, weight)
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Conv2DTranspose.html
+Source: `mindspore.ops.Conv2DTranspose`
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ partial = functools.partial
 class Partial:
     """``Partial()(fn, *args)``: the function with its first arguments given.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Partial.html
+    Source: `mindspore.ops.Partial`
 
     Examples:
         >>> Partial()(max, 3)(1)
@@ -45,7 +45,7 @@ class HyperMap:
         ops: the function; or it is the first argument of the call.
         reverse: the last elements come first; the result has the order of the lists.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.HyperMap.html
+    Source: `mindspore.ops.HyperMap`
 
     Examples:
         >>> HyperMap()(lambda a, b: a + b, (1, (2, 3)), (10, (20, 30)))
@@ -77,7 +77,7 @@ class HyperMap:
 class Map(HyperMap):
     """Calls a function for every element of lists or tuples, on their first level only.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Map.html
+    Source: `mindspore.ops.Map`
     """
 
     nested = False
@@ -112,7 +112,7 @@ class MultitypeFuncGraph:
         name: for messages.
         read_value: the functions get the values of Parameters, which they then cannot assign.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.MultitypeFuncGraph.html
+    Source: `mindspore.ops.MultitypeFuncGraph`
 
     Examples:
         >>> double = MultitypeFuncGraph("double")

@@ -36,7 +36,6 @@ from msnb.ops.mindspore.primitives.sequence_primitives import SEQUENCES
 from msnb.ops.mindspore.sampling_primitives import SAMPLERS
 from msnb.ops.mindspore.sparse_primitives import SPARSE
 from msnb.ops.random import draws
-from msnb.ops.random.draws import drawn_integers, next_key
 from msnb.ops.shape.slice import slice_
 
 
@@ -117,7 +116,7 @@ class Primitive:
         Raises:
             TypeError: something else. What does not fit the shapes is reported when the program is planned.
 
-        Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Primitive.html (shard)
+        Source: `mindspore.ops.Primitive` (shard)
 
         Examples:
             >>> import msnb as ms
@@ -217,7 +216,7 @@ class _SeededPrimitive(Primitive):
     def _given(self) -> dict[str, Any]:
         named = {name: v for name, v in super()._given().items() if not name.lower().startswith("seed")}
         stream = slot.engine.read(self, "_stream")
-        return named if stream is None else {**named, "key": next_key(stream)}
+        return named if stream is None else {**named, "key": draws.next_key(stream)}
 
 
 _DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS, *DRAWN_BOXES, *DRAWN_NUMBERS)
@@ -372,7 +371,7 @@ def _drawn(fn: str) -> Callable[..., Any]:
 
 def _drawn_ints(shape: Any, minval: Any, maxval: Any, key: Any = None) -> Any:
     low, high = (int(v.item() if isinstance(v, Tensor) else v) for v in (minval, maxval))
-    return drawn_integers(as_sizes("UniformInt", (shape,)), low, high, key)
+    return draws.drawn_integers(as_sizes("UniformInt", (shape,)), low, high, key)
 
 
 def _with_gradient(logits: Any, labels: Any) -> Any:

@@ -89,7 +89,7 @@ def uniform_candidate_sampler(
     Raises:
         ValueError: more different classes than there are.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.uniform_candidate_sampler.html
+    Source: `mindspore.ops.uniform_candidate_sampler`
 
     Examples:
         >>> import msnb as ms
@@ -145,7 +145,7 @@ def choice_with_mask(input_x: Any, count: int = 256, seed: int | None = None) ->
     Raises:
         TypeError: no booleans. ValueError: count is no number above 0.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.choice_with_mask.html
+    Source: `mindspore.ops.choice_with_mask`
 
     Examples:
         >>> import msnb as ms
@@ -174,7 +174,7 @@ def multinomial_with_replacement(x: Any, seed: int, offset: int, numsamples: int
     Raises:
         ValueError: another number of axes, or more different classes than there are.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.multinomial_with_replacement.html
+    Source: `mindspore.ops.multinomial_with_replacement`
 
     Examples:
         >>> import msnb as ms
@@ -206,7 +206,7 @@ def randint_like(input: Any, low: int, high: int, seed: int | None = None, *, dt
     Raises:
         TypeError: no integer type. ValueError: no numbers from low to high.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.randint_like.html
+    Source: `mindspore.ops.randint_like`
 
     Examples:
         >>> import msnb as ms

@@ -43,7 +43,7 @@ def _between(x: Any, low: Any, high: Any) -> Tensor:
 def relu6(x: Any) -> Tensor:
     """min(max(x, 0), 6).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.relu6.html
+    Source: `mindspore.ops.relu6`
     """
     return _clipped(x, 0.0, 6.0)
 
@@ -76,7 +76,7 @@ def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3) -> Tensor:
         ValueError: ``lower`` is above ``upper``.
         TypeError: x has no floats.
 
-    Source: Xu et al. 2015, arXiv:1505.00853; https://www.mindspore.cn ``ops.rrelu``.
+    Source: Xu et al. 2015, arXiv:1505.00853; `mindspore.ops.rrelu`.
 
     Examples:
         >>> import msnb as ms
@@ -151,7 +151,7 @@ def gelu(x: Any, approximate: str = "none") -> Tensor:
         ValueError: ``approximate`` is neither "none" nor "tanh".
 
     Source: Hendrycks, Gimpel, 2016, arXiv:1606.08415;
-        https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.gelu.html
+        `mindspore.ops.gelu`
 
     Examples:
         >>> import msnb as ms
@@ -300,7 +300,7 @@ def softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
         axis: an int.
         dtype: convert to this dtype first.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.softmax.html
+    Source: `mindspore.ops.softmax`
 
     Examples:
         >>> import msnb as ms

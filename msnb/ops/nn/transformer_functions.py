@@ -4,7 +4,7 @@
     moe_token_unpermute   and back: the k copies of a token weighted and added up
 
 All are compositions; a compiled program fuses them.
-Source: https://www.mindspore.cn, ``ops.swiglu`` and its neighbours.
+Source: `mindspore.ops.swiglu` and its neighbours.
 """
 
 from __future__ import annotations

@@ -266,7 +266,7 @@ def rand(*size: Any, dtype: Any = None, seed: Any = None, generator: Any = None)
         seed: an int draws from a stream of its own, as in ``dropout``; so for all draws.
         generator: a ``Generator`` draws from its stream; so for all draws.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.rand.html
+    Source: `mindspore.ops.rand`
 
     Examples:
         >>> import msnb as ms
@@ -408,7 +408,7 @@ def multinomial(
 ) -> Tensor:
     """Draws of classes with probabilities proportional to ``weights`` along the last axis.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.multinomial.html
+    Source: `mindspore.ops.multinomial`
     """
     logits = find("log")(weights)
     if replacement:
@@ -432,7 +432,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, seed: int | None =
         ValueError: ``p`` is not in [0, 1], or ``seed`` is no int >= 0.
 
     Source: Srivastava et al., "Dropout", JMLR 15, 2014;
-        https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.dropout.html
+        `mindspore.ops.dropout`
     """
     if not 0.0 <= p <= 1.0:
         raise AttributeValueError(f"dropout: p must be in [0, 1], got {p!r}.")

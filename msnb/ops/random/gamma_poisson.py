@@ -20,7 +20,6 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError
 from msnb.core import dtypes
-from msnb.core.dtypes import as_dtype
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.elementwise import arithmetic, logic, transcendental
@@ -55,7 +54,7 @@ def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Any:
     Raises:
         ValueError: a shape with negative sizes or of other numbers than ints.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.gamma.html
+    Source: `mindspore.ops.gamma`
 
     Examples:
         >>> import msnb as ms
@@ -99,14 +98,14 @@ def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = dtypes.
         TypeError: a shape, rate, seed or dtype of other types than ints, numbers, an int from 0, a dtype of counts.
         ValueError: a shape or seed below 0.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.random_poisson.html
+    Source: `mindspore.ops.random_poisson`
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.random_poisson((4,), ms.Tensor([1.0, 20.0])).shape
         (4, 2)
     """
-    for word, given in (("rate", as_tensor(rate).dtype), ("dtype", as_dtype(dtype))):
+    for word, given in (("rate", as_tensor(rate).dtype), ("dtype", dtypes.as_dtype(dtype))):
         if given not in _COUNTED:
             raise DTypeError(f"random_poisson: {word} is one of {', '.join(map(repr, _COUNTED))}, not {given!r}.")
     mean = as_tensor(rate).astype(dtypes.float64)
@@ -114,7 +113,7 @@ def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = dtypes.
     mean = stop_gradient(broadcast_to(mean, sizes))
     few = mean < _FEW
     found = where(few, _few_counts(where(few, mean, 0.0), keys), _many_counts(where(few, _FEW, mean), keys))
-    return found.astype(as_dtype(dtype))
+    return found.astype(dtypes.as_dtype(dtype))
 
 
 class _Keys:

@@ -130,7 +130,7 @@ def concat(xs: Any, *more: Any, axis: int = 0) -> Tensor:
     Raises:
         ShapeError: they differ in another axis.
 
-    Source: https://www.mindspore.cn ``ops.concat``.
+    Source: `mindspore.ops.concat`.
 
     Examples:
         >>> import msnb as ms
@@ -310,7 +310,7 @@ def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: A
     Raises:
         ShapeError: the sizes do not add up.
 
-    Source: https://www.mindspore.cn ``ops.split``.
+    Source: `mindspore.ops.split`.
 
     Examples:
         >>> import msnb as ms

@@ -138,7 +138,7 @@ def zeros(*size: Any, shape: Any = None, dtype: Any = None) -> Tensor:
         shape: the shape by name, instead of ``size``.
         dtype: its dtype, float32 by default.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.zeros.html
+    Source: `mindspore.ops.zeros`
 
     Examples:
         >>> import msnb as ms
@@ -172,7 +172,7 @@ def empty(
         ValueError: no device is called that.
         RuntimeError: the device is missing, or pinned memory is asked for.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.empty.html
+    Source: `mindspore.ops.empty`
 
     Examples:
         >>> import msnb as ms
@@ -209,7 +209,7 @@ def _size_and_dtype(name: str, size: tuple[Any, ...], shape: Any, dtype: Any) ->
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """A tensor of shape ``size`` full of ``fill_value`` (a number or a 0-d tensor); the dtype follows the value.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.full.html
+    Source: `mindspore.ops.full`
     """
     if dtype is None:
         known = isinstance(fill_value, Tensor)
@@ -305,7 +305,7 @@ ARANGE = define(
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
     """Numbers from ``start`` (0) up to but without ``end``; ints give int64, floats float32.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.arange.html
+    Source: `mindspore.ops.arange`
 
     Examples:
         >>> import msnb as ms

@@ -121,7 +121,7 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Tensor:
     Raises:
         ShapeError: the number of elements would change.
 
-    Source: https://www.mindspore.cn ``ops.reshape``.
+    Source: `mindspore.ops.reshape`.
 
     Examples:
         >>> import msnb as ms
@@ -203,7 +203,7 @@ def transpose(x: Any, *axes: Any, perm: Any = None, dim0: int | None = None, dim
             for every new axis the old one, as in MindSpore and NumPy.
         perm: the order, by name. dim0, dim1: PyTorch's words for two axes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.transpose.html
+    Source: `mindspore.Tensor.transpose`
 
     Examples:
         >>> import msnb as ms

@@ -15,7 +15,6 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
-from msnb.core.dtypes import promote
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape
 from msnb.ops.definition.operand_checks import as_tensor
@@ -51,7 +50,7 @@ class CSRTensor(SparseTensor):
         IndexOutOfRange: a column lies outside of the shape. Of pointers and columns that a compiled program works out,
             the operations that read them tell it.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.CSRTensor.html
+    Source: `mindspore.CSRTensor`
 
     Examples:
         >>> import msnb as ms
@@ -230,7 +229,7 @@ def _times(values: Any, factor: Any) -> Any:
 
 def common(values: Any, dense: Any) -> tuple[Any, Any]:
     """Two operands in their common dtype."""
-    kind = promote(values.dtype, dense.dtype)
+    kind = dtypes.promote(values.dtype, dense.dtype)
     return cast(values, kind), cast(dense, kind)
 
 
@@ -273,7 +272,7 @@ def coo_to_csr(tensor: Any) -> CSRTensor:
     Raises:
         ShapeError: it has not two axes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.coo_to_csr.html
+    Source: `mindspore.ops.coo_to_csr`
 
     Examples:
         >>> import msnb as ms

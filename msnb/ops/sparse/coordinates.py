@@ -43,7 +43,7 @@ class COOTensor(SparseTensor):
         IndexOutOfRange: a coordinate lies outside of the shape. Of coordinates that a compiled program works out, the
             operations that read them tell it.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.COOTensor.html
+    Source: `mindspore.COOTensor`
 
     Examples:
         >>> import msnb as ms

@@ -16,7 +16,6 @@ import numpy as np
 
 from msnb.base.errors import DTypeError, IndexOutOfRange, ShapeError
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_size
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
@@ -193,4 +192,4 @@ RECORDS["csr_sampled_matmul"] = CSR_SAMPLED_MATMUL = define(
 )
 
 PRODUCTS: tuple[Op, ...] = (CSR_MATMUL, CSR_MATMUL_TRANSPOSED, CSR_SAMPLED_MATMUL)
-NATIVE: tuple[DType, ...] = (dtypes.float32, dtypes.float64)
+NATIVE: tuple[dtypes.DType, ...] = (dtypes.float32, dtypes.float64)

@@ -34,7 +34,7 @@ class RowTensor:
         ShapeError: the three do not fit each other.
         IndexOutOfRange: a row lies outside of the shape.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.RowTensor.html
+    Source: `mindspore.RowTensor`
 
     Examples:
         >>> import msnb as ms

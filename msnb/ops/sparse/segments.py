@@ -55,7 +55,7 @@ def sparse_segment_mean(x: Any, indices: Any, segment_ids: Any) -> Tensor:
     Raises:
         ShapeError, DTypeError: indices and segment_ids are no vectors of integers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.sparse_segment_mean.html
+    Source: `mindspore.ops.sparse_segment_mean`
 
     Examples:
         >>> import msnb as ms

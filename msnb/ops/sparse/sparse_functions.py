@@ -38,7 +38,7 @@ def _need(name: str, x: Any, kind: type) -> Any:
 def dense_to_sparse_coo(tensor: Any) -> COOTensor:
     """The elements of a dense tensor that are not zero, with their coordinates (int64).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.dense_to_sparse_coo.html
+    Source: `mindspore.ops.dense_to_sparse_coo`
 
     Examples:
         >>> import msnb as ms
@@ -51,7 +51,7 @@ def dense_to_sparse_coo(tensor: Any) -> COOTensor:
 def dense_to_sparse_csr(tensor: Any) -> CSRTensor:
     """The elements of a dense matrix that are not zero, row by row; pointers and columns are int32.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.dense_to_sparse_csr.html
+    Source: `mindspore.ops.dense_to_sparse_csr`
 
     Examples:
         >>> import msnb as ms
@@ -74,7 +74,7 @@ def coalesce(x_indices: Any, x_values: Any, x_shape: Any) -> tuple[Tensor, Tenso
     Raises:
         ShapeError: the three do not fit. IndexOutOfRange: a coordinate lies outside of the shape.
 
-    Source: https://www.mindspore.cn ``ops.coalesce``.
+    Source: `mindspore.ops.coalesce`.
 
     Examples:
         >>> import msnb as ms
@@ -90,7 +90,7 @@ def coalesce(x_indices: Any, x_values: Any, x_shape: Any) -> tuple[Tensor, Tenso
 def csr_to_coo(tensor: Any) -> COOTensor:
     """A CSRTensor by coordinates: ``tensor.to_coo()``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.csr_to_coo.html
+    Source: `mindspore.ops.csr_to_coo`
     """
     found: COOTensor = _need("csr_to_coo", tensor, CSRTensor).to_coo()
     return found
@@ -99,7 +99,7 @@ def csr_to_coo(tensor: Any) -> COOTensor:
 def csr_to_dense(csr_tensor: Any) -> Tensor:
     """The dense tensor: ``csr_tensor.to_dense()``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.csr_to_dense.html
+    Source: `mindspore.ops.csr_to_dense`
     """
     found: Tensor = _need("csr_to_dense", csr_tensor, CSRTensor).to_dense()
     return found
@@ -114,7 +114,7 @@ def coo_to_dense(coo_tensor: Any) -> Tensor:
 def csr_add(a: Any, b: Any, alpha: Any = 1, beta: Any = 1) -> CSRTensor:
     """``alpha a + beta b`` for two CSRTensors of one shape.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.csr_add.html
+    Source: `mindspore.ops.csr_add`
     """
     found: CSRTensor = _need("csr_add", a, CSRTensor).add(b, alpha, beta)
     return found
@@ -123,7 +123,7 @@ def csr_add(a: Any, b: Any, alpha: Any = 1, beta: Any = 1) -> CSRTensor:
 def coo_add(x1: Any, x2: Any, thresh: Any = 0) -> COOTensor:
     """The sum of two COOTensors of one shape; sums whose absolute value is below ``thresh`` are left out.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.coo_add.html
+    Source: `mindspore.ops.coo_add`
     """
     found: COOTensor = _need("coo_add", x1, COOTensor).add(x2, thresh)
     return found
@@ -140,7 +140,7 @@ def coo_concat(sp_input: Any, concat_dim: int = 0) -> COOTensor:
         TypeError: an element is no COOTensor.
         ShapeError: the other axes differ.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.coo_concat.html
+    Source: `mindspore.ops.coo_concat`
 
     Examples:
         >>> import msnb as ms
@@ -167,7 +167,7 @@ def coo_concat(sp_input: Any, concat_dim: int = 0) -> COOTensor:
 def csr_mul(x: Any, y: Any) -> CSRTensor:
     """A CSRTensor times a dense tensor that broadcasts to its shape, at the stored places.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.csr_mul.html
+    Source: `mindspore.ops.csr_mul`
     """
     found: CSRTensor = _need("csr_mul", x, CSRTensor) * as_tensor(y)
     return found
@@ -176,7 +176,7 @@ def csr_mul(x: Any, y: Any) -> CSRTensor:
 def csr_div(x: Any, y: Any) -> CSRTensor:
     """A CSRTensor divided by a dense tensor that broadcasts to its shape, at the stored places.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.csr_div.html
+    Source: `mindspore.ops.csr_div`
     """
     found: CSRTensor = _need("csr_div", x, CSRTensor) / as_tensor(y)
     return found
@@ -191,7 +191,7 @@ def csr_gather(indptr: Any, indices: Any, dense: Any, sparse_shape: Any) -> Tens
 def csr_mv(csr_tensor: Any, dense: Any) -> Tensor:
     """The product of a CSRTensor and a vector [columns, 1] (or [columns]).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.csr_mv.html
+    Source: `mindspore.ops.csr_mv`
     """
     found: Tensor = _need("csr_mv", csr_tensor, CSRTensor).mv(dense)
     return found
@@ -214,7 +214,7 @@ def csr_mm(
         trans_a, trans_b: take the transpose of an operand.
         adjoint_a, adjoint_b: take the conjugate transpose; not together with the former.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.csr_mm.html
+    Source: `mindspore.ops.csr_mm`
 
     Examples:
         >>> import msnb as ms
@@ -244,7 +244,7 @@ def _transposed_product(x: CSRTensor, dense: Tensor, adjoint_too: bool) -> Tenso
 def csr_reduce_sum(csr_tensor: Any, axis: int) -> Tensor:
     """The sums along an axis, which stays with size 1.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.csr_reduce_sum.html
+    Source: `mindspore.ops.csr_reduce_sum`
     """
     found: Tensor = _need("csr_reduce_sum", csr_tensor, CSRTensor).sum(axis)
     return found
@@ -257,7 +257,7 @@ def csr_softmax(logits: Any, dtype: Any = None) -> CSRTensor:
         logits: a CSRTensor of floats.
         dtype: of the result; that of the values if None.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.csr_softmax.html
+    Source: `mindspore.ops.csr_softmax`
 
     Examples:
         >>> import msnb as ms

@@ -95,7 +95,7 @@ def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:
     Raises:
         ShapeError: other shapes. DTypeError: integers. AttributeValueError: another mode.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.iou.html
+    Source: `mindspore.ops.iou`
 
     Examples:
         >>> import msnb as ms
@@ -136,7 +136,7 @@ def rotated_iou(
     Raises:
         ValueError: other shapes or another mode. TypeError: no floats.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.rotated_iou.html
+    Source: `mindspore.ops.rotated_iou`
 
     Examples:
         >>> import msnb as ms
@@ -261,7 +261,7 @@ def bounding_box_encode(anchor_box: Any, groundtruth_box: Any, means: Sequence[f
     Raises:
         ShapeError: other shapes. DTypeError: integers. AttributeValueError: means or stds that are not four.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.BoundingBoxEncode.html
+    Source: `mindspore.ops.BoundingBoxEncode`
 
     Examples:
         >>> import msnb as ms
@@ -298,7 +298,7 @@ def bounding_box_decode(anchor_box: Any, deltas: Any, max_shape: Sequence[int],
         ShapeError: other shapes. DTypeError: integers. AttributeValueError: means, stds, max_shape or wh_ratio_clip
             that are not as said.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.BoundingBoxDecode.html
+    Source: `mindspore.ops.BoundingBoxDecode`
 
     Examples:
         >>> import msnb as ms
@@ -339,7 +339,7 @@ def check_valid(bboxes: Any, img_metas: Any) -> Tensor:
     Raises:
         ShapeError: other shapes. DTypeError: integers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.CheckValid.html
+    Source: `mindspore.ops.CheckValid`
 
     Examples:
         >>> import msnb as ms
@@ -410,7 +410,7 @@ def nms_with_mask(bboxes: Any, iou_threshold: float = 0.5) -> tuple[Any, Any, An
     Raises:
         ShapeError: another shape. DTypeError: integers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.NMSWithMask.html
+    Source: `mindspore.ops.NMSWithMask`
 
     Examples:
         >>> import msnb as ms

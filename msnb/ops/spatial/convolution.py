@@ -74,7 +74,7 @@ def conv2d(
     Raises:
         ShapeError: channels, bias or window do not fit. DTypeError: x and weight differ. AttributeValueError: others.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv2d.html
+    Source: `mindspore.ops.conv2d`
 
     Examples:
         >>> import msnb as ms
@@ -139,7 +139,7 @@ def conv1d(
     Raises:
         As ``conv2d``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv1d.html
+    Source: `mindspore.ops.conv1d`
 
     Examples:
         >>> import msnb as ms
@@ -202,7 +202,7 @@ def conv2d_transpose(
     Raises:
         As ``conv2d``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2dTranspose.html
+    Source: `mindspore.nn.Conv2dTranspose`
 
     Examples:
         >>> import msnb as ms
@@ -268,7 +268,7 @@ def conv1d_transpose(
     Raises:
         As ``conv2d_transpose``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv1dTranspose.html
+    Source: `mindspore.nn.Conv1dTranspose`
 
     Examples:
         >>> import msnb as ms

@@ -16,7 +16,7 @@ that splits products over threads loses more than it wins on one small product p
 
 Layouts: images NCHW or NHWC (``data_format``), weights OIHW (with ``groups`` g: I = C / g, group k owns channels k*C/g
 and outputs k*O/g on).
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv2d.html; Chellapilla, Puri, Simard,
+Source: `mindspore.ops.conv2d`; Chellapilla, Puri, Simard,
 "High Performance Convolutional Neural Networks for Document Processing", 2006 (columns).
 """
 

@@ -55,7 +55,7 @@ def deformable_conv2d(
     Raises:
         ShapeError: shapes that do not fit. ValueError: attributes that are not legal.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.deformable_conv2d.html
+    Source: `mindspore.ops.deformable_conv2d`
 
     Examples:
         >>> import msnb as ms

@@ -54,7 +54,7 @@ def fractional_max_pool2d(
     Raises:
         ShapeError: shapes that do not fit, or windows that do not. ValueError: sizes or ratios that are not legal.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.fractional_max_pool2d.html
+    Source: `mindspore.ops.fractional_max_pool2d`
 
     Examples:
         >>> import msnb as ms

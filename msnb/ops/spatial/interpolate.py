@@ -9,7 +9,7 @@ not zero. Nearest reads rows by an index, the others are products of the axes wi
 and the compiler know them already.
 
 Source: Keys 1981 (doi 10.1109/TASSP.1981.1163711), Jaderberg et al. 2015 (arXiv:1506.02025);
-https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.interpolate.html and its neighbours
+`mindspore.ops.interpolate` and its neighbours
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def interpolate(x: Any, size: Any = None, scale_factor: Any = None, mode: str = 
         ValueError: both or neither of size and scale_factor, an unknown mode, align_corners for a mode without.
         ShapeError: a mode for another number of axes. TypeError: a mode that blends pixels, of integers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.interpolate.html
+    Source: `mindspore.ops.interpolate`
 
     Examples:
         >>> import msnb as ms
@@ -237,7 +237,7 @@ def grid_sample(x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "
     Raises:
         ShapeError: other axes. ValueError: an unknown mode.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.grid_sample.html
+    Source: `mindspore.ops.grid_sample`
 
     Examples:
         >>> import msnb as ms

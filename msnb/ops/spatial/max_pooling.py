@@ -5,7 +5,7 @@
     values, indices         the largest along them, and its place in a plane of ``x``, counted in rows
 
 The poolings without either are records of their own (``pooling_records``), which are faster.
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max_pool2d.html
+Source: `mindspore.ops.max_pool2d`
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def max_pool2d(
     Raises:
         ShapeError: no window fits. AttributeValueError: a size that is not legal.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max_pool2d.html
+    Source: `mindspore.ops.max_pool2d`
 
     Examples:
         >>> import msnb as ms
@@ -114,7 +114,7 @@ def avg_pool2d(
     Raises:
         As ``max_pool2d``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.avg_pool2d.html
+    Source: `mindspore.ops.avg_pool2d`
 
     Examples:
         >>> import msnb as ms
@@ -160,7 +160,7 @@ def max_pool1d(
 ) -> Any:
     """The largest value of each window of x [n, channels, length]; arguments and errors as in ``max_pool2d``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool1d.html
+    Source: `mindspore.nn.MaxPool1d`
 
     Examples:
         >>> import msnb as ms
@@ -185,7 +185,7 @@ def avg_pool1d(
 ) -> Tensor:
     """The mean of each window of x [n, channels, length]; arguments and errors as in ``avg_pool2d``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AvgPool1d.html
+    Source: `mindspore.nn.AvgPool1d`
 
     Examples:
         >>> import msnb as ms
@@ -237,7 +237,7 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
     Raises:
         AttributeValueError: a size below 1. ShapeError: x has not four axes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.adaptive_avg_pool2d.html
+    Source: `mindspore.ops.adaptive_avg_pool2d`
 
     Examples:
         >>> import msnb as ms

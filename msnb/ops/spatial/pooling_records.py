@@ -9,7 +9,7 @@ under differentiation. The mean is linear: avg_pool2d and avg_pool2d_grad are ea
 
 Windows that reach into the padding: the largest value ignores padding; the mean counts it if ``count_include_pad``.
 With ``ceil_mode`` a last, partial window is kept; what lies beyond the padding is never counted.
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max_pool2d.html
+Source: `mindspore.ops.max_pool2d`
 """
 
 from __future__ import annotations

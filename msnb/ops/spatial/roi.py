@@ -96,7 +96,7 @@ def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Sequenc
         ShapeError: other shapes. DTypeError: other dtypes. AttributeValueError: another method or size.
         IndexOutOfRange: a box for an image that is not there.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.crop_and_resize.html
+    Source: `mindspore.ops.crop_and_resize`
 
     Examples:
         >>> import msnb as ms
@@ -174,7 +174,7 @@ def roi_align(features: Any, rois: Any, pooled_height: int, pooled_width: int, s
     Raises:
         ShapeError: other shapes. DTypeError: integers. AttributeValueError: other counts or modes.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.ROIAlign.html
+    Source: `mindspore.ops.ROIAlign`
 
     Examples:
         >>> import msnb as ms

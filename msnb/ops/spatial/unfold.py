@@ -7,7 +7,7 @@
 All are composed of reshapes and slices, so gradients, vmap and the compiler know them already.
 
 Source: Shi et al. 2016 (arXiv:1609.05158), Zhang et al. 2017 (arXiv:1707.01083);
-https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.unfold.html and its neighbours
+`mindspore.ops.unfold` and its neighbours
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Tensor:
     Raises:
         ShapeError: less than three axes, or channels that r * r does not divide.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.pixel_shuffle.html
+    Source: `mindspore.ops.pixel_shuffle`
 
     Examples:
         >>> import msnb as ms
@@ -119,7 +119,7 @@ def depth_to_space(x: Any, block_size: int) -> Tensor:
     Returns:
         [n, c, h * block_size, w * block_size].
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.DepthToSpace.html
+    Source: `mindspore.ops.DepthToSpace`
 
     Examples:
         >>> import msnb as ms
@@ -215,7 +215,7 @@ def unfold(x: Any, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: Int
     Raises:
         ShapeError: not four axes, or a window larger than the image.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.unfold.html
+    Source: `mindspore.ops.unfold`
 
     Examples:
         >>> import msnb as ms
@@ -283,7 +283,7 @@ def col2im(input_x: Any, output_size: Any, kernel_size: IntOrInts, dilation: Int
     Raises:
         ShapeError: not four axes, or not as many places or windows as these sizes give.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.col2im.html
+    Source: `mindspore.ops.col2im`
 
     Examples:
         >>> import msnb as ms

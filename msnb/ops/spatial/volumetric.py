@@ -81,7 +81,7 @@ def conv3d(
     Raises:
         ShapeError: channels, bias or window do not fit. DTypeError: x and weight differ. AttributeValueError: others.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv3d.html
+    Source: `mindspore.ops.conv3d`
 
     Examples:
         >>> import msnb as ms
@@ -164,7 +164,7 @@ def conv3d_transpose(
     Raises:
         As ``conv3d``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv3dTranspose.html
+    Source: `mindspore.nn.Conv3dTranspose`
 
     Examples:
         >>> import msnb as ms
@@ -256,7 +256,7 @@ def max_pool3d(
     Raises:
         ShapeError: x has not five axes, or no window fits. AttributeValueError: others.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max_pool3d.html
+    Source: `mindspore.ops.max_pool3d`
 
     Examples:
         >>> import msnb as ms
@@ -284,7 +284,7 @@ def avg_pool3d(
     Args:
         count_include_pad: padding counts as zeros.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.avg_pool3d.html
+    Source: `mindspore.ops.avg_pool3d`
 
     Examples:
         >>> import msnb as ms
@@ -300,7 +300,7 @@ def avg_pool3d(
 def adaptive_avg_pool3d(x: Any, output_size: Any) -> Tensor:
     """Means over windows chosen so that ``output_size`` results come out (int or three; None keeps an axis).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.adaptive_avg_pool3d.html
+    Source: `mindspore.ops.adaptive_avg_pool3d`
 
     Examples:
         >>> import msnb as ms

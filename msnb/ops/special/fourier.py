@@ -151,7 +151,7 @@ def fft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
     Raises:
         ValueError: an axis that is not there, n below 1, another norm. ShapeError: a number alone.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.fft.html
+    Source: `mindspore.ops.fft`
 
     Examples:
         >>> import msnb as ms

@@ -188,7 +188,7 @@ def polygamma(n: Any, x: Any) -> Any:
     Raises:
         ValueError: another order. DTypeError: complex numbers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.polygamma.html
+    Source: `mindspore.ops.polygamma`
 
     Examples:
         >>> import msnb as ms
@@ -225,7 +225,7 @@ def zeta(input: Any, other: Any) -> Any:
     Raises:
         GradientError: a gradient by ``input``. DTypeError: complex numbers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.zeta.html
+    Source: `mindspore.ops.zeta`
 
     Examples:
         >>> import msnb as ms
@@ -315,7 +315,7 @@ def igamma(input: Any, other: Any) -> Any:
     Raises:
         GradientError: a gradient by ``input``. DTypeError: complex numbers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.igamma.html
+    Source: `mindspore.ops.igamma`
 
     Examples:
         >>> import msnb as ms
@@ -328,7 +328,7 @@ def igamma(input: Any, other: Any) -> Any:
 def igammac(input: Any, other: Any) -> Any:
     """The regularized upper incomplete gamma function, 1 - igamma(input, other), exact where that is small.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.igammac.html
+    Source: `mindspore.ops.igammac`
     """
     return UPPER(REFUSE_DERIVATIVE(as_tensor(input), name="igammac", operand="input"), as_tensor(other))
 
@@ -339,7 +339,7 @@ def mvlgamma(input: Any, p: int) -> Any:
     Raises:
         ValueError: p is no integer from 1.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.mvlgamma.html
+    Source: `mindspore.ops.mvlgamma`
 
     Examples:
         >>> import msnb as ms
@@ -419,7 +419,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     Raises:
         GradientError: a gradient by ``a`` or ``b``. DTypeError: complex numbers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Betainc.html
+    Source: `mindspore.ops.Betainc`
 
     Examples:
         >>> import msnb as ms

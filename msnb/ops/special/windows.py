@@ -104,7 +104,7 @@ def stft(x: Any, n_fft: int, hop_length: Any = None, win_length: Any = None, win
         ShapeError: no axis or more than two, or a signal shorter than a piece. ValueError: other attributes that
         do not fit.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.stft.html
+    Source: `mindspore.ops.stft`
 
     Examples:
         >>> import msnb as ms

@@ -75,7 +75,7 @@ def dtype(input_x: Any) -> DType:
 def fill(type: Any, shape: Any, value: Any) -> Tensor:
     """A tensor full of one number; the dtype comes first. ``full(shape, value, dtype=)`` reads better.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.fill.html
+    Source: `mindspore.ops.fill`
     """
     return full(shape, value, dtype=as_dtype(type))
 
@@ -89,7 +89,7 @@ def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
         weight: [out_features, in_features].
         bias: [out_features], or None.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.dense.html
+    Source: `mindspore.ops.dense`
     """
     out = matmul(as_tensor(input), permuted(as_tensor(weight)))
     return out if bias is None else out + bias
@@ -127,7 +127,7 @@ def bias_add(input_x: Any, bias: Any) -> Tensor:
         input_x: [n, channels, ...].
         bias: [channels].
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.bias_add.html
+    Source: `mindspore.ops.bias_add`
     """
     x = as_tensor(input_x)
     if x.ndim < 2:
@@ -143,7 +143,7 @@ def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
 def l2_normalize(input_x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Tensor:
     """Divided by the Euclidean norm along ``axis``, at least sqrt(epsilon).
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.L2Normalize.html
+    Source: `mindspore.ops.L2Normalize`
     """
     x = as_tensor(input_x)
     squares = total(x * x, axis, True)
@@ -153,7 +153,7 @@ def l2_normalize(input_x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Tensor:
 def l2_loss(input_x: Any) -> Tensor:
     """Half of the sum of squares.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.L2Loss.html
+    Source: `mindspore.ops.L2Loss`
     """
     x = as_tensor(input_x)
     return total(x * x) / 2
@@ -162,7 +162,7 @@ def l2_loss(input_x: Any) -> Tensor:
 def depend(value: Any, expr: Any) -> Any:
     """``value``: effects happen in the order in which they are written, so nothing has to be tied to anything.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Depend.html
+    Source: `mindspore.ops.Depend`
     """
     return value
 
@@ -177,7 +177,7 @@ def intopk(x1: Any, x2: Any, k: int) -> Tensor:
     Raises:
         ShapeError: not [n, classes] and [n]. DTypeError: not floats and integers.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.intopk.html
+    Source: `mindspore.ops.intopk`
 
     Examples:
         >>> import msnb as ms

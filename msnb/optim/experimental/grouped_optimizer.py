@@ -6,7 +6,7 @@
 
 Every "lr" is a Parameter, which schedulers write and compiled programs read: a new rate never compiles again. A number
 that a program puts into a dict works too.
-Source: https://www.mindspore.cn/docs/en/master/api_python/experimental/optim/mindspore.experimental.optim.Optimizer.html
+Source: `mindspore.experimental.optim.Optimizer`
 """
 
 from __future__ import annotations

@@ -10,18 +10,7 @@ from msnb.base import events
 from msnb.base.gc_pause import at_rest
 from msnb.core.types import TensorType
 from msnb.ir.graph import Value
-from msnb.parallel.context import (
-    AUTO_PARALLEL,
-    DATA_PARALLEL,
-    HYBRID_PARALLEL,
-    PLANNED,
-    SEARCHES,
-    SEMI_AUTO_PARALLEL,
-    STAND_ALONE,
-    get_auto_parallel_context,
-    set_value,
-    wide_sums,
-)
+from msnb.parallel import context
 from msnb.parallel.engine.executable_plan import RunnablePlan
 from msnb.parallel.engine.manual_plan import ManualPlan
 from msnb.parallel.engine.microbatch_replication import MicrobatchReplication
@@ -116,7 +105,7 @@ def plan(
 
 def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunnablePlan | PipelinePlan:
     """The plan of a program that is captured already, as the context says; in pipeline stages if it trains."""
-    request = PlanRequest(parallel_mode=get_auto_parallel_context("parallel_mode"))
+    request = PlanRequest(parallel_mode=context.get_auto_parallel_context("parallel_mode"))
     made: RunnablePlan | PipelinePlan = make_plan(request, CapturedSource(captured, args, kwargs))
     return made
 
@@ -131,7 +120,7 @@ def make_plan(request: PlanRequest, source: ProgramSource) -> Any:
         ValueError: a keyword or a strategy that is wrong, or no plan that fits into memory.
     """
     request.check()
-    if request.parallel_mode == HYBRID_PARALLEL and isinstance(source, FunctionSource):
+    if request.parallel_mode == context.HYBRID_PARALLEL and isinstance(source, FunctionSource):
         return ManualPlan(source.program, source.args, Mesh.over(request.devices, request.cluster))
     with at_rest():
         return _Planning(request, source).plan()
@@ -170,10 +159,10 @@ class _Planning:
         request = self.request
         captured, joint = self.source.whole(request.training)
         self._count_states(joint)
-        lays_data = self.mode in PLANNED and (joint.trains or not self.source.compiled)
+        lays_data = self.mode in context.PLANNED and (joint.trains or not self.source.compiled)
         joint.fed = fed(joint, Mesh.over(self.devices, request.cluster)) if lays_data else {}
         # nothing is searched in data_parallel mode: it is shown as it is
-        bound = request.memory_limit if self.mode == DATA_PARALLEL else self.limit
+        bound = request.memory_limit if self.mode == context.DATA_PARALLEL else self.limit
         problem = self._problem(joint, self.devices)
         args = () if self.source.compiled else self.source.args  # a compiled program is run with those of its call
         origin = PlanOrigin(captured, args, self._replica(problem), *_buckets())
@@ -193,15 +182,15 @@ class _Planning:
         request, cache = self.request, self.caches.setdefault((devices, joint.trains), PriceCache())
         model = model_named(request.cost_model, Mesh.over(devices, request.cluster), joint.trains, request.overlap)
         return CostGraphBuilder(joint, model, MemoryRule(self.states, joint.trains), request.max_split, self.sharding,
-                                wide_sums(self.mode), cache)  # fmt: skip
+                                context.wide_sums(self.mode), cache)  # fmt: skip
 
     def _searched(self, problem: CostGraphBuilder, wanted: Mapping[str, Any], limit: float | None = None,
                   origin: PlanOrigin = NO_ORIGIN) -> RunnablePlan:  # fmt: skip
         """The plan of a problem as the mode finds it."""
-        if self.mode == DATA_PARALLEL:
+        if self.mode == context.DATA_PARALLEL:
             return _data_parallel(problem, limit, origin)
-        chosen = self.request.search_mode or set_value("search_mode")
-        mode = "sharding_propagation" if self.mode == SEMI_AUTO_PARALLEL else chosen or SEARCHES[0]
+        chosen = self.request.search_mode or context.set_value("search_mode")
+        mode = "sharding_propagation" if self.mode == context.SEMI_AUTO_PARALLEL else chosen or context.SEARCHES[0]
         choices = search(problem, mode, wanted, limit, insists=chosen is not None)
         return RunnablePlan(problem, choices, f"{self.mode}, {problem.searched}", origin=origin)
 
@@ -209,8 +198,8 @@ class _Planning:
 def _data_parallel(problem: CostGraphBuilder, limit: float | None, origin: PlanOrigin) -> RunnablePlan:
     split = batch_split(problem)
     _tell_uneven(problem)
-    first = RunnablePlan(problem, [0] * problem.costs.size, DATA_PARALLEL, origin=origin)
-    made = first.with_strategies(split, {}, DATA_PARALLEL)
+    first = RunnablePlan(problem, [0] * problem.costs.size, context.DATA_PARALLEL, origin=origin)
+    made = first.with_strategies(split, {}, context.DATA_PARALLEL)
     if limit is not None and problem.costs.bytes(made.choices) > limit:
         raise no_room(problem, limit, "data_parallel copies every weight and does not fit")
     return made
@@ -237,8 +226,8 @@ def _with_recompute(made: RunnablePlan, recompute: Any, limit: float) -> Runnabl
 
 def _mode(device_num: Any) -> str:
     """The context's mode; who names devices there is no mode for wants a plan."""
-    mode = str(get_auto_parallel_context("parallel_mode"))
-    return AUTO_PARALLEL if mode == STAND_ALONE and device_num not in (None, 1) else mode
+    mode = str(context.get_auto_parallel_context("parallel_mode"))
+    return context.AUTO_PARALLEL if mode == context.STAND_ALONE and device_num not in (None, 1) else mode
 
 
 def _tell_whole(joint: TrainingGraph) -> None:
@@ -251,8 +240,8 @@ def _tell_whole(joint: TrainingGraph) -> None:
 
 def _buckets() -> tuple[tuple[int, ...], float]:
     """Gradients behind which a bucket ends, and bytes that fill one, by the context."""
-    cuts = tuple(get_auto_parallel_context("all_reduce_fusion_config"))
-    told = get_auto_parallel_context("comm_fusion") or {}
+    cuts = tuple(context.get_auto_parallel_context("all_reduce_fusion_config"))
+    told = context.get_auto_parallel_context("comm_fusion") or {}
     if not told.get("openstate", True):
         return (), 0.0
     said = told.get("allreduce", {"mode": "", "config": None})
@@ -302,5 +291,5 @@ def _with_files(made: Made, compiled: bool = False) -> Made:
 
 
 def _file(what: str) -> str:
-    config = get_auto_parallel_context("strategy_ckpt_config") or {}
-    return str(get_auto_parallel_context(f"strategy_ckpt_{what}_file") or config.get(f"{what}_file", ""))
+    config = context.get_auto_parallel_context("strategy_ckpt_config") or {}
+    return str(context.get_auto_parallel_context(f"strategy_ckpt_{what}_file") or config.get(f"{what}_file", ""))

@@ -17,7 +17,7 @@ The cost of a weight on MindSpore's axis (``cost="features"``) is the sum of the
 to the loss: a skip connection counts both ways, so the axis doubles from block to block and its upper half is the stem
 of a ResNet. ``cost="time"`` takes the simulated moment of readiness instead.
 Source: mindspore/ccsrc/frontend/parallel/allreduce_fusion (SetFusionByBackwardCompTime, ...AndAllreduceTime);
-https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_auto_parallel_context.html
+`mindspore.set_auto_parallel_context`
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class Layout:
     Raises:
         ValueError: names that are double, missing or unknown, or devices in another order.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/parallel/mindspore.parallel.Layout.html
+    Source: `mindspore.parallel.Layout`
 
     Examples:
         >>> layout = Layout((2, 4), ("dp", "mp"))

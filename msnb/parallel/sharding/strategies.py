@@ -30,7 +30,6 @@ from msnb.parallel.sharding.device_mesh import Mesh
 from msnb.parallel.sharding.halo import blind, seen_along, seen_shape, views
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.local_op import fits, local_type
-from msnb.parallel.sharding.op_axes import Label, OpAxes, Row
 
 COPY = ""
 _MAX_CUTS = 3
@@ -90,7 +89,7 @@ class OpSignature:
     attrs: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        self.axes: OpAxes = labels.read(self.op, self.types, self.outs, self.attrs)
+        self.axes: labels.OpAxes = labels.read(self.op, self.types, self.outs, self.attrs)
         self.plain: bool = all(isinstance(t, TensorType) and t.is_static for t in (*self.types, *self.outs))
 
     @property
@@ -112,7 +111,7 @@ def call_of(node: Node) -> OpSignature:
     return OpSignature(node.op, tuple(types[:n]), tuple(types[n:]), node.attrs)
 
 
-def _layout(row: Row, blocks: Mapping[str, Axes]) -> TensorLayout:
+def _layout(row: labels.Row, blocks: Mapping[str, Axes]) -> TensorLayout:
     return TensorLayout(tuple(blocks.get(name, ()) if name is not None else () for name in row))
 
 
@@ -275,7 +274,7 @@ class SplitRequest:
     """Split counts that somebody wrote for one tensor of an op: which one ("input 0"), its labels, its type."""
 
     where: str
-    row: Row
+    row: labels.Row
     type: TensorType
     splits: Sequence[int]
 
@@ -315,7 +314,7 @@ def _whole(name: str, call: OpSignature, tensor: SplitRequest, dim: int, count: 
     )
 
 
-def _check_count(name: str, call: OpSignature, label: Label, count: int, mesh: Mesh) -> None:
+def _check_count(name: str, call: OpSignature, label: labels.Label, count: int, mesh: Mesh) -> None:
     rows = [(f"input {i}", row) for i, row in enumerate(call.axes.inputs)]
     rows += [(f"result {i}", row) for i, row in enumerate(call.axes.outputs)]
     where, dim = next((where, row.index(label.name)) for where, row in rows if label.name in row)
@@ -338,7 +337,7 @@ def _check_count(name: str, call: OpSignature, label: Label, count: int, mesh: M
         )
 
 
-def legal_counts(label: Label, mesh: Mesh) -> list[int]:
+def legal_counts(label: labels.Label, mesh: Mesh) -> list[int]:
     """Split counts that divide the axis and the devices."""
     most = mesh.size if label.kind in labels.SPLIT else 1
     return [n for n in range(1, most + 1) if mesh.size % n == 0 and label.limit % n == 0]

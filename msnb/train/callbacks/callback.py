@@ -72,7 +72,7 @@ class RunContext:
 class Callback:
     """Override what you need. Each method gets a RunContext. A callback is also a context manager around the run.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.Callback.html
+    Source: `mindspore.train.Callback`
 
     Examples:
         >>> import msnb as ms

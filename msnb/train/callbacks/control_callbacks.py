@@ -79,7 +79,7 @@ class EarlyStopping(Callback):
         baseline: stop unless this is beaten.
         restore_best_weights: put the network's best values back when it stops.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.EarlyStopping.html
+    Source: `mindspore.train.EarlyStopping`
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class ReduceLROnPlateau(LearningRateWriter):
         cooldown: epochs to wait after a reduction.
         min_lr: the rate never falls below.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.ReduceLROnPlateau.html
+    Source: `mindspore.train.ReduceLROnPlateau`
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class LearningRateScheduler(LearningRateWriter):
     Args:
         learning_rate_function: ``f(rate, step) -> rate``, called at the end of every step.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.LearningRateScheduler.html
+    Source: `mindspore.train.LearningRateScheduler`
 
     Examples:
         >>> import msnb as ms

@@ -38,7 +38,7 @@ class LossMonitor(Callback):
     Raises:
         ValueError: (at a step) the loss is NaN or infinite.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.LossMonitor.html
+    Source: `mindspore.train.LossMonitor`
     """
 
     reports_progress = True
@@ -83,7 +83,7 @@ class TimeMonitor(Callback):
         data_size: steps per epoch to divide by; by default what was run.
         data_time: also print how much of the time went by between steps, in which data were waited for.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.TimeMonitor.html
+    Source: `mindspore.train.TimeMonitor`
     """
 
     reports_progress = True
@@ -177,7 +177,7 @@ class History(Callback):
         history: name -> one number per epoch: "loss" (mean over the epoch's steps), "net_output" (its last step) and
             the metrics of ``fit``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.History.html
+    Source: `mindspore.train.History`
     """
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ OnRun = Callable[[RunContext], Any] | None
 class LambdaCallback(Callback):
     """A callback made of functions of the run context, by the names of the methods.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.LambdaCallback.html
+    Source: `mindspore.train.LambdaCallback`
 
     Examples:
         >>> import msnb as ms

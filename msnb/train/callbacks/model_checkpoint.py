@@ -38,7 +38,7 @@ class CheckpointConfig:
         remove_redundancy: True has no effect, which is said once: one device saves every parameter.
         format: "ckpt" or "safetensors": the ending of the files.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.CheckpointConfig.html
+    Source: `mindspore.train.CheckpointConfig`
     """
 
     integrated_save: bool
@@ -101,7 +101,7 @@ class ModelCheckpoint(Callback):
         directory: where; the current folder by default.
         config: a CheckpointConfig.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.ModelCheckpoint.html
+    Source: `mindspore.train.ModelCheckpoint`
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """SummaryCollector: a callback that records loss, inputs, weights and facts of a training by a SummaryRecord.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.SummaryCollector.html
+Source: `mindspore.train.SummaryCollector`
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     rows of step 1, 2 ...      step 2 begins after step 1 was trained: `sync_step_begin` sees its loss
     rows of epoch 1, 2 ...     epoch 2 begins after epoch 1 was trained: `sync_epoch_begin`
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/dataset/mindspore.dataset.WaitedDSCallback.html
+Source: `mindspore.dataset.WaitedDSCallback`
 """
 
 from __future__ import annotations

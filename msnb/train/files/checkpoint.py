@@ -71,7 +71,7 @@ def save_checkpoint(
         ValueError: two parameters of one name (CheckpointError).
         OSError: the file cannot be written; an old file is unharmed.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.save_checkpoint.html
+    Source: `mindspore.save_checkpoint`
 
     Examples:
         >>> import os, tempfile
@@ -145,7 +145,7 @@ def load_checkpoint(
         ValueError: CheckpointError: the file is missing (also a FileNotFoundError), truncated or damaged, or does not
             fit ``net``. The network is unchanged.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_checkpoint.html
+    Source: `mindspore.load_checkpoint`
     """
     _need_plain("load_checkpoint", "dec_key", dec_key, dec_mode)
     if format not in _FORMATS:

@@ -29,7 +29,7 @@ def load_checkpoint_async(ckpt_file_name: Any, net: Any = None, strict_load: boo
     Returns:
         A future: its ``result()`` waits for the file and gives what ``load_checkpoint`` gives, or raises its error.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_checkpoint_async.html
+    Source: `mindspore.load_checkpoint_async`
     """
     kind = "safetensors" if str(ckpt_file_name).endswith(".safetensors") else "ckpt"
     pool = ThreadPoolExecutor(1)
@@ -62,7 +62,7 @@ def ckpt_to_safetensors(
     Raises:
         ValueError: no such file, or one of the other format.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.ckpt_to_safetensors.html
+    Source: `mindspore.ckpt_to_safetensors`
     """
     _convert("ckpt", "safetensors", file_path, save_path, name_map, file_name_regex, processes_num)
 
@@ -73,7 +73,7 @@ def safetensors_to_ckpt(
 ) -> None:  # fmt: skip
     """Safetensors files as checkpoint files; arguments as in ``ckpt_to_safetensors``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.safetensors_to_ckpt.html
+    Source: `mindspore.safetensors_to_ckpt`
     """
     _convert("safetensors", "ckpt", file_path, save_path, name_map, file_name_regex, processes_num)
 

@@ -39,7 +39,7 @@ def export(
         CaptureError: the program cannot be captured, or needs Python when it runs.
         OSError: the file cannot be written; an old file is unharmed.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.export.html
+    Source: `mindspore.export`
 
     Examples:
         >>> import os, tempfile
@@ -80,7 +80,7 @@ def load(file_name: str | os.PathLike[str], **kwargs: Any) -> SavedGraph:
         ValueError: CheckpointError: the file is missing (also a FileNotFoundError), damaged, or of another program.
         TypeError: MindSpore's other options (decryption ...). ImportError: an ONNX file without the package ``onnx``.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load.html
+    Source: `mindspore.load`
 
     Examples:
         >>> import os, tempfile

@@ -45,7 +45,7 @@ def load_param_into_net(
         ValueError: CheckpointError: shapes, dtypes or names do not fit. The network is unchanged.
         TypeError: not a Cell, not a dict, or values that are no tensors.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_param_into_net.html
+    Source: `mindspore.load_param_into_net`
     """
     if remove_redundancy:
         events.ignored("load_param_into_net(remove_redundancy=True)", "a file of one device has every parameter")

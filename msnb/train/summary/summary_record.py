@@ -7,7 +7,7 @@
 
 MindInsight reads the files; TensorBoard shows their scalars and images if ``file_prefix="tfevents"`` names them so.
 ``ops.ScalarSummary()(name, x)`` and its kin inside a network add values by themselves, in both modes.
-Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.SummaryRecord.html
+Source: `mindspore.train.SummaryRecord`
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.tensor import Tensor
 from msnb.train.summary import event_file
-from msnb.train.summary.event_file import EventFile
 
 __all__ = ["SummaryRecord"]
 _ENCODERS = {
@@ -85,8 +84,8 @@ class SummaryRecord:
         while any(os.path.exists(_stem(log_dir, file_prefix, second) + end) for end in (file_suffix, "_lineage")):
             second += 1
         stem = _stem(log_dir, file_prefix, second)
-        self._values = EventFile(stem + file_suffix, max_file_size, raise_exception, "MindSpore.Event:1")
-        self._facts = EventFile(stem + "_lineage", max_file_size, raise_exception)
+        self._values = event_file.EventFile(stem + file_suffix, max_file_size, raise_exception, "MindSpore.Event:1")
+        self._facts = event_file.EventFile(stem + "_lineage", max_file_size, raise_exception)
         wants_arrays = bool(export_options and export_options.get("tensor_format"))
         self._export = os.path.join(log_dir, f"export_{second}", "tensor") if wants_arrays else None
         self._pool: dict[tuple[str, str], Any] = {}
@@ -108,7 +107,7 @@ class SummaryRecord:
         return self._values.path
 
     def set_mode(self, mode: str) -> None:
-        """"train", or "eval": values of a network are then not taken.
+        """ "train", or "eval": values of a network are then not taken.
 
         Raises:
             ValueError: another word.

@@ -23,7 +23,6 @@ from msnb.base import fork_locks
 from msnb.base.compile_timing import timed
 from msnb.base.events import notice
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.symbolic_int import Symbolic, SymbolicInt, trace_of
 from msnb.core.types import tensor_type
 from msnb.devices.codegen.body_components import components
@@ -296,7 +295,7 @@ class KernelRecipe(NativeKernel):
             if readers.count(part.reads[i]) == 1 and first[part.writes[j]] is part
         )
 
-    def _number(self, value: SymbolicInt, dtype: DType) -> int:
+    def _number(self, value: SymbolicInt, dtype: dtypes.DType) -> int:
         """One more operand, which holds a number."""
         assert self.reads is not None
         data = value.trace.call(np.asarray, (value, dtype.numpy), functools.partial(Symbolic, value.trace))

@@ -18,7 +18,6 @@ import math
 from dataclasses import dataclass
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.symbolic_int import deferred, size_hint, trace_of
 from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.codegen.size_generic import ANY
@@ -43,7 +42,7 @@ ALIGNED = 64
 class Scratch:
     """Memory of one thread: ``count`` elements of ``dtype`` at ``offset`` bytes; strides per dim of the kernel."""
 
-    dtype: DType
+    dtype: dtypes.DType
     count: int
     offset: int
     strides: tuple[int, ...]
@@ -126,7 +125,7 @@ class KernelSchedule:
         whole = all(r.args[0].dims.issuperset(kept) for r in self.acc_insts)
         return kept if whole and size_hint(math.prod(self.kernel.sizes[d] for d in kept)) >= SHARED_LEAST else []
 
-    def carried(self, inst: Inst) -> DType:
+    def carried(self, inst: Inst) -> dtypes.DType:
         """The dtype in which a reduction is carried on: float64 for long sums in float32."""
         long = inst.dtype is dtypes.float32 and inst.attr.kind in ("sum", "prod") and inst.attr.over >= self.kernel.row
         return dtypes.float64 if long else inst.dtype
@@ -243,7 +242,7 @@ class ThreadScratch:
         short = self.accs[id(inst)].dtype is dtypes.float32 and inst.attr.kind == "sum"
         return short and self.plan.mode == "rows" and rows > FLUSHED
 
-    def _memory(self, dtype: DType, dims: list[int]) -> Scratch:
+    def _memory(self, dtype: dtypes.DType, dims: list[int]) -> Scratch:
         """Room for a value along ``dims``; the last of them is rounded up to whole vectors."""
         sizes, count = self.plan.kernel.sizes, 1
         strides = [0] * len(sizes)

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from functools import partial
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue, size_operand
 from msnb.devices.cpu.codegen.kernel_schedule import BLOCK, FLUSHED, KernelSchedule, Scratch, Segment
 from msnb.devices.llvm.emitter import Emitter, literal, memory_name, type_name
@@ -88,7 +87,7 @@ class Body:
         base = self.base(access, kind, f"%b{access.buffer}", access.strides, access.offset)
         return self._moved(kind, base, access.strides, dims)
 
-    def places(self, access: Access, dtype: DType) -> str:
+    def places(self, access: Access, dtype: dtypes.DType) -> str:
         """Pointers to the elements of the lanes, which are points along the last dim."""
         *before, d = self.plan.inner
         base, first = self.place(access, before), self.index(access.strides, [d], "0")
@@ -335,7 +334,7 @@ class RowPass:
         held = [(self._total_dtype(r), r, t) for r, t in zip(self.over_row, totals)]
         return [(type_name(dtype), t or identity(r.attr.kind, dtype)) for dtype, r, t in held]
 
-    def _total_dtype(self, r: Inst) -> DType:
+    def _total_dtype(self, r: Inst) -> dtypes.DType:
         """Sums in float32 are carried on in float64 from block to block."""
         return self.plan.carried(r) if self.two or id(r) in self.plan.scratch.accs else r.dtype
 

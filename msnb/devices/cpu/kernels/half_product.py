@@ -24,7 +24,6 @@ from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.primitive_chain import DTYPES
-from msnb.devices.cpu.onednn.primitives import Layout
 from msnb.devices.llvm.emitter import memory_name
 from msnb.ir.graph import Graph, Node, Value, type_of
 from msnb.ir.kernel.strided_views import View, whole
@@ -83,7 +82,7 @@ def recipe(node: Node, view_of: ViewOf, find: Find) -> NativeKernel | None:
 @functools.lru_cache(maxsize=4)
 def has_units(dtype: DType) -> bool:
     """True where the library multiplies matrices of this dtype with code of its own."""
-    side = Layout((64, 64), (64, 1), DTYPES[dtype])
+    side = primitives.Layout((64, 64), (64, 1), DTYPES[dtype])
     return primitives.matmul(side, side, side) is not None
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.devices.cpu.native_kernel import Relocation
 
 _FORMS = ("scipy_{}_64_", "{}_64_")
@@ -39,7 +38,7 @@ def entry_point(name: str) -> Any:
     return None if library is None else next((f for f in found if f is not None), None)
 
 
-def name_of(routine: str, dtype: DType) -> str:
+def name_of(routine: str, dtype: dtypes.DType) -> str:
     """``potrf`` for a dtype: spotrf or dpotrf."""
     return f"{'s' if dtype is dtypes.float32 else 'd'}{routine}"
 

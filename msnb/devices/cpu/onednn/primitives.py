@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from msnb.base import fork_locks
@@ -148,18 +148,24 @@ def _flops(y: Layout, weight: Layout) -> float:
     return 2.0 * math.prod(y.dims) * math.prod(weight.dims[-3:])
 
 
+def _convolved(
+    api: Api, count: int, what: str, layouts: Sequence[Layout | None], window: KernelWindow, more: Sequence[Any]
+) -> Primitive:
+    """A primitive of the family; ``more`` stands behind the window: what to compare with, and attributes."""
+    descs = [_desc(api, v) for v in layouts]
+    kind = (c.TRAINING,) if what == "forward" else ()
+    where = [*kind, c.CONVOLUTION_DIRECT, *map(_address, descs), *_slides(window), *more]
+    return Primitive(api, api.create(f"convolution_{what}_primitive_desc_create", api.engine, *where), count)
+
+
 def convolution(
     x: Layout, weight: Layout, y: Layout, window: KernelWindow, bias: Layout | None = None, post: Post = ()
 ) -> Primitive | None:
     """y = post(conv(x, weight) + bias); the weight has a leading axis of groups if it has five."""
 
     def make(api: Api, count: int) -> Primitive:
-        descs = [_desc(api, v) for v in (x, weight, bias, y)]
         attr, _ = _attributes(api, post)
-        name = "convolution_forward_primitive_desc_create"
-        where = [_address(d) for d in descs]
-        pd = api.create(name, api.engine, c.TRAINING, c.CONVOLUTION_DIRECT, *where, *_slides(window), attr.address)
-        return Primitive(api, pd, count)
+        return _convolved(api, count, "forward", (x, weight, bias, y), window, (attr.address,))
 
     return cached(("conv", x, weight, y, window, bias, post), make, _flops(y, weight))
 
@@ -168,12 +174,8 @@ def convolution_input_grad(dx: Layout, weight: Layout, dy: Layout, window: Kerne
     """dx of a convolution, from dy and its weight."""
 
     def make(api: Api, count: int) -> Primitive:
-        descs = [_desc(api, v) for v in (dx, weight, dy)]
         attr = Attributes(api)
-        name = "convolution_backward_data_primitive_desc_create"
-        where = [_address(d) for d in descs]
-        pd = api.create(name, api.engine, c.CONVOLUTION_DIRECT, *where, *_slides(window), None, attr.address)
-        return Primitive(api, pd, count)
+        return _convolved(api, count, "backward_data", (dx, weight, dy), window, (None, attr.address))
 
     return cached(("conv_dx", dx, weight, dy, window), make, _flops(dy, weight))
 
@@ -199,12 +201,8 @@ def convolution_weight_grad(
         return None
 
     def make(api: Api, count: int) -> Primitive:
-        descs = [_desc(api, v) for v in (x, dweight, dbias, dy)]
         attr = Attributes(api)
-        name = "convolution_backward_weights_primitive_desc_create"
-        where = [_address(d) for d in descs]
-        pd = api.create(name, api.engine, c.CONVOLUTION_DIRECT, *where, *_slides(window), None, attr.address)
-        return Primitive(api, pd, count)
+        return _convolved(api, count, "backward_weights", (x, dweight, dbias, dy), window, (None, attr.address))
 
     return cached(("conv_dw", x, dweight, dy, window, dbias), make, _flops(dy, dweight))
 

@@ -27,7 +27,6 @@ from msnb.devices.cpu import thread_pool as threads
 from msnb.devices.cpu.llvm.jit import Library, Symbol
 from msnb.devices.cpu.native_kernel import Relocation
 from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn.c_api import Api, OneDNNError
 from msnb.devices.cpu.onednn.primitives import Primitive, described, made_again
 from msnb.devices.cpu.onednn.symbolic_primitive import SymbolicPrimitive
 
@@ -123,7 +122,7 @@ class PrimitiveRun(Relocation):
     threads: int
 
     def __init__(self, primitive: Primitive, operands: dict[int, Operand]) -> None:
-        self.api: Api = primitive.api
+        self.api: c.Api = primitive.api
         self._primitive, self._operands = primitive, operands
         self._memories: list[int] = []
         for number in operands:
@@ -203,7 +202,7 @@ def run_copy(primitive: Primitive, source: NDArray[Any], offset: int) -> NDArray
         api.set_threads(primitive.threads)
         status = _EXECUTE(api.addresses[0])(primitive.address, api.stream, len(memories), ctypes.addressof(given))
         if status:
-            raise OneDNNError("primitive_execute", status)
+            raise c.OneDNNError("primitive_execute", status)
     finally:
         for memory in memories.values():
             api.call("memory_destroy", memory)

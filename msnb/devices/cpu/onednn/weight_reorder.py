@@ -15,7 +15,6 @@ from __future__ import annotations
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn.c_api import MemoryLayout, OneDNNError
 from msnb.devices.cpu.onednn.primitive_chain import (
     Builder,
     DataRef,
@@ -42,7 +41,7 @@ def learn(primitive: Primitive, number: int, dtype: int) -> BlockedFormat | None
     another dtype."""
     try:
         lying = primitive.api.lying(primitive.desc(number))
-    except OneDNNError:
+    except c.OneDNNError:
         return None
     blocks = _blocks(lying) if lying.dtype == dtype else None
     if blocks is not None:
@@ -50,7 +49,7 @@ def learn(primitive: Primitive, number: int, dtype: int) -> BlockedFormat | None
     return blocks
 
 
-def _blocks(lying: MemoryLayout) -> BlockedFormat | None:
+def _blocks(lying: c.MemoryLayout) -> BlockedFormat | None:
     """Axes by the distance of their blocks; None unless that says it all."""
     if not lying.inner or lying.padded != lying.dims:
         return None

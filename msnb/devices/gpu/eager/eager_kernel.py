@@ -23,7 +23,7 @@ from msnb.devices.gpu.eager.dense_calls import ALIGN, dense_call
 from msnb.devices.gpu.eager.library_kernel import LibraryKernel
 from msnb.devices.gpu.eager.single_kernels import Order, is_counted, single_kernels
 from msnb.devices.gpu.program.device_program import DeviceProgram
-from msnb.devices.gpu.program.node_lowering import provided
+from msnb.devices.gpu.program.node_lowering import is_plain, provided
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.strided_views import whole
@@ -42,10 +42,10 @@ def eager_kernel(device: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, 
         body: runs where there is no code for it.
     """
     is_view = op.view and len(types) == 1  # indices that are tensors may be wrong: CuPy would take them modulo the size
-    if not all(_plain(t) for t in types) or is_view or "control" in op.traits:
+    if not all(is_plain(t) for t in types) or is_view or "control" in op.traits:
         return body
     results = op.result_types(types, attrs)
-    if not results or not all(_plain(t) for t in results):
+    if not results or not all(is_plain(t) for t in results):
         return body
     graph = Graph(op.name)
     node = graph.add(op, [graph.add_param(t, f"x{i}") for i, t in enumerate(types)], attrs, results)
@@ -78,10 +78,6 @@ def _program(device: Any, graph: Graph, node: Node) -> Kernel:
         return found[0] if len(found) == 1 else tuple(found)
 
     return run
-
-
-def _plain(t: Type) -> bool:
-    return isinstance(t, TensorType) and t.is_static and 0 not in t.shape
 
 
 def _made(device: Any, node: Node, body: Kernel) -> Kernel | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.gpu.program.lowered_node import ViewOf
 from msnb.ir.graph import Node, Value, type_of
@@ -45,6 +44,6 @@ def widest_piece(*multiples: int) -> int:
     return found
 
 
-def accumulator(dtype: DType) -> DType:
+def accumulator(dtype: dtypes.DType) -> dtypes.DType:
     """In which dtype sums of a dtype are carried on."""
     return dtypes.float32 if dtype in HALVES else dtype

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
@@ -28,7 +27,7 @@ _M0, _M1, _W0, _W1 = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85
 ROUNDS, WORDS = 10, 4
 _PLACES = {dtypes.float16: 11, dtypes.bfloat16: 8}
 """Bits of a uniform number; 24 for float32."""
-KEY: DType = dtypes.uint64
+KEY: dtypes.DType = dtypes.uint64
 
 
 def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None:

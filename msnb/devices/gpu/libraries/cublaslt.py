@@ -31,7 +31,6 @@ from typing import Any
 
 from msnb.base.errors import DeviceError
 from msnb.devices.gpu.libraries import cublaslt_api as c
-from msnb.devices.gpu.libraries.cublaslt_api import CublasLtApi, CublasLtError, CublasLtObject, MatmulHeuristic
 from msnb.devices.gpu.libraries.gemm_layout import ColumnMatrix, Gemm, MatrixLayout, gemm
 from msnb.devices.gpu.libraries.library_search import load
 from msnb.devices.gpu.libraries.plan_cache import PlanCache
@@ -104,7 +103,7 @@ class MatmulPlan:
 
     problem: MatmulProblem
 
-    def __init__(self, api: CublasLtApi, problem: MatmulProblem, product: Gemm, handle: int) -> None:
+    def __init__(self, api: c.CublasLtApi, problem: MatmulProblem, product: Gemm, handle: int) -> None:
         self.problem, self._api, self._swapped = problem, api, product.swapped
         number = c_double if problem.dtype == "float64" else c_float
         self._alpha, self._beta = number(problem.alpha), number(problem.beta)
@@ -114,7 +113,7 @@ class MatmulPlan:
         operands = ((product.first, problem.dtype), (product.second, problem.dtype), (product.d, out_dtype))
         self._layouts = [_layout(api, matrix, dtype, problem.batch) for matrix, dtype in operands]
         self._lock = threading.Lock()
-        self.algorithms: list[MatmulHeuristic] = _proposals(api, problem, handle, self._desc, self._layouts)
+        self.algorithms: list[c.MatmulHeuristic] = _proposals(api, problem, handle, self._desc, self._layouts)
         self.use(0)
 
     def use(self, k: int) -> None:
@@ -178,12 +177,12 @@ class MatmulPlan:
             self._api.check("Matmul", status, self.problem)
 
 
-def _desc(api: CublasLtApi, problem: MatmulProblem, product: Gemm) -> CublasLtObject:
+def _desc(api: c.CublasLtApi, problem: MatmulProblem, product: Gemm) -> c.CublasLtObject:
     """What is computed."""
     wide = problem.dtype == "float64"
     fast = problem.dtype == "float32" and problem.precision == "high"
     compute = c.COMPUTE_64F if wide else c.COMPUTE_32F_FAST_TF32 if fast else c.COMPUTE_32F
-    desc = CublasLtObject(api, "MatmulDesc", compute, c.DTYPES["float64" if wide else "float32"])
+    desc = c.CublasLtObject(api, "MatmulDesc", compute, c.DTYPES["float64" if wide else "float32"])
     desc.set(c.TRANSA, c_int32(product.first.transposed))
     desc.set(c.TRANSB, c_int32(product.second.transposed))
     desc.set(c.EPILOGUE, c_uint32(c.EPILOGUES[problem.epilogue]))
@@ -202,9 +201,9 @@ def _pointers(problem: MatmulProblem) -> tuple[int, ...]:
     return tuple(pointer for pointer, there in named if there)
 
 
-def _layout(api: CublasLtApi, matrix: ColumnMatrix, dtype: str, batch: int) -> CublasLtObject:
+def _layout(api: c.CublasLtApi, matrix: ColumnMatrix, dtype: str, batch: int) -> c.CublasLtObject:
     """How one matrix lies."""
-    layout = CublasLtObject(api, "MatrixLayout", c.DTYPES[dtype], matrix.rows, matrix.cols, matrix.leading)
+    layout = c.CublasLtObject(api, "MatrixLayout", c.DTYPES[dtype], matrix.rows, matrix.cols, matrix.leading)
     if batch > 1:
         layout.set(c.BATCH_COUNT, c_int32(batch))
         layout.set(c.STRIDED_BATCH_OFFSET, c_int64(matrix.batch_stride))
@@ -212,18 +211,18 @@ def _layout(api: CublasLtApi, matrix: ColumnMatrix, dtype: str, batch: int) -> C
 
 
 def _proposals(
-    api: CublasLtApi, problem: MatmulProblem, handle: int, desc: CublasLtObject, layouts: list[CublasLtObject]
-) -> list[MatmulHeuristic]:
+    api: c.CublasLtApi, problem: MatmulProblem, handle: int, desc: c.CublasLtObject, layouts: list[c.CublasLtObject]
+) -> list[c.MatmulHeuristic]:
     """Algorithms for these descriptors, best first."""
-    preference = CublasLtObject(api, "MatmulPreference")
+    preference = c.CublasLtObject(api, "MatmulPreference")
     preference.set(c.MAX_WORKSPACE_BYTES, c_uint64(WORKSPACE_BYTES))
     for attribute in c.MIN_ALIGNMENT_BYTES:
         preference.set(attribute, c_uint32(_aligned(problem)))
     first, second, d = (layout.address for layout in layouts)
-    found, count = (MatmulHeuristic * _PROPOSALS)(), c_int()
+    found, count = (c.MatmulHeuristic * _PROPOSALS)(), c_int()
     args = (desc.address, first, second, d, d, preference.address, _PROPOSALS, found, byref(count))
     api.call("MatmulAlgoGetHeuristic", handle, *args)
-    usable = [MatmulHeuristic.from_buffer_copy(h) for h in found[: count.value] if h.state == 0]
+    usable = [c.MatmulHeuristic.from_buffer_copy(h) for h in found[: count.value] if h.state == 0]
     api.check("MatmulAlgoGetHeuristic", 0 if usable else c.NOT_SUPPORTED, problem)
     return usable
 
@@ -300,11 +299,11 @@ def _known(problem: MatmulProblem) -> bool:
     return dtypes and named and problem.batch > 0 and not summed and not rough
 
 
-def _made(api: CublasLtApi, problem: MatmulProblem, product: Gemm, device: int) -> MatmulPlan | None:
+def _made(api: c.CublasLtApi, problem: MatmulProblem, product: Gemm, device: int) -> MatmulPlan | None:
     handle = handle_of(device)
     try:
         return MatmulPlan(api, problem, product, handle)
-    except CublasLtError as error:
+    except c.CublasLtError as error:
         if error.status in c.UNSUPPORTED:
             return None
         raise
@@ -316,4 +315,4 @@ def library_version() -> int:
     return 0 if api is None else api.version
 
 
-assert ctypes.sizeof(MatmulHeuristic) == 96, "cublasLtMatmulHeuristicResult_t has 96 bytes"
+assert ctypes.sizeof(c.MatmulHeuristic) == 96, "cublasLtMatmulHeuristicResult_t has 96 bytes"

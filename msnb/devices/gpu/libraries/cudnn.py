@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from msnb.devices.gpu.libraries import cudnn_api as c
-from msnb.devices.gpu.libraries.cudnn_api import ConvolutionHeuristic, CudnnApi, CudnnDescriptor, CudnnError
 from msnb.devices.gpu.libraries.plan_cache import PlanCache
 
 Pair = tuple[int, int]
@@ -115,7 +114,7 @@ class ConvPlan:
     problem: ConvProblem
     chosen: int
 
-    def __init__(self, api: CudnnApi, problem: ConvProblem, handle: int) -> None:
+    def __init__(self, api: c.CudnnApi, problem: ConvProblem, handle: int) -> None:
         self.problem, self.measured, self._api = problem, False, api
         number = c_double if problem.dtype == "float64" else c_float
         self._alpha, self._beta = number(1.0), number(0.0)
@@ -183,7 +182,7 @@ class ConvPlan:
         try:
             asked = self._asked(f"FindConvolution{self._name}AlgorithmEx", handle, places, (workspace, room))
             self.algorithms = self._usable(*asked)
-        except CudnnError as error:
+        except c.CudnnError as error:
             if not error.unsupported:
                 raise
         self.measured = True  # or there is nothing to measure: the estimates stay
@@ -197,7 +196,7 @@ class ConvPlan:
         self, function: str, handle: int, places: Iterable[int] | None = None, workspace: tuple[int, ...] = ()
     ) -> tuple[Any, int]:
         """What the library answers when it is asked for algorithms: an array, and how many entries count."""
-        found, count = (ConvolutionHeuristic * _PROPOSALS)(), c_int()
+        found, count = (c.ConvolutionHeuristic * _PROPOSALS)(), c_int()
         given: Iterable[tuple[int, ...]] = zip(self._operands())
         if places is not None:
             given = zip(self._operands(), places)
@@ -208,20 +207,20 @@ class ConvPlan:
         self._api.call(function, handle, *first, *second, window, *third, *answer, *workspace)
         return found, count.value
 
-    def _usable(self, found: Any, count: int) -> list[ConvolutionHeuristic]:
+    def _usable(self, found: Any, count: int) -> list[c.ConvolutionHeuristic]:
         """Those that run, want no more memory than there may be, and each once."""
-        kept: dict[tuple[int, int], ConvolutionHeuristic] = {}
+        kept: dict[tuple[int, int], c.ConvolutionHeuristic] = {}
         for entry in found[:count]:
             fits = not entry.status and entry.workspace <= WORKSPACE_BYTES
             if fits and (entry.determinism == c.DETERMINISTIC or not self.problem.deterministic):
-                copy = ConvolutionHeuristic.from_buffer_copy(entry)
+                copy = c.ConvolutionHeuristic.from_buffer_copy(entry)
                 kept.setdefault((entry.algorithm, self._math(entry)), copy)
         if not kept:
             refused = found[0].status if count and found[0].status else c.NOT_SUPPORTED
             self._api.fail(f"GetConvolution{self._name}Algorithm_v7", refused, self.problem)
         return list(kept.values())
 
-    def _math(self, found: ConvolutionHeuristic) -> int:
+    def _math(self, found: c.ConvolutionHeuristic) -> int:
         """The kind of units for an algorithm. "highest" is a promise: never the tensor cores for float32."""
         exact = _wanted_math(self.problem) == c.FMA_MATH
         return c.FMA_MATH if exact else int(found.math)
@@ -234,20 +233,20 @@ def _wanted_math(problem: ConvProblem) -> int:
     return c.FMA_MATH if exact else c.DEFAULT_MATH
 
 
-def _window(api: CudnnApi, problem: ConvProblem) -> CudnnDescriptor:
+def _window(api: c.CudnnApi, problem: ConvProblem) -> c.CudnnDescriptor:
     """How windows slide."""
     padding = problem.padding or (0, 0)
     summed = c.DTYPES["float64" if problem.dtype == "float64" else "float32"]
     numbers = (*padding, *problem.stride, *problem.dilation, c.CROSS_CORRELATION, summed)
-    desc = CudnnDescriptor(api, "Convolution", *numbers)
+    desc = c.CudnnDescriptor(api, "Convolution", *numbers)
     api.call("SetConvolutionGroupCount", desc.address, problem.groups)
     return desc
 
 
-def _filter(api: CudnnApi, problem: ConvProblem) -> CudnnDescriptor:
+def _filter(api: c.CudnnApi, problem: ConvProblem) -> c.CudnnDescriptor:
     """How the weight lies."""
     layout = c.FORMATS[problem.data_format]
-    return CudnnDescriptor(api, "Filter", c.DTYPES[problem.dtype], layout, *problem.weight)
+    return c.CudnnDescriptor(api, "Filter", c.DTYPES[problem.dtype], layout, *problem.weight)
 
 
 # ---- plans ---------------------------------------------------------------------------------------------------------
@@ -278,11 +277,11 @@ def plan(problem: ConvProblem, device: int = 0, allocate: Callable[[int], int] |
     return found
 
 
-def _made(api: CudnnApi, problem: ConvProblem, device: int) -> ConvPlan | None:
+def _made(api: c.CudnnApi, problem: ConvProblem, device: int) -> ConvPlan | None:
     handle = c.handle_of(device)
     try:
         return ConvPlan(api, problem, handle)
-    except CudnnError as error:
+    except c.CudnnError as error:
         if error.unsupported:
             return None
         raise

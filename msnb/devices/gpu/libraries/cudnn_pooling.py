@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from msnb.devices.gpu.libraries import cudnn_api as c
-from msnb.devices.gpu.libraries.cudnn_api import CudnnApi, CudnnDescriptor, CudnnError
 from msnb.devices.gpu.libraries.plan_cache import PlanCache
 
 Pair = tuple[int, int]
@@ -81,11 +80,11 @@ class PoolPlan:
 
     problem: PoolProblem
 
-    def __init__(self, api: CudnnApi, problem: PoolProblem) -> None:
+    def __init__(self, api: c.CudnnApi, problem: PoolProblem) -> None:
         self.problem, self._api = problem, api
         number = c_double if problem.dtype == "float64" else c_float
         self._alpha, self._beta = number(1.0), number(0.0)
-        self._desc = CudnnDescriptor(
+        self._desc = c.CudnnDescriptor(
             api, "Pooling", _mode(problem), c.PROPAGATE_NAN, *problem.kernel, *(problem.padding or (0, 0)),
             *problem.stride,
         )  # fmt: skip
@@ -141,10 +140,10 @@ def plan_pool(problem: PoolProblem) -> PoolPlan | None:
     return POOL_PLANS.get(problem, lambda: _made(api, problem))
 
 
-def _made(api: CudnnApi, problem: PoolProblem) -> PoolPlan | None:
+def _made(api: c.CudnnApi, problem: PoolProblem) -> PoolPlan | None:
     try:
         return PoolPlan(api, problem)
-    except CudnnError as error:
+    except c.CudnnError as error:
         if error.unsupported:
             return None
         raise

@@ -53,7 +53,7 @@ def lowered(node: Node, view_of: ViewOf, libraries: bool, target: GpuTarget = NE
         libraries: NVIDIA's libraries can be called.
         target: the GPU.
     """
-    if any(not _plain(v.type) for v in (*node.inputs, *node.outputs)):
+    if any(not is_plain(v.type) for v in (*node.inputs, *node.outputs)):
         return None
     if node.op is FUSED:
         return _group(node, node.graphs[0], target)
@@ -80,7 +80,8 @@ def _provided(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | N
         return None
 
 
-def _plain(t: Type) -> bool:
+def is_plain(t: Type) -> bool:
+    """Whether it is a tensor of known sizes with something in it."""
     return isinstance(t, TensorType) and t.is_static and 0 not in t.shape
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from msnb.devices.gpu.simt import native_runtime as native
 from msnb.devices.gpu.simt.access_watch import Access
 from msnb.devices.gpu.simt.module_text import KernelFault
-from msnb.devices.gpu.simt.native_runtime import NativeRuntime
 
 Size = tuple[int, int, int]
 _DID = {native.LOAD: "loads", native.STORE: "stores", native.ATOMIC: "updates"}
@@ -54,7 +53,7 @@ def coordinates(number: int, size: Size) -> Size:
     return number % size[0], number // size[0] % size[1], number // size[0] // size[1]
 
 
-def fault_of(runtime: NativeRuntime, facts: LaunchFacts) -> KernelFault:
+def fault_of(runtime: native.NativeRuntime, facts: LaunchFacts) -> KernelFault:
     """The error for the fault that ended a launch."""
     what, address, site, record, which, block, thread, _ = (int(v) for v in runtime.fault)
     at = f"block {coordinates(block, facts.grid)}"
@@ -124,7 +123,7 @@ def place_of(address: int, regions: Sequence[MemoryRegion]) -> str:
     return f"{address:#x}, {gap(near)} bytes {side} {near.title}"
 
 
-def _stuck(runtime: NativeRuntime, facts: LaunchFacts) -> str:
+def _stuck(runtime: native.NativeRuntime, facts: LaunchFacts) -> str:
     """Why nobody can go on."""
     count = int(np.prod(facts.block))
     state = runtime.threads("state")[:count]
@@ -141,7 +140,7 @@ def _stuck(runtime: NativeRuntime, facts: LaunchFacts) -> str:
     )
 
 
-def _unanswered(runtime: NativeRuntime, facts: LaunchFacts, thread: int) -> str:
+def _unanswered(runtime: native.NativeRuntime, facts: LaunchFacts, thread: int) -> str:
     count = int(np.prod(facts.block))
     state, mask, site = (runtime.threads(name) for name in ("state", "mask", "site"))
     named = int(mask[thread]) & 0xFFFFFFFF

@@ -25,7 +25,6 @@ import numpy as np
 from msnb.base.errors import CaptureError, ConcretizationError, MsnbError
 from msnb.base.source_location import here
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, need_index, not_one, result_dtype, tensor_type
@@ -57,7 +56,7 @@ _LOOKS_AT_NOTHING = (os.fspath, os.fsencode, os.fsdecode)
 _SETTLED = (
     type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, enum.Enum, int, float, complex, str, bytes,
     range, slice, tuple, frozenset, list, dict, set, deque, np.ndarray, np.generic, np.dtype, np.ufunc, re.Pattern,
-    re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, DType, Op,
+    re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, dtypes.DType, Op,
 )  # fmt: skip
 _MUTATORS: dict[type, frozenset[str]] = {
     list: frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__"}),

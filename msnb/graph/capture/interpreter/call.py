@@ -30,7 +30,6 @@ from msnb.graph.capture.interpreter import builtin_calls, reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.control import recursion
-from msnb.graph.capture.interpreter.reads import OPAQUE_FILES, is_framework, is_opaque
 from msnb.graph.capture.values import sources
 from msnb.ops.definition.record import Op
 
@@ -94,9 +93,9 @@ def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
 def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if converter.is_converted(fn.__code__):
         return _guarded_call(engine, fn, args, kwargs)
-    if is_opaque(fn):
+    if reads.is_opaque(fn):
         file = fn.__code__.co_filename
-        if file in OPAQUE_FILES:
+        if file in reads.OPAQUE_FILES:
             return fn(*args, **kwargs)
         if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
             return fn(*engine.given(args), **engine.given(kwargs))
@@ -195,16 +194,16 @@ def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if cls is Parameter:
         return builtin_calls.parameter(engine, *args, **kwargs)
     init = cls.__init__
-    if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
+    if cls.__flags__ & (1 << 9) and not reads.is_framework(sys.modules.get(cls.__module__)):
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__init__"),), (init,))
     if issubclass(cls, BaseException) and isinstance(init, types.FunctionType):
-        if is_opaque(init):  # an error of msnb: what it says may be open, as it may be in a plain error
+        if reads.is_opaque(init):  # an error of msnb: what it says may be open, as it may be in a plain error
             return engine.session.fresh(cls(*args, **kwargs))
         error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
         call(init, error, *args, **kwargs)
         return error
     plain_new = cls.__new__ is object.__new__ and type(cls) is type
-    if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init):
+    if not plain_new or not isinstance(init, types.FunctionType) or reads.is_opaque(init):
         result = builtin_calls.call(engine, cls, args, kwargs)
         return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result
     made = engine.session.fresh(object.__new__(cls))

@@ -19,7 +19,7 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import array_mutations, reads, side_effects, special_methods, writes
 from msnb.graph.capture.interpreter.call import call
 from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.graph.capture.interpreter.capture_session import Session, stack
+from msnb.graph.capture.interpreter.capture_session import stack
 from msnb.graph.capture.interpreter.control import branch as blocks
 from msnb.graph.capture.interpreter.control import loop
 from msnb.graph.capture.interpreter.control.branch import SKIP, ShortCircuit, Ternary, yielding
@@ -27,11 +27,10 @@ from msnb.graph.capture.interpreter.control.function_selection import selected a
 from msnb.graph.capture.interpreter.control.match_statement import Patterns, subject
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.interpreter.program_errors import need_uncaught, raising
-from msnb.graph.capture.interpreter.writes import del_attr, del_item, set_attr, set_item
+from msnb.graph.capture.interpreter.writes import del_attr, del_item, session_now, set_attr, set_item
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
-from msnb.graph.capture.values.sources import BINARY
 from msnb.ops.elementwise.identity_and_effects import augmented
 
 locals = builtins.locals
@@ -41,11 +40,6 @@ __all__ = [
     "SKIP", "Patterns", "call", "del_attr", "del_item", "raising", "set_attr", "set_item", "subject", "truth",
     "yielding",
 ]  # fmt: skip
-
-
-def _session() -> Session | None:
-    engine = slot.engine
-    return engine.session if isinstance(engine, Capture) else None
 
 
 # ---- names -------------------------------------------------------------------------------------------------------
@@ -64,12 +58,12 @@ def name(value: Any, which: str) -> Any:
 
 def glob(space: dict[str, Any], which: str) -> Any:
     """A global or built-in name."""
-    return reads.glob(_session(), space, which)
+    return reads.glob(session_now(), space, which)
 
 
 def free(cells: dict[str, Any], which: str) -> Any:
     """A variable of a function around the captured one."""
-    return reads.free(_session(), cells, which)
+    return reads.free(session_now(), cells, which)
 
 
 def set_glob(space: dict[str, Any], which: str, value: Any) -> None:
@@ -87,12 +81,12 @@ def set_cell(reader: Any, value: Any) -> None:
 
 def attr(owner: Any, which: str) -> Any:
     """``owner.which``."""
-    return reads.attr(_session(), owner, which)
+    return reads.attr(session_now(), owner, which)
 
 
 def item(owner: Any, key: Any) -> Any:
     """``owner[key]``."""
-    return reads.item(_session(), owner, key)
+    return reads.item(session_now(), owner, key)
 
 
 def slice(low: Any, high: Any, step: Any) -> Any:
@@ -102,19 +96,19 @@ def slice(low: Any, high: Any, step: Any) -> Any:
 
 def unpack(value: Any) -> Any:
     """What ``*value`` and ``a, b = value`` take apart."""
-    found = reads.iterate(_session(), value)
+    found = reads.iterate(session_now(), value)
     return found if found is value or isinstance(found, list) else list(found)
 
 
 def unpack_map(value: Any) -> Any:
     """What ``**value`` takes apart."""
-    session = _session()
+    session = session_now()
     return reads.mapping(session, value) if session is not None and isinstance(value, dict) else value
 
 
 def iterate(value: Any) -> Any:
     """What a comprehension goes through."""
-    return reads.iterate(_session(), value)
+    return reads.iterate(session_now(), value)
 
 
 def compare(op: str, left: Any, right: Any) -> Any:
@@ -124,7 +118,7 @@ def compare(op: str, left: Any, right: Any) -> Any:
         found = special_methods.member(engine, right, left)
         if found is not NotImplemented:
             return found if op == "in" else negate(found)
-    return reads.compare(_session(), op, left, right)
+    return reads.compare(session_now(), op, left, right)
 
 
 binary, unary, context = special_methods.binary, special_methods.unary, special_methods.context
@@ -137,16 +131,16 @@ _INPLACE: dict[str, Any] = {
 
 def inplace(op: str, old: Any, value: Any) -> Any:
     """``old op= value``: lists grow in place, a Parameter takes the value, everything else is a new value."""
-    session = _session()
+    session = session_now()
     if session is not None and type(old) is list and op == "+":
         writes.mutate(old, "extend", (list(reads.iterate(session, value)),), {})
         return old
     if isinstance(old, Parameter):
-        return augmented(old, BINARY[op](old, value))
+        return augmented(old, sources.BINARY[op](old, value))
     if session is not None and isinstance(old, np.ndarray) and (is_lazy(value) or not isinstance(value, Tensor)):
         return array_mutations.written_in_place(session, _INPLACE[op], old, value)
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
-        return BINARY[op](old, value)
+        return sources.BINARY[op](old, value)
     found = special_methods.inplace(op, old, value)
     return _INPLACE[op](old, value) if found is NotImplemented else found
 
@@ -171,13 +165,13 @@ def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
 
 def new(value: Any) -> Any:
     """A list, dict or set that the program writes down."""
-    session = _session()
+    session = session_now()
     return value if session is None else session.born(value)
 
 
 def namespace(space: dict[str, Any]) -> Any:
     """``globals()``."""
-    session = _session()
+    session = session_now()
     if session is not None:
         session.remember(space, sources.ref(space, "globals()"))
     return space
@@ -228,7 +222,7 @@ test_bool_end = bool_end
 
 def chain_begin(op: str, left: Any, right: Any) -> bool:
     """``left op right op ...``: remember the right operand for the next comparison."""
-    first = binary(op, left, right) if op in BINARY and not op.startswith("is") else compare(op, left, right)
+    first = binary(op, left, right) if op in sources.BINARY and not op.startswith("is") else compare(op, left, right)
     made = ShortCircuit("and", first, False)
     made.right_operand = right
     return made.begin()
@@ -280,28 +274,28 @@ def assert_end(message: Any, has_message: bool) -> None:
 
 def level() -> tuple[int, int, int, int]:
     """How many blocks are open."""
-    session = _session()
+    session = session_now()
     inner = (0, 0, 0) if session is None else session.level()
     return (*inner, len(stack.items))
 
 
 def attempt(caught: Any) -> None:
     """``try``; ``caught`` gives what its handlers catch."""
-    session = _session()
+    session = session_now()
     if session is not None:
         session.statements.attempts.append((caught, len(session.statements.blocks)))
 
 
 def succeeded(to: tuple[int, int, int, int]) -> None:
     """The end of a ``try`` body."""
-    session = _session()
+    session = session_now()
     if session is not None:
         del session.statements.attempts[to[2] :]
 
 
 def unwind(to: tuple[int, int, int, int]) -> None:
     """An exception was caught: close the blocks that it left."""
-    session = _session()
+    session = session_now()
     del stack.items[to[3] :]
     if session is None:
         return

@@ -21,7 +21,6 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, operand, plain
-from msnb.graph.capture.values.sources import Source
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
@@ -140,7 +139,7 @@ def _super_attr(session: Session, owner: Any, name: str) -> Any:
     """``super().name``: what the classes behind hold, guarded."""
     value = getattr(owner, name)
     found = getattr(super(owner.__thisclass__, owner.__self_class__), name, None)
-    source = Source(
+    source = paths.Source(
         "getattr(super({c0}, {c1}), {c2})", (), (owner.__thisclass__, owner.__self_class__, name), f"super().{name}"
     )
     if isinstance(value, types.MethodType) and value.__func__ is found:
@@ -173,7 +172,7 @@ def is_heap(kind: type) -> bool:
     return bool(kind.__flags__ & (1 << 9))
 
 
-def _owner_source(session: Session, owner: Any) -> Source | None:
+def _owner_source(session: Session, owner: Any) -> paths.Source | None:
     source = session.objects.source_of(owner)
     if source is not None or session.objects.is_fresh(owner):
         return source
@@ -223,7 +222,7 @@ def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
 # ---- items -------------------------------------------------------------------------------------------------------
 
 
-def _outside_item(session: Session, owner: Any, source: Source, key: Any) -> Any:
+def _outside_item(session: Session, owner: Any, source: paths.Source, key: Any) -> Any:
     """An item of a container from outside that the program has not written to, tracked with its source."""
     if isinstance(key, slice) and not isinstance(owner, dict):
         return (tuple if isinstance(owner, tuple) else list)(items(session, owner)[key])

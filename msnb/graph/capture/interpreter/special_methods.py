@@ -23,7 +23,6 @@ from msnb.graph.capture.interpreter.capture_session import CONTAINERS
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import LazyScalar, concrete, is_lazy
-from msnb.graph.capture.values.sources import BINARY
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import find
 
@@ -78,9 +77,9 @@ def binary(op: str, left: Any, right: Any) -> Any:
     """``left op right``."""
     engine = slot.engine
     if type(left) is str and op == "%" and isinstance(engine, Capture):
-        return engine.session.interpreter.text_of(BINARY[op], left, engine.given(right))
+        return engine.session.interpreter.text_of(sources.BINARY[op], left, engine.given(right))
     if not isinstance(engine, Capture) or type(left) in _DIRECT and type(right) in _DIRECT:
-        return BINARY[op](left, right)
+        return sources.BINARY[op](left, right)
     found = _by_methods(engine, op, left, right)
     if found is not NotImplemented:
         return found
@@ -88,7 +87,7 @@ def binary(op: str, left: Any, right: Any) -> Any:
         found = _equality(engine, op == "==", left, right)
         if found is not NotImplemented:
             return found
-    return engine.session.made(BINARY[op](_entered(engine, left), _entered(engine, right)))
+    return engine.session.made(sources.BINARY[op](_entered(engine, left), _entered(engine, right)))
 
 
 def _same_items(engine: Capture, left: Any, right: Any) -> Any:

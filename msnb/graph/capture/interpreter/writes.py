@@ -37,14 +37,15 @@ from msnb.graph.capture.values.mutation_journal import (
 Write = Callable[[Any], None]
 
 
-def _session() -> Session | None:
+def session_now() -> Session | None:
+    """The session of the program that is captured."""
     engine = slot.engine
     return engine.session if isinstance(engine, Capture) else None
 
 
 def set_attr(owner: Any, name: str, value: Any) -> None:
     """``owner.name = value``."""
-    session = _session()
+    session = session_now()
     if session is None or is_tensor(owner) and not hasattr(owner, "__dict__"):
         setattr(owner, name, value)
         return
@@ -78,7 +79,7 @@ def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], N
 
 def del_attr(owner: Any, name: str) -> None:
     """``del owner.name``."""
-    session = _session()
+    session = session_now()
     if session is not None:
         session.journal.note(AttrPlace(owner, name))
         _with_hidden(session, owner, name, lambda: delattr(owner, name))
@@ -91,7 +92,7 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
     """``owner[key] = value``."""
     if temporary_writes.count(owner) == temporary_writes.IN_CALL and isinstance(owner, Tensor):
         raise temporary_writes.lost_write()
-    session = _session()
+    session = session_now()
     if session is not None and isinstance(owner, np.ndarray):
         array_mutations.set_item(session, owner, reads.plain_key(session, key), value)
         return
@@ -113,7 +114,7 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
 
 def del_item(owner: Any, key: Any) -> None:
     """``del owner[key]``."""
-    session = _session()
+    session = session_now()
     key = reads.plain_key(session, key)
     if session is not None and isinstance(owner, (list, dict)):
         session.journal.note(ContentPlace(owner))
@@ -124,7 +125,7 @@ def del_item(owner: Any, key: Any) -> None:
 
 def set_global(space: dict[str, Any], name: str, value: Any) -> None:
     """``global name; name = value``."""
-    session = _session()
+    session = session_now()
     if session is None:
         space[name] = value
         return
@@ -134,7 +135,7 @@ def set_global(space: dict[str, Any], name: str, value: Any) -> None:
 
 def set_cell(box: Any, name: str, value: Any) -> None:
     """``nonlocal name; name = value``."""
-    session = _session()
+    session = session_now()
     if session is None:
         box.cell_contents = value
         return
@@ -145,7 +146,7 @@ def set_cell(box: Any, name: str, value: Any) -> None:
 
 def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A method that changes a list, dict, set or deque."""
-    session = _session()
+    session = session_now()
     if session is not None:
         session.journal.note(ContentPlace(owner))
         entry = (owner, "call", name, args, kwargs) if kwargs else (owner, "method", name, *args)
@@ -171,7 +172,7 @@ def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> lis
 
 def before_of(change: Change) -> Any:
     """What was at a written location before: what lies outside is read, and guarded."""
-    session, place = _session(), change.place
+    session, place = session_now(), change.place
     assert session is not None
     if change.before is MISSING or session.journal.written(place.key):
         return change.before
@@ -218,7 +219,7 @@ def _plan(merge: Any, place: MutationTarget, left: Any, right: Any) -> Any:
 
 
 def _is_outside(place: MutationTarget) -> bool:
-    session = _session()
+    session = session_now()
     owner = getattr(place, "owner", None)
     return session is not None and (owner is None or session.objects.source_of(owner) is not None)
 
@@ -233,7 +234,7 @@ def _same_shape(left: Any, right: Any) -> bool:
 
 def store(place: MutationTarget, value: Any) -> None:
     """Write a merged value as the program would."""
-    session = _session()
+    session = session_now()
     assert session is not None
     if isinstance(place, AttrPlace):
         session.journal.write(place, value)

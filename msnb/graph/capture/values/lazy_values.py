@@ -19,7 +19,6 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, Size, result_dtype
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.mutation_journal import root_of
-from msnb.graph.capture.values.sources import Source
 from msnb.ops.definition import symbolic_sizes
 from msnb.ops.definition.record import find
 
@@ -37,7 +36,7 @@ class LazyScalar:
 
     __slots__ = ("_dim", "_session", "_source", "_value")
 
-    def __init__(self, value: Any, source: Source, session: Any, dim: Size | None = None) -> None:
+    def __init__(self, value: Any, source: sources.Source, session: Any, dim: Size | None = None) -> None:
         self._value, self._source, self._session, self._dim = value, source, session, dim
 
     def as_size(self) -> Size:
@@ -74,7 +73,7 @@ class LazyScalar:
     def __bool__(self) -> bool:
         return self._answer(bool(self._value), sources.called(bool, (self._source,)))
 
-    def _answer(self, value: bool, source: Source) -> bool:
+    def _answer(self, value: bool, source: sources.Source) -> bool:
         self._session.guard("is", (source,), (value,))
         return value
 
@@ -206,7 +205,7 @@ def operand(x: Any) -> Any:
     return x._source if type(x) is LazyScalar else x
 
 
-def made(value: Any, source: Source, session: Any, fixed: bool = True) -> Any:
+def made(value: Any, source: sources.Source, session: Any, fixed: bool = True) -> Any:
     """The lazy result of an expression. ``fixed``: its type follows from the operands' types."""
     if type(value) not in NUMBERS:
         return value
@@ -240,7 +239,7 @@ class TrackedArray(np.ndarray[Any, Any]):
     """A NumPy array read from outside. As an operand of a tensor operation it becomes an input; NumPy's own functions
     look at its values, so they become a guard."""
 
-    _source: Source
+    _source: sources.Source
     _session: Any
 
     def plain(self) -> NDArray[Any]:
@@ -304,7 +303,7 @@ def same_values(a: Any, b: Any) -> bool:
     return isinstance(a, np.ndarray) and a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
-def tracked_array(array: NDArray[Any], source: Source, session: Any) -> TrackedArray:
+def tracked_array(array: NDArray[Any], source: sources.Source, session: Any) -> TrackedArray:
     """A tracked view of an outside array."""
     view = array.view(TrackedArray)
     view._source, view._session = source, session

@@ -31,7 +31,8 @@ def _sizes(value: Value) -> Shape | None:
     return t.shape if isinstance(t, TensorType) and has_sizes(t) and not t.weak else None
 
 
-def _swaps_last(perm: tuple[int, ...]) -> bool:
+def swaps_last(perm: tuple[int, ...]) -> bool:
+    """Whether an order of axes swaps the last two."""
     n = len(perm)
     return n >= 2 and tuple(perm) == (*range(n - 2), n - 1, n - 2)
 
@@ -46,7 +47,7 @@ def _swapped(sweep: GraphRewriter, x: Value) -> Value:
 def _transposed_base(value: Value) -> Value | None:
     """x where ``value`` is x with its last two axes exchanged."""
     node = op_of(value, "transpose")
-    return node.inputs[0] if node is not None and _swaps_last(node.attrs["perm"]) else None
+    return node.inputs[0] if node is not None and swaps_last(node.attrs["perm"]) else None
 
 
 def _sum_of_products(sweep: GraphRewriter, node: Node) -> Found:
@@ -64,7 +65,7 @@ def _sum_of_products(sweep: GraphRewriter, node: Node) -> Found:
 
 
 def _transposed_product(sweep: GraphRewriter, node: Node) -> Found:
-    terms = _terms(node.inputs[0]) if _swaps_last(node.attrs["perm"]) else []
+    terms = _terms(node.inputs[0]) if swaps_last(node.attrs["perm"]) else []
     if not terms or not all(_gains_by_swap(term) for term in terms if term.op.name == "matmul"):
         return None
     swapped: dict[Value, Value] = {}

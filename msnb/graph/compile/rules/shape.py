@@ -9,6 +9,7 @@ from msnb.graph.compile.rewriting.pass_record import Case
 from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, kind, op_of
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import X, f
+from msnb.graph.compile.rules.matmul import swaps_last
 from msnb.ir.graph import Node, Value
 from msnb.ops.definition.symbolic_sizes import has_sizes
 
@@ -19,10 +20,6 @@ def _static(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.is_static
 
 
-def _has_sizes(value: Value) -> bool:
-    return has_sizes(value.type)
-
-
 def _same_type(sweep: GraphRewriter, node: Node) -> Found:
     """The operand itself: ``GraphRewriter.accept`` lets it pass only where it has the node's type."""
     return node.inputs[0]
@@ -31,7 +28,7 @@ def _same_type(sweep: GraphRewriter, node: Node) -> Found:
 def _reshape_of(sweep: GraphRewriter, node: Node) -> Found:
     """Not past the reshape of a transpose: it moves the elements, once, and another reshape of it is free."""
     inner = node.inputs[0].node
-    if inner is None or inner.op.view != "reshape" or not _has_sizes(node.out) or not _has_sizes(inner.inputs[0]):
+    if inner is None or inner.op.view != "reshape" or not all(has_sizes(v.type) for v in (node.out, inner.inputs[0])):
         return None
     if inner.op.name == "reshape" and op_of(inner.inputs[0], "transpose") is not None:
         return None
@@ -71,18 +68,13 @@ def _one_part(sweep: GraphRewriter, node: Node) -> Found:
 
 def _matmul_transposed(sweep: GraphRewriter, node: Node) -> Found:
     pair = [op_of(v, "transpose") for v in node.inputs]
-    if not all(n is not None and _swaps_last(n.attrs["perm"]) for n in pair):
+    if not all(n is not None and swaps_last(n.attrs["perm"]) for n in pair):
         return None
     a, b = (n.inputs[0] for n in pair if n is not None)
     product = sweep.emit("matmul", b, a)
     assert isinstance(product.type, TensorType)
     n = product.type.ndim
     return sweep.emit("transpose", product, perm=(*range(n - 2), n - 1, n - 2))
-
-
-def _swaps_last(perm: tuple[int, ...]) -> bool:
-    n = len(perm)
-    return n >= 2 and tuple(perm) == (*range(n - 2), n - 1, n - 2)
 
 
 def _past_gradient(sweep: GraphRewriter, node: Node) -> Found:

@@ -26,8 +26,7 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool, dimension_limit: Any
         ShapeError: no matrix. ArgumentError: ``maximize`` is no bool. AttributeValueError: a cost is NaN, or every
         assignment costs infinitely much.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.optimize.linear_sum_assignment.html
+    Source: `mindspore.scipy.optimize.linear_sum_assignment`
 
     Examples:
         >>> import msnb as ms

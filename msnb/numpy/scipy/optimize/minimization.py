@@ -81,8 +81,7 @@ def minimize(
         ShapeError: ``x0`` is no vector. AttributeValueError: another method or option. ArgumentError: an argument of
             another method.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.optimize.minimize.html
+    Source: `mindspore.scipy.optimize.minimize`
 
     Examples:
         >>> import msnb as ms

@@ -76,8 +76,7 @@ def line_search(
     Returns:
         see ``LineSearchResults``.
 
-    Source:
-        https://www.mindspore.cn/docs/en/master/api_python/scipy/mindspore.scipy.optimize.line_search.html
+    Source: `mindspore.scipy.optimize.line_search`
 
     Examples:
         >>> import msnb as ms

@@ -5,7 +5,7 @@
 
 What infer_shape and infer_dtype promise is compared with the result.
 
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.PrimitiveWithInfer.html
+Source: `mindspore.ops.PrimitiveWithInfer`
 """
 
 from __future__ import annotations

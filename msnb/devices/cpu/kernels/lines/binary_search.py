@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, compared_as, is_static, library, words
@@ -27,13 +26,13 @@ NAMES = ("searchsorted",)
 class SearchRecipe(NativeKernel):
     """searchsorted of ``count`` values, ``row`` of which belong to one line of ``n`` boundaries."""
 
-    dtype: DType
+    dtype: dtypes.DType
     n: int
     row: int
     count: int
     right: bool
 
-    def __init__(self, dtype: DType, n: int, row: int, count: int, right: bool) -> None:
+    def __init__(self, dtype: dtypes.DType, n: int, row: int, count: int, right: bool) -> None:
         self.dtype, self.n, self.row, self.count, self.right = dtype, n, row, count, right
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
@@ -58,7 +57,7 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     return SearchRecipe(x.dtype, n, row, x.size, node.attrs["right"])
 
 
-def _search(dtype: DType, right: bool) -> LineEmitter:
+def _search(dtype: dtypes.DType, right: bool) -> LineEmitter:
     """The part of one thread."""
     e, wide, stored = LineEmitter(), compared_as(dtype), memory_name(dtype)
     lines, values, out = (e.pointer(i) for i in range(3))

@@ -13,17 +13,7 @@ from collections.abc import Callable, Sequence
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
-from msnb.devices.cpu.kernels.lines.line_kernel import (
-    COLUMNS,
-    LineEmitter,
-    Lines,
-    compared_as,
-    is_static,
-    lanes_of,
-    library,
-    lines_of,
-    words,
-)
+from msnb.devices.cpu.kernels.lines import line_kernel
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.llvm.emitter import memory_name, type_name
@@ -42,36 +32,36 @@ class IndexReductionRecipe(NativeKernel):
 
     name: str
     dtype: DType
-    lines: Lines
+    lines: line_kernel.Lines
 
-    def __init__(self, name: str, dtype: DType, lines: Lines) -> None:
+    def __init__(self, name: str, dtype: DType, lines: line_kernel.Lines) -> None:
         self.name, self.dtype, self.lines = name, dtype, lines
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
-        lines, lanes = self.lines, lanes_of(self.dtype)
+        lines, lanes = self.lines, line_kernel.lanes_of(self.dtype)
         is_short = lines.inner == 1 and lines.n <= SHORT and lines.outer > lanes
         way = "bundle" if is_short else "line" if lines.inner == 1 else "columns"
-        made = library(f"msnb_{self.name}", _written, KINDS[self.name], self.dtype, way)
+        made = line_kernel.library(f"msnb_{self.name}", _written, KINDS[self.name], self.dtype, way)
         header = lines.header()
         if is_short:
             bundles = -(-lines.outer // lanes)
             header = (bundles, min(bundles, header[1]), lines.n, lines.outer, 1)
-        return [KernelCall(Symbol(made, f"msnb_{self.name}"), words(header, ins, outs))]
+        return [KernelCall(Symbol(made, f"msnb_{self.name}"), line_kernel.words(header, ins, outs))]
 
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How argmax or argmin runs; None for other nodes."""
-    if node.op.name not in KINDS or not is_static(node):
+    if node.op.name not in KINDS or not line_kernel.is_static(node):
         return None
     t = node.inputs[0].type
     assert isinstance(t, TensorType)
-    lines = lines_of(t, node.attrs["axis"])
+    lines = line_kernel.lines_of(t, node.attrs["axis"])
     return IndexReductionRecipe(node.op.name, t.dtype, lines) if lines.n < 2**31 - 1 else None
 
 
-def _written(kind: str, dtype: DType, way: str) -> LineEmitter:
-    e = LineEmitter()
+def _written(kind: str, dtype: DType, way: str) -> line_kernel.LineEmitter:
+    e = line_kernel.LineEmitter()
     x, out = e.pointer(0), e.pointer(1)
     best = _Best(e, kind, dtype)
     one = {"line": best.of_line, "bundle": best.of_bundle, "columns": best.of_columns}[way]
@@ -82,11 +72,11 @@ def _written(kind: str, dtype: DType, way: str) -> LineEmitter:
 class _Best:
     """The code of one kind and dtype."""
 
-    def __init__(self, e: LineEmitter, kind: str, dtype: DType) -> None:
+    def __init__(self, e: line_kernel.LineEmitter, kind: str, dtype: DType) -> None:
         self.e, self.kind, self.dtype, self.stored = e, kind, dtype, memory_name(dtype)
-        self.compared = compared_as(dtype)
+        self.compared = line_kernel.compared_as(dtype)
         self.scalar = type_name(self.compared)
-        self.lanes = lanes_of(dtype)
+        self.lanes = line_kernel.lanes_of(dtype)
         self.first = identity(kind, self.compared)
 
     def is_better(self, x: str, best: str) -> str:
@@ -200,7 +190,8 @@ class _Best:
         e.columns(unit, block)
 
     def _state(self) -> tuple[str, str]:
-        return self.e.alloca(f"[{COLUMNS} x {self.scalar}]"), self.e.alloca(f"[{COLUMNS} x i32]")
+        n = line_kernel.COLUMNS
+        return self.e.alloca(f"[{n} x {self.scalar}]"), self.e.alloca(f"[{n} x i32]")
 
     def _over(self, count: str, body: Callable[[str, str], None]) -> None:
         self.e.sweep(count, self.lanes, body)

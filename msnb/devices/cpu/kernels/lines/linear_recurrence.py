@@ -15,18 +15,8 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
+from msnb.devices.cpu.kernels.lines import line_kernel
 from msnb.devices.cpu.kernels.lines.cumulative_scan import carried
-from msnb.devices.cpu.kernels.lines.line_kernel import (
-    COLUMNS,
-    SHARED_WORK,
-    LineEmitter,
-    Lines,
-    is_static,
-    lanes_of,
-    library,
-    lines_of,
-    words,
-)
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.llvm.emitter import literal, memory_name, type_name
@@ -39,25 +29,25 @@ class LinearRecurrenceRecipe(NativeKernel):
     """linear_recurrence of two tensors of one dtype."""
 
     dtype: DType
-    lines: Lines
+    lines: line_kernel.Lines
     reverse: bool
 
-    def __init__(self, dtype: DType, lines: Lines, reverse: bool) -> None:
+    def __init__(self, dtype: DType, lines: line_kernel.Lines, reverse: bool) -> None:
         self.dtype, self.lines, self.reverse = dtype, lines, reverse
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
         lines, close = self.lines, self.lines.inner == 1
         work = lines.outer * lines.n * 4
-        header = (lines.outer, clamped(work // SHARED_WORK, 1, lines.outer), lines.n, 1, 1)
+        header = (lines.outer, clamped(work // line_kernel.SHARED_WORK, 1, lines.outer), lines.n, 1, 1)
         symbol = "msnb_recurrence"
-        made = library(symbol, _close if close else _columns, self.dtype, self.reverse)
-        return [KernelCall(Symbol(made, symbol), words(header if close else lines.header(4), ins, outs))]
+        made = line_kernel.library(symbol, _close if close else _columns, self.dtype, self.reverse)
+        return [KernelCall(Symbol(made, symbol), line_kernel.words(header if close else lines.header(4), ins, outs))]
 
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a recurrence runs; None for other nodes, mixed dtypes and complex numbers."""
-    if node.op.name not in NAMES or not is_static(node):
+    if node.op.name not in NAMES or not line_kernel.is_static(node):
         return None
     types = [v.type for v in (*node.inputs, node.out)]
     dtype = types[-1].dtype  # type: ignore[union-attr]
@@ -66,10 +56,10 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     if not (dtype.is_float or dtype.is_int) or dtype is dtypes.bool_:
         return None
     assert isinstance(types[-1], TensorType)
-    return LinearRecurrenceRecipe(dtype, lines_of(types[-1], node.attrs["axis"]), node.attrs["reverse"])
+    return LinearRecurrenceRecipe(dtype, line_kernel.lines_of(types[-1], node.attrs["axis"]), node.attrs["reverse"])
 
 
-class _Recurrence(LineEmitter):
+class _Recurrence(line_kernel.LineEmitter):
     """One step for elements at a place, and where step ``k`` of a line is."""
 
     def __init__(self, dtype: DType, reverse: bool) -> None:
@@ -98,7 +88,7 @@ class _Recurrence(LineEmitter):
         return self.i64("sub", self.i64("sub", self.n, k), 1) if self.reverse else k
 
 
-def _close(dtype: DType, reverse: bool) -> LineEmitter:
+def _close(dtype: DType, reverse: bool) -> line_kernel.LineEmitter:
     e = _Recurrence(dtype, reverse)
 
     def line(unit: str) -> None:
@@ -113,15 +103,15 @@ def _close(dtype: DType, reverse: bool) -> LineEmitter:
     return e
 
 
-def _columns(dtype: DType, reverse: bool) -> LineEmitter:
+def _columns(dtype: DType, reverse: bool) -> line_kernel.LineEmitter:
     e = _Recurrence(dtype, reverse)
-    states, lanes = e.alloca(f"[{COLUMNS} x {e.kind}]"), lanes_of(e.wide)
+    states, lanes = e.alloca(f"[{line_kernel.COLUMNS} x {e.kind}]"), line_kernel.lanes_of(e.wide)
 
     def block(first: str, _: str, count: str) -> None:
         def begin(i: str) -> None:
             e.do(f"store {e.kind} {literal(0, e.wide)}, ptr {e.place(e.kind, states, i)}")
 
-        e.each("0", str(COLUMNS), begin)
+        e.each("0", str(line_kernel.COLUMNS), begin)
 
         def row(k: str) -> None:
             line = e.i64("add", first, e.i64("mul", e.number(k), e.inner))

@@ -21,15 +21,7 @@ from msnb.core.dtypes import DType
 from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType
 from msnb.devices.cpu import thread_pool
-from msnb.devices.cpu.kernels.lines.line_kernel import (
-    SHARED_WORK,
-    LineEmitter,
-    Lines,
-    is_static,
-    library,
-    lines_of,
-    words,
-)
+from msnb.devices.cpu.kernels.lines import line_kernel
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.llvm.emitter import memory_name
@@ -45,11 +37,11 @@ class SortRecipe(NativeKernel):
     """sort and top_k: values and places."""
 
     dtype: DType
-    lines: Lines
+    lines: line_kernel.Lines
     keep: int
     descending: bool
 
-    def __init__(self, dtype: DType, lines: Lines, keep: int, descending: bool) -> None:
+    def __init__(self, dtype: DType, lines: line_kernel.Lines, keep: int, descending: bool) -> None:
         self.dtype, self.lines, self.keep, self.descending = dtype, lines, keep, descending
         self.few: bool = keep <= FEW and lines.n >= 4 * keep and lines.inner == 1
         threads = min(thread_pool.cores(), lines.number)
@@ -61,21 +53,21 @@ class SortRecipe(NativeKernel):
         lines = self.lines
         weight = 1 if self.few else 4
         most = min(lines.number, thread_pool.cores())
-        threads = clamped(lines.number * lines.n * weight // SHARED_WORK, 1, most)
+        threads = clamped(lines.number * lines.n * weight // line_kernel.SHARED_WORK, 1, most)
         header = (lines.number, threads, lines.n, lines.inner, self.keep)
-        own = words(header, ins, outs, temps) + ((self.bytes,) if temps else ())
+        own = line_kernel.words(header, ins, outs, temps) + ((self.bytes,) if temps else ())
         symbol = f"msnb_{'top_k' if self.few else 'sort'}"
-        made = library(symbol, _top_k if self.few else _sort, self.dtype, self.descending)
+        made = line_kernel.library(symbol, _top_k if self.few else _sort, self.dtype, self.descending)
         return [KernelCall(Symbol(made, symbol), own)]
 
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a sort or a top-k runs; None for other nodes."""
-    if node.op.name not in NAMES or not is_static(node):
+    if node.op.name not in NAMES or not line_kernel.is_static(node):
         return None
     t = node.inputs[0].type
     assert isinstance(t, TensorType)
-    lines = lines_of(t, node.attrs["axis"])
+    lines = line_kernel.lines_of(t, node.attrs["axis"])
     if not is_sortable(t.dtype) or lines.n >= 2**31:
         return None
     if node.op.name == "sort":
@@ -93,7 +85,7 @@ def key_bytes(dtype: DType) -> int:
     return 8 if dtype.itemsize == 8 else 4
 
 
-class _Keys(LineEmitter):
+class _Keys(line_kernel.LineEmitter):
     """Keys of elements."""
 
     def __init__(self, dtype: DType, descending: bool) -> None:
@@ -152,7 +144,7 @@ class _Keys(LineEmitter):
 # ---- a whole line ---------------------------------------------------------------------------------------------------
 
 
-def _sort(dtype: DType, descending: bool) -> LineEmitter:
+def _sort(dtype: DType, descending: bool) -> line_kernel.LineEmitter:
     e = _Keys(dtype, descending)
     own = _memory(e)
     counts = e.alloca(f"[{e.size * DIGITS} x i32]")
@@ -246,7 +238,7 @@ def _pass(e: _Keys, own: tuple[str, str, str, str], table: str, digit: int, plac
 # ---- few of many ----------------------------------------------------------------------------------------------------
 
 
-def _top_k(dtype: DType, descending: bool) -> LineEmitter:
+def _top_k(dtype: DType, descending: bool) -> line_kernel.LineEmitter:
     e = _Keys(dtype, descending)
     keys, places = e.alloca(f"[{FEW} x {e.key}]"), e.alloca(f"[{FEW} x i32]")
     lanes = 4 * 16 // e.size

@@ -25,7 +25,8 @@ Spot = BufferRef | None
 ASSERTS = ("assert", "loop ran")
 
 
-def _size(t: Type) -> int:
+def size_of(t: Type) -> int:
+    """Bytes of a value; a stack is a pointer."""
     return t.nbytes if isinstance(t, TensorType) else 8
 
 
@@ -69,7 +70,7 @@ class ControlFlowLowering:
         if isinstance(t, StackType):
             self.tape.emit(m.MOVE, [src], [dst])
         else:
-            self.tape.copy(dst, src, _size(t))
+            self.tape.copy(dst, src, size_of(t))
 
     def _carried(self, node: Node, args: Sequence[Spot], names: Sequence[Value]) -> list[Spot]:
         """Buffers with the first values of a loop."""
@@ -160,7 +161,7 @@ class ControlFlowLowering:
         """A pointer to the row of this turn; into ``ours``, other values may be written as well."""
         if whole is None:
             return None
-        size = _size(value.type)
+        size = size_of(value.type)
         made = self.tape.pointer(size, value.name or "row")
         made.valid = self.tape.loop if ours else None
         self.tape.emit(m.ROW, [whole], [BufferRef(made)], counter, size)
@@ -210,11 +211,11 @@ class ControlFlowLowering:
 
     def _push(self, node: Node, made: BufferRef, element: Type) -> None:
         op = m.PUSH_STACK if isinstance(element, StackType) else m.PUSH
-        below, value, size = self.sure(node.inputs[0]), self.sure(node.inputs[1]), _size(element)
+        below, value, size = self.sure(node.inputs[0]), self.sure(node.inputs[1]), size_of(element)
         self.tape.emit(op, [below, value], [made], size, self.tape.pool(_rounded(size)))
 
     def _pop(self, node: Node, made: BufferRef, element: Type) -> None:
-        source, size = self.sure(node.inputs[0]), _size(element)
+        source, size = self.sure(node.inputs[0]), size_of(element)
         op = m.POP_STACK if isinstance(element, StackType) else m.POP
         entry = top = BufferRef(self.tape.pointer(size, "top"))
         if op == m.POP_STACK:

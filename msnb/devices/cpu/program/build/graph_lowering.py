@@ -22,7 +22,7 @@ from msnb.core.types import StackType, TensorType, Type
 from msnb.devices.cpu.native_kernel import Guard
 from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.build.kernel_selection import Choice, is_empty
-from msnb.devices.cpu.program.build.control_flow_lowering import ControlFlowLowering
+from msnb.devices.cpu.program.build.control_flow_lowering import ControlFlowLowering, size_of
 from msnb.devices.cpu.program.build.instructions import MemoryBlock, BufferRef, InstructionList
 from msnb.ir import control_flow
 from msnb.ir.builder import Const
@@ -43,11 +43,6 @@ def _source(node: Node, late: set[Node]) -> Value:
     while value.node is not None and value.node in late:
         value = value.node.inputs[0]
     return value
-
-
-def size_of(t: Type) -> int:
-    """Bytes of a value; a stack is a pointer."""
-    return t.nbytes if isinstance(t, TensorType) else 8
 
 
 class Lowering(ControlFlowLowering):

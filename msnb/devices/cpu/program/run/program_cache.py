@@ -27,7 +27,6 @@ import numpy as np
 from msnb.base import disk_cache
 from msnb.base.compile_timing import timed
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import StackType, TensorType, TokenType, Type, tensor_type
 from msnb.devices.cpu import thread_pool
@@ -126,7 +125,7 @@ class _ImageWriter:
             return x
         if isinstance(x, tuple):
             return {"tuple": [self.value(v) for v in x]}
-        if isinstance(x, DType):
+        if isinstance(x, dtypes.DType):
             return {"dtype": x.short}
         if isinstance(x, complex):
             return {"complex": [x.real, x.imag]}
@@ -238,7 +237,7 @@ def _numbered(found: Sequence[Any], number: int) -> Any:
     return found[number]
 
 
-_DTYPES: dict[str, DType] = {t.short: t for t in dtypes.ALL}
+_DTYPES: dict[str, dtypes.DType] = {t.short: t for t in dtypes.ALL}
 _VALUES: dict[str, Callable[[_ImageReader, Any], Any]] = {
     "tuple": lambda r, x: tuple(r.value(v) for v in x),
     "dtype": lambda r, x: _DTYPES[x],

@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass, replace
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 
 Strides = tuple[int, int, int]
 WARP = 32
@@ -46,7 +45,7 @@ class AttentionCase:
     q: Rows
     k: Rows
     v: Rows
-    dtype: DType
+    dtype: dtypes.DType
     scale: float
     causal: bool
     dy: Rows | None = None

@@ -17,7 +17,6 @@ import operator
 from collections.abc import Sequence
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.devices.llvm.emitter import real
 
@@ -38,7 +37,7 @@ class TileEmitter(ThreadEmitter):
         dtype: bfloat16 or float16, of what is multiplied.
     """
 
-    def __init__(self, symbol: str, dtype: DType) -> None:
+    def __init__(self, symbol: str, dtype: dtypes.DType) -> None:
         super().__init__(symbol)
         self.brain: bool = dtype is dtypes.bfloat16
         self.half = "bfloat" if self.brain else "half"

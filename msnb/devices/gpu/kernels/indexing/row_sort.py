@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.kernel_builder import NARROW, KernelBuilder, ThreadCode
 from msnb.devices.gpu.kernels.lines.block_scan import BlockScan
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 
 TILE, DIGITS, BITS, FEW = 256, 256, 8, 2048
-WORD: DType = dtypes.uint32
+WORD: dtypes.DType = dtypes.uint32
 
 
 class RowSort:

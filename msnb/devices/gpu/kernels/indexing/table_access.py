@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.codegen.index_walk import PlaceWalk
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
@@ -23,7 +22,7 @@ from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewO
 from msnb.ir.graph import Node, type_of
 from msnb.ops.indexing.gather import at_axis
 
-_CARRIERS: dict[int, tuple[DType, int]] = {
+_CARRIERS: dict[int, tuple[dtypes.DType, int]] = {
     16: (dtypes.uint32, 4), 8: (dtypes.uint32, 2), 4: (dtypes.uint32, 1), 2: (dtypes.uint16, 1), 1: (dtypes.uint8, 1),
 }  # fmt: skip
 Axis = tuple[int, int]

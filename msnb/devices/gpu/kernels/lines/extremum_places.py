@@ -10,7 +10,6 @@ a pair beats another where its value is better, or as good and further ahead
 from __future__ import annotations
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.codegen.thread_emitter import WARP
 from msnb.devices.gpu.kernels.kernel_builder import THREADS, KernelBuilder, ThreadCode, counter_kind
@@ -40,11 +39,11 @@ class ExtremumPlaces:
     def __init__(self, node: Node) -> None:
         (t,) = operands(node)
         self.kind = "max" if node.op.name == "argmax" else "min"
-        self.dtype: DType = dtypes.uint8 if t.dtype is dtypes.bool_ else t.dtype
-        self.compared: DType = accumulator(self.dtype)
+        self.dtype: dtypes.DType = dtypes.uint8 if t.dtype is dtypes.bool_ else t.dtype
+        self.compared: dtypes.DType = accumulator(self.dtype)
         self.lines = lines_of(t, node.attrs["axis"])
         self.counters: str = counter_kind(t.size, self.lines.lines)
-        self.place: DType = dtypes.int32 if self.counters == "i32" else dtypes.int64
+        self.place: dtypes.DType = dtypes.int32 if self.counters == "i32" else dtypes.int64
         self.last: str = str(2 ** (8 * self.place.itemsize - 1) - 1)
         segments = self.lines.inner == 1 and self.lines.n > LONG
         self.builder: KernelBuilder = KernelBuilder(node.op.name, [t], [type_of(node.out)], workspace=segments)

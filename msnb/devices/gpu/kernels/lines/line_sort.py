@@ -10,7 +10,6 @@ A block has one line in shared memory, where all threads read the same key at on
 from __future__ import annotations
 
 from msnb.core import dtypes
-from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import are_real, operands, results
@@ -37,12 +36,12 @@ class LineSort:
 
     def __init__(self, node: Node) -> None:
         (t,), (values, _) = operands(node), results(node)
-        self.dtype: DType = dtypes.uint8 if t.dtype is dtypes.bool_ else t.dtype
+        self.dtype: dtypes.DType = dtypes.uint8 if t.dtype is dtypes.bool_ else t.dtype
         self.lines: Lines = lines_of(t, node.attrs["axis"])
         self.kept: Lines = lines_of(values, node.attrs["axis"])
         self.falling: bool = bool(node.attrs.get("descending", node.attrs.get("largest", False)))
         wide = self.dtype.itemsize == 8 or (self.dtype.itemsize == 4 and not self.dtype.signed)
-        self.key: DType = dtypes.int64 if wide else dtypes.int32
+        self.key: dtypes.DType = dtypes.int64 if wide else dtypes.int32
         self.builder: KernelBuilder = KernelBuilder(node.op.name, [t], results(node))
         e = self.builder.function(counter_kind(t.size), -(-self.lines.n // 32) * 32)
         self._line(e)
@@ -91,7 +90,7 @@ class LineSort:
         if not self.dtype.is_float:
             wide = e.cast(value, self.dtype, self.key)
             return e.ins(f"xor i64 {wide}, {-(2**63)}") if self.dtype is dtypes.uint64 else wide
-        real: DType = dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32
+        real: dtypes.DType = dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32
         scalar, top = type_name(real), 8 * real.itemsize - 1
         x = e.cast(value, self.dtype, real)
         zero = e.ins(f"fcmp oeq {scalar} {x}, {literal(0, real)}")

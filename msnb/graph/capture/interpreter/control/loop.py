@@ -33,7 +33,6 @@ from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable, flatten, same, type_of
 from msnb.graph.capture.values.lazy_values import is_lazy
 from msnb.ir import control_flow
-from msnb.ir.control_flow import replay
 from msnb.ops.definition.record import find
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ class LoopCapture(Handle):
         body.graph.outputs = [*extra_out, *(v for c in self.carried for v in c.outputs(body))]
         inv = align(cond, body, keep=len(entries))
         results = control_flow.while_(self.outer, cond.graph, body.graph, entries, inv)
-        self.conclude(list(results[len(extra) :]), lambda: replay(cond.graph, [*entries, *inv])[0])
+        self.conclude(list(results[len(extra) :]), lambda: control_flow.replay(cond.graph, [*entries, *inv])[0])
 
 
 class While(LoopCapture):

@@ -72,7 +72,7 @@ class _Turner:
     def _visit(self, node: Node) -> None:
         if node.op.name == "transpose" and any(map(is_image, node.inputs)):
             self._transpose(node)
-        elif node.op.view == "reshape" and _static(node.inputs[0]) and _static(node.out):
+        elif node.op.view == "reshape" and has_sizes(node.inputs[0].type) and has_sizes(node.out.type):
             self._move(node)
         elif node.op is not constant and self._is_turned(node):
             self._turn(node)
@@ -180,7 +180,7 @@ class _Turner:
     def _reshaped(self, value: Value, shape: Shape) -> Value:
         """``value`` under another shape; of two reshapes the last one counts."""
         node = value.node
-        if node is not None and node.op.view == "reshape" and _static(node.inputs[0]):
+        if node is not None and node.op.view == "reshape" and has_sizes(node.inputs[0].type):
             value = node.inputs[0]
         return value if shape_of(value) == tuple(shape) else self._view("reshape", value, {"shape": tuple(shape)})
 
@@ -209,10 +209,6 @@ class _Turner:
 
     def _primal(self, node: Node) -> Node | None:
         return None if node.primal is None else self._primals.get(node.primal, node.primal)
-
-
-def _static(value: Value) -> bool:
-    return has_sizes(value.type)
 
 
 def _drop_dead_views(graph: Graph) -> None:

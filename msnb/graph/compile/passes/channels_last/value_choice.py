@@ -25,7 +25,7 @@ from msnb.core.types import TensorType
 from msnb.graph.compile.passes.channels_last.axis_rules import Attrs, is_free, is_image, is_seed, shape_of, turned_attrs
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.definition.data_format import TO_FIRST, TO_LAST
-from msnb.ops.elementwise.constant import constant
+from msnb.ops.elementwise.constant import is_constant
 
 WON = 0.5
 """What a plain image costs a convolution, as a part of what a transpose of it costs."""
@@ -115,7 +115,7 @@ class Choice:
         """Operands of fewer axes are turned for the region alone."""
         for v in node.inputs:
             t = v.type
-            if isinstance(t, TensorType) and 0 < len(t.shape) < 4 and not is_free(t.shape) and not _is_constant(v):
+            if isinstance(t, TensorType) and 0 < len(t.shape) < 4 and not is_free(t.shape) and not is_constant(v):
                 root = self._find(self._tied[node])
                 self._cost[root] = self._cost.get(root, 0.0) + size_hint(t.nbytes)
 
@@ -132,7 +132,3 @@ def _images(node: Node) -> list[Value]:
         return [v for v in (*node.inputs, *node.outputs) if is_image(v)]
     made = [node.out] if -1 in node.op.images else []
     return [*(node.inputs[i] for i in node.op.images if i >= 0), *made]
-
-
-def _is_constant(value: Value) -> bool:
-    return value.node is not None and value.node.op is constant
