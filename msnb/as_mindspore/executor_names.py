@@ -6,6 +6,7 @@ They have little to do here: threads have a meaning, choices of CUDA algorithms 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,6 +56,12 @@ class _PyNativeExecutor:
     def set_grad_flag(self, flag: bool) -> None:
         """Accepted: gradients are recorded inside ``ms.grad`` and ``ms.value_and_grad`` only."""
 
+    def set_creation_type(self, tensor: Any, creation_type: Any) -> None:
+        """Accepted: any result may be written here, wherever it comes from."""
+
+    def set_async_for_graph(self, flag: bool) -> None:
+        """Accepted: a compiled program returns when its result is there."""
+
     def enable_grad(self) -> bool:
         """Whether gradients are recorded outside of ``ms.grad``: never."""
         return False
@@ -75,8 +82,24 @@ class _CellGraphExecutor:
 
 _pynative_executor = _PyNativeExecutor()
 _cell_graph_executor = _CellGraphExecutor()
-compile_config: SimpleNamespace = SimpleNamespace()
-"""Switches of MindSpore's compiler, by name: they are kept, and no one of them means anything to msnb's."""
+CreationType: type[IntEnum] = IntEnum("CreationType", "DEFAULT MULTI_OUTPUT NO_GRAD_MODE CUSTOM_BPROP", start=0)
+
+
+class _Switches(SimpleNamespace):
+    """Switches of MindSpore's compiler, by name: they are kept, and no one of them means anything to msnb's."""
+
+    def __getattr__(self, name: str) -> str:
+        """A switch that the program has not set."""
+        if name.isupper():
+            return ""
+        raise AttributeError(f"the switches of compile_config are names in capitals, not {name!r}.")
+
+
+compile_config = _Switches()
+
+
+def get_code_extra(fn: Any) -> None:
+    """What MindSpore's compiler of bytecode noted of a function: nothing, functions are read from their source."""
 
 
 def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:

@@ -19,7 +19,7 @@ from msnb.api.transforms.custom_gradient import InsertGradientOf as InsertGradie
 from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
 from msnb.base import events
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base.errors import ArgumentError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
@@ -433,6 +433,40 @@ def _argmin(self: Primitive, x: Any, axis: int = -1) -> Any:
     return ops.argmin(x, axis).astype(dtypes.int32)
 
 
+def _same_type_shape(self: Primitive, x: Any, y: Any) -> Any:
+    """``x``, if ``y`` is a tensor of its dtype and shape; raises TypeError or ValueError."""
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        raise ArgumentError(f"SameTypeShape takes two tensors, not {type(x).__name__} and {type(y).__name__}.")
+    lines = operand_lines(x._type, y._type, names=("x", "y"))
+    if x.dtype != y.dtype:
+        raise DTypeError("SameTypeShape: the dtypes differ.", operands=lines)
+    if x.shape != y.shape:
+        raise ShapeError("SameTypeShape: the shapes differ.", operands=lines)
+    return x
+
+
+def _is_of_type(self: Primitive, found: Any, type_: Any) -> bool:
+    """Whether a value (IsInstance) or a type (IsSubClass) is of a type or of a kind of types of MindSpore."""
+    of_value = self.name == "IsInstance"
+    own = (found._type if isinstance(found, Tensor) else type(found)) if of_value else found
+    for given in (type_,) if of_value else (own, type_):
+        if given is None or (isinstance(given, type) and given.__module__ == "builtins"):
+            raise ArgumentError(f"{self.name} takes a type of MindSpore, as mstype.int_, not {given!r}.")
+    kind = _PYTHON.get(getattr(type_, "name", ""), type_) if isinstance(own, type) else type_
+    return own == kind or (isinstance(kind, type) and isinstance(own, kind))
+
+
+_PYTHON: dict[str, type] = {"Int64": int, "Float64": float, "Bool": bool, "String": str}
+
+
+def _igamma_by_first(self: Primitive, a: Any, x: Any) -> Any:
+    """The slope of ``igamma(a, x)`` along ``a``, by four of its values in float64."""
+    dtype, a, x = a.dtype, a.astype(dtypes.float64), x.astype(dtypes.float64)
+    h = 1e-3 * a * ops.rsqrt(1 + a)
+    near, far = (ops.igamma(a + k * h, x) - ops.igamma(a - k * h, x) for k in (1, 2))
+    return ((8 * near - far) / (12 * h)).astype(dtype)
+
+
 def _operator(name: str, call: Callable[..., Any], **defaults: Any) -> type[Primitive]:
     members = {"__call__": call, "defaults": defaults, "__doc__": call.__doc__, "__module__": "msnb.ops"}
     return type(name, (Primitive,), members)
@@ -452,6 +486,10 @@ Load: type[Primitive] = _operator("Load", lambda self, variable, u=None: ops.ide
 ConcatOffset: type[Primitive] = _operator("ConcatOffset", _concat_offset, N=2, axis=0)
 ArgminV2: type[Primitive] = _operator("ArgminV2", _argmin)
 LSTM: type[Primitive] = _operator("LSTM", _lstm, **dict.fromkeys(_SIZES, NEEDED), proj_size=0)
+SameTypeShape: type[Primitive] = _operator("SameTypeShape", _same_type_shape)
+IsInstance: type[Primitive] = _operator("IsInstance", _is_of_type)
+IsSubClass: type[Primitive] = _operator("IsSubClass", _is_of_type)
+IgammaGradA: type[Primitive] = _operator("IgammaGradA", _igamma_by_first)
 WhileLoop: type[Primitive] = _operator("WhileLoop", _while_loop)
 ForiLoop: type[Primitive] = _operator("ForiLoop", _fori_loop)
 Scan: type[Primitive] = _operator("Scan", _scan)

@@ -59,8 +59,12 @@ _PRIVATE = {
     "ops.operations.sparse_ops": "msnb.ops",
     "ops.composite.multitype_ops": "msnb.ops",
     "ops.operations._grad_ops": "msnb.ops",
-    "ops.operations._csr_ops": "msnb.ops",
-    "ops.operations._sequence_ops": "msnb.ops",
+    **{f"ops.{path}": "msnb.ops" for path in (
+        "_grad_experimental", *(f"_grad_experimental.grad_{kind}_ops" for kind in (
+            "array", "comm", "debug", "inner", "math", "nn", "quant", "sparse")),
+        "_grad_experimental.grad_base", "_utils", "_utils.utils",
+        *(f"operations._{kind}_ops" for kind in (
+            "csr", "embedding_cache", "infer", "map_tensor", "quant", "rl_inner", "scalar", "sequence", "thor")))},
     "ops.op_info_register": "msnb.as_mindspore.private_names",
     "ops.vm_impl_registry": "msnb.as_mindspore.functional_names",
     "parallel._auto_parallel_context": "msnb.as_mindspore.private_names",
@@ -178,6 +182,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "mindspore._extends.parse.standard_method": (_FUNCTIONAL, "msnb.numpy"),
     "mindspore.nn.layer.rnn_cells": ("msnb.nn.layers.recurrent_cells",),
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
+    "mindspore._c_expression": (_EXECUTORS,),
     "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),
 }  # fmt: skip
 """Modules in which a path's names are looked up that its own module lacks: words of older programs, under the alias

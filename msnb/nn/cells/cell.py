@@ -36,7 +36,7 @@ from msnb.eager.composite_programs import runs_whole
 from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.argument_hints import explains_arguments, note_empty_result
 from msnb.nn.cells.cell_flags import CellFlags
-from msnb.nn.cells.cell_state import CellState
+from msnb.nn.cells.cell_state import CellState, _Buffer
 from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, owned, resettle, uproot
 from msnb.nn.cells.hooks import CellHooks, after_hook, after_pre_hook, with_backward_hooks, with_backward_pre_hooks
 from msnb.nn.cells.mixed_precision import CellPrecision, cast_floats
@@ -120,6 +120,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         elif isinstance(value, (tuple, list)) and self._ready:
             for i, item in enumerate(() if isinstance(getattr(type(self), name, None), property) else value):
                 self._adopt(f"{name}.{i}", item)
+        elif type(value) is _Buffer:
+            self._buffer_names[name] = True
         object.__setattr__(self, name, value)
 
     def _take(self, name: str, old: Parameter, value: Tensor) -> None:
