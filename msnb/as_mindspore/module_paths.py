@@ -23,14 +23,8 @@ _PRIVATE = {
     "common.jit_begin_end": "msnb.as_mindspore.executor_names",
     "common.np_dtype": "ml_dtypes",
     **dict.fromkeys(
-        (
-            "device_context",
-            *(
-                f"device_context.{device}{part}"
-                for device in ("cpu", "gpu", "ascend")
-                for part in ("", ".op_tuning", ".op_precision", ".op_debug")
-            ),
-        ),
+        ("device_context", *(f"device_context.{device}{part}" for device in ("cpu", "gpu", "ascend")
+                             for part in ("", ".op_tuning", ".op_precision", ".op_debug"))),
         "msnb.as_mindspore.executor_names",
     ),
     "hal": "msnb.as_mindspore.executor_names",
@@ -65,33 +59,12 @@ _PRIVATE = {
     "ops.operations.sparse_ops": "msnb.ops",
     "ops.composite.multitype_ops": "msnb.ops",
     "ops.operations._grad_ops": "msnb.ops",
-    **{
-        f"ops.{path}": "msnb.ops"
-        for path in (
-            "_grad_experimental",
-            *(
-                f"_grad_experimental.grad_{kind}_ops"
-                for kind in ("array", "comm", "debug", "inner", "math", "nn", "quant", "sparse")
-            ),
-            "_grad_experimental.grad_base",
-            "_utils",
-            "_utils.utils",
-            *(
-                f"operations._{kind}_ops"
-                for kind in (
-                    "csr",
-                    "embedding_cache",
-                    "infer",
-                    "map_tensor",
-                    "quant",
-                    "rl_inner",
-                    "scalar",
-                    "sequence",
-                    "thor",
-                )
-            ),
-        )
-    },
+    **{f"ops.{path}": "msnb.ops" for path in (
+        "_grad_experimental", *(f"_grad_experimental.grad_{kind}_ops" for kind in (
+            "array", "comm", "debug", "inner", "math", "nn", "quant", "sparse")),
+        "_grad_experimental.grad_base", "_utils", "_utils.utils",
+        *(f"operations._{kind}_ops" for kind in (
+            "csr", "embedding_cache", "infer", "map_tensor", "quant", "rl_inner", "scalar", "sequence", "thor")))},
     "ops.op_info_register": "msnb.as_mindspore.private_names",
     "ops.vm_impl_registry": "msnb.as_mindspore.functional_names",
     "parallel._auto_parallel_context": "msnb.as_mindspore.private_names",
@@ -113,19 +86,23 @@ _NAMED: dict[str, str] = {
     **{f"mindspore.{path}": home for path, home in _PRIVATE.items()},
 }
 _FILES = {
-    "boost": "adasum base boost boost_cell_wrapper dim_reduce grad_accumulation grad_freeze "
-    "group_loss_scale_manager less_batch_normalization",
-    "common": "device dump dynamic_shape file_system hook_handle jit_context jit_trace lazy_inline mindir_util "
-    "no_inline recompute storage symbol",
+    "boost":
+        "adasum base boost boost_cell_wrapper dim_reduce grad_accumulation grad_freeze "
+        "group_loss_scale_manager less_batch_normalization",
+    "common":
+        "device dump dynamic_shape file_system hook_handle jit_context jit_trace lazy_inline mindir_util "
+        "no_inline recompute storage symbol",
     "common.dynamic_shape": "auto_dynamic_shape enable_dynamic",
     "communication": "comm_func",
     "dataset": "callback",
     "dataset.callback": "ds_callback",
     "dataset.engine": "cache_client datasets_audio datasets_text offload queue serializer_deserializer",
     "experimental": "map_parameter",
-    "experimental.optim": "adadelta adagrad adam adamax adamw asgd lr_scheduler nadam optimizer radam rmsprop rprop sgd",
-    "graph": "api custom_backend custom_infer custom_pass dynamic_shape jit_begin_end jit_config jit_context "
-    "jit_trace lazy_inline mutable no_inline symbol",
+    "experimental.optim":
+        "adadelta adagrad adam adamax adamw asgd lr_scheduler nadam optimizer radam rmsprop rprop sgd",
+    "graph":
+        "api custom_backend custom_infer custom_pass dynamic_shape jit_begin_end jit_config jit_context "
+        "jit_trace lazy_inline mutable no_inline symbol",
     "graph.dynamic_shape": "auto_dynamic_shape enable_dynamic",
     "hal": "contiguous_tensors_handle device event memory stream",
     "mindrecord": "common config filereader filewriter mindpage",
@@ -140,20 +117,23 @@ _FILES = {
     "nn.probability": "bnn_layers",
     "nn.probability.bijector": "bijector exp gumbel_cdf invert power_transform scalar_affine softplus",
     "nn.probability.bnn_layers": "bnn_cell_wrapper conv_variational dense_variational layer_distribution",
-    "nn.probability.distribution": "bernoulli beta categorical cauchy distribution exponential gamma geometric gumbel half_normal "
-    "laplace log_normal logistic normal poisson student_t transformed_distribution uniform",
+    "nn.probability.distribution":
+        "bernoulli beta categorical cauchy distribution exponential gamma geometric gumbel half_normal "
+        "laplace log_normal logistic normal poisson student_t transformed_distribution uniform",
     "nn.sparse": "sparse",
     "nn.utils": "init",
     "numpy": "array_creations array_ops dtypes logic_ops math_ops utils utils_const",
     "ops": "deprecated functional_overload signature tensor_method",
     "ops.auto_generate": "cpp_create_prim_instance_helper gen_extend_func pyboost_inner_prim",
     "ops.composite": "base env_ops math_ops",
-    "ops.function": "comm_func debug_func fft_func image_func other_func reshard_func sparse_func sparse_unary_func "
-    "spectral_func vmap_func",
+    "ops.function":
+        "comm_func debug_func fft_func image_func other_func reshard_func sparse_func sparse_unary_func "
+        "spectral_func vmap_func",
     "ops.operations": "control_ops custom_ops debug_ops inner_ops manually_defined reshard_ops spectral_ops",
     "ops.operations.manually_defined": "ops_def",
-    "parallel": "algo_parameter_config checkpoint_convert checkpoint_transform function parameter_broadcast shard "
-    "strategy transform_safetensors",
+    "parallel":
+        "algo_parameter_config checkpoint_convert checkpoint_transform function parameter_broadcast shard "
+        "strategy transform_safetensors",
     "parallel.function": "reshard_func",
     "parallel.nn": "parallel_cell_wrapper parallel_grad_reducer",
     "profiler": "dynamic_profiler envprofiler experimental_config mstx profiler profiling schedule",
@@ -162,9 +142,10 @@ _FILES = {
     "scipy": "ops utils",
     "scipy.optimize": "gradient_optimization_algorithm linear_sum_assignment",
     "train": "data_sink dataset_helper",
-    "train.metrics": "accuracy auc bleu_score confusion_matrix cosine_similarity dice error fbeta hausdorff_distance loss "
-    "mean_surface_distance metric occlusion_sensitivity perplexity precision recall roc "
-    "root_mean_square_surface_distance topk",
+    "train.metrics":
+        "accuracy auc bleu_score confusion_matrix cosine_similarity dice error fbeta hausdorff_distance loss "
+        "mean_surface_distance metric occlusion_sensitivity perplexity precision recall roc "
+        "root_mean_square_surface_distance topk",
     "train.summary": "summary_record",
     "train.train_thor": "convert_utils dataset_helper model_thor",
 }

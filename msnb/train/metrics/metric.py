@@ -282,8 +282,7 @@ class _Counts(Metric):
 
 
 class Precision(_Counts):
-    """Of those predicted to be in a class, the fraction that is: per class, or sample of several labels (0 where none is
-    predicted)."""
+    """Of those predicted to be in a class, the fraction that is: per class (0 where none is predicted), or sample."""
 
     def eval(self, average: bool = False) -> Any:
         """One number per class, or their mean."""
@@ -291,8 +290,7 @@ class Precision(_Counts):
 
 
 class Recall(_Counts):
-    """Of those in a class, the fraction that is predicted to be: per class, or sample of several labels (0 where there are
-    none)."""
+    """Of those in a class, the fraction that is predicted to be: per class (0 where there are none), or sample."""
 
     def eval(self, average: bool = False) -> Any:
         """One number per class, or their mean."""
