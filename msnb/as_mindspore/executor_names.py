@@ -10,6 +10,8 @@ from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from msnb.api.jit import jit, prepare
 from msnb.api.runtime import (
     Event,
@@ -35,6 +37,7 @@ from msnb.base import device_registry, events
 from msnb.base.errors import DeviceError
 from msnb.base.settings import get_context, set_context
 from msnb.nn.cells.cell import Cell
+from msnb.nn.initializer import TruncatedNormal
 
 __all__ = [
     "Event", "Stream", "StreamCtx", "cell_attr_register", "communication_stream", "compile_config", "conv_allow_hf32",
@@ -100,6 +103,22 @@ compile_config = _Switches()
 
 def get_code_extra(fn: Any) -> None:
     """What MindSpore's compiler of bytecode noted of a function: nothing, functions are read from their source."""
+
+
+def _filled(draw: Callable[..., Any]) -> Callable[..., None]:
+    def fill(seed: int, data: Any, *settings: float) -> None:
+        """Fill an array of float32 with random numbers; raises RuntimeError for another dtype."""
+        if data.dtype != np.float32:
+            raise RuntimeError(f"random first values are float32, not {data.dtype}.")
+        data[...] = draw(np.random.default_rng(seed), data.shape, *settings)
+
+    return fill
+
+
+_random_normal = _filled(lambda rng, shape, mean, sigma: rng.normal(mean, sigma, shape))
+_random_uniform = _filled(lambda rng, shape, low, high: rng.uniform(low, high, shape))
+_truncated_normal = _filled(lambda rng, shape, a, b, mean, sigma: np.clip(
+    TruncatedNormal(sigma, mean, (a - mean) / sigma, (b - mean) / sigma).draw(rng, shape), a, b))
 
 
 def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:

@@ -21,7 +21,9 @@ from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
 from msnb.base import events
 from msnb.base.errors import ArgumentError, DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
+from msnb.dataset.string_tensor import string
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.recurrent_cells import lstm_gates
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
@@ -452,11 +454,9 @@ def _is_of_type(self: Primitive, found: Any, type_: Any) -> bool:
     for given in (type_,) if of_value else (own, type_):
         if given is None or (isinstance(given, type) and given.__module__ == "builtins"):
             raise ArgumentError(f"{self.name} takes a type of MindSpore, as mstype.int_, not {given!r}.")
-    kind = _PYTHON.get(getattr(type_, "name", ""), type_) if isinstance(own, type) else type_
-    return own == kind or (isinstance(kind, type) and isinstance(own, kind))
-
-
-_PYTHON: dict[str, type] = {"Int64": int, "Float64": float, "Bool": bool, "String": str}
+    if isinstance(type_, DType) and own in (int, float, bool, str):
+        return own is (float if type_.is_float else bool if type_ is dtypes.bool_ else int)
+    return own == type_ or (isinstance(type_, type) and isinstance(own, type_)) or own is str and type_ == string
 
 
 def _igamma_by_first(self: Primitive, a: Any, x: Any) -> Any:
