@@ -6,7 +6,9 @@ They have little to do here: threads have a meaning, choices of CUDA algorithms 
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
+from contextlib import ExitStack
+from enum import Enum, IntEnum
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,6 +40,7 @@ from msnb.base.errors import DeviceError
 from msnb.base.settings import get_context, set_context
 from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import TruncatedNormal
+from msnb.train.callbacks.callback import Callback, as_callbacks
 
 __all__ = [
     "Event", "Stream", "StreamCtx", "cell_attr_register", "communication_stream", "compile_config", "conv_allow_hf32",
@@ -103,6 +106,39 @@ compile_config = _Switches()
 
 def get_code_extra(fn: Any) -> None:
     """What MindSpore's compiler of bytecode noted of a function: nothing, functions are read from their source."""
+
+
+class _CallbackManager(Callback):
+    """Several callbacks as one, whose methods call those of each in order; leaving its block leaves theirs.
+
+    Raises:
+        TypeError: one of them is no Callback.
+    """
+
+    def __init__(self, callbacks: Any) -> None:
+        self._callbacks = as_callbacks(callbacks)
+        for name in (n for n in vars(Callback) if n[0] != "_"):
+            setattr(self, name, partial(self._all, name))
+
+    def _all(self, name: str, run_context: Any) -> None:
+        for callback in self._callbacks:
+            getattr(callback, name)(run_context)
+
+    def __enter__(self) -> _CallbackManager:
+        self._stack = ExitStack()
+        for callback in self._callbacks:
+            self._stack.enter_context(callback)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+
+ModeEnum: type[Enum] = Enum("ModeEnum", {word.upper(): word for word in ("train", "eval")})
+PluginEnum: type[Enum] = Enum("PluginEnum", {word.upper(): word for word in (
+    "graph", "scalar", "image", "tensor", "histogram", "train_lineage", "eval_lineage", "custom_lineage_data",
+    "dataset_graph", "explainer", "landscape")})
+_DEFAULT_EXPORT_OPTIONS: dict[str, Any] = {"tensor_format": {"npy", None}}
 
 
 def _filled(draw: Callable[..., Any]) -> Callable[..., None]:

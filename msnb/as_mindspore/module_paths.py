@@ -146,7 +146,7 @@ _FILES = {
         "accuracy auc bleu_score confusion_matrix cosine_similarity dice error fbeta hausdorff_distance loss "
         "mean_surface_distance metric occlusion_sensitivity perplexity precision recall roc "
         "root_mean_square_surface_distance topk",
-    "train.summary": "summary_record",
+    "train.summary": "enums summary_record",
     "train.train_thor": "convert_utils dataset_helper model_thor",
 }
 """Package -> files of MindSpore 2.10 that lie in it: each shows what its package shows."""
@@ -176,7 +176,10 @@ FURTHER: dict[str, tuple[str, ...]] = {
     **{f"mindspore.{path}": ("msnb.as_mindspore.private_names", "msnb")
        for path in ("common.sparse_tensor", "nn.layer.activation", "nn.layer.conv", "nn.layer.normalization",
                     "nn.loss.loss", "nn.optim.optimizer", "nn.wrap.cell_wrapper", "numpy.utils", "numpy.utils_const",
-                    "train.callback", "train.callback._callback", "train.model", "train.serialization")},
+                    "train.model", "train.serialization")},
+    **dict.fromkeys(("mindspore.train.callback", "mindspore.train.callback._callback", "mindspore.train.summary.enums",
+                     "mindspore.train.summary.summary_record"), (
+        "msnb.as_mindspore.private_names", _EXECUTORS, "msnb")),
     **{path: (_FUNCTIONAL, _GRADIENTS) for path in PATHS if path.startswith("mindspore.ops.")},
     "mindspore.ops.function.nn_func": (_FUNCTIONAL, _GRADIENTS, "msnb.as_mindspore.private_names"),
     "mindspore._extends.parse.standard_method": (_FUNCTIONAL, "msnb.numpy"),

@@ -109,6 +109,45 @@ def test_estimated_shapes() -> None:
         data.output_shapes(estimate=1)
 
 
+def test_eigenvalues_of_a_half(mode: int) -> None:
+    from mindspore.ops.operations.linalg_ops import Eigh
+
+    x = Tensor([[2.0, 1.0], [9.0, 3.0]])
+    np.testing.assert_allclose(run(Eigh(False, True), x).asnumpy(), [-6.513879, 11.51388], rtol=1e-6)
+    values, vectors = run(Eigh(lower=False), x)
+    np.testing.assert_allclose(values.asnumpy(), [1.3819659, 3.6180334], rtol=1e-6)
+    np.testing.assert_allclose(np.abs(vectors.asnumpy()[0]), [0.850651, 0.525731], rtol=1e-5)
+    with pytest.raises(TypeError, match="compute_eigenvectors must be a bool"):
+        run(Eigh(1), x)
+    with pytest.raises(ValueError, match="Eigh needs square"):
+        run(Eigh(), Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+
+
+def test_callbacks_of_a_loop_of_ones_own(tmp_path: Any) -> None:
+    from mindspore import nn
+    from mindspore.train import CheckpointConfig, LossMonitor, ModelCheckpoint, RunContext
+    from mindspore.train.callback import _CallbackManager, _InternalCallbackParam
+
+    params = _InternalCallbackParam()
+    params.update(train_network=nn.Dense(1, 1), cur_epoch_num=4, cur_step_num=0, batch_num=32)
+    params.net_outputs, context = Tensor(2.0), RunContext(params)
+    config = CheckpointConfig(save_checkpoint_steps=16)
+    named = ModelCheckpoint(lambda p: f"{p.cur_step_num}_own", lambda p: str(tmp_path / "own"), config)
+    with _CallbackManager([LossMonitor(1), named, ModelCheckpoint("100", str(tmp_path), config)]) as all_of_them:
+        all_of_them.begin(context)
+        params.cur_step_num = 128
+        all_of_them.step_end(context)
+        all_of_them.end(context)
+    assert (tmp_path / "own" / "128_own.ckpt").exists()
+    assert (tmp_path / "100-4_32.ckpt").exists()
+    for wrong, error in (
+        (lambda: _CallbackManager([None]), TypeError), (lambda: RunContext(3), TypeError),
+        (lambda: ModelCheckpoint(prefix=123), ValueError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            wrong()
+
+
 def test_further_first_values() -> None:
     from mindspore import float32
     from mindspore._c_expression import _random_uniform, _truncated_normal
