@@ -134,10 +134,11 @@ class _CallbackManager(Callback):
         self._stack.__exit__(*error)
 
 
-ModeEnum: type[Enum] = Enum("ModeEnum", {word.upper(): word for word in ("train", "eval")})
-PluginEnum: type[Enum] = Enum("PluginEnum", {word.upper(): word for word in (
+_words = lambda *words: [(word.upper(), word) for word in words]
+ModeEnum: Any = Enum("ModeEnum", _words("train", "eval"))  # type: ignore[misc]
+PluginEnum: Any = Enum("PluginEnum", _words(  # type: ignore[misc]
     "graph", "scalar", "image", "tensor", "histogram", "train_lineage", "eval_lineage", "custom_lineage_data",
-    "dataset_graph", "explainer", "landscape")})
+    "dataset_graph", "explainer", "landscape"))
 _DEFAULT_EXPORT_OPTIONS: dict[str, Any] = {"tensor_format": {"npy", None}}
 
 
@@ -160,6 +161,11 @@ _truncated_normal = _filled(lambda rng, shape, a, b, mean, sigma: np.clip(
 def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
     """A decorator of constructors that notes attributes for MindSpore's cache of graphs; it changes nothing here."""
     return fn if fn is not None else lambda constructor: constructor
+
+
+def _is_parameter_generated(param_name: str) -> bool:
+    """Whether a Parameter of a tuple or list has its name from its place there: "layers.0"."""
+    return param_name.rpartition(".")[2].isdecimal()
 
 
 def is_stub_tensor(tensor: Any) -> bool:

@@ -139,7 +139,7 @@ _FILES = {
     "profiler": "dynamic_profiler envprofiler experimental_config mstx profiler profiling schedule",
     "runtime": "device device_limit event executor memory stream stream_limit thread_bind_core",
     "safeguard": "rewrite_obfuscation",
-    "scipy": "ops utils",
+    "scipy": "ops ops_wrapper utils",
     "scipy.optimize": "gradient_optimization_algorithm linear_sum_assignment",
     "train": "data_sink dataset_helper",
     "train.metrics":
@@ -186,7 +186,8 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "mindspore.nn.layer.rnn_cells": ("msnb.nn.layers.recurrent_cells",),
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
     "mindspore._c_expression": (_EXECUTORS,),
-    "mindspore.common.parameter": ("msnb.nn.cells.cell_state",),
+    **{f"mindspore.scipy.{name}": (_FUNCTIONAL,) for name in ("ops", "ops_wrapper", "utils")},
+    "mindspore.common.parameter": ("msnb.nn.cells.cell_state", _EXECUTORS),
     "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),
 }  # fmt: skip
 """Modules in which a path's names are looked up that its own module lacks: words of older programs, under the alias

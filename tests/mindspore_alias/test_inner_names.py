@@ -123,6 +123,38 @@ def test_eigenvalues_of_a_half(mode: int) -> None:
         run(Eigh(), Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
 
 
+def test_operators_of_scipy(mode: int) -> None:
+    from mindspore.scipy.ops import Eig, LinearSumAssignment, SolveTriangular
+    from mindspore.scipy.utils import _nd_transpose
+
+    a, b = Tensor([[2.0, 1.0], [9.0, 3.0]]), Tensor([1.0, 2.0])
+    assert run(SolveTriangular(True, True, "T"), a, b).tolist() == [-17.0, 2.0]
+    assert run(SolveTriangular(), a, b).tolist() == pytest.approx([1 / 6, 2 / 3])
+    values, vectors = run(Eig(), a)
+    assert sorted(values.asnumpy().real.tolist()) == pytest.approx([-0.541381, 5.54138], rel=1e-5)
+    assert vectors.shape == (2, 2)
+    assert run(Eig(False), a)[1].shape == ()
+    assert _nd_transpose(a).tolist() == [[2.0, 9.0], [1.0, 3.0]]
+    cost = Tensor([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]])
+    rows, columns = run(LinearSumAssignment(), cost, Tensor(3), Tensor(False))
+    assert rows.tolist() == [0, 1, 2]
+    assert columns.tolist() == [1, 0, 2]
+    with pytest.raises(TypeError, match="compute_v"):
+        run(Eig(1), a)
+
+
+def test_names_from_places() -> None:
+    from mindspore import Parameter, nn
+    from mindspore.common.parameter import _is_parameter_generated
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.alone, self.several = Parameter(Tensor([1.0])), (Parameter(Tensor([1.0])),)
+
+    assert [_is_parameter_generated(p.name) for p in Net().get_parameters()] == [False, True]
+
+
 def test_callbacks_of_a_loop_of_ones_own(tmp_path: Any) -> None:
     from mindspore import nn
     from mindspore.train import CheckpointConfig, LossMonitor, ModelCheckpoint, RunContext

@@ -110,7 +110,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             return
         if name == "construct" and getattr(value, "__msnb_fn__", None) is self:
             value = type(value)(self.construct, value.name)  # `net.construct = jit(net)`: the construct that it had
-        if isinstance(value, (Parameter, Cell)):
+        if isinstance(value, (Parameter, Cell, _Buffer)):
             self._need_init(name)
             if isinstance(old, Cell) and old is not value:
                 leave_cell(self, old)
@@ -120,8 +120,6 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         elif isinstance(value, (tuple, list)) and self._ready:
             for i, item in enumerate(() if isinstance(getattr(type(self), name, None), property) else value):
                 self._adopt(f"{name}.{i}", item)
-        elif type(value) is _Buffer:
-            self._buffer_names[name] = True
         object.__setattr__(self, name, value)
 
     def _take(self, name: str, old: Parameter, value: Tensor) -> None:
@@ -140,6 +138,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         elif isinstance(value, Cell):
             value._need_init("")
             adopt_cell(self, name, value)
+        elif isinstance(value, _Buffer):
+            self._buffer_names[name] = True
 
     def _need_init(self, name: str) -> None:
         if not self._ready:
