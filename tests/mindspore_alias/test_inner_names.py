@@ -204,3 +204,24 @@ def test_further_first_values() -> None:
     np.testing.assert_array_equal(data, again)
     with pytest.raises(RuntimeError, match="float32"):
         _random_uniform(7, np.zeros(3), 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda m, x, y: m.ops.gaussian_nll_loss(x, x, x, full=1), TypeError),
+        (lambda m, x, y: m.ops.gaussian_nll_loss(x, x, x, eps="a"), ValueError),
+        (lambda m, x, y: m.nn.GaussianNLLLoss(full=1), TypeError),
+        (lambda m, x, y: m.nn.GaussianNLLLoss(eps=-1.0), ValueError),
+        (lambda m, x, y: m.ops.cross_entropy(x.astype(m.int32), y), TypeError),
+        (lambda m, x, y: m.ops.cross_entropy(x, y, ignore_index=1.0), TypeError),
+        (lambda m, x, y: m.nn.RReLU("a", "b"), TypeError),
+        (lambda m, x, y: m.nn.RReLU(True, 1.0), TypeError),
+        (lambda m, x, y: m.nn.RReLU(0.5, 0.3), ValueError),
+    ],
+)
+def test_refusals_of_losses_and_activations(mode: int, call: Any, error: type[Exception]) -> None:
+    import mindspore
+
+    with pytest.raises(error):
+        call(mindspore, Tensor([[1.0, 2.0, 3.0]]), Tensor([1], mindspore.int32))
