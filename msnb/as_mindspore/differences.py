@@ -183,6 +183,8 @@ DIFFERENCES: tuple[Difference, ...] = (
           "a step has no slope; what is cut off adds up wrong", "test_gradients_through_integers"),
     _ours("nn.probability.distribution.Gumbel", "kl_loss without (loc_a - loc_b) / scale_b", "with it",
           "theirs is no divergence: it gets below 0", "test_divergence_of_gumbel"),
+    _ours("common.initializer.VarianceScaling", "truncated_normal: uniform", "a normal distribution, cut off",
+          "its name and its page say so; the deviation is the same", "test_truncated_first_values"),
     _theirs(
         "ops.assign", "ends gradients, so does p = v", "hands gradients on", _SILENT, "test_gradients_of_assignments"
     ),

@@ -6,8 +6,13 @@ They have little to do here: threads have a meaning, choices of CUDA algorithms 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
+from enum import Enum, IntEnum
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from msnb.api.jit import jit, prepare
 from msnb.api.runtime import (
@@ -34,6 +39,8 @@ from msnb.base import device_registry, events
 from msnb.base.errors import DeviceError
 from msnb.base.settings import get_context, set_context
 from msnb.nn.cells.cell import Cell
+from msnb.nn.initializer import TruncatedNormal
+from msnb.train.callbacks.callback import Callback, as_callbacks
 
 __all__ = [
     "Event", "Stream", "StreamCtx", "cell_attr_register", "communication_stream", "compile_config", "conv_allow_hf32",
@@ -55,6 +62,12 @@ class _PyNativeExecutor:
     def set_grad_flag(self, flag: bool) -> None:
         """Accepted: gradients are recorded inside ``ms.grad`` and ``ms.value_and_grad`` only."""
 
+    def set_creation_type(self, tensor: Any, creation_type: Any) -> None:
+        """Accepted: any result may be written here, wherever it comes from."""
+
+    def set_async_for_graph(self, flag: bool) -> None:
+        """Accepted: a compiled program returns when its result is there."""
+
     def enable_grad(self) -> bool:
         """Whether gradients are recorded outside of ``ms.grad``: never."""
         return False
@@ -75,13 +88,84 @@ class _CellGraphExecutor:
 
 _pynative_executor = _PyNativeExecutor()
 _cell_graph_executor = _CellGraphExecutor()
-compile_config: SimpleNamespace = SimpleNamespace()
-"""Switches of MindSpore's compiler, by name: they are kept, and no one of them means anything to msnb's."""
+CreationType: type[IntEnum] = IntEnum("CreationType", "DEFAULT MULTI_OUTPUT NO_GRAD_MODE CUSTOM_BPROP", start=0)
+
+
+class _Switches(SimpleNamespace):
+    """Switches of MindSpore's compiler, by name: they are kept, and no one of them means anything to msnb's."""
+
+    def __getattr__(self, name: str) -> str:
+        """A switch that the program has not set."""
+        if name.isupper():
+            return ""
+        raise AttributeError(f"the switches of compile_config are names in capitals, not {name!r}.")
+
+
+compile_config = _Switches()
+
+
+def get_code_extra(fn: Any) -> None:
+    """What MindSpore's compiler of bytecode noted of a function: nothing, functions are read from their source."""
+
+
+class _CallbackManager(Callback):
+    """Several callbacks as one, whose methods call those of each in order; leaving its block leaves theirs.
+
+    Raises:
+        TypeError: one of them is no Callback.
+    """
+
+    def __init__(self, callbacks: Any) -> None:
+        self._callbacks = as_callbacks(callbacks)
+        for name in (n for n in vars(Callback) if n[0] != "_"):
+            setattr(self, name, partial(self._all, name))
+
+    def _all(self, name: str, run_context: Any) -> None:
+        for callback in self._callbacks:
+            getattr(callback, name)(run_context)
+
+    def __enter__(self) -> _CallbackManager:
+        self._stack = ExitStack()
+        for callback in self._callbacks:
+            self._stack.enter_context(callback)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+
+_words = lambda *words: [(word.upper(), word) for word in words]
+ModeEnum: Any = Enum("ModeEnum", _words("train", "eval"))  # type: ignore[misc]
+PluginEnum: Any = Enum("PluginEnum", _words(  # type: ignore[misc]
+    "graph", "scalar", "image", "tensor", "histogram", "train_lineage", "eval_lineage", "custom_lineage_data",
+    "dataset_graph", "explainer", "landscape"))
+_DEFAULT_EXPORT_OPTIONS: dict[str, Any] = {"tensor_format": {"npy", None}}
+
+
+def _filled(draw: Callable[..., Any]) -> Callable[..., None]:
+    def fill(seed: int, data: Any, *settings: float) -> None:
+        """Fill an array of float32 with random numbers; raises RuntimeError for another dtype."""
+        if data.dtype != np.float32:
+            raise RuntimeError(f"random first values are float32, not {data.dtype}.")
+        data[...] = draw(np.random.default_rng(seed), data.shape, *settings)
+
+    return fill
+
+
+_random_normal = _filled(lambda rng, shape, mean, sigma: rng.normal(mean, sigma, shape))
+_random_uniform = _filled(lambda rng, shape, low, high: rng.uniform(low, high, shape))
+_truncated_normal = _filled(lambda rng, shape, a, b, mean, sigma: np.clip(
+    TruncatedNormal(sigma, mean, (a - mean) / sigma, (b - mean) / sigma).draw(rng, shape), a, b))
 
 
 def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
     """A decorator of constructors that notes attributes for MindSpore's cache of graphs; it changes nothing here."""
     return fn if fn is not None else lambda constructor: constructor
+
+
+def _is_parameter_generated(param_name: str) -> bool:
+    """Whether a Parameter of a tuple or list has its name from its place there: "layers.0"."""
+    return param_name.rpartition(".")[2].isdecimal()
 
 
 def is_stub_tensor(tensor: Any) -> bool:

@@ -18,12 +18,17 @@ from msnb.api.python_op import PyFunc as PyFunc
 from msnb.api.transforms.custom_gradient import InsertGradientOf as InsertGradientOf
 from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
+from msnb.as_mindspore.private_names import check_bool
 from msnb.base import events
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base.errors import ArgumentError, DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
+from msnb.dataset.string_tensor import string
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.recurrent_cells import lstm_gates
+from msnb.numpy.scipy.linalg import solve_triangular
+from msnb.numpy.scipy.optimize import linear_sum_assignment
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.elementwise.identity_and_effects import tell_summary
 from msnb.ops.mindspore.array_primitives import ARRAYS, NEEDED
@@ -269,6 +274,9 @@ contiguous: Callable[..., Any] = lambda input: input.contiguous()
 shape_: Callable[..., Any] = ops.shape
 scalar_bool = tensor_bool = bool
 core = add_flags
+_nd_transpose: Callable[..., Any] = lambda a: ops.swapaxes(a, -1, -2)
+matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="RIGHT_LEFT": (
+    ops.matrix_set_diag(input_x, diagonal, k, alignment))
 is_, is_not, make_slice, shape_mul = operator.is_, operator.is_not, slice, math.prod
 in_dict: Callable[..., bool] = lambda key, values: key in values
 not_in_dict: Callable[..., bool] = lambda key, values: key not in values
@@ -433,6 +441,63 @@ def _argmin(self: Primitive, x: Any, axis: int = -1) -> Any:
     return ops.argmin(x, axis).astype(dtypes.int32)
 
 
+def _same_type_shape(self: Primitive, x: Any, y: Any) -> Any:
+    """``x``, if ``y`` is a tensor of its dtype and shape; raises TypeError or ValueError."""
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        raise ArgumentError(f"SameTypeShape takes two tensors, not {type(x).__name__} and {type(y).__name__}.")
+    lines = operand_lines(x._type, y._type, names=("x", "y"))
+    if x.dtype != y.dtype:
+        raise DTypeError("SameTypeShape: the dtypes differ.", operands=lines)
+    if x.shape != y.shape:
+        raise ShapeError("SameTypeShape: the shapes differ.", operands=lines)
+    return x
+
+
+def _is_of_type(self: Primitive, found: Any, type_: Any) -> bool:
+    """Whether a value (IsInstance) or a type (IsSubClass) is of a type or of a kind of types of MindSpore."""
+    of_value = self.name == "IsInstance"
+    own = (found._type if isinstance(found, Tensor) else type(found)) if of_value else found
+    for given in (type_,) if of_value else (own, type_):
+        if given is None or getattr(given, "__module__", "") == "builtins":
+            raise ArgumentError(f"{self.name} takes a type of MindSpore, as mstype.int_, not {given!r}.")
+    if isinstance(type_, DType) and own in _PYTHON:
+        return _PYTHON[own](type_)
+    return own == type_ or (isinstance(type_, type) and isinstance(own, type_)) or (own is str and type_ == string)
+
+
+_PYTHON: dict[Any, Callable[[DType], bool]] = {
+    int: lambda d: d.is_int, float: lambda d: d.is_float, bool: lambda d: d is dtypes.bool_, str: lambda d: False,
+}  # fmt: skip
+
+
+def _igamma_by_first(self: Primitive, a: Any, x: Any) -> Any:
+    """The slope of ``igamma(a, x)`` along ``a``, by four of its values in float64."""
+    dtype, a, x = a.dtype, a.astype(dtypes.float64), x.astype(dtypes.float64)
+    h = 1e-3 * a * ops.rsqrt(1 + a)
+    near, far = (ops.igamma(a + k * h, x) - ops.igamma(a - k * h, x) for k in (1, 2))
+    return ((8 * near - far) / (12 * h)).astype(dtype)
+
+
+def _assigned(self: Primitive, cost_matrix: Any, dimension_limit: Any, maximize: Any) -> Any:
+    """Rows and columns of the assignment with the least, or the largest, sum: ``scipy.optimize``'s."""
+    if not isinstance(maximize, Tensor):
+        return linear_sum_assignment(cost_matrix, maximize, dimension_limit)
+    costs = cost_matrix.astype(dtypes.float64)
+    return linear_sum_assignment(ops.where(maximize, -costs, costs), False, dimension_limit)
+
+
+def _eig(self: Primitive, x: Any) -> Any:
+    """Eigenvalues and, with ``compute_v``, eigenvectors."""
+    check_bool(self.attrs["compute_v"], "compute_v", "Eig")
+    values, vectors = ops.eig(x)
+    return values, vectors if self.attrs["compute_v"] else ops.zeros((), dtype=values.dtype)
+
+
+def _triangular(self: Primitive, a: Any, b: Any) -> Any:
+    """The x with a x = b, where a is a triangle."""
+    return solve_triangular(a, b, self.attrs["trans"], self.attrs["lower"], self.attrs["unit_diagonal"])
+
+
 def _operator(name: str, call: Callable[..., Any], **defaults: Any) -> type[Primitive]:
     members = {"__call__": call, "defaults": defaults, "__doc__": call.__doc__, "__module__": "msnb.ops"}
     return type(name, (Primitive,), members)
@@ -452,6 +517,14 @@ Load: type[Primitive] = _operator("Load", lambda self, variable, u=None: ops.ide
 ConcatOffset: type[Primitive] = _operator("ConcatOffset", _concat_offset, N=2, axis=0)
 ArgminV2: type[Primitive] = _operator("ArgminV2", _argmin)
 LSTM: type[Primitive] = _operator("LSTM", _lstm, **dict.fromkeys(_SIZES, NEEDED), proj_size=0)
+SameTypeShape: type[Primitive] = _operator("SameTypeShape", _same_type_shape)
+IsInstance: type[Primitive] = _operator("IsInstance", _is_of_type)
+IsSubClass: type[Primitive] = _operator("IsSubClass", _is_of_type)
+IgammaGradA: type[Primitive] = _operator("IgammaGradA", _igamma_by_first)
+Eig: type[Primitive] = _operator("Eig", _eig, compute_v=True)
+LinearSumAssignment: type[Primitive] = _operator("LinearSumAssignment", _assigned)
+_TRIANGLE = {"lower": False, "unit_diagonal": False, "trans": "N"}
+SolveTriangular: type[Primitive] = _operator("SolveTriangular", _triangular, **_TRIANGLE)
 WhileLoop: type[Primitive] = _operator("WhileLoop", _while_loop)
 ForiLoop: type[Primitive] = _operator("ForiLoop", _fori_loop)
 Scan: type[Primitive] = _operator("Scan", _scan)

@@ -59,8 +59,12 @@ _PRIVATE = {
     "ops.operations.sparse_ops": "msnb.ops",
     "ops.composite.multitype_ops": "msnb.ops",
     "ops.operations._grad_ops": "msnb.ops",
-    "ops.operations._csr_ops": "msnb.ops",
-    "ops.operations._sequence_ops": "msnb.ops",
+    **{f"ops.{path}": "msnb.ops" for path in (
+        "_grad_experimental", *(f"_grad_experimental.grad_{kind}_ops" for kind in (
+            "array", "comm", "debug", "inner", "math", "nn", "quant", "sparse")),
+        "_grad_experimental.grad_base", "_utils", "_utils.utils",
+        *(f"operations._{kind}_ops" for kind in (
+            "csr", "embedding_cache", "infer", "map_tensor", "quant", "rl_inner", "scalar", "sequence", "thor")))},
     "ops.op_info_register": "msnb.as_mindspore.private_names",
     "ops.vm_impl_registry": "msnb.as_mindspore.functional_names",
     "parallel._auto_parallel_context": "msnb.as_mindspore.private_names",
@@ -135,14 +139,14 @@ _FILES = {
     "profiler": "dynamic_profiler envprofiler experimental_config mstx profiler profiling schedule",
     "runtime": "device device_limit event executor memory stream stream_limit thread_bind_core",
     "safeguard": "rewrite_obfuscation",
-    "scipy": "ops utils",
+    "scipy": "ops ops_wrapper utils",
     "scipy.optimize": "gradient_optimization_algorithm linear_sum_assignment",
     "train": "data_sink dataset_helper",
     "train.metrics":
         "accuracy auc bleu_score confusion_matrix cosine_similarity dice error fbeta hausdorff_distance loss "
         "mean_surface_distance metric occlusion_sensitivity perplexity precision recall roc "
         "root_mean_square_surface_distance topk",
-    "train.summary": "summary_record",
+    "train.summary": "enums summary_record",
     "train.train_thor": "convert_utils dataset_helper model_thor",
 }
 """Package -> files of MindSpore 2.10 that lie in it: each shows what its package shows."""
@@ -172,12 +176,18 @@ FURTHER: dict[str, tuple[str, ...]] = {
     **{f"mindspore.{path}": ("msnb.as_mindspore.private_names", "msnb")
        for path in ("common.sparse_tensor", "nn.layer.activation", "nn.layer.conv", "nn.layer.normalization",
                     "nn.loss.loss", "nn.optim.optimizer", "nn.wrap.cell_wrapper", "numpy.utils", "numpy.utils_const",
-                    "train.callback", "train.callback._callback", "train.model", "train.serialization")},
+                    "train.model", "train.serialization")},
+    **dict.fromkeys(("mindspore.train.callback", "mindspore.train.callback._callback", "mindspore.train.summary.enums",
+                     "mindspore.train.summary.summary_record"), (
+        "msnb.as_mindspore.private_names", _EXECUTORS, "msnb")),
     **{path: (_FUNCTIONAL, _GRADIENTS) for path in PATHS if path.startswith("mindspore.ops.")},
     "mindspore.ops.function.nn_func": (_FUNCTIONAL, _GRADIENTS, "msnb.as_mindspore.private_names"),
     "mindspore._extends.parse.standard_method": (_FUNCTIONAL, "msnb.numpy"),
     "mindspore.nn.layer.rnn_cells": ("msnb.nn.layers.recurrent_cells",),
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
+    "mindspore._c_expression": (_EXECUTORS,),
+    **{f"mindspore.scipy.{name}": (_FUNCTIONAL,) for name in ("ops", "ops_wrapper", "utils")},
+    "mindspore.common.parameter": ("msnb.nn.cells.cell_state", _EXECUTORS),
     "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),
 }  # fmt: skip
 """Modules in which a path's names are looked up that its own module lacks: words of older programs, under the alias

@@ -7,7 +7,8 @@ A program imports more than it uses: a list of layers for mixed precision, a cal
     class Mine(SummaryRecord) stands for a name too: Mine() raises
     isinstance(cell, nn.LARS) is False: nothing of this class can exist
 
-``NAMES``: path below ``mindspore`` -> names; a path takes those of the nearest path above it. They lie in the text file
+``NAMES``: path below ``mindspore`` -> names; a path takes those of the nearest path above it, below
+``ops`` those of all above it. They lie in the text file
 beside this one: a block per path, the path behind a dot first.
 """
 
@@ -54,7 +55,7 @@ def placeholder(path: str, name: str, missing: AttributeError) -> Placeholder | 
         missing: the error that asking msnb for the name raised.
     """
     below = path.partition(".")[2]
-    while below not in NAMES:
+    while below not in NAMES or (below.startswith("ops.") and name not in NAMES[below].split()):
         below = below.rpartition(".")[0]
     if name not in NAMES[below].split():
         return None

@@ -275,6 +275,120 @@ def _register(*aliases: str) -> Any:
     return named
 
 
+@_register()
+class Dirac(Initializer):
+    """One at the middle of the kernel of every input channel's own output channel: a convolution that changes nothing.
+
+    Args:
+        groups: the output channels fall into so many parts, each of which keeps the input channels.
+
+    Raises:
+        ValueError: ``groups`` below 1, a weight that has not 3, 4 or 5 axes, or output channels that do not divide.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.html
+
+    Examples:
+        >>> from msnb.nn.initializer import Dirac
+        >>> Dirac()((2, 2, 3)).tolist()
+        [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]
+    """
+
+    def __init__(self, groups: int = 1) -> None:
+        if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+            raise ValueError(f"Dirac: groups must be an int of at least 1, got {groups!r}.")
+        self.groups: int = groups
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """The kernels."""
+        if len(shape) not in (3, 4, 5) or shape[0] % self.groups:
+            raise ValueError(f"Dirac takes a weight of 3, 4 or 5 axes whose first is a multiple of {self.groups}, "
+                             f"not {list(shape)}.")  # fmt: skip
+        found, part = np.zeros(shape), shape[0] // self.groups
+        middle = tuple(size // 2 for size in shape[2:])
+        for k in range(shape[0]):
+            if k % part < shape[1]:
+                found[(k, k % part, *middle)] = 1
+        return found
+
+
+@_register()
+class Sparse(Initializer):
+    """Normal values of a matrix, some of every column replaced by zeros.
+
+    Args:
+        sparsity: the share of zeros, 0 to 1; the number of them is rounded up.
+        sigma: the standard deviation of the others.
+
+    Raises:
+        ValueError: a number outside, or a shape of other than two axes. TypeError: no numbers.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.html
+
+    Examples:
+        >>> from msnb.nn.initializer import Sparse
+        >>> (Sparse(0.3)((10, 2)) == 0).sum(0).tolist()
+        [3, 3]
+    """
+
+    def __init__(self, sparsity: float, sigma: float = 0.01) -> None:
+        if not 0 <= sparsity <= 1 or not sigma >= 0:
+            raise ValueError(f"Sparse: sparsity is from 0 to 1, sigma from 0, not {sparsity!r} and {sigma!r}.")
+        self.sparsity: float = sparsity
+        self.sigma: float = sigma
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """The matrix."""
+        if len(shape) != 2:
+            raise ValueError(f"Sparse makes matrices, not shape {list(shape)}.")
+        found = rng.normal(0.0, self.sigma, shape)
+        for column in found.T:
+            column[rng.permutation(shape[0])[: math.ceil(self.sparsity * shape[0])]] = 0
+        return found
+
+
+@_register()
+class VarianceScaling(Initializer):
+    """Values of variance scale / fan.
+
+    Args:
+        scale: above 0. mode: "fan_in", "fan_out" or "fan_avg", the mean of both.
+        distribution: "truncated_normal" (within two standard deviations of what is cut), "untruncated_normal" or
+            "uniform".
+
+    Raises:
+        ValueError: another word, or a scale of 0 or less. TypeError: the scale is no number.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.html
+
+    Examples:
+        >>> from msnb.nn.initializer import VarianceScaling
+        >>> bool(abs(VarianceScaling(2.0, distribution="uniform")((4, 6))).max() <= 1)
+        True
+    """
+
+    def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal") -> None:
+        kinds = ("truncated_normal", "untruncated_normal", "uniform")
+        for word, legal in ((mode, ("fan_in", "fan_out", "fan_avg")), (distribution, kinds)):
+            if word not in legal:
+                raise ValueError(f"VarianceScaling: {word!r} is not one of {', '.join(legal)}.")
+        if not scale > 0:
+            raise ValueError(f"VarianceScaling: scale must be above 0, got {scale!r}.")
+        self.scale, self.mode, self.distribution = scale, mode, distribution
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """The values."""
+        into, out = fans(shape)
+        fan = {"fan_in": into, "fan_out": out, "fan_avg": (into + out) / 2}[self.mode]
+        sigma = math.sqrt(self.scale / fan)
+        if self.distribution == "truncated_normal":
+            return TruncatedNormal(sigma / _CUT).draw(rng, shape)
+        wide = math.sqrt(3.0) * sigma
+        return rng.uniform(-wide, wide, shape) if self.distribution == "uniform" else rng.normal(0.0, sigma, shape)
+
+
+_CUT = 0.87962566103423978  # the standard deviation of a normal distribution cut at -2 and 2
+
+
 def as_initializer(init: Any) -> Initializer:
     """The Initializer that a name, a number or an Initializer means."""
     if isinstance(init, Initializer):

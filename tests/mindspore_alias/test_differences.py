@@ -508,6 +508,18 @@ def test_divergence_of_gumbel(mode: int) -> None:
     np.testing.assert_allclose(found.asnumpy(), [np.exp(-1.0), 0.0, np.e - 2.0], atol=1e-6)
 
 
+def test_truncated_first_values(mode: int) -> None:
+    from mindspore.common.initializer import VarianceScaling, initializer
+
+    for kind, wanted in {"truncated_normal": 2.36, "untruncated_normal": 3.0, "uniform": 1.8}.items():
+        x = initializer(VarianceScaling(2.0, "fan_avg", kind), (300, 500)).asnumpy()
+        assert x.std() == pytest.approx((2.0 / 400) ** 0.5, rel=0.02)
+        assert (x**4).mean() / x.var() ** 2 == pytest.approx(wanted, rel=0.03), "the fourth moment tells the shape"
+    for wrong in ((-1.0,), (1.0, "fan"), (1.0, "fan_in", "normal")):
+        with pytest.raises(ValueError, match="VarianceScaling"):
+            VarianceScaling(*wrong)
+
+
 def test_rounded_division(mode: int) -> None:
     x, y = Tensor([-7.0, 7.0]), Tensor([2.0, 2.0])
     for name in ("div", "divide"):

@@ -63,8 +63,12 @@ def test_regression_and_loss(rng: np.random.Generator) -> None:
 def test_multilabel() -> None:
     outputs, labels = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[1, 0, 1], [1, 1, 0]])
     assert fed(M.Accuracy("multilabel"), outputs, labels) == 0.5
-    assert fed(M.Precision("multilabel"), outputs, labels).tolist() == [1, 1, 1]
-    assert fed(M.Recall("multilabel"), outputs, labels).tolist() == [0.5, 1, 1]
+    assert fed(M.Precision("multilabel"), outputs, labels).tolist() == [1, 1], "a number per sample"
+    recall = M.Recall("multilabel")
+    assert fed(recall, outputs, labels).tolist() == [1, 0.5]
+    recall.update(labels, outputs)
+    assert recall.eval().tolist() == [1, 0.5, 1, 1], "those of further batches behind them"
+    assert recall.eval(True) == 0.875
 
 
 def test_segmentation_shapes(rng: np.random.Generator) -> None:
@@ -83,12 +87,12 @@ def test_names_and_indexes() -> None:
 WRONG = [
     (lambda: M.Accuracy().eval(), RuntimeError, "Accuracy has seen no data"),
     (lambda: M.F1().eval(), RuntimeError, "F1 has seen no data"),
-    (lambda: M.Accuracy().update(np.zeros((2, 3))), ArgumentError, "takes 2 values, got 1"),
+    (lambda: M.Accuracy().update(np.zeros((2, 3))), AttributeValueError, "takes 2 values, got 1"),
     (lambda: M.Accuracy().update(np.zeros((2, 3)), np.zeros(3)), ShapeError, r"outputs: \[2, 3\]"),
     (lambda: M.Accuracy().update(np.zeros((2, 3)), np.array([0, 3])), AttributeValueError, "from 0 to 2, there is 3"),
     (lambda: M.Accuracy().update(np.zeros((2, 3)), np.array([0, -1])), AttributeValueError, "there is -1"),
     (lambda: M.MSE().update(np.zeros(2), np.zeros(3)), ShapeError, "must have one shape"),
-    (lambda: M.Accuracy("binary"), AttributeValueError, "eval_type must be"),
+    (lambda: M.Accuracy("binary"), ArgumentError, "eval_type must be"),
     (lambda: M.TopKCategoricalAccuracy(0), AttributeValueError, "k must be"),
     (lambda: M.Fbeta(0), AttributeValueError, "beta must be above 0"),
     (lambda: M.ConfusionMatrix(2, "rows"), AttributeValueError, "normalize must be"),
@@ -96,7 +100,7 @@ WRONG = [
     (lambda: M.get_metric_fn("magic"), AttributeValueError, "no metric 'magic'; legal: accuracy"),
     (lambda: M.as_metrics("accuracy"), ArgumentError, "a set of names or a dict"),
     (lambda: M.as_metrics({"a": 3}), ArgumentError, "metric 'a' is a int without clear"),
-    (lambda: M.Loss().set_indexes(["a"]), ArgumentError, "takes ints"),
+    (lambda: M.Loss().set_indexes(["a"]), AttributeValueError, "a list of ints"),
 ]
 
 
@@ -105,3 +109,34 @@ def test_wrong_inputs(case: int) -> None:
     call, error, sentence = WRONG[case]
     with pytest.raises(error, match=sentence):
         call()
+
+
+def test_top_classes_of_fewer_labels() -> None:
+    scores = np.array([[0.15, 0.4, 0.1, 0.05, 0.0, 0.2, 0.1], [0.1, 0.35, 0.25, 0.2, 0.1, 0.0, 0.0]])
+    assert fed(M.Top5CategoricalAccuracy(), scores, np.eye(5)[[2, 4]]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: M.Accuracy().set_indexes([0.0, 2.0]), ValueError),
+        (lambda: M.Accuracy().set_indexes(0), ValueError),
+        (lambda: M.Accuracy().update(np.zeros((2, 2))), ValueError),
+        (lambda: M.Precision("other"), TypeError),
+        (lambda: M.TopKCategoricalAccuracy(2.1), TypeError),
+        (lambda: M.TopKCategoricalAccuracy(0), ValueError),
+        (lambda: M.Loss().update(np.ones((2, 2))), ValueError),
+        (lambda: M.ConfusionMatrix(2, threshold=1), TypeError),
+        (lambda: M.HausdorffDistance(percentile="x"), TypeError),
+        (lambda: M.HausdorffDistance(crop=1), TypeError),
+        (lambda: M.MeanSurfaceDistance(symmetric=1), TypeError),
+        (lambda: M.RootMeanSquareDistance(symmetric=1), TypeError),
+        (lambda: M.ConfusionMatrixMetric(metric_name=1), TypeError),
+        (lambda: M.ConfusionMatrixMetric(skip_channel=1), TypeError),
+        (lambda: M.CosineSimilarity(similarity=1), TypeError),
+        (lambda: M.Dice(smooth="a"), TypeError),
+    ],
+)
+def test_kinds_of_errors(make: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        make()

@@ -165,7 +165,7 @@ def test_metrics_by_name_and_by_place() -> None:
         (lambda: train.HausdorffDistance(percentile=101.0), ValueError, "0 to 100"),
         (lambda: seen(train.HausdorffDistance(), (FIRST, SECOND, 7)), ValueError, "neither in outputs nor"),
         (lambda: seen(train.HausdorffDistance(), (FIRST, SECOND, "1")), TypeError, "an int or float"),
-        (lambda: seen(train.HausdorffDistance(), (FIRST, SECOND)), TypeError, "takes 3 values"),
+        (lambda: seen(train.HausdorffDistance(), (FIRST, SECOND)), ValueError, "takes 3 values"),
         (lambda: train.ConfusionMatrixMetric(metric_name="luck"), ValueError, "legal: tpr, sensitivity"),
         (lambda: train.ConfusionMatrixMetric(decrease="most"), ValueError, "sum_channel"),
         (lambda: seen(train.ConfusionMatrixMetric(), (2 * OUTPUTS, 2 * LABELS)), ValueError, "of 0 and 1"),

@@ -124,7 +124,9 @@ def _angle(name: str, sample_rate: Any, frequency: Any, quality: Any) -> tuple[f
 def check_rate(name: str, sample_rate: Any) -> float:
     """A rate of samples, which is not 0."""
     rate = check_real(sample_rate, f"{name}: sample_rate")
-    if rate == 0 or not isinstance(sample_rate, (int, np.integer)):
+    if not isinstance(sample_rate, (int, np.integer)):
+        raise ArgumentError(f"{name}: sample_rate is a whole number, got {sample_rate!r}")
+    if rate == 0:
         raise AttributeValueError(f"{name}: sample_rate is a whole number other than 0, got {sample_rate!r}")
     return rate
 

@@ -9,8 +9,11 @@ twice sees the same order of rows twice.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
+from typing import Any
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import events
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core import random as core_random
 from msnb.dataset.pipeline.rows import check_count
 
@@ -94,9 +97,36 @@ def get_prefetch_size() -> int:
     return _state.prefetch
 
 
-def set_numa_enable(numa_enable: bool) -> None:
-    """Accepted, as in MindSpore: the workers here are threads of one process, which the system places."""
+_SETTINGS: dict[str, Any] = {
+    **dict.fromkeys(("auto_num_workers", "auto_offload", "debug_mode", "dynamic_shape", "enable_autotune"), False),
+    **dict.fromkeys(("enable_shared_mem", "enable_watchdog", "fast_recovery"), True),
+    "numa_enable": False, "autotune_interval": 0, "callback_timeout": 60, "monitor_sampling_interval": 1000,
+    "multiprocessing_timeout_interval": 300,
+}  # fmt: skip
+"""Settings of MindSpore's data pipelines that are kept and change nothing here, as they are at first."""
 
 
-def set_enable_shared_mem(enable: bool) -> None:
-    """Accepted, as in MindSpore: the workers here are threads, which share memory anyway."""
+def _setting(name: str, first: Any) -> tuple[Callable[[], Any], Callable[..., None]]:
+    def getter() -> Any:
+        """The setting as it was set."""
+        return _SETTINGS[name]
+
+    def setter(value: Any, *rest: Any, **named: Any) -> None:
+        """Kept, and told once; raises TypeError, ValueError for another kind of value, or for more than one."""
+        if rest or named:
+            raise ArgumentError(
+                f"dataset.config.set_{name}: hooks and files are not part of msnb; give the value."
+            )
+        if type(value) is not type(first):
+            raise ArgumentError(f"dataset.config.set_{name} takes a {type(first).__name__}, not {value!r}.")
+        if type(first) is int and not value >= min(first, 1):
+            raise AttributeValueError(f"dataset.config.set_{name} takes a number from {min(first, 1)}, not {value}.")
+        _SETTINGS[name] = value
+        if value is not first:
+            events.notice(f"dataset.config.set_{name}({value}) changes nothing: rows come from threads here.", name)
+
+    return getter, setter
+
+
+for _name, _first in _SETTINGS.items():
+    globals()[f"get_{_name}"], globals()[f"set_{_name}"] = _setting(_name, _first)

@@ -481,9 +481,23 @@ class Dataset:
         """The names of the columns, in their order."""
         return list(self._node.columns)
 
-    def output_shapes(self) -> list[list[int]]:
-        """Shape of each column, read from the first row."""
-        return [list(value.shape) for value in self._first_row()]
+    def output_shapes(self, estimate: bool = False) -> list[list[Any]]:
+        """Shape of each column, read from the first row; ``estimate`` reads all, and gives None for a size that
+        changes.
+
+        Raises:
+            TypeError: ``estimate`` is no bool. DatasetError: the number of axes changes.
+        """
+        if not isinstance(estimate, bool):
+            raise ArgumentError(f"output_shapes: estimate must be a bool, got {estimate!r}")
+        found: list[list[Any]] = [list(value.shape) for value in self._first_row()]
+        for row in self.create_tuple_iterator(num_epochs=1, output_numpy=True) if estimate else ():
+            for k, sizes in enumerate(found):
+                new = row[k].shape
+                if len(sizes) != len(new):
+                    raise DatasetError(f"output_shapes: column {k} has {len(sizes)} axes, and {len(new)} later")
+                sizes[:] = [size if size == new[i] else None for i, size in enumerate(sizes)]
+        return found
 
     def output_types(self) -> list[Any]:
         """NumPy dtype of each column, read from the first row."""

@@ -36,7 +36,7 @@ from msnb.eager.composite_programs import runs_whole
 from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.argument_hints import explains_arguments, note_empty_result
 from msnb.nn.cells.cell_flags import CellFlags
-from msnb.nn.cells.cell_state import CellState
+from msnb.nn.cells.cell_state import CellState, _Buffer
 from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, owned, resettle, uproot
 from msnb.nn.cells.hooks import CellHooks, after_hook, after_pre_hook, with_backward_hooks, with_backward_pre_hooks
 from msnb.nn.cells.mixed_precision import CellPrecision, cast_floats
@@ -110,7 +110,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             return
         if name == "construct" and getattr(value, "__msnb_fn__", None) is self:
             value = type(value)(self.construct, value.name)  # `net.construct = jit(net)`: the construct that it had
-        if isinstance(value, (Parameter, Cell)):
+        if isinstance(value, (Parameter, Cell, _Buffer)):
             self._need_init(name)
             if isinstance(old, Cell) and old is not value:
                 leave_cell(self, old)
@@ -138,6 +138,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         elif isinstance(value, Cell):
             value._need_init("")
             adopt_cell(self, name, value)
+        elif isinstance(value, _Buffer):
+            self._buffer_names[name] = True
 
     def _need_init(self, name: str) -> None:
         if not self._ready:

@@ -17,10 +17,36 @@ from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell_tree import CellTree, joined
 
 
+class _Buffer(Tensor):
+    """A tensor that becomes a buffer of the Cell that it is assigned to: ``self.mask = _Buffer(Tensor(...))``."""
+
+
 class CellState(CellTree):
     """The part of Cell that keeps buffers and gives out its state."""
 
     _buffer_names: dict[str, bool]
+
+    @property
+    def _buffers(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._buffer_names}
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path: ``get_buffer("encoder.mask")``.
+
+        Raises:
+            AttributeError: no Cell or no buffer is there.
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.SequentialCell(ms.nn.BatchNorm1d(1))
+            >>> net[0].register_buffer("mask", ms.Tensor([1]))
+            >>> net.get_buffer("0.mask").tolist()
+            [1]
+        """
+        found = dict(self.named_buffers()).get(target)
+        if found is None:
+            raise AttributeError(f"{type(self).__name__} has no buffer {target!r}; named_buffers() has their paths.")
+        return found
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Own ``tensor`` as ``self.name``, as state that is not trained.
@@ -31,9 +57,11 @@ class CellState(CellTree):
             persistent: whether ``state_dict`` contains it.
 
         Raises:
-            TypeError: not a Tensor, or a Parameter. KeyError: the name is taken or contains a dot.
+            TypeError: no str, not a Tensor, or a Parameter. KeyError: the name is taken or contains a dot.
         """
-        if not isinstance(name, str) or "." in name or not name:
+        if not isinstance(name, str):
+            raise TypeError(f"a buffer's name must be a word without dots, got {name!r}.")
+        if "." in name or not name:
             raise KeyError(f"a buffer's name must be a word without dots, got {name!r}.")
         if name in self.__dict__ and name not in self._buffer_names:
             raise KeyError(f"{type(self).__name__} has an attribute {name!r} already.")

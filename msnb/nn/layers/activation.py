@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -266,7 +266,7 @@ class RReLU(Cell):
         lower, upper: the slopes lie between.
 
     Raises:
-        ValueError: ``lower`` is above ``upper``.
+        ValueError: ``lower`` is above ``upper``. TypeError: one of them is no number.
 
     Source: `mindspore.nn.RReLU`
 
@@ -278,6 +278,9 @@ class RReLU(Cell):
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
         super().__init__()
+        for name, value in {"lower": lower, "upper": upper}.items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ArgumentError(f"RReLU: {name} must be a number, got {value!r}.")
         if lower > upper:
             raise AttributeValueError(f"RReLU: lower must be at most upper, got {lower} and {upper}.")
         self.lower: float = float(lower)

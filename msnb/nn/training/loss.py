@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.type_inference import need_numbers, operand_lines
 
@@ -390,6 +390,10 @@ class GaussianNLLLoss(LossBase):
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction)
+        if not isinstance(full, bool) or not isinstance(eps, float):
+            raise ArgumentError(f"GaussianNLLLoss: full must be a bool and eps a float, got {full!r} and {eps!r}.")
+        if not eps > 0:
+            raise AttributeValueError(f"GaussianNLLLoss: eps must be above 0, got {eps}.")
         self.full: bool = full
         self.eps: float = eps
 

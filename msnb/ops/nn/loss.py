@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.dtypes import guard
 from msnb.core.engine import cached, whole
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import find
-from msnb.ops.definition.type_inference import common_shape, operand_lines
+from msnb.ops.definition.type_inference import common_shape, need_float, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import equal, not_equal, where
@@ -224,6 +224,9 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int
     if not 0.0 <= label_smoothing <= 1.0:
         raise AttributeValueError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing!r}.")
     logits, target = as_tensor(input), as_tensor(target)
+    need_float("cross_entropy", logits._type)
+    if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
+        raise ArgumentError(f"cross_entropy: ignore_index must be an int, got {ignore_index!r}.")
     axis = _class_axis(logits)
     logp = log_softmax(logits, axis)
     if target.dtype.is_float:
@@ -432,9 +435,17 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean", log_target: bool =
 
 def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
                       reduction: str = "mean") -> Tensor:  # fmt: skip
-    """Negative log-likelihood of ``target`` under normal distributions of mean ``x`` and variance ``var``."""
+    """Negative log-likelihood of ``target`` under normal distributions of mean ``x`` and variance ``var``.
+
+    Raises:
+        TypeError: ``full`` is no bool. ValueError: ``eps`` is no number above 0.
+    """
     import math
 
+    if not isinstance(full, bool):
+        raise ArgumentError(f"gaussian_nll_loss: full must be a bool, got {full!r}.")
+    if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not eps > 0:
+        raise AttributeValueError(f"gaussian_nll_loss: eps must be a number above 0, got {eps!r}.")
     given = as_tensor(var)
     spread = where(given < eps, given - stop_gradient(given) + eps, given)  # eps to its last digit, the slope stays 1
     loss = (transcendental.log(spread) + arithmetic.square(x - target) / spread) * 0.5

@@ -31,6 +31,8 @@ class RunParams(dict[str, Any]):
     """
 
     def __getattr__(self, name: str) -> Any:
+        if name == "mode":
+            return self.get(name, "train")  # what a program's own loop does that says nothing
         try:
             return self[name]
         except KeyError:
@@ -53,6 +55,8 @@ class RunContext:
     """
 
     def __init__(self, original_args: RunParams) -> None:
+        if not isinstance(original_args, dict):
+            raise ArgumentError(f"RunContext takes the parameters of a run, not {original_args!r}.")
         self._args = original_args
         self._stop = False
 

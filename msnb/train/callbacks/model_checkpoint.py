@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msnb.base import events
-from msnb.base.errors import ArgumentError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams
 from msnb.train.callbacks.logging_callbacks import need_count
 from msnb.train.files.checkpoint import save_checkpoint
@@ -92,27 +92,39 @@ def _checked_info(info: Any) -> list[Any]:
     return items
 
 
+_Named = Callable[[RunParams], str]
+
+
+def _told(directory: str | _Named, params: RunParams) -> str:
+    return os.fspath(directory(params)) if callable(directory) else directory
+
+
 class ModelCheckpoint(Callback):
     """Saves the network while it trains, and once more at the end.
 
     Args:
-        prefix: beginning of the file names. If the folder has such files from an earlier run, ``_1`` (``_2`` ...) is
-            appended, so that no old file is overwritten.
-        directory: where; the current folder by default.
+        prefix: beginning of the file names, or a function of the RunParams that gives a name without its ending. If
+            the folder has such files from an earlier run, ``_1`` (``_2`` ...) is appended to a beginning, so that no
+            old file is overwritten.
+        directory: where, or a function of the RunParams that gives it; the current folder by default.
         config: a CheckpointConfig.
+
+    Raises:
+        ValueError: ``prefix`` is neither a word nor a function. TypeError: the others are of another kind.
 
     Source: `mindspore.train.ModelCheckpoint`
     """
 
     def __init__(
-        self, prefix: str = "CKP", directory: str | None = None, config: CheckpointConfig | None = None
-    ) -> None:
-        if not isinstance(prefix, str) or not prefix or os.sep in prefix:
-            raise ArgumentError(f"prefix must be a string without {os.sep!r}, got {prefix!r}.")
+        self, prefix: str | _Named = "CKP", directory: str | _Named | None = None,
+        config: CheckpointConfig | None = None,
+    ) -> None:  # fmt: skip
+        if not callable(prefix) and (not isinstance(prefix, str) or not prefix or os.sep in prefix):
+            raise AttributeValueError(f"prefix must be a string without {os.sep!r}, or a function, got {prefix!r}.")
         if config is not None and not isinstance(config, CheckpointConfig):
             raise ArgumentError(f"config must be a CheckpointConfig, not {type(config).__name__}.")
         self._wanted, self._prefix = prefix, prefix
-        self._directory = os.fspath(directory or ".")
+        self._directory = directory if callable(directory) else os.fspath(directory or ".")
         self._config = CheckpointConfig() if config is None else config
         self._files: list[str] = []
         self._kept: set[str] = set()
@@ -131,8 +143,9 @@ class ModelCheckpoint(Callback):
 
     def begin(self, run_context: RunContext) -> None:
         """A new run."""
-        self._prefix, self._files = _free_prefix(self._directory, self._wanted), []
-        params = run_context.original_args()
+        self._prefix, self._files, params = self._wanted, [], run_context.original_args()
+        if isinstance(self._wanted, str):
+            self._prefix = _free_prefix(_told(self._directory, params), self._wanted)
         self._last_step, self._last_time = params.get("cur_step_num", 0), time.monotonic()
         self._context, self._kept_time = run_context, self._last_time
 
@@ -161,8 +174,9 @@ class ModelCheckpoint(Callback):
         return time.monotonic() - self._last_time >= self._config.save_checkpoint_seconds
 
     def _save(self, params: RunParams, ending: str = "") -> None:
-        name = f"{self._prefix}-{params.cur_epoch_num}_{params.step_in_epoch}{ending}.{self._config.format}"
-        path = os.path.join(self._directory, name)
+        prefix = self._prefix
+        name = f"{prefix}-{params.cur_epoch_num}_{params.step_in_epoch}" if isinstance(prefix, str) else prefix(params)
+        path = os.path.join(_told(self._directory, params), f"{name}{ending}.{self._config.format}")
         network = self._config.saved_network if self._config.saved_network is not None else params.train_network
         save_checkpoint(network, path, append_dict=self._info(params))
         self._last_step, self._last_time = params.cur_step_num, time.monotonic()
@@ -184,7 +198,6 @@ class ModelCheckpoint(Callback):
             old = self._files.pop(0)
             if os.path.exists(old):
                 os.remove(old)
-
 
     def _drop_between(self, seconds: float) -> None:
         """The file before the newest goes, unless it was the first of its time."""

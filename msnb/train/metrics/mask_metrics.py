@@ -17,7 +17,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
-from msnb.train.metrics.metric import Array, Metric, as_array, misfit
+from msnb.train.metrics.metric import Array, Metric, as_array, misfit, need_bools
 from msnb.train.metrics.score_metrics import need_int
 
 __all__ = [
@@ -46,8 +46,10 @@ class Dice(Metric):
 
     def __init__(self, smooth: float = 1e-5) -> None:
         super().__init__()
-        if not isinstance(smooth, float) or not smooth > 0:
-            raise AttributeValueError(f"Dice: smooth must be a float above 0, got {smooth!r}.")
+        if not isinstance(smooth, float):
+            raise ArgumentError(f"Dice: smooth must be a float, got {smooth!r}.")
+        if not smooth > 0:
+            raise AttributeValueError(f"Dice: smooth must be above 0, got {smooth}.")
         self.smooth: float = smooth
         self.clear()
 
@@ -158,7 +160,7 @@ class HausdorffDistance(SurfaceMetric):
         crop: compute within the smallest box around both masks, without its axes of one cell.
 
     Raises:
-        ValueError: another word, or a percentile outside 0 to 100.
+        ValueError: another word, or a percentile outside 0 to 100. TypeError: settings of another kind.
 
     Examples:
         >>> import msnb as ms
@@ -177,9 +179,12 @@ class HausdorffDistance(SurfaceMetric):
         crop: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(distance_metric)
-        if percentile is not None and not (isinstance(percentile, float) and 0 <= percentile <= 100):
-            raise AttributeValueError(f"HausdorffDistance: percentile must be a float, 0 to 100, got {percentile!r}.")
-        self.percentile, self.directed, self.crop = percentile, bool(directed), bool(crop)
+        need_bools(self, directed=directed, crop=crop)
+        if percentile is not None and not isinstance(percentile, float):
+            raise ArgumentError(f"HausdorffDistance: percentile must be a float, got {percentile!r}.")
+        if percentile is not None and not 0 <= percentile <= 100:
+            raise AttributeValueError(f"HausdorffDistance: percentile must be from 0 to 100, got {percentile}.")
+        self.percentile, self.directed, self.crop = percentile, directed, crop
 
     def cut(self, masks: list[Array]) -> list[Array]:
         """Both, within the smallest box."""
@@ -208,7 +213,7 @@ class MeanSurfaceDistance(SurfaceMetric):
         distance_metric: "euclidean", "chessboard" or "taxicab".
 
     Raises:
-        ValueError: another word.
+        ValueError: another word. TypeError: ``symmetric`` is no bool.
 
     Examples:
         >>> import msnb as ms
@@ -220,7 +225,8 @@ class MeanSurfaceDistance(SurfaceMetric):
 
     def __init__(self, symmetric: bool = False, distance_metric: str = "euclidean") -> None:
         super().__init__(distance_metric)
-        self.symmetric: bool = bool(symmetric)
+        need_bools(self, symmetric=symmetric)
+        self.symmetric: bool = symmetric
 
     def eval(self) -> Any:
         """The distance; infinity where a mask is empty."""
@@ -326,15 +332,18 @@ class ConfusionMatrixMetric(Metric):
         decrease: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__()
-        known = _RATIO_OF.get(str(metric_name).replace(" ", "_").lower())
+        need_bools(self, skip_channel=skip_channel, calculation_method=calculation_method)
+        if not isinstance(metric_name, str):
+            raise ArgumentError(f"ConfusionMatrixMetric: metric_name must be a str, got {metric_name!r}.")
+        known = _RATIO_OF.get(metric_name.replace(" ", "_").lower())
         if known is None:
             legal = ", ".join(_RATIO_OF)
             raise AttributeValueError(f"ConfusionMatrixMetric: metric_name={metric_name!r}; legal: {legal}.")
         if decrease not in _DECREASES:
             raise AttributeValueError(f"ConfusionMatrixMetric: decrease={decrease!r}; legal: {', '.join(_DECREASES)}.")
         self._ratio = known
-        self.skip_channel, self.metric_name = bool(skip_channel), metric_name
-        self.calculation_method, self.decrease = bool(calculation_method), decrease
+        self.skip_channel, self.metric_name = skip_channel, metric_name
+        self.calculation_method, self.decrease = calculation_method, decrease
         self.clear()
 
     def clear(self) -> None:

@@ -45,8 +45,8 @@ class Metric:
 
     def set_indexes(self, indexes: Sequence[int]) -> Metric:
         """Take these of the values handed to ``update``, in this order."""
-        if not all(isinstance(i, int) and not isinstance(i, bool) for i in indexes):
-            raise ArgumentError(f"set_indexes takes ints, got {indexes!r}.")
+        if not isinstance(indexes, (list, tuple)) or any(type(i) is not int for i in indexes):
+            raise AttributeValueError(f"set_indexes takes a list of ints, got {indexes!r}.")
         self.indexes = list(indexes)
         return self
 
@@ -54,7 +54,7 @@ class Metric:
         """The ``count`` values this metric works on."""
         found = inputs if self.indexes is None else tuple(inputs[i] for i in self.indexes)
         if len(found) != count:
-            raise ArgumentError(f"{type(self).__name__}.update takes {count} values, got {len(found)}.")
+            raise AttributeValueError(f"{type(self).__name__}.update takes {count} values, got {len(found)}.")
         return list(found)
 
     def picked(self, inputs: tuple[Any, ...], count: int) -> list[Array]:
@@ -113,6 +113,8 @@ class Loss(_Mean):
     def update(self, *inputs: Any) -> None:
         """``loss`` of a batch (reduced to its mean)."""
         (loss,) = self.picked(inputs, 1)
+        if loss.ndim > 1:
+            raise misfit("Loss: the loss of a batch is one number, or one axis of them.", loss=loss)
         self.add(np.asarray(np.mean(loss, dtype=np.float64)))
 
 
@@ -132,6 +134,13 @@ class MSE(_Mean):
         """``outputs, labels`` of one shape."""
         outputs, labels = _same_shape(self, *self.picked(inputs, 2))
         self.add((outputs - labels) ** 2)
+
+
+def need_bools(metric: Metric, **settings: Any) -> None:
+    """Settings of a metric that are True or False; raises TypeError."""
+    for name, value in settings.items():
+        if not isinstance(value, bool):
+            raise ArgumentError(f"{type(metric).__name__}: {name} must be a bool, got {value!r}.")
 
 
 def misfit(sentence: str, **arrays: Array) -> ShapeError:
@@ -185,7 +194,7 @@ class Accuracy(_Mean):
 
 def _is_multilabel(eval_type: str) -> bool:
     if eval_type not in ("classification", "multilabel"):
-        raise AttributeValueError(f"eval_type must be 'classification' or 'multilabel', got {eval_type!r}.")
+        raise ArgumentError(f"eval_type must be 'classification' or 'multilabel', got {eval_type!r}.")
     return eval_type == "multilabel"
 
 
@@ -198,13 +207,17 @@ class TopKCategoricalAccuracy(_Mean):
 
     def __init__(self, k: int) -> None:
         super().__init__()
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise AttributeValueError(f"k must be an int of at least 1, got {k!r}.")
+        if isinstance(k, bool) or not isinstance(k, int):
+            raise ArgumentError(f"k must be an int, got {k!r}.")
+        if k < 1:
+            raise AttributeValueError(f"k must be at least 1, got {k}.")
         self.k = k
 
     def update(self, *inputs: Any) -> None:
         """``outputs`` [n, classes], ``labels``."""
         outputs, labels = self.picked(inputs, 2)
+        if labels.ndim == outputs.ndim >= 2:  # one-hot, of fewer classes too
+            labels = labels.argmax(1)
         _, truth, count = classes(self, outputs, labels)
         scores = np.moveaxis(outputs, 1, -1).reshape(-1, count)
         best = np.argsort(-scores, axis=1, kind="stable")[:, : self.k]
@@ -226,7 +239,7 @@ class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
 
 
 class _Counts(Metric):
-    """True positives, positive predictions and true members, per class.
+    """True positives, positive predictions and true members, per class; of "multilabel" per sample.
 
     Args:
         eval_type: "classification" or "multilabel" (0/1 per label).
@@ -250,12 +263,17 @@ class _Counts(Metric):
         else:
             predicted, classes_, count = classes(self, outputs, labels)
             found, truth = np.eye(count, dtype=bool)[predicted], np.eye(count, dtype=bool)[classes_]
+        parts = [(mask.sum(int(self._multilabel))).astype(np.float64) for mask in (found & truth, found, truth)]
+        if self._multilabel:
+            before = self._hits, self._predicted, self._members
+            self._hits, self._predicted, self._members = map(np.concatenate, zip(before, parts))
+            return
         if self._hits.size and self._hits.size != found.shape[1]:
             raise ShapeError(f"{type(self).__name__}: {found.shape[1]} classes after {self._hits.size} before.")
-        zero = self._hits if self._hits.size else np.zeros(found.shape[1])
-        self._hits = zero + (found & truth).sum(0)
-        self._predicted = (self._predicted if self._predicted.size else 0) + found.sum(0)
-        self._members = (self._members if self._members.size else 0) + truth.sum(0)
+        first = not self._hits.size
+        self._hits = parts[0] + (0 if first else self._hits)
+        self._predicted = parts[1] + (0 if first else self._predicted)
+        self._members = parts[2] + (0 if first else self._members)
 
     def _ratio(self, over: Array, average: bool) -> Any:
         self.need(self._hits.size)
@@ -264,7 +282,7 @@ class _Counts(Metric):
 
 
 class Precision(_Counts):
-    """Of those predicted to be in a class, the fraction that is: per class (0 where none is predicted)."""
+    """Of those predicted to be in a class, the fraction that is: per class (0 where none is predicted), or sample."""
 
     def eval(self, average: bool = False) -> Any:
         """One number per class, or their mean."""
@@ -272,7 +290,7 @@ class Precision(_Counts):
 
 
 class Recall(_Counts):
-    """Of those in a class, the fraction that is predicted to be: per class (0 where there are none)."""
+    """Of those in a class, the fraction that is predicted to be: per class (0 where there are none), or sample."""
 
     def eval(self, average: bool = False) -> Any:
         """One number per class, or their mean."""
@@ -322,6 +340,8 @@ class ConfusionMatrix(Metric):
         if normalize not in ("no_norm", "target", "prediction", "all"):
             raise AttributeValueError(f"normalize must be no_norm, target, prediction or all, got {normalize!r}.")
         self.num_classes: int = num_classes
+        if not isinstance(threshold, float):
+            raise ArgumentError(f"ConfusionMatrix: threshold must be a float, got {threshold!r}.")
         self.normalize = normalize
         self.threshold: float = threshold
         self.clear()

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
-from msnb.train.metrics.metric import Array, Metric, as_array, misfit
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.train.metrics.metric import Array, Metric, as_array, misfit, need_bools
 
 __all__ = ["ROC", "BleuScore", "CosineSimilarity", "Perplexity", "auc"]
 
@@ -51,8 +51,7 @@ class BleuScore(Metric):
         super().__init__()
         if not 1 <= need_int("BleuScore", "n_gram", n_gram) <= 4:
             raise AttributeValueError(f"BleuScore: n_gram must be from 1 to 4, got {n_gram}.")
-        if not isinstance(smooth, bool):
-            raise TypeError(f"BleuScore: smooth must be a bool, got {smooth!r}.")
+        need_bools(self, smooth=smooth)
         self.n_gram, self.smooth = n_gram, smooth
         self.clear()
 
@@ -164,12 +163,15 @@ class CosineSimilarity(Metric):
 
     def __init__(self, similarity: str = "cosine", reduction: str = "none", zero_diagonal: bool = True) -> None:
         super().__init__()
+        need_bools(self, zero_diagonal=zero_diagonal)
         for what, word, legal in (
             ("similarity", similarity, ("dot", "cosine")), ("reduction", reduction, ("none", "sum", "mean")),
         ):  # fmt: skip
+            if not isinstance(word, str):
+                raise ArgumentError(f"CosineSimilarity: {what} must be a str, got {word!r}.")
             if word not in legal:
                 raise AttributeValueError(f"CosineSimilarity: {what}={word!r}; legal: {', '.join(legal)}.")
-        self.similarity, self.reduction, self.zero_diagonal = similarity, reduction, bool(zero_diagonal)
+        self.similarity, self.reduction, self.zero_diagonal = similarity, reduction, zero_diagonal
         self.clear()
 
     def clear(self) -> None:

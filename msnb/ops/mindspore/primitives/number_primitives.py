@@ -26,6 +26,7 @@ from msnb.ops.definition.operand_checks import as_size, as_sizes, as_tensor
 from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.elementwise.identity_and_effects import require
+from msnb.ops.linalg.matrix_functions import need_square
 from msnb.ops.random.draws import RANDOM_INTEGERS, drawn_normal, drawn_uniform, random_key
 from msnb.ops.sparse.coordinates import coordinates_of, flat_keys
 from msnb.ops.sparse.entry_merge import merged
@@ -141,6 +142,18 @@ def _ranges(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> tuple[Any, A
 
 
 # ---- matrices -------------------------------------------------------------------------------------------------------
+
+
+def _eigh(x: Any, compute_eigenvectors: bool, lower: bool) -> Any:
+    """Eigenvalues, and eigenvectors, of the Hermitian matrix whose lower or upper half is given."""
+    for name, value in {"compute_eigenvectors": compute_eigenvectors, "lower": lower}.items():
+        if not isinstance(value, bool):
+            raise ArgumentError(f"Eigh: {name} must be a bool, got {value!r}.")
+    need_square("Eigh", x._type)
+    half, rest = (ops.tril(x), ops.tril(x, -1)) if lower else (ops.triu(x), ops.triu(x, 1))
+    rest = ops.swapaxes(rest, -1, -2)
+    found = ops.eigh(half + (ops.conj(rest) if x.dtype.is_complex else rest))
+    return found if compute_eigenvectors else found[0]
 
 
 def _eig(x: Any, compute_v: bool) -> tuple[Any, Any]:
@@ -397,6 +410,7 @@ NUMBERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "dilation": 1, "group": 1}),
     "DropoutDoMask": (_drop_by_bits, {}),
     "DynamicShape": (lambda x, dtype: Tensor(x.shape), {"dtype": None}),
+    "Eigh": (_eigh, {"compute_eigenvectors": True, "lower": True}),
     "Eig": (_eig, {"compute_v": False}),
     "Eps": (_epsilon, {}),
     "EuclideanNorm": (_euclidean, {"keep_dims": False}),

@@ -1,0 +1,227 @@
+"""Names of MindSpore's inner modules that its unit tests use: what they compute, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb
+from msnb import Tensor
+
+
+def run(fn: Any, *inputs: Any) -> Any:
+    return (msnb.jit(fn) if msnb.get_context("mode") == msnb.GRAPH_MODE else fn)(*inputs)
+
+
+def test_operators_that_compare_types(mode: int) -> None:
+    import mindspore as ms
+    from mindspore.ops.operations import _inner_ops as inner
+
+    x = Tensor([0.5, 1.0])
+    assert run(inner.SameTypeShape(), x, x + 1).tolist() == [0.5, 1.0]
+    for y, error in ((5.0, TypeError), (Tensor([1, 2]), TypeError), (Tensor([1.0]), ValueError)):
+        with pytest.raises(error, match="SameTypeShape"):
+            run(inner.SameTypeShape(), x, y)
+    assert inner.IsInstance()([1], ms.list_)
+    assert inner.IsInstance()(1.0, ms.float_)
+    assert not inner.IsInstance()(1, ms.float_)
+    assert inner.IsSubClass()(ms.int32, ms.number)
+    assert not inner.IsSubClass()(ms.int32, ms.float32)
+    with pytest.raises(TypeError, match="IsSubClass takes a type"):
+        inner.IsSubClass()(None, ms.number)
+
+
+def test_slope_of_igamma(mode: int) -> None:
+    from mindspore.ops.operations._grad_ops import IgammaGradA
+
+    a, x = Tensor([0.5, 1.0, 2.5, 4.0]), Tensor([0.3, 1.0, 2.0, 6.0])
+    wanted = [-0.7705705, -0.4317296, -0.27455115, -0.11316174]
+    np.testing.assert_allclose(run(IgammaGradA(), a, x).asnumpy(), wanted, rtol=2e-6)
+
+
+def test_names_that_import_and_say_what_they_are() -> None:
+    import mindspore.ops.operations._quant_ops as quant
+    from mindspore._c_expression import CreationType, get_code_extra
+    from mindspore.common.api import _pynative_executor
+    from mindspore.ops.operations._rl_inner_ops import GRUV2
+
+    _pynative_executor.set_creation_type(Tensor([1.0]), CreationType.DEFAULT)
+    assert get_code_extra(run) is None
+    for use in (lambda: GRUV2(1, 1), lambda: quant.FakeQuantParam("INT8")):
+        with pytest.raises(AttributeError, match="not part of msnb"):
+            use()
+    with pytest.raises(ImportError, match="GRUV3"):
+        from mindspore.ops.operations._rl_inner_ops import GRUV3  # noqa: F401
+
+
+def test_buffers_by_assignment(mode: int) -> None:
+    from mindspore import nn
+    from mindspore.common.parameter import _Buffer
+
+    class Inner(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.shift = _Buffer(Tensor([1.0, 2.0]))
+            self.register_buffer("scale", Tensor([3.0, 4.0]))
+
+        def construct(self, x: Any) -> Any:
+            return (x + self.shift) * self.scale
+
+    net = nn.SequentialCell(Inner())
+    assert net(Tensor([2.0, 2.0])).tolist() == [9.0, 16.0]
+    assert [name for name, _ in net.named_buffers()] == ["0.shift", "0.scale"]
+    assert [*net[0]._buffers] == ["shift", "scale"]
+    assert net.get_buffer("0.scale").tolist() == [3.0, 4.0]
+    net[0].shift = Tensor([0.0, 0.0])
+    assert net(Tensor([2.0, 2.0])).tolist() == [6.0, 8.0]
+    assert [*net.state_dict()] == ["0.shift", "0.scale"]
+    with pytest.raises(AttributeError, match="has no buffer '0.mask'"):
+        net.get_buffer("0.mask")
+    with pytest.raises(TypeError, match="a word without dots"):
+        net.register_buffer(2, Tensor([1.0]))
+
+
+def test_settings_of_data_sets() -> None:
+    from mindspore import dataset as ds
+
+    before = ds.config.get_fast_recovery()
+    ds.config.set_fast_recovery(not before)
+    assert ds.config.get_fast_recovery() is not before
+    ds.config.set_fast_recovery(before)
+    with pytest.raises(TypeError, match="takes a bool"):
+        ds.config.set_debug_mode(1)
+    with pytest.raises(TypeError, match="hooks and files"):
+        ds.config.set_debug_mode(True, [print])
+    with pytest.raises(ValueError, match="a number from 1"):
+        ds.config.set_callback_timeout(0)
+
+
+def test_estimated_shapes() -> None:
+    from mindspore import dataset as ds
+
+    rows = [(np.zeros((n, 3)), np.zeros(1)) for n in (2, 4)]
+    data = ds.GeneratorDataset(rows, ["a", "b"], shuffle=False)
+    assert data.output_shapes() == [[2, 3], [1]]
+    assert data.output_shapes(estimate=True) == [[None, 3], [1]]
+    with pytest.raises(TypeError, match="estimate must be a bool"):
+        data.output_shapes(estimate=1)
+
+
+def test_eigenvalues_of_a_half(mode: int) -> None:
+    from mindspore.ops.operations.linalg_ops import Eigh
+
+    x = Tensor([[2.0, 1.0], [9.0, 3.0]])
+    np.testing.assert_allclose(run(Eigh(False, True), x).asnumpy(), [-6.513879, 11.51388], rtol=1e-6)
+    values, vectors = run(Eigh(lower=False), x)
+    np.testing.assert_allclose(values.asnumpy(), [1.3819659, 3.6180334], rtol=1e-6)
+    np.testing.assert_allclose(np.abs(vectors.asnumpy()[0]), [0.850651, 0.525731], rtol=1e-5)
+    with pytest.raises(TypeError, match="compute_eigenvectors must be a bool"):
+        run(Eigh(1), x)
+    with pytest.raises(ValueError, match="Eigh needs square"):
+        run(Eigh(), Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+
+
+def test_operators_of_scipy(mode: int) -> None:
+    from mindspore.scipy.ops import Eig, LinearSumAssignment, SolveTriangular
+    from mindspore.scipy.utils import _nd_transpose
+
+    a, b = Tensor([[2.0, 1.0], [9.0, 3.0]]), Tensor([1.0, 2.0])
+    assert run(SolveTriangular(True, True, "T"), a, b).tolist() == [-17.0, 2.0]
+    assert run(SolveTriangular(), a, b).tolist() == pytest.approx([1 / 6, 2 / 3])
+    values, vectors = run(Eig(), a)
+    assert sorted(values.asnumpy().real.tolist()) == pytest.approx([-0.541381, 5.54138], rel=1e-5)
+    assert vectors.shape == (2, 2)
+    assert run(Eig(False), a)[1].shape == ()
+    assert _nd_transpose(a).tolist() == [[2.0, 9.0], [1.0, 3.0]]
+    cost = Tensor([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]])
+    rows, columns = run(LinearSumAssignment(), cost, Tensor(3), Tensor(False))
+    assert rows.tolist() == [0, 1, 2]
+    assert columns.tolist() == [1, 0, 2]
+    with pytest.raises(TypeError, match="compute_v"):
+        run(Eig(1), a)
+
+
+def test_names_from_places() -> None:
+    from mindspore import Parameter, nn
+    from mindspore.common.parameter import _is_parameter_generated
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.alone, self.several = Parameter(Tensor([1.0])), (Parameter(Tensor([1.0])),)
+
+    assert [_is_parameter_generated(p.name) for p in Net().get_parameters()] == [False, True]
+
+
+def test_callbacks_of_a_loop_of_ones_own(tmp_path: Any) -> None:
+    from mindspore import nn
+    from mindspore.train import CheckpointConfig, LossMonitor, ModelCheckpoint, RunContext
+    from mindspore.train.callback import _CallbackManager, _InternalCallbackParam
+
+    params = _InternalCallbackParam()
+    params.update(train_network=nn.Dense(1, 1), cur_epoch_num=4, cur_step_num=0, batch_num=32)
+    params.net_outputs, context = Tensor(2.0), RunContext(params)
+    config = CheckpointConfig(save_checkpoint_steps=16)
+    named = ModelCheckpoint(lambda p: f"{p.cur_step_num}_own", lambda p: str(tmp_path / "own"), config)
+    with _CallbackManager([LossMonitor(1), named, ModelCheckpoint("100", str(tmp_path), config)]) as all_of_them:
+        all_of_them.begin(context)
+        params.cur_step_num = 128
+        all_of_them.step_end(context)
+        all_of_them.end(context)
+    assert (tmp_path / "own" / "128_own.ckpt").exists()
+    assert (tmp_path / "100-4_32.ckpt").exists()
+    for wrong, error in (
+        (lambda: _CallbackManager([None]), TypeError), (lambda: RunContext(3), TypeError),
+        (lambda: ModelCheckpoint(prefix=123), ValueError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            wrong()
+
+
+def test_further_first_values() -> None:
+    from mindspore import float32
+    from mindspore._c_expression import _random_uniform, _truncated_normal
+    from mindspore.common.initializer import Dirac, Sparse, initializer
+
+    found = initializer(Dirac(3), (6, 4, 3, 3), float32).asnumpy()
+    assert [*map(list, found.nonzero())] == [[*range(6)], [0, 1, 0, 1, 0, 1], [1] * 6, [1] * 6]
+    assert initializer("dirac", (2, 2, 4)).asnumpy().nonzero()[2].tolist() == [2, 2]
+    zeros = (initializer(Sparse(0.15), (10, 20)).asnumpy() == 0).sum(0)
+    assert set(zeros.tolist()) == {2}
+    for make in (
+        lambda: initializer(Dirac(2), (5, 4, 6)), lambda: initializer(Dirac(), (5, 4)), lambda: Dirac(0),
+        lambda: Sparse(1.5), lambda: initializer(Sparse(0.1), (5,)),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="Dirac|Sparse"):
+            make()
+    data, again = np.zeros((3, 500), np.float32), np.zeros((3, 500), np.float32)
+    for array in (data, again):
+        _truncated_normal(7, array, -2.0, 1.0, 0.5, 2.0)
+    assert data.min() >= -2
+    assert data.max() <= 1
+    np.testing.assert_array_equal(data, again)
+    with pytest.raises(RuntimeError, match="float32"):
+        _random_uniform(7, np.zeros(3), 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda m, x, y: m.ops.gaussian_nll_loss(x, x, x, full=1), TypeError),
+        (lambda m, x, y: m.ops.gaussian_nll_loss(x, x, x, eps="a"), ValueError),
+        (lambda m, x, y: m.nn.GaussianNLLLoss(full=1), TypeError),
+        (lambda m, x, y: m.nn.GaussianNLLLoss(eps=-1.0), ValueError),
+        (lambda m, x, y: m.ops.cross_entropy(x.astype(m.int32), y), TypeError),
+        (lambda m, x, y: m.ops.cross_entropy(x, y, ignore_index=1.0), TypeError),
+        (lambda m, x, y: m.nn.RReLU("a", "b"), TypeError),
+        (lambda m, x, y: m.nn.RReLU(True, 1.0), TypeError),
+        (lambda m, x, y: m.nn.RReLU(0.5, 0.3), ValueError),
+    ],
+)
+def test_refusals_of_losses_and_activations(mode: int, call: Any, error: type[Exception]) -> None:
+    import mindspore
+
+    with pytest.raises(error):
+        call(mindspore, Tensor([[1.0, 2.0, 3.0]]), Tensor([1], mindspore.int32))
