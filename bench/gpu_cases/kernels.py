@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bench.case import Batch, Case, Seeded, norm
-from bench.cases import dispatch, elementwise, matmul
-from bench.cases import norm as norms
+from bench.cases import dispatch, elementwise, matmul, norm as norms
 from bench.gpu_cases.gpu_case import COPY, PEER, GpuCase, once
 
 CHAIN, ROWS, SIDE = 64 << 20, 32 << 10, 8192

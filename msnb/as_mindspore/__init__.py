@@ -22,9 +22,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.as_mindspore.differences import DIFFERENCES as DIFFERENCES
-from msnb.as_mindspore.finder import AliasError as AliasError
-from msnb.as_mindspore.finder import install as install
-from msnb.as_mindspore.finder import uninstall as uninstall
+from msnb.as_mindspore.finder import AliasError as AliasError, install as install, uninstall as uninstall
 
 
 def load_ipython_extension(ipython: Any) -> None:

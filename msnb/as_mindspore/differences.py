@@ -185,6 +185,8 @@ DIFFERENCES: tuple[Difference, ...] = (
           "theirs is no divergence: it gets below 0", "test_divergence_of_gumbel"),
     _ours("common.initializer.VarianceScaling", "truncated_normal: uniform", "a normal distribution, cut off",
           "its name and its page say so; the deviation is the same", "test_truncated_first_values"),
+    _ours("common.initializer.Constant", "of a tensor: it stays, without a word", "it is filled, as an array is",
+          "who writes that wants it filled", "test_first_values_into_a_tensor"),
     _theirs(
         "ops.assign", "ends gradients, so does p = v", "hands gradients on", _SILENT, "test_gradients_of_assignments"
     ),

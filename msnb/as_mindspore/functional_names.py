@@ -33,9 +33,11 @@ from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_l
 from msnb.ops.elementwise.identity_and_effects import tell_summary
 from msnb.ops.mindspore.array_primitives import ARRAYS, NEEDED
 from msnb.ops.mindspore.primitive_classes import Primitive
-from msnb.ops.mindspore.primitives.own_primitives import PrimitiveWithCheck as PrimitiveWithCheck
-from msnb.ops.mindspore.primitives.own_primitives import PrimitiveWithInfer as PrimitiveWithInfer
-from msnb.ops.mindspore.primitives.own_primitives import prim_attr_register as prim_attr_register
+from msnb.ops.mindspore.primitives.own_primitives import (
+    PrimitiveWithCheck as PrimitiveWithCheck,
+    PrimitiveWithInfer as PrimitiveWithInfer,
+    prim_attr_register as prim_attr_register,
+)
 from msnb.ops.sparse.compressed_rows import CSRTensor
 from msnb.ops.sparse.coordinates import COOTensor
 from msnb.ops.sparse.row_tensor import RowTensor

@@ -23,9 +23,7 @@ from importlib.abc import Loader, MetaPathFinder
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
-from msnb.base.name_tables import MODULES as MODULES
-from msnb.base.name_tables import MOVED as MOVED
-from msnb.base.name_tables import SAID, SAID_MODULES
+from msnb.base.name_tables import MODULES as MODULES, MOVED as MOVED, SAID, SAID_MODULES
 
 _FOR_ITSELF = {"Any", "TYPE_CHECKING", "annotations"}
 _FRONT_DOORS = ("msnb", "msnb.ops", "msnb.nn", "msnb.train", "msnb.dataset")

@@ -1,26 +1,22 @@
 """Data pipelines with MindSpore's names: sources, operations, samplers, transforms. See `Dataset`."""
 
 from msnb.base import missing_names
-from msnb.dataset import audio as audio
-from msnb.dataset import pipeline_text
-from msnb.dataset import text as text
-from msnb.dataset import transforms as transforms
-from msnb.dataset import vision as vision
+from msnb.dataset import audio as audio, pipeline_text, text as text, transforms as transforms, vision as vision
 from msnb.dataset.map_callbacks import DSCallback as DSCallback
-from msnb.dataset.pipeline import config as config
-from msnb.dataset.pipeline import samplers as samplers
+from msnb.dataset.pipeline import config as config, samplers as samplers
 from msnb.dataset.pipeline.batch import BatchInfo as BatchInfo
-from msnb.dataset.pipeline.dataset import Dataset as Dataset
-from msnb.dataset.pipeline.dataset import zip as zip
-from msnb.dataset.pipeline.samplers import DistributedSampler as DistributedSampler
-from msnb.dataset.pipeline.samplers import IterSampler as IterSampler
-from msnb.dataset.pipeline.samplers import PKSampler as PKSampler
-from msnb.dataset.pipeline.samplers import RandomSampler as RandomSampler
-from msnb.dataset.pipeline.samplers import Sampler as Sampler
-from msnb.dataset.pipeline.samplers import SequentialSampler as SequentialSampler
-from msnb.dataset.pipeline.samplers import SubsetRandomSampler as SubsetRandomSampler
-from msnb.dataset.pipeline.samplers import SubsetSampler as SubsetSampler
-from msnb.dataset.pipeline.samplers import WeightedRandomSampler as WeightedRandomSampler
+from msnb.dataset.pipeline.dataset import Dataset as Dataset, zip as zip
+from msnb.dataset.pipeline.samplers import (
+    DistributedSampler as DistributedSampler,
+    IterSampler as IterSampler,
+    PKSampler as PKSampler,
+    RandomSampler as RandomSampler,
+    Sampler as Sampler,
+    SequentialSampler as SequentialSampler,
+    SubsetRandomSampler as SubsetRandomSampler,
+    SubsetSampler as SubsetSampler,
+    WeightedRandomSampler as WeightedRandomSampler,
+)
 from msnb.dataset.pipeline_text import *
 from msnb.dataset.row_cache import DatasetCache as DatasetCache
 from msnb.dataset.sources.cifar import *

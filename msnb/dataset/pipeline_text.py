@@ -33,8 +33,7 @@ from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline import nodes
 from msnb.dataset.pipeline.batch import Batch, PaddedBatch
 from msnb.dataset.pipeline.bucket_batch import BucketBatch
-from msnb.dataset.pipeline.dataset import Dataset, register_text
-from msnb.dataset.pipeline.dataset import zip as zipped
+from msnb.dataset.pipeline.dataset import Dataset, register_text, zip as zipped
 from msnb.dataset.pipeline.map import Map
 from msnb.dataset.pipeline.rows import name_of
 from msnb.dataset.pipeline.samplers import Sampler

@@ -22,9 +22,7 @@ from msnb.nn.layers.recurrent_cells import *
 from msnb.nn.layers.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
 from msnb.nn.layers.transformer import *
 from msnb.nn.layers.volumetric import *
-from msnb.nn.mindspore.array_layers import PSNR as PSNR
-from msnb.nn.mindspore.array_layers import MatMul as MatMul
-from msnb.nn.mindspore.array_layers import Range as Range
+from msnb.nn.mindspore.array_layers import PSNR as PSNR, MatMul as MatMul, Range as Range
 from msnb.nn.mindspore.composed_layers import *
 from msnb.nn.mindspore.former_layers import *
 from msnb.nn.mindspore.fused_layers import *

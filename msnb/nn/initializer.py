@@ -2,6 +2,7 @@
 
     initializer("he_uniform", (6, 1, 5, 5))        ->  Tensor
     Normal(0.02)((6, 1, 5, 5), dtype)              ->  NumPy array (what Tensor(shape=, init=) calls)
+    Normal(0.02)(array or tensor)                  ->  None: it is filled
 
 Draw number k after ``set_seed(s)`` comes from a generator of its own, seeded by (s, k): the same program gets the same
 network, and in both modes. For a weight [out, in, positions...]: fan_in = in * positions, fan_out = out * positions.
@@ -14,12 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from msnb.core import dtypes
-from msnb.core import random as core_random
+from msnb.core import dtypes, random as core_random
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.tensor import Array, Tensor, blank
 
@@ -57,8 +57,18 @@ class Initializer:
         fill(array)
         return array
 
-    def __call__(self, shape: Any, dtype: Any = dtypes.float32) -> Array:
-        """Values of this shape as a NumPy array of this dtype."""
+    @overload
+    def __call__(self, shape: int | Sequence[int], dtype: Any = dtypes.float32) -> Array: ...
+    @overload
+    def __call__(self, shape: Array | Tensor, dtype: Any = dtypes.float32) -> None: ...
+    def __call__(self, shape: Any, dtype: Any = dtypes.float32) -> Array | None:
+        """Values of this shape as a NumPy array of this dtype; an array or a tensor is filled instead."""
+        if isinstance(shape, np.ndarray):
+            shape[...] = self.draw(_generator(), shape.shape)
+            return None
+        if isinstance(shape, Tensor):
+            shape.assign_value(Tensor(self(shape.shape, shape.dtype)))
+            return None
         sizes = (shape,) if isinstance(shape, int) else tuple(int(d) for d in shape)
         return np.asarray(self.draw(_generator(), sizes)).astype(as_dtype(dtype).numpy)
 

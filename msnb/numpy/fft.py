@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msnb import ops
-from msnb.ops import fftfreq as fftfreq
-from msnb.ops import rfftfreq as rfftfreq
+from msnb.ops import fftfreq as fftfreq, rfftfreq as rfftfreq
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser_harness import ROOT, Heard, listened
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 sys.path.insert(0, str(ROOT / "tests" / "graph" / "compile"))
 from random_programs import Program

@@ -8,8 +8,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import msnb.dataset as ds
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError

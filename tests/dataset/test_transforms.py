@@ -4,13 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import msnb.dataset as ds
 from msnb.core.dtypes import float16, int32
-from msnb.dataset import transforms as T
-from msnb.dataset import vision as V
+from msnb.dataset import transforms as T, vision as V
 
 
 def numbered(*shape, dtype=np.float32):

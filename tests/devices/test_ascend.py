@@ -7,8 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import msnb as ms
 from msnb import nn, ops

@@ -22,8 +22,7 @@ def test_one_object_one_identity() -> None:
     import mindspore
     from mindspore import Parameter, Tensor, context, nn, ops
     from mindspore.common.tensor import Tensor as inner
-    from mindspore.ops import functional as F
-    from mindspore.ops import operations as P
+    from mindspore.ops import functional as F, operations as P
 
     assert mindspore.__version__ == "2.10.0"
     assert Tensor is inner is msnb.Tensor and Parameter is msnb.Parameter

@@ -508,6 +508,22 @@ def test_divergence_of_gumbel(mode: int) -> None:
     np.testing.assert_allclose(found.asnumpy(), [np.exp(-1.0), 0.0, np.e - 2.0], atol=1e-6)
 
 
+def test_first_values_into_a_tensor(mode: int) -> None:
+    from mindspore.common.initializer import Constant, Initializer, Normal
+
+    class Half(Initializer):
+        def _initialize(self, arr: Any) -> None:
+            arr[...] = 0.5
+
+    array, net = np.zeros((2, 3), np.int32), msnb.nn.Dense(40, 30)
+    assert Constant(3.0)(array) is None and (array == 3).all()
+    assert Constant(0.25)(net.bias) is None and net(msnb.ops.zeros((1, 40))).tolist() == [[0.25] * 30]
+    Half()(net.bias)
+    Normal(5.0)(net.weight)
+    assert net.bias.tolist() == [0.5] * 30 and 4 < net.weight.asnumpy().std() < 6
+    assert net.weight.dtype == msnb.float32 and Constant(1)((2,)).tolist() == [1.0, 1.0]
+
+
 def test_truncated_first_values(mode: int) -> None:
     from mindspore.common.initializer import VarianceScaling, initializer
 

@@ -80,8 +80,7 @@ def test_checks_that_hold() -> None:
 
 def test_names_of_kinds_of_types(mode: int) -> None:
     import mindspore as ms
-    from mindspore import dtype as mstype
-    from mindspore import ops
+    from mindspore import dtype as mstype, ops
 
     double = ops.MultitypeFuncGraph("double")
 

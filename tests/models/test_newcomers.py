@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msnb.common import dtype as mstype
-from msnb.common import set_seed
+from msnb.common import dtype as mstype, set_seed
 from msnb.common.initializer import Normal, initializer
 from msnb.nn.metrics import Loss
 from msnb.train.callback import CheckpointConfig, LossMonitor, ModelCheckpoint, TimeMonitor
@@ -23,9 +22,7 @@ from msnb.dataset import transforms, vision
 from msnb.dataset.transforms import c_transforms
 from msnb.dataset.vision import c_transforms as c_vision
 from msnb.nn import Accuracy, Cell
-from msnb.ops import composite as C
-from msnb.ops import functional as F
-from msnb.ops import operations as P
+from msnb.ops import composite as C, functional as F, operations as P
 from msnb.train.files.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 
 # what the snippets below use beyond that

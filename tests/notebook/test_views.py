@@ -146,8 +146,7 @@ def test_looking_changes_no_state(name, mode):
 def test_random_programs_in_every_view(rng):
     """Control flow, calls, constants: both engines agree, bundles are valid."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "graph" / "compile"))
-    from random_programs import Program as Drawn
-    from random_programs import arguments
+    from random_programs import Program as Drawn, arguments
 
     seed = int(rng.integers(2**31))
     for k in range(8):

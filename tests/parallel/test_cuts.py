@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, note, settings
-from hypothesis import strategies as st
+from hypothesis import given, note, settings, strategies as st
 
 from msnb.parallel.pipeline.options import PipelineOptions
 from msnb.parallel.pipeline.stage_assignment import StageCosts, Stages

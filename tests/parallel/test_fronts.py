@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from deep import Language, whole_numbers, zeros
-from hypothesis import given, note, settings
-from hypothesis import strategies as st
+from hypothesis import given, note, settings, strategies as st
 from nets import Chain
 from test_search import random_graph
 

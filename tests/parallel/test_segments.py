@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from deep import ResNet50, whole_numbers, zeros
-from hypothesis import given, note, settings
-from hypothesis import strategies as st
+from hypothesis import given, note, settings, strategies as st
 
 import msnb as ms
 from msnb import nn, ops

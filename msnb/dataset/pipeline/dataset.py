@@ -15,9 +15,7 @@ from typing import Any
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset import map_callbacks, row_cache, sync_wait
 from msnb.dataset.chains import passes
-from msnb.dataset.pipeline import config, nodes
-from msnb.dataset.pipeline import map as mapping
-from msnb.dataset.pipeline import split as splitting
+from msnb.dataset.pipeline import config, map as mapping, nodes, split as splitting
 from msnb.dataset.pipeline.batch import Batch, BatchSize, PaddedBatch, PadInfo
 from msnb.dataset.pipeline.bucket_batch import BucketBatch, FlatMap
 from msnb.dataset.pipeline.epoch_rng import Epoch

@@ -16,8 +16,7 @@ from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.nn.cells.cell import Cell
-from msnb.nn.training.gradient_cells import GradAccumulationCell
-from msnb.nn.training.gradient_cells import MicroBatchInterleaved as MicroBatchInterleaved
+from msnb.nn.training.gradient_cells import GradAccumulationCell, MicroBatchInterleaved as MicroBatchInterleaved
 from msnb.nn.training.training_cells import PipelineCell
 from msnb.parallel.context import (
     AUTO_PARALLEL,

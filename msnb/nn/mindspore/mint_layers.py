@@ -19,13 +19,15 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import HeUniform, Uniform, initializer
 from msnb.nn.mindspore.former_layers import MeanPooling
-from msnb.nn.mindspore.mint_activations import ELU as ELU
-from msnb.nn.mindspore.mint_activations import Dropout as Dropout
-from msnb.nn.mindspore.mint_activations import Hardtanh as Hardtanh
-from msnb.nn.mindspore.mint_activations import PReLU as PReLU
-from msnb.nn.mindspore.mint_activations import ReLU6 as ReLU6
-from msnb.nn.mindspore.mint_activations import SiLU as SiLU
-from msnb.nn.mindspore.mint_activations import Threshold as Threshold
+from msnb.nn.mindspore.mint_activations import (
+    ELU as ELU,
+    Dropout as Dropout,
+    Hardtanh as Hardtanh,
+    PReLU as PReLU,
+    ReLU6 as ReLU6,
+    SiLU as SiLU,
+    Threshold as Threshold,
+)
 from msnb.ops.collective import ALL_REDUCE
 from msnb.ops.mindspore import mint_functional as F
 

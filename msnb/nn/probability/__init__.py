@@ -1,4 +1,3 @@
 """``nn.probability``: distributions whose densities, moments and draws are programs, and bijectors between them."""
 
-from msnb.nn.probability import bijector as bijector
-from msnb.nn.probability import distribution as distribution
+from msnb.nn.probability import bijector as bijector, distribution as distribution

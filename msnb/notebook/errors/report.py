@@ -20,8 +20,7 @@ from typing import Any
 
 from msnb.base.errors import MsnbError, UnsupportedSyntaxError, say_call, stands_alone
 from msnb.base.source_location import hide_frames, is_full, is_named, without_internals
-from msnb.notebook.charts.display import display_bundle
-from msnb.notebook.charts.display import shell as showing_shell
+from msnb.notebook.charts.display import display_bundle, shell as showing_shell
 from msnb.notebook.errors.error_view import ErrorView, plain_report, report
 from msnb.notebook.errors.syntax_hints import slip_of
 from msnb.notebook.programs.call_line import LINE

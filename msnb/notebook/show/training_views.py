@@ -10,8 +10,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.base.settings import PYNATIVE_MODE, set_context
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
-from msnb.notebook.training.curves import CurvesView
-from msnb.notebook.training.curves import watching as watch
+from msnb.notebook.training.curves import CurvesView, watching as watch
 from msnb.notebook.training.data_view import DataView
 from msnb.notebook.training.gradient_flow import FlowView
 from msnb.notebook.training.image_views import ImagesView, host_array, labelled, pictures_of

@@ -22,8 +22,7 @@ from msnb.notebook.charts.html_fragments import count, pre
 from msnb.notebook.charts.plot import card
 from msnb.notebook.drawing.box_labels import shortened
 from msnb.notebook.drawing.colors import ALARM, INK, LINE_COLOUR, SOFT
-from msnb.notebook.drawing.svg_marks import number, rect
-from msnb.notebook.drawing.svg_marks import text as words
+from msnb.notebook.drawing.svg_marks import number, rect, text as words
 from msnb.notebook.views.tensor_view import grey, png_of
 from msnb.notebook.views.view import Section, View
 

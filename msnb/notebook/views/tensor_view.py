@@ -23,8 +23,7 @@ from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import bytes_word, figure, number_word, pre
 from msnb.notebook.charts.plot import Scale, card, tick_word
 from msnb.notebook.drawing.colors import INK, SOFT
-from msnb.notebook.drawing.svg_marks import number, rect
-from msnb.notebook.drawing.svg_marks import text as words
+from msnb.notebook.drawing.svg_marks import number, rect, text as words
 from msnb.notebook.drawing.svg_renderer import page
 from msnb.notebook.views.view import Section, View
 

@@ -8,7 +8,6 @@ Nothing here needs SciPy. Arguments come in SciPy's order; what is computed are 
 Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.scipy.html
 """
 
-from msnb.numpy.scipy import cosine_transforms as fft
-from msnb.numpy.scipy import linalg, optimize
+from msnb.numpy.scipy import cosine_transforms as fft, linalg, optimize
 
 __all__ = ["fft", "linalg", "optimize"]

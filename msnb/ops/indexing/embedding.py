@@ -13,8 +13,7 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.elementwise.arithmetic import abs as absolute
-from msnb.ops.elementwise.arithmetic import power
+from msnb.ops.elementwise.arithmetic import abs as absolute, power
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import equal, where
 from msnb.ops.elementwise.identity_and_effects import assign, stop_gradient

@@ -21,8 +21,7 @@ from msnb.ops.definition.operand_checks import as_ints, as_tensor, one_batched, 
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import need_ints, operand_lines
-from msnb.ops.elementwise.arithmetic import abs as absolute
-from msnb.ops.elementwise.arithmetic import maximum, minimum, remainder
+from msnb.ops.elementwise.arithmetic import abs as absolute, maximum, minimum, remainder
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.shape.creation import arange
 

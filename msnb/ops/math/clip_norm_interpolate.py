@@ -18,9 +18,7 @@ from msnb.ops.elementwise import arithmetic, transcendental
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import equal, isinf, isnan, where
 from msnb.ops.linalg.factorization import matrix_norm
-from msnb.ops.reduction.functional import amax, amin
-from msnb.ops.reduction.functional import mean as mean_of
-from msnb.ops.reduction.functional import sum as sum_of
+from msnb.ops.reduction.functional import amax, amin, mean as mean_of, sum as sum_of
 from msnb.ops.reduction.records import SUM
 from msnb.ops.shape.creation import ones_like
 

@@ -6,10 +6,8 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.missing_names import public_names
-from msnb.ops.linalg.factorization import matrix_norm as matrix_norm
-from msnb.ops.linalg.factorization import qr as qr
-from msnb.ops.math.clip_norm_interpolate import norm as norm
-from msnb.ops.math.clip_norm_interpolate import vector_norm as vector_norm
+from msnb.ops.linalg.factorization import matrix_norm as matrix_norm, qr as qr
+from msnb.ops.math.clip_norm_interpolate import norm as norm, vector_norm as vector_norm
 from msnb.ops.mindspore.mint import round as round
 from msnb.ops.mindspore.mint_functional import log_softmax as log_softmax
 

@@ -31,8 +31,7 @@ from msnb.ops.indexing.scatter import tensor_scatter_elements
 from msnb.ops.indexing.slice_updates import reverse_sequence
 from msnb.ops.nn.activation import log_softmax
 from msnb.ops.reduction.cumulative import cumsum
-from msnb.ops.reduction.functional import amax, argmax, logsumexp, mean
-from msnb.ops.reduction.functional import sum as total
+from msnb.ops.reduction.functional import amax, argmax, logsumexp, mean, sum as total
 from msnb.ops.shape.concat_split import concat, stack
 from msnb.ops.shape.creation import full, zeros
 from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, transpose

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core import random as stream
+from msnb.core import dtypes, random as stream
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor

@@ -21,8 +21,7 @@ from msnb.ops.elementwise.transcendental import rsqrt
 from msnb.ops.linalg.matmul import matmul, tensordot
 from msnb.ops.reduction.functional import sum as total
 from msnb.ops.shape.creation import arange, full
-from msnb.ops.shape.views import reshape
-from msnb.ops.shape.views import transpose as permuted
+from msnb.ops.shape.views import reshape, transpose as permuted
 from msnb.ops.sparse.sparse_tensor import SparseTensor
 from msnb.ops.tensor.operators import named
 from msnb.ops.tensor.subscripts import updated

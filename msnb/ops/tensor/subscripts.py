@@ -56,8 +56,7 @@ from msnb.ops.shape.concat_split import chunk, split, tensor_split, unstack
 from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE
 from msnb.ops.shape.index_spec import IndexPlan
 from msnb.ops.shape.views import broadcast_to, expand_dims, permute, reshape, squeeze, sum_to, transpose
-from msnb.ops.tensor.operators import forward, reflected
-from msnb.ops.tensor.operators import named as named_method
+from msnb.ops.tensor.operators import forward, named as named_method, reflected
 
 __all__ = ["index_update"]
 

@@ -37,8 +37,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError
 from msnb.base.files.bounded_reader import MOST_AXES
-from msnb.devices.ascend.chip import ASCEND310, ASCEND910
-from msnb.devices.ascend.chip import Chip as Chip
+from msnb.devices.ascend.chip import ASCEND310, ASCEND910, Chip as Chip
 
 MAX_DEVICES = 4096
 GATHER, SCATTER, REDUCE, EXCHANGE = "all_gather", "reduce_scatter", "all_reduce", "all_to_all"

@@ -30,8 +30,7 @@ from msnb.core.types import TensorType
 from msnb.ops.definition.window_geometry import WindowExtent
 from msnb.parallel.sharding.device_mesh import HALO, HALO_ADD, Mesh
 from msnb.parallel.sharding.layout import Axes, TensorLayout
-from msnb.parallel.sharding.op_axes import HALO as SEEN
-from msnb.parallel.sharding.op_axes import Label, OpAxes
+from msnb.parallel.sharding.op_axes import HALO as SEEN, Label, OpAxes
 from msnb.parallel.sharding.reshard import Move
 
 Views = Mapping[str, tuple[WindowExtent, ...]]  # halo label -> what the windows of every piece see

@@ -25,10 +25,8 @@ from msnb.base.files.json_schema import TEXT, Table
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.train.files import protobuf_checkpoint, safetensors_file, torch_checkpoint, weight_shards
-from msnb.train.files.model_files import export as export
-from msnb.train.files.model_files import load as load
-from msnb.train.files.parameter_loading import load_param_into_net as load_param_into_net
-from msnb.train.files.parameter_loading import state_of
+from msnb.train.files.model_files import export as export, load as load
+from msnb.train.files.parameter_loading import load_param_into_net as load_param_into_net, state_of
 from msnb.train.files.torch_weights import nested
 
 __all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]

@@ -4,10 +4,7 @@ from msnb.base import missing_names
 from msnb.train.metrics import mask_metrics, score_metrics
 from msnb.train.metrics.mask_metrics import *
 from msnb.train.metrics.metric import *
-from msnb.train.metrics.metric import NAMES as NAMES
-from msnb.train.metrics.metric import as_array as as_array
-from msnb.train.metrics.metric import as_metrics as as_metrics
-from msnb.train.metrics.metric import classes as classes
+from msnb.train.metrics.metric import NAMES as NAMES, as_array as as_array, as_metrics as as_metrics, classes as classes
 from msnb.train.metrics.score_metrics import *
 
 missing_names.show_imports(__name__)

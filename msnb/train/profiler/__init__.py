@@ -3,13 +3,13 @@
 from msnb.train.profiler.dynamic_monitor import DynamicProfilerMonitor
 from msnb.train.profiler.profile_options import (
     AicoreMetrics,
+    ExperimentalConfig as _ExperimentalConfig,
     ExportType,
     ProfilerAction,
     ProfilerActivity,
     ProfilerLevel,
     schedule,
 )
-from msnb.train.profiler.profile_options import ExperimentalConfig as _ExperimentalConfig
 from msnb.train.profiler.program_profile import Profiler, profile, tensorboard_trace_handler
 from msnb.train.profiler.trace_recorder import mstx
 

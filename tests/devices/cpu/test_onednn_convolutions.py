@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from msnb.core import dtypes
-from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn import primitives
+from msnb.devices.cpu.onednn import c_api as c, primitives
 from msnb.devices.cpu.onednn.primitives import Layout
 from msnb.devices.cpu.onednn.provider import recipe
 from tests.devices.cpu.onednn_runs import Run, expected, node_of, run

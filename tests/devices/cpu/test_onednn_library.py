@@ -14,8 +14,7 @@ import pytest
 
 from msnb.base import events
 from msnb.devices.cpu import thread_pool
-from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn import primitives, shared_library
+from msnb.devices.cpu.onednn import c_api as c, primitives, shared_library
 from msnb.devices.cpu.onednn.provider import recipe
 from tests.devices.cpu.onednn_runs import run
 

@@ -17,8 +17,7 @@ import msnb as ms
 from msnb import ops
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn import primitives
+from msnb.devices.cpu.onednn import c_api as c, primitives
 from msnb.devices.cpu.onednn.c_api import api
 from msnb.devices.cpu.onednn.convolution_layout import channels_last
 from msnb.devices.cpu.onednn.primitives import KernelWindow, Layout, Primitive

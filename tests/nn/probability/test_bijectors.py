@@ -10,8 +10,7 @@ import pytest
 import msnb as ms
 from msnb import Tensor, nn
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.nn.probability import bijector as msb
-from msnb.nn.probability import distribution as msd
+from msnb.nn.probability import bijector as msb, distribution as msd
 
 BIJECTORS: dict[str, Any] = {
     "Exp": lambda: msb.Exp(),

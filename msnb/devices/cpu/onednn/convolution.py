@@ -23,8 +23,7 @@ from collections.abc import Callable
 
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
-from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn import convolution_1x1, primitives
+from msnb.devices.cpu.onednn import c_api as c, convolution_1x1, primitives
 from msnb.devices.cpu.onednn.convolution_layout import Convolution, Images
 from msnb.devices.cpu.onednn.primitive_chain import DataRef, NotSupported, as_it_is, is_constant, shape_of
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive

@@ -13,8 +13,7 @@ below, slower above. In bfloat16 on matrix units 1.7 times as fast over all of t
 from __future__ import annotations
 
 from msnb.devices.cpu.native_kernel import NativeKernel
-from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn import primitives
+from msnb.devices.cpu.onednn import c_api as c, primitives
 from msnb.devices.cpu.onednn.convolution_layout import Convolution, Images
 from msnb.devices.cpu.onednn.matmul import Matrix, multiply
 from msnb.devices.cpu.onednn.primitive_chain import is_constant, need

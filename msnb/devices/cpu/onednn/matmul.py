@@ -15,8 +15,7 @@ from __future__ import annotations
 import math
 
 from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
-from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn import primitives
+from msnb.devices.cpu.onednn import c_api as c, primitives
 from msnb.devices.cpu.onednn.primitive_chain import (
     Builder,
     DataRef,

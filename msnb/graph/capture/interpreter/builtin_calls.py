@@ -28,8 +28,7 @@ from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, need_index, not_one, result_dtype, tensor_type
-from msnb.graph.capture.interpreter import reads, side_effects, writes
-from msnb.graph.capture.interpreter import special_methods as operators
+from msnb.graph.capture.interpreter import reads, side_effects, special_methods as operators, writes
 from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS

@@ -20,8 +20,7 @@ from msnb.graph.capture.interpreter import array_mutations, reads, side_effects,
 from msnb.graph.capture.interpreter.call import call
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import stack
-from msnb.graph.capture.interpreter.control import branch as blocks
-from msnb.graph.capture.interpreter.control import loop
+from msnb.graph.capture.interpreter.control import branch as blocks, loop
 from msnb.graph.capture.interpreter.control.branch import SKIP, ShortCircuit, Ternary, yielding
 from msnb.graph.capture.interpreter.control.function_selection import selected as selected
 from msnb.graph.capture.interpreter.control.match_statement import Patterns, subject

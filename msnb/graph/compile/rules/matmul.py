@@ -22,8 +22,7 @@ from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node, Value
-from msnb.ops.definition.symbolic_sizes import has_sizes, is_bindable, sliced
-from msnb.ops.definition.symbolic_sizes import product as product_of
+from msnb.ops.definition.symbolic_sizes import has_sizes, is_bindable, product as product_of, sliced
 
 
 def _sizes(value: Value) -> Shape | None:
