@@ -13,9 +13,10 @@ https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.
 from __future__ import annotations
 
 import math
+import typing
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -57,9 +58,9 @@ class Initializer:
         fill(array)
         return array
 
-    @overload
+    @typing.overload
     def __call__(self, shape: int | Sequence[int], dtype: Any = dtypes.float32) -> Array: ...
-    @overload
+    @typing.overload
     def __call__(self, shape: Array | Tensor, dtype: Any = dtypes.float32) -> None: ...
     def __call__(self, shape: Any, dtype: Any = dtypes.float32) -> Array | None:
         """Values of this shape as a NumPy array of this dtype; an array or a tensor is filled instead."""
