@@ -22,10 +22,10 @@ from msnb.api.graph_breaks import run_plainly
 from msnb.core.pytree import flatten
 from msnb.core.tensor import Tensor
 
-MANY, LEAST, LARGE = 8, 3, 2048  # versions; and nodes that LEAST versions or more have together
+MANY, LEAST, LARGE = 8, 4, 2048  # versions; and nodes that LEAST versions or more have together
 STREAK, OFTEN = 3, 32
 _MOST = 4096  # structures that are counted
-_VALUES = (bool, int, float, complex, str, bytes, type(None))
+_VALUES = (bool, int, float, complex, str, bytes, range, np.generic, type(None))
 
 
 class _Inside(threading.local):

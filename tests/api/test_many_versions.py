@@ -106,6 +106,20 @@ def test_large_programs_reach_the_limit_earlier(monkeypatch: pytest.MonkeyPatch)
     assert len(f.versions) == recompile_limit.LEAST
 
 
+def test_what_is_one_structure() -> None:
+    x, other = ops.ones(3), ops.zeros(3)
+    key = recompile_limit.structure(([x, 2], {"a": np.float32(0.5)}), {"rows": range(4)})
+    assert key == recompile_limit.structure(([other, 2], {"a": np.float32(0.5)}), {"rows": range(4)})
+    for wrong in (
+        (([x, 3], {"a": np.float32(0.5)}), {"rows": range(4)}),
+        (((x, 2), {"a": np.float32(0.5)}), {"rows": range(4)}),
+        (([ops.ones(4), 2], {"a": np.float32(0.5)}), {"rows": range(4)}),
+        (([x, 2.0], {"a": np.float32(0.5)}), {"rows": range(4)}),
+        (([x, 2], {"a": np.float32(0.5)}), {"rows": range(5)}),
+    ):
+        assert key != recompile_limit.structure(*wrong)
+
+
 def test_fullgraph_and_what_needs_a_program_compile_each(mode: int) -> None:
     f, g = ms.jit(by_size, fullgraph=True), ms.jit(by_size)
     for n in range(1, MANY + 4):
