@@ -110,3 +110,11 @@ def test_arguments_of_an_optimizer_are_kept(mode: int) -> None:
     assert made.init_learning_rate == 0.5
     assert made.init_args == {"scale": 3.0}
     assert made.init_params["params"][0] is net.weight
+
+
+def test_a_transform_is_no_operator_class() -> None:
+    """Also when it was loaded by a program before."""
+    assert callable(ms.ops.jet) and callable(ms.ops.get_grad)
+    for name in ("Jet", "GetGrad", "Vmap", "Grad"):
+        assert not hasattr(ms.ops, name), name
+    assert ms.ops.TensorAdd()(ms.Tensor([1.0]), ms.Tensor([2.0])).tolist() == [3.0]

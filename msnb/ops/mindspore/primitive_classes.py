@@ -281,9 +281,12 @@ def _of_table(name: str) -> type[Primitive] | None:
 
 def _of_function(name: str) -> type[Primitive] | None:
     wanted = name.lower()  # underscores do not count: LayerNorm is layer_norm
-    found = next((n for n in vars(ops) if n.replace("_", "") == wanted and n[:1] != "_"), None)
+    every = (*vars(ops), *dir(ops))  # those loaded on first use as well
+    found = next((n for n in every if n.replace("_", "") == wanted and n[:1] != "_"), None)
     fn = None if found is None else getattr(ops, found)
     if fn is None or not callable(fn) or isinstance(fn, type) or not name[:1].isupper():
+        return None
+    if str(getattr(fn, "__module__", "")).startswith("msnb.api."):  # a transform (grad, jet) is no operator
         return None
     doc = f"``ops.{found}`` as an operator class.\n\n{fn.__doc__}"
     positional = _POSITIONAL.get(name, ())
