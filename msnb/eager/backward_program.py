@@ -5,8 +5,8 @@
        +--- key (interned entries) ---> cache +--- residuals: which saved items feed it
 
 The key is the tape itself: entries are interned per signature, so equal lines mean equal ops, types, attributes and
-aliasing. The first use of a structure, and rare ones, are swept line by line (``backward_pass``); one that comes again
-soon is optimised and compiled through ``graph.compile``. What cannot be swept runs its backward graph as it is at
+aliasing. The first uses of a structure, and rare ones, are swept line by line (``backward_pass``); one that keeps coming
+is optimised and compiled through ``graph.compile``. What cannot be swept runs its backward graph as it is at
 first, but for a graph of LONG nodes: as it is it would take longer than the passes that make loops of it
 (``graph.compile.passes.rolling``). The cache is bounded.
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -37,8 +38,8 @@ from msnb.ops.shape.views import TRANSPOSE
 
 CACHE_SIZE = 256
 LONG = 1000
-NEAR, OFTEN = 3, 8
-"""A structure gets a program where the same came among the last few, or came often."""
+NEAR, STREAK, OFTEN = 3, 2, 32
+"""A structure gets a program where the same came among the last few so many times in a row, or came often."""
 Place = tuple[int, int]
 
 
@@ -177,23 +178,25 @@ def turned(graph: Graph, turns: dict[int, tuple[int, ...]]) -> Graph:
 
 
 class TapeHistory:
-    """How often tapes of one structure came, and their program once there is one."""
+    """How often tapes of one structure came."""
 
     def __init__(self) -> None:
-        self.program: BackwardProgram | None = None
         self.uses: int = 0
-        self._last: int = 0
+        self._last = self._streak = 0
 
     def returns(self) -> bool:
         """Whether its program will be worth making: note one more use, and see how far the last one is back."""
         self.uses += 1
         now = next(_clock)
-        back, self._last = now - self._last, now
-        return (self.uses > 1 and back <= NEAR) or self.uses >= OFTEN
+        self._streak = self._streak + 1 if self._last and now - self._last <= NEAR else 0
+        self._last = now
+        return self._streak >= STREAK or self.uses >= OFTEN
 
 
 _clock = count(1)
-_structures: OrderedDict[Any, tuple[TapeHistory, list[Place]]] = OrderedDict()
+_histories: OrderedDict[int, TapeHistory] = OrderedDict()
+"""By the hash of a tape: structures that never come again leave no lines behind."""
+_programs: OrderedDict[Any, tuple[BackwardProgram, list[Place]]] = OrderedDict()
 """By the tape as it is and by its single lines: a call that is kept and one that is not are one structure."""
 
 
@@ -206,24 +209,26 @@ def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], dout
         wanted: numbers of the watched values asked for.
         douts: one tensor per output, of its type.
     """
-    key = (
-        tuple(recorder.watched),
-        tuple(recorder.lines),
-        tuple(outputs),
-        tuple(wanted),
-        device_registry.current().name,
-    )
-    if key not in _structures:
+    device = device_registry.current().name
+    key = (tuple(recorder.watched), tuple(recorder.lines), tuple(outputs), tuple(wanted), device)
+    if key not in _programs:
+        history = _kept(_histories, hash(key), TapeHistory)
+        if not history.returns() and has_backward_pass(recorder):
+            return backward_pass(recorder, outputs, wanted, douts)
         lines, begin = recorder.expanded()
-        single = (key[0], tuple(lines), *key[2:])
         plain = [(i, 0) for i in range(len(lines))]
-        _structures[key] = _structures.setdefault(single, (TapeHistory(), plain))[0], begin
-    known, begin = _structures[key]
-    _structures.move_to_end(key)
-    while len(_structures) > 2 * CACHE_SIZE:
-        _structures.popitem(last=False)
-    if not known.returns() and known.program is None and has_backward_pass(recorder):
-        return backward_pass(recorder, outputs, wanted, douts)
-    if known.program is None:
-        known.program = BackwardProgram(recorder, outputs, wanted, known.uses > 1)
-    return known.program(recorder, douts, begin)
+        make_it = partial(BackwardProgram, recorder, outputs, wanted, history.uses > 1)
+        single, _ = _kept(_programs, (key[0], tuple(lines), *key[2:]), lambda: (make_it(), plain))
+        _programs[key] = single, begin
+    program, begin = _kept(_programs, key)
+    return program(recorder, douts, begin)
+
+
+def _kept(table: OrderedDict[Any, Any], key: Any, new: Any = None) -> Any:
+    """What is kept under a key, or a new one; the oldest unused leave."""
+    if key not in table:
+        table[key] = new()
+    table.move_to_end(key)
+    while len(table) > 2 * CACHE_SIZE:
+        table.popitem(last=False)
+    return table[key]
