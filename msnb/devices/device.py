@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter, methodcaller
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,9 +250,10 @@ def _needs_no_cast(t: TensorType, want: DType, exact: bool) -> bool:
 
 
 def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:
-    """NumPy's own ufunc where it means exactly what the record says: nothing to convert, no 0-d result to box.
+    """NumPy's own ufunc where it means exactly what the record says: nothing to convert.
 
-    A weak scalar may stay a Python number: NumPy lets it take the other operand's dtype, as we do.
+    A weak scalar may stay a Python number: NumPy lets it take the other operand's dtype, as we do. A 0-d result would
+    come as a NumPy scalar, unless it is told where to go.
     """
     ufunc = getattr(xp, _UFUNCS.get(op.name, op.name), None)
     tensors = [t for t in types if isinstance(t, TensorType)]
@@ -260,14 +261,15 @@ def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]
         return None
     want = operand_dtype(op, *tensors)
     result = op.result_types(types, attrs)[0]
-    if not isinstance(result, TensorType) or not result.shape:
+    if not isinstance(result, TensorType):
         return None
     exact = result.dtype is bool_  # NumPy compares integers by their values, whatever their dtypes
     if not all(_needs_no_cast(t, want, exact) for t in tensors) or want.name == "bfloat16":
         return None
-    resolved = ufunc.resolve_dtypes((*[want.numpy] * len(tensors), None))[-1]
-    found: Kernel | None = ufunc if resolved == result.dtype.numpy else None
-    return found
+    dtype = ufunc.resolve_dtypes((*[want.numpy] * len(tensors), None))[-1]
+    if dtype != result.dtype.numpy:
+        return None
+    return cast(Kernel, ufunc) if result.shape or xp is not np else lambda *given: ufunc(*given, np.empty((), dtype))
 
 
 def numpy_call(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:

@@ -69,7 +69,11 @@ def backward_pass(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int],
 def _sweep(cotangents: dict[int, Any], line: Line, saved: Sequence[Any], outer: Engine) -> None:
     """Send what came to the results of a line on to its operands."""
     entry, numbers, first = line
-    given = [cotangents.pop(first + k, None) for k in entry.results]
+    results = entry.results
+    if len(results) == 1:
+        given = [cotangents.pop(first + results[0], None)]
+    else:
+        given = [cotangents.pop(first + k, None) for k in results]
     if given[0] is None and (len(given) == 1 or all(d is None for d in given)):
         return
     program = _program(entry, numbers, given)
@@ -109,11 +113,14 @@ def _add(cotangents: dict[int, Any], number: int, t: Any, g: Any) -> None:
 
 
 _SUM = find("add")
+_TRACKED = UNTRACKED.__lt__
 
 
 def _program(entry: DispatchEntry | CallLines, numbers: Sequence[int], douts: list[Any]) -> LineProgram | None:
     """The rule of a line as a program, from the third time on that a line of its kind is met."""
-    kind = (*[n >= 0 for n in numbers], *[d is not None for d in douts])
+    kind: Any = tuple(map(_TRACKED, numbers))
+    if len(douts) > 1:
+        kind = kind, tuple([d is not None for d in douts])
     known = entry.rules.get(kind, 0)
     if known.__class__ is LineProgram:
         return known

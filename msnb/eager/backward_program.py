@@ -5,8 +5,8 @@
        +--- key (interned entries) ---> cache +--- residuals: which saved items feed it
 
 The key is the tape itself: entries are interned per signature, so equal lines mean equal ops, types, attributes and
-aliasing. The first uses of a structure, and rare ones, are swept line by line (``backward_pass``); one that keeps coming
-is optimised and compiled through ``graph.compile``. What cannot be swept runs its backward graph as it is at
+aliasing. The first uses of a structure, and rare ones, are swept line by line (``backward_pass``); one that keeps
+coming is optimised and compiled through ``graph.compile``. What cannot be swept runs its backward graph as it is at
 first, but for a graph of LONG nodes: as it is it would take longer than the passes that make loops of it
 (``graph.compile.passes.rolling``). The cache is bounded.
 
@@ -220,11 +220,12 @@ def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], dout
         make_it = partial(BackwardProgram, recorder, outputs, wanted, history.uses > 1)
         single, _ = _kept(_programs, (key[0], tuple(lines), *key[2:]), lambda: (make_it(), plain))
         _programs[key] = single, begin
-    program, begin = _kept(_programs, key)
+    program, begin = _programs[key]
+    _programs.move_to_end(key)
     return program(recorder, douts, begin)
 
 
-def _kept(table: OrderedDict[Any, Any], key: Any, new: Any = None) -> Any:
+def _kept(table: OrderedDict[Any, Any], key: Any, new: Any) -> Any:
     """What is kept under a key, or a new one; the oldest unused leave."""
     if key not in table:
         table[key] = new()

@@ -58,7 +58,7 @@ class DispatchEntry:
         self.attrs: dict[str, Any] = attrs
         self.types: tuple[Type, ...] = types
         self.kernel: Any = careful(device_registry.current(), op, operand_types, attrs, types)
-        self.rules: dict[tuple[bool, ...], Any] = {}
+        self.rules: dict[Any, Any] = {}
         self.results: Sequence[int] = range(len(types))
         single = types[0] if len(types) == 1 else None
         self.type: TensorType | None = single if isinstance(single, TensorType) and single.is_static else None

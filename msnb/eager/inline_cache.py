@@ -301,9 +301,9 @@ class CachedCall:
         if self._single is not None:
             return self._record_single(tensors, tape)
         numbers = [_UNTRACKED if t._rec is None else tape.number_of(t) for t in tensors]
-        if max(numbers, default=_UNTRACKED) < 0:
-            return self.run(tensors)
         tracked = tuple([n >= 0 for n in numbers])
+        if True not in tracked:
+            return self.run(tensors)
         noted = self._noted.get(tracked)
         if noted is None:
             noted = self._noted[tracked] = self._lines_noted(tracked)

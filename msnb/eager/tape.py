@@ -54,7 +54,7 @@ class CallLines:
         self.lines, self._inputs = lines, inputs
         self.types: tuple[Any, ...] = tuple([t for entry, _, _ in lines for t in entry.types])
         self.results: Sequence[int] = results
-        self.rules: dict[tuple[bool, ...], Any] = {}
+        self.rules: dict[Any, Any] = {}
         self._ends = list(accumulate((len(_reads(entry)) for entry, _, _ in lines), initial=0))
 
     def expanded(self, numbers: tuple[int, ...], first: int) -> list[OpLine]:

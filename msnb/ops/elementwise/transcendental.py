@@ -90,7 +90,7 @@ def _sigmoid(xp: Any, x: Any) -> Any:
         return 1 / (1 + xp.exp(-x))
     wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
     e = xp.exp(-xp.abs(wide))
-    return xp.where(wide >= 0, np.ones((), wide.dtype)[()], e) / (1 + e)
+    return xp.maximum(e, wide >= 0) / (1 + e)
 
 
 sigmoid: Op = unary(
