@@ -269,7 +269,9 @@ def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]
     dtype = ufunc.resolve_dtypes((*[want.numpy] * len(tensors), None))[-1]
     if dtype != result.dtype.numpy:
         return None
-    return cast(Kernel, ufunc) if result.shape or xp is not np else lambda *given: ufunc(*given, np.empty((), dtype))
+    return (
+        cast(Kernel, ufunc) if result.shape or xp is not np else lambda *given: ufunc(*given, out=np.empty((), dtype))
+    )
 
 
 def numpy_call(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:

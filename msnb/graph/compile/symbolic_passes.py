@@ -24,7 +24,9 @@ from msnb.ops.elementwise.constant import constant
 
 Passes = Callable[[Graph], Graph]
 MOST = 8
-"""Templates for one scale of sizes: sizes of which a guard says something else make another one."""
+"""Templates near any sizes: sizes of which a guard says something else make another one."""
+NEAR = 4
+"""What is fast for a size is fast for those up to so many times as large or small."""
 MORE, FEW = 1.03, 4096
 """What a graph with symbols may cost more than the one that was passed with numbers: a part, or a few bytes."""
 
@@ -47,7 +49,7 @@ class SymbolicPasses:
         self.noted = noted
         self._passed: dict[Hashable, SymbolicGraph | None] = {}
         self._met: set[Hashable] = set()
-        self._templates: dict[Hashable, list[ProgramTemplate | None]] = {}
+        self._templates: dict[Hashable, list[tuple[Mapping[str, int], ProgramTemplate | None]]] = {}
 
     def bound(self, key: Hashable, sizes: Mapping[str, int]) -> Graph | None:
         """What the passes make of the program for these sizes; None where that is not known.
@@ -74,7 +76,7 @@ class SymbolicPasses:
             sizes: the values of the symbols.
             remake: gives the passed graph for these sizes.
         """
-        passed, templates = self._passed.get(after), self._templates.get((key, _scale(sizes)), [])
+        passed, templates = self._passed.get(after), self._near(key, sizes)
         if passed is None or not templates or not differ(passed.unequal, sizes):
             return None
         found = (each.bound(sizes, remake) for each in reversed(templates) if each is not None)
@@ -91,13 +93,22 @@ class SymbolicPasses:
             device, passes: the device, and the passes for it.
             program: what it made for these sizes.
         """
-        passed, templates = self._passed.get(after), self._templates.setdefault((key, _scale(sizes)), [])
+        passed, templates = self._passed.get(after), self._near(key, sizes)
         if key not in self._met:  # the last batch of an epoch is no reason
             self._met.add(key)
         elif passed is None or not differ(passed.unequal, sizes) or len(set(sizes.values())) < len(sizes):
             return  # it may rely on what few sizes have
         elif len(templates) < MOST and templates.count(None) < MOST // 2:
-            templates.append(device.template(passed.graph, sizes, passes, program))
+            made = device.template(passed.graph, sizes, passes, program)
+            self._templates.setdefault(key, []).append((sizes, made))
+
+    def _near(self, key: Hashable, sizes: Mapping[str, int]) -> list[ProgramTemplate | None]:
+        """Templates that were made for about these sizes."""
+        return [
+            made
+            for own, made in self._templates.get(key, ())
+            if all(own[s] <= NEAR * n and n <= NEAR * own[s] for s, n in sizes.items())
+        ]
 
     def learn(self, key: Hashable, sizes: Mapping[str, int], found: Graph, passes: Passes) -> None:
         """Run the passes with symbols, unless that was done before.
@@ -120,11 +131,6 @@ class SymbolicPasses:
             self._passed[key] = SymbolicGraph(graph, tuple(dict.fromkeys(unequal)))
         elif differ(unequal, sizes):
             self._passed[key] = None
-
-
-def _scale(sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """The sizes up to a factor of four: what is fast for one of them is fast for all."""
-    return tuple((size.bit_length() + 1) // 2 for size in sizes.values())
 
 
 def _price(graph: Graph) -> float:
