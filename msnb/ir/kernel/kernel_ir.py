@@ -19,7 +19,7 @@ transposes and slices are absorbed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msnb.core.dtypes import DType
@@ -100,6 +100,7 @@ class Kernel:
             strides over them.
         numbers: buffers of one element behind all others: numbers that come of sizes that are written down
             (``core.symbolic_int``), which so are in no code.
+        shifts: by buffer, how many elements behind its beginning the caller lets it begin (``take_offsets``).
     """
 
     name: str
@@ -109,6 +110,22 @@ class Kernel:
     writes: list[Buffer]
     stores: list[tuple[Access, Inst]] = field(default_factory=list)
     numbers: list[tuple[SymbolicInt, DType]] = field(default_factory=list)
+    shifts: dict[int, int] = field(default_factory=dict)
+
+    def take_offsets(self) -> Kernel:
+        """Leave offsets to the caller, where a buffer has one: kernels that differ in offsets alone have one code."""
+        loads = [i for i in self.insts() if i.op == "load"]
+        met: dict[int, list[int]] = {}
+        for access in (*(i.attr for i in loads), *(a for a, _ in self.stores)):
+            met.setdefault(access.buffer, []).append(access.offset)
+        self.shifts = {b: found[0] for b, found in met.items() if len(found) == 1 and not _is_zero(found[0])}
+        for load in loads:
+            load.attr = self._shifted(load.attr)
+        self.stores = [(self._shifted(a), v) for a, v in self.stores]
+        return self
+
+    def _shifted(self, access: Access) -> Access:
+        return replace(access, offset=0) if access.buffer in self.shifts else access
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -145,6 +162,10 @@ class Kernel:
 
     def __str__(self) -> str:
         return print_kernel(self)
+
+
+def _is_zero(n: int) -> bool:
+    return type(n) is int and n == 0
 
 
 def _visit(root: Inst, seen: dict[int, Inst]) -> None:

@@ -201,7 +201,7 @@ _lowered: dict[str, Kernel | None] = {}
 
 def _newly_lowered(body: Graph) -> Kernel | None:
     try:
-        kernel = lower(body, "kernel")
+        kernel = lower(body, "kernel").take_offsets()
         if not host().half and any(i.dtype is dtypes.float16 for i in kernel.insts()):
             raise UnsupportedKernel("float16 on a CPU that cannot convert it")
         return kernel
@@ -242,6 +242,18 @@ class KernelPart:
     def key(self) -> str:
         """Equal for kernels with equal code."""
         return same(self.kernel)
+
+    def operands(self, ins: Sequence[int], outs: Sequence[int]) -> list[int]:
+        """The words of its operands: slots, and how many bytes behind."""
+        words = [*(ins[i] for i in self.reads), *(outs[i] for i in self.writes), *(ins[i] for i in self.numbers)]
+        for b, shift in self.kernel.shifts.items():
+            words[b] += shift * (self.kernel.buffers[b].dtype.itemsize << launch_frame.SLOT_BITS)
+        return words
+
+    def lie_alike(self, read: int, write: int) -> bool:
+        """Whether a read and a write begin at the same place of their memory."""
+        a, b = (self.kernel.shifts.get(k, 0) for k in (read, len(self.reads) + write))
+        return a is b or (type(a) is int and a == b)
 
 
 class KernelRecipe(NativeKernel):
@@ -292,7 +304,7 @@ class KernelRecipe(NativeKernel):
             for kernel, parts in self.made
             for part in parts
             for i, j in kernel.inplace
-            if readers.count(part.reads[i]) == 1 and first[part.writes[j]] is part
+            if readers.count(part.reads[i]) == 1 and first[part.writes[j]] is part and part.lie_alike(i, j)
         )
 
     def _number(self, value: SymbolicInt, dtype: dtypes.DType) -> int:
@@ -308,8 +320,7 @@ class KernelRecipe(NativeKernel):
         """One call for each kind of part."""
         found = []
         for kernel, parts in self.made:
-            operands = [(*(ins[i] for i in p.reads), *(outs[i] for i in p.writes), *(ins[i] for i in p.numbers))
-                        for p in parts]  # fmt: skip
+            operands = [p.operands(ins, outs) for p in parts]
             if is_generic(kernel.kernel):
                 found.append(kernel.chain([(o, p.extent) for o, p in zip(operands, parts)]))
             else:
@@ -323,6 +334,7 @@ def recipe(node: Node, view_of: Callable[[Value], View]) -> KernelRecipe | None:
         found = moves(node, view_of)
         for kernel, _, _ in () if found is None else found[0]:
             tile(kernel)
+            kernel.take_offsets()
         return None if found is None else KernelRecipe([KernelPart(*m) for m in found[0]], found[1])
     parts = [_part(*each) for each in components(node.graphs[0])]
     good = [p for p in parts if p is not None]

@@ -15,6 +15,7 @@ A chain is a kernel of one dim for any extent: a step that updates 160 parameter
 threads. ``each``: elements that are worth a thread. Shares begin and end at whole vectors (``cut`` for rows).
 ``large``: bits of the results that are stored past the caches, if their memory is aligned and is not an operand's.
 
+``n slots``: each with the bytes behind its pointer where the operand begins, in the bits from ``SLOT_BITS`` on.
 ``table`` holds the data pointers. ``@msnb_parallel`` and ``@msnb_thread`` are set after loading: libgomp's, or null.
 """
 
@@ -27,6 +28,7 @@ from msnb.devices.cpu.llvm.jit import Library, attributes
 from msnb.devices.llvm.loop_builder import LoopBuilder, module, shared
 
 ROWS, CHAINS, REPEATED = 9, 6, 6
+SLOT_BITS = 24
 _BODY = "void (ptr, ptr, i1, i64, i64)"
 
 
@@ -45,16 +47,22 @@ def library() -> Library:
 
 
 def _fill(e: LoopBuilder, slots: str, words: str, n: str) -> str:
-    """A table of the data pointers in the slots that ``n`` words name."""
+    """A table of the pointers that ``n`` words name."""
     table = e.ins(f"alloca ptr, i64 {n}")
 
     def one(i: str, _: list[str]) -> list[str]:
-        pointer = e.field("ptr", slots, e.field("i64", words, i))
+        pointer = _pointer(e, slots, e.field("i64", words, i))
         e.do(f"store ptr {pointer}, ptr {e.ins(f'getelementptr ptr, ptr {table}, i64 {i}')}")
         return []
 
     e.loop(("0", n, 1), [], one)
     return table
+
+
+def _pointer(e: LoopBuilder, slots: str, word: str) -> str:
+    """Where an operand begins."""
+    base = e.field("ptr", slots, e.ins(f"and i64 {word}, {(1 << SLOT_BITS) - 1}"))
+    return e.ins(f"getelementptr i8, ptr {base}, i64 {e.ins(f'lshr i64 {word}, {SLOT_BITS}')}")
 
 
 def _may_stream(e: LoopBuilder, table: str, n: str, reads: str, large: str) -> str:
@@ -119,7 +127,7 @@ def _rows(e: LoopBuilder) -> None:
     table = _fill(e, "%slots", operands, n)
     some = e.ins(f"icmp ne i64 {size}, 0")
     slot = e.ins(f"select i1 {some}, i64 {n}, i64 0")
-    scratch = e.field("ptr", "%slots", e.field("i64", operands, slot))
+    scratch = _pointer(e, "%slots", e.field("i64", operands, slot))
     stream = e.ins(f"zext i1 {_may_stream(e, table, n, reads, large)} to i64")
     threads = _threads(e, limit)
     _fork(e, "rows", [("ptr", table), ("ptr", scratch), ("i64", threads), ("ptr", "%words"), ("i64", stream)], threads)
