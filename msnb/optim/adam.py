@@ -130,7 +130,7 @@ class Adam(_Moments):
             events.ignored("Adam(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)
         self.use_nesterov: bool = bool(use_nesterov)
-        self.use_amsgrad: bool = bool(use_amsgrad)
+        self.use_amsgrad, self.use_lazy, self.use_offload = use_amsgrad, use_lazy, use_offload
         self.vhat = self.slots("vhat") if use_amsgrad else ()
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
@@ -143,6 +143,18 @@ class Adam(_Moments):
             ops.assign(self.vhat[i], v)
         one, two = (ops.cast(c, param.dtype) for c in common)
         ops.assign(param, param - m * (ops.sqrt(two) / one * rate) / (ops.sqrt(v) + dtypes.guard(self.eps, v.dtype)))
+
+    def _apply_adam(
+        self, params: Any, power1: Any, power2: Any, moment1: Any, moment2: Any, rates: Any, gradients: Any
+    ) -> bool:
+        """The step behind MindSpore's ``construct``, which subclasses with their own one call."""
+        for given, own in ((params, self.parameters), (moment1, self.moment1), (moment2, self.moment2)):
+            if given is not own:
+                raise AttributeValueError("_apply_adam takes this optimizer's own parameters, moment1 and moment2.")
+        common = (1.0 - power1, 1.0 - power2)
+        for i, (param, grad) in enumerate(zip(params, gradients)):
+            self.update(i, param, grad, rates[i] if self.is_group_lr else rates, 0.0, common)
+        return True
 
 
 class AdamWeightDecay(_Moments):

@@ -243,6 +243,40 @@ def test_decay_of_own_optimizers_is_not_scaled(mode: int) -> None:
     assert w.tolist() == [0.0]
 
 
+@pytest.mark.parametrize("settings", [{}, {"use_amsgrad": True}, {"use_nesterov": True}])
+def test_an_adam_with_a_construct_of_its_own_ends_in_the_step_of_adam(mode: int, settings: dict[str, bool]) -> None:
+    class Own(nn.Adam):
+        def construct(self, gradients: Any) -> Any:
+            gradients = self.scale_grad(self.decay_weight(gradients))
+            if not self.use_offload:
+                gradients = self.gradients_centralization(gradients)
+            rates = self.get_lr()
+            self.assignadd(self.global_step, self.global_step_increase_tensor)
+            self.beta1_power *= self.beta1
+            self.beta2_power *= self.beta2
+            powers = self.beta1_power, self.beta2_power
+            return self._apply_adam(self._parameters, *powers, self.moment1, self.moment2, rates, gradients)
+
+    def trained(kind: Any) -> list[Any]:
+        a, b = (ms.Parameter(Tensor([1.0, -2.0]), name=name) for name in "ab")
+        made = kind([{"params": [a], "lr": 0.5, "weight_decay": 0.1}, {"params": [b]}], 0.1, **settings)
+        for scale in (1.0, -3.0):
+            made([Tensor([scale, 2.0]), Tensor([0.5, scale])])
+        return [
+            a.asnumpy(),
+            b.asnumpy(),
+            *(m.asnumpy() for m in (*made.moment1, *made.moment2)),
+            made.global_step.asnumpy(),
+        ]
+
+    for own, known in zip(trained(Own), trained(nn.Adam)):
+        np.testing.assert_allclose(own, known, rtol=1e-6)
+    w = ms.Parameter(Tensor([1.0]), name="w")
+    adam: Any = nn.Adam([w])
+    with pytest.raises(ValueError, match="own parameters, moment1 and moment2"):
+        adam._apply_adam(adam.parameters, 0.9, 0.999, adam.moment2, adam.moment1, 0.1, [Tensor([1.0])])
+
+
 def test_positions_that_attention_adds(mode: int) -> None:
     layer = nn.MultiheadAttention(4, 2, add_bias_kv=True, add_zero_attn=True)
     x = Tensor(np.random.default_rng(0).normal(size=(3, 2, 4)).astype(np.float32))

@@ -6,6 +6,8 @@ import copy
 import pickle
 from typing import Any
 
+import pytest
+
 import msnb as ms
 from msnb import nn
 from msnb.as_mindspore import install, uninstall
@@ -100,5 +102,36 @@ def test_a_checkpoint_with_these_names_comes_back(tmp_path: Any) -> None:
         assert (left, unused) == ([], [])
         for a, b in zip(first.get_parameters(), second.get_parameters()):
             assert a.asnumpy() == b.asnumpy()
+    finally:
+        uninstall()
+
+
+def test_update_parameters_name_starts_anew_from_the_paths() -> None:
+    class Own(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = ms.Parameter(ms.Tensor([1.0]), name="own")
+            self.fc = nn.Dense(1, 1, has_bias=False)
+
+    install()
+    try:
+        one = Own()
+        one.update_parameters_name("a.")
+        assert names(one) == ["a.scale", "a.fc.weight"], "the attribute's name, not the one of its own"
+        assert names(copy.deepcopy(one)) == names(one)
+        one.update_parameters_name("b.", recurse=False)
+        assert names(one) == ["b.scale", "a.fc.weight"]
+        net = Around(one)
+        assert names(net) == ["net.scale", "net.fc.weight"], "a place: a prefix from before is gone"
+        net.net.fc.update_parameters_name("q.")
+        assert names(net) == ["net.scale", "q.weight"]
+        net.update_parameters_name("")
+        assert names(net) == ["net.scale", "net.fc.weight"]
+        row = Around(nn.CellList([nn.Dense(1, 1, has_bias=False)]))
+        row.net[0].update_parameters_name("u.")
+        row.net.append(nn.Dense(1, 1, has_bias=False))
+        assert names(row) == ["u.weight", "1.weight"], "no position is left in the first one's name"
+        with pytest.raises(ValueError, match="make a prefix"):
+            net.update_parameters_name("a b.")
     finally:
         uninstall()

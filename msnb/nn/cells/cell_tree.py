@@ -19,11 +19,13 @@ Checkpoints have these names, so its programs get them (``name_by_last_place``).
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from msnb.base.errors import AttributeValueError
 from msnb.core.parameter import NameScope, Parameter
 
 if TYPE_CHECKING:
@@ -149,7 +151,20 @@ class CellTree:
         return self._name_scope.prefix
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Put ``prefix`` in front of the names of the Parameters that live here (not of those tied from elsewhere)."""
+        """Put ``prefix`` in front of the names of the Parameters that live here (not of those tied from elsewhere).
+
+        In MindSpore's programs it stands in front of the paths from here: a prefix from before is gone.
+        """
+        if _by_last_place:
+            if re.fullmatch(r"[\w.-]*", prefix) is None:
+                raise AttributeValueError(
+                    f"update_parameters_name: letters, digits, _, . and - make a prefix, not {prefix!r}."
+                )
+            if recurse:
+                return _call_below(self, prefix)
+            for name, param in self._params.items():
+                param.live_in(NameScope(), prefix + name)
+            return None
         wanted = [(param, prefix + param.name) for param in _living_in(self, recurse)]
         scopes = [(part._name_scope, prefix + part._prefix) for part in (_below(self) if recurse else [self])]
         if not recurse:  # what hangs here stays; this Cell has a scope of its own beside it
@@ -161,6 +176,7 @@ class CellTree:
         for param, name in wanted:
             if param.name != name:
                 param.name = name
+        return None
 
 
 def _below(cell: Any) -> list[Any]:
