@@ -41,6 +41,7 @@ from msnb.ops.mindspore.primitives.own_primitives import (
 from msnb.ops.sparse.compressed_rows import CSRTensor
 from msnb.ops.sparse.coordinates import COOTensor
 from msnb.ops.sparse.row_tensor import RowTensor
+from msnb.ops.special.gamma_functions import LOWER, slope_by_parameter
 
 
 def make_tuple(*values: Any) -> tuple[Any, ...]:
@@ -277,8 +278,9 @@ shape_: Callable[..., Any] = ops.shape
 scalar_bool = tensor_bool = bool
 core = add_flags
 _nd_transpose: Callable[..., Any] = lambda a: ops.swapaxes(a, -1, -2)
-matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="RIGHT_LEFT": (
-    ops.matrix_set_diag(input_x, diagonal, k, alignment))
+matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="RIGHT_LEFT": ops.matrix_set_diag(
+    input_x, diagonal, k, alignment
+)
 is_, is_not, make_slice, shape_mul = operator.is_, operator.is_not, slice, math.prod
 in_dict: Callable[..., bool] = lambda key, values: key in values
 not_in_dict: Callable[..., bool] = lambda key, values: key not in values
@@ -473,11 +475,8 @@ _PYTHON: dict[Any, Callable[[DType], bool]] = {
 
 
 def _igamma_by_first(self: Primitive, a: Any, x: Any) -> Any:
-    """The slope of ``igamma(a, x)`` along ``a``, by four of its values in float64."""
-    dtype, a, x = a.dtype, a.astype(dtypes.float64), x.astype(dtypes.float64)
-    h = 1e-3 * a * ops.rsqrt(1 + a)
-    near, far = (ops.igamma(a + k * h, x) - ops.igamma(a - k * h, x) for k in (1, 2))
-    return ((8 * near - far) / (12 * h)).astype(dtype)
+    """The slope of ``igamma(a, x)`` along ``a``."""
+    return slope_by_parameter(LOWER, a, x).astype(a.dtype)
 
 
 def _assigned(self: Primitive, cost_matrix: Any, dimension_limit: Any, maximize: Any) -> Any:
