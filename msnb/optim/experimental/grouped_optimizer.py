@@ -213,6 +213,7 @@ class GroupedMethod(GroupedOptimizer):
     step_name: ClassVar[str] = ""  # of the Parameter that counts steps, in checkpoints
     first_step: ClassVar[Any] = 0
     step_dtype: ClassVar[Any] = dtypes.int32
+    leaves_out_none = True
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         super().__init__(params, defaults)
@@ -224,7 +225,7 @@ class GroupedMethod(GroupedOptimizer):
         """One step: give every Parameter its new value.
 
         Args:
-            gradients: one per Parameter, in the order of ``parameters``.
+            gradients: one per Parameter, in the order of ``parameters``; a Parameter whose gradient is None stays.
 
         Returns:
             True.
