@@ -10,6 +10,7 @@
     x.untyped_storage() x.data_ptr()                the memory of the tensor
     x.dot(other=y) x.pow(exponent=2) ...            MindSpore's keywords
     print(parameter)                                its name, shape, dtype
+    Tensor(1j)                                      complex128
     cell.cells()                                    has a length, is read twice
 
 Functions stand in the table of differences. One class of Tensors serves both worlds, so its attributes are exchanged
@@ -24,11 +25,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import msnb.numpy as mnp
 from msnb import ops
 from msnb.as_mindspore.type_names import UntypedStorage
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.core.storage import host_array
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, in_own_words, worded
@@ -298,6 +302,7 @@ def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
         return
+    host_array.DEFAULTS["c"] = np.complex128 if on else np.complex64
     if not on:
         for (owner, name), value in _before.items():
             if value is None:

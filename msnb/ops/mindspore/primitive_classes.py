@@ -23,7 +23,7 @@ from msnb.core.process_group import WORLD_GROUP
 from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import in_own_words
-from msnb.ops.definition.operand_checks import as_sizes
+from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
@@ -320,6 +320,18 @@ def _reduce(name: str) -> Callable[..., Any]:
     return reduce
 
 
+def _total(name: str) -> Callable[..., Any]:
+    """Sums and products; those of integers have the dtype of x, in which they wrap."""
+
+    def total(x: Any, axis: Any = (), *, keep_dims: bool, skip_mode: bool = False) -> Any:
+        if skip_mode and axis == ():
+            return x
+        found, dtype = getattr(ops, name)(x, axis, keep_dims), as_tensor(x).dtype
+        return found.astype(dtype) if dtype.is_int else found
+
+    return total
+
+
 def _arg_with_value(name: str) -> Callable[..., Any]:
     def both(x: Any, axis: int, keep_dims: bool) -> Any:
         if x.ndim == 0 and axis in (0, -1):
@@ -423,10 +435,6 @@ def _narrow(found: Any) -> Any:
     return values, places.astype(dtypes.int32)
 
 
-def _reduce_sum(x: Any, axis: Any = (), *, keep_dims: bool, skip_mode: bool) -> Any:
-    return x if skip_mode and axis == () else ops.sum(x, axis, keep_dims)
-
-
 def _padded(x: Any, paddings: Any) -> Any:
     pairs = tuple((int(a), int(b)) for a, b in paddings)
     return ops.pad(x, [side for pair in reversed(pairs) for side in pair])
@@ -468,7 +476,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     **{f"Reduce{n.capitalize()}": (_reduce(n), {"keep_dims": False})
-       for n in ("mean", "max", "min", "prod", "all", "any")},
+       for n in ("mean", "max", "min", "all", "any")},
+    "ReduceProd": (_total("prod"), {"keep_dims": False}),
     "ReduceStd": (_std, {"axis": (), "unbiased": True, "keep_dims": False}),
     "Argmax": (_arg("argmax"), {"axis": -1, "output_type": "int32"}),
     "Argmin": (_arg("argmin"), {"axis": -1, "output_type": "int32"}),
@@ -508,7 +517,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Pad": (_padded, {"paddings": _NEEDED}),
     "StridedSlice": (_strided, {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
                                 "shrink_axis_mask": 0}),
-    "ReduceSum": (_reduce_sum, {"keep_dims": False, "skip_mode": False}),
+    "ReduceSum": (_total("sum"), {"keep_dims": False, "skip_mode": False}),
     "SearchSorted": (_searchsorted, {"dtype": dtypes.int64, "right": False}),
     "Roll": (lambda x, shifts, dims: ops.roll(x, shifts, dims), {"shifts": _NEEDED, "dims": ()}),
     "Diagonal": (lambda x, offset, dim1, dim2: ops.diagonal(x, offset, dim1, dim2),
