@@ -32,6 +32,7 @@ from msnb import ops
 from msnb.as_mindspore.type_names import UntypedStorage
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.core.random import Generator
 from msnb.core.storage import host_array
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
@@ -298,6 +299,13 @@ def _cells(self: Cell) -> Any:
     return self.name_cells().values()
 
 
+def _step(self: Generator, step: Any) -> tuple[Any, Any]:
+    """The seed and how many draws there were before, int64; ``step`` more are counted."""
+    before = self.state.astype(dtypes.int64)
+    ops.assign(self.state, ops.stack((before[0], before[1] + step)).astype(self.state.dtype))
+    return before[0], before[1]
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -319,6 +327,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
+    theirs |= {(Generator, "_step"): _step}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)

@@ -62,7 +62,7 @@ class Optimizer(GradientSteps):
     # what the state of ``slots`` is called in MindSpore's checkpoints, and whether MindSpore's own centres gradients
     names_in_mindspore: ClassVar[Mapping[str, str]] = {}
     centres_in_mindspore = True
-    leaves_out_none = False  # a Parameter whose gradient is None stays as it is
+    leaves_out_none = False
     _is_step = True
 
     _workings = Cell._workings | {
@@ -76,6 +76,7 @@ class Optimizer(GradientSteps):
         groups = _groups(given)
         self.is_group: bool = any(isinstance(g, dict) for g in groups)
         pairs = _numbered(groups)
+        self.is_group_params_ordered: bool = order is not None
         if order is not None:
             pairs = _in_order(pairs, order)
         self.parameters: ParameterTuple = ParameterTuple(p for p, _ in pairs)
@@ -126,7 +127,7 @@ class Optimizer(GradientSteps):
         """One step: give every Parameter its new value.
 
         Args:
-            gradients: one per Parameter, in the order of ``parameters``.
+            gradients: one per Parameter, in the order of ``parameters``; None leaves it, where ``leaves_out_none``.
 
         Returns:
             True.

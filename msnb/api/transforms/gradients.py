@@ -487,7 +487,7 @@ def _without_sensitivity(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 
 
 def _has_gradient(argument: Any) -> bool:
-    """Whether ``get_all`` means this argument; in PyNative mode ``mutable`` has no effect, as in MindSpore."""
+    """Whether ``get_all`` means this argument; ``mutable`` counts within programs alone, as in MindSpore."""
     if isinstance(argument, Mutable) and not is_eager(slot.engine):
         return any(isinstance(leaf, Tensor) for leaf in pytree.flatten(argument)[0])
     return isinstance(argument, Tensor) or hasattr(type(argument), "CONSTANTS")

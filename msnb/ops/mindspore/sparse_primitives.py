@@ -20,7 +20,6 @@ from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
-from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.sparse.compressed_rows import CSRTensor, coo_to_csr, csr_of
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, coordinates_of, flat_keys
 from msnb.ops.sparse.entry_merge import merged
@@ -276,10 +275,7 @@ def _slice(indices: Any, values: Any, shape: Any, start: Any, size: Any) -> tupl
     return moved, values[kept], Tensor([max(0, b - a) for a, b in zip(first, ends)], dtypes.int64)
 
 
-_SETS: dict[str, Callable[[Any, Any], Any]] = {
-    "a-b": lambda a, b: ops.logical_and(a, ops.logical_not(b)), "b-a": lambda a, b: ops.logical_and(b, ops.logical_not(a)),
-    "intersection": ops.logical_and, "union": ops.logical_or,
-}  # fmt: skip
+_SETS: dict[str, Any] = {"a-b": ops.gt, "b-a": ops.lt, "intersection": ops.logical_and, "union": ops.logical_or}
 
 
 def _set_of_sparse(
@@ -290,8 +286,10 @@ def _set_of_sparse(
     if set_operation.lower() not in _SETS:
         raise AttributeValueError(f"{what}: set_operation is one of {', '.join(_SETS)}, not {set_operation!r}.")
     if not isinstance(validate_indices, bool) or x1.dtype != values.dtype or not x1.dtype.is_int:
-        raise DTypeError(f"{what} takes two operands of one dtype of integers, and validate_indices is a bool.",
-                         operands=operand_lines(x1._type, values._type))  # fmt: skip
+        kinds = f"{x1.dtype}, {values.dtype}, {validate_indices!r}"
+        raise DTypeError(
+            f"{what} takes two operands of one dtype of integers, validate_indices is a bool, not {kinds}."
+        )
     if not sizes or _shape(shape)[:-1] != sizes:
         raise ShapeError(f"{what}: all axes but the last are the same, one at least, not {x1.shape}, {_shape(shape)}.")
     if validate_indices and is_known(indices) and not _coo(indices, values, shape).is_coalesced():
@@ -303,10 +301,8 @@ def _set_of_sparse(
     rows, found = rows[order], found[order]
     same = ops.logical_and(rows.expand_dims(1) == rows, found.expand_dims(1) == found)
     of_first = order < len(flat)
-    both = _SETS[set_operation.lower()](
-        *(ops.logical_and(same, of).any(1) for of in (of_first, ops.logical_not(of_first)))
-    )
-    kept = ops.logical_and(both, same.int().argmax(1) == ops.arange(len(found)))
+    members = [ops.logical_and(same, of).any(1) for of in (of_first, ops.logical_not(of_first))]
+    kept = ops.logical_and(_SETS[set_operation.lower()](*members), same.int().argmax(1) == ops.arange(len(found)))
     before = ops.logical_and(rows.expand_dims(1) == rows, kept).int().tril(-1).sum(1)
     width = ops.where(kept, before + 1, 0).max().long().reshape(1)
     places = ops.concat([coordinates_of(rows, sizes), before.long().expand_dims(1)], 1)

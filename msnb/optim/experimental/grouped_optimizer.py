@@ -221,19 +221,7 @@ class GroupedMethod(GroupedOptimizer):
             first = Tensor(self.first_step, self.step_dtype)
             self.global_step: Parameter = Parameter(first, name=self.step_name, requires_grad=False)
 
-    def construct(self, gradients: Any) -> Any:
-        """One step: give every Parameter its new value.
-
-        Args:
-            gradients: one per Parameter, in the order of ``parameters``; a Parameter whose gradient is None stays.
-
-        Returns:
-            True.
-
-        Raises:
-            ValueError: another number of gradients, or one of another shape than its Parameter.
-        """
-        return Optimizer.construct(self, gradients)
+    construct = Optimizer.construct
 
     @property
     def steps_done(self) -> Any:
