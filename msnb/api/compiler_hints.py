@@ -27,8 +27,8 @@ _MUTABLE: dict[type, type] = {kind: type(f"Mutable{kind.__name__.title()}", (Mut
 
 
 def mutable(input_data: Marked, dynamic_len: bool = False) -> Marked:
-    """A value that may change between calls, as tensors and numbers in arguments may anyhow. Tensors in a container that
-    is marked so count as inputs of ``GradOperation(get_all=True)`` within programs.
+    """A value that may change between calls, as tensors and numbers in arguments may anyhow. Tensors in containers
+    marked so count as inputs of ``GradOperation(get_all=True)`` within programs.
 
     Raises:
         TypeError: no number, tensor or tuple, list or dict of these; ``dynamic_len`` of others than a tuple or list.
