@@ -1,21 +1,37 @@
 """Marks that MindSpore programs put on functions, classes and arguments to steer its compiler.
 
 Here capture finds out by itself what they say (which values are constants, which classes belong to the program, what
-may change between calls), so they hand back what they are given.
+may change between calls), so they hand back what they are given; ``mutable`` says too what has gradients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.core import pytree
+from msnb.core.tensor import Tensor
 
 Marked = TypeVar("Marked")
 
 
+class Mutable:
+    """A container that ``mutable`` was given."""
+
+    plain: ClassVar[type]
+
+
+_MUTABLE: dict[type, type] = {kind: type(f"Mutable{kind.__name__.title()}", (Mutable, kind), {"plain": kind})
+                              for kind in (tuple, list, dict)}  # fmt: skip
+
+
 def mutable(input_data: Marked, dynamic_len: bool = False) -> Marked:
-    """A value that may change between calls: tensors and numbers in arguments may do so anyhow.
+    """A value that may change between calls, as tensors and numbers in arguments may anyhow. Tensors in containers
+    marked so count as inputs of ``GradOperation(get_all=True)`` within programs.
+
+    Raises:
+        TypeError: no number, tensor or tuple, list or dict of these; ``dynamic_len`` of others than a tuple or list.
 
     Source: `mindspore.mutable`
 
@@ -23,7 +39,13 @@ def mutable(input_data: Marked, dynamic_len: bool = False) -> Marked:
         >>> mutable((1, 2))
         (1, 2)
     """
-    return input_data
+    for leaf in pytree.flatten(input_data)[0]:
+        if not isinstance(leaf, (bool, int, float, Tensor)):
+            raise ArgumentError(f"mutable takes numbers, tensors and tuples, lists and dicts of them, not {leaf!r}.")
+    if not isinstance(dynamic_len, bool) or (dynamic_len and not isinstance(input_data, (tuple, list))):
+        raise ArgumentError("mutable: dynamic_len is a bool, True for a tuple or list alone.")
+    kind = _MUTABLE.get(type(input_data))
+    return kind(input_data) if kind else input_data
 
 
 def constexpr(

@@ -28,8 +28,8 @@ def _pair(found: Any) -> tuple[Any, Any]:
 
 
 def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
-    """Sums of int32 stay int32, as MindSpore's do."""
-    return found.astype(dtypes.int32) if dtype is None and x.dtype is dtypes.int32 else found
+    """Sums of integers keep their dtype, as MindSpore's do."""
+    return found.astype(x.dtype) if dtype is None and x.dtype.is_int else found
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:

@@ -10,6 +10,7 @@
     x.untyped_storage() x.data_ptr()                the memory of the tensor
     x.dot(other=y) x.pow(exponent=2) ...            MindSpore's keywords
     print(parameter)                                its name, shape, dtype
+    Tensor(1j)                                      complex128
     cell.cells()                                    has a length, is read twice
 
 Functions stand in the table of differences. One class of Tensors serves both worlds, so its attributes are exchanged
@@ -24,11 +25,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import msnb.numpy as mnp
 from msnb import ops
 from msnb.as_mindspore.type_names import UntypedStorage
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.core.random import Generator
+from msnb.core.storage import host_array
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, in_own_words, worded
@@ -294,10 +299,18 @@ def _cells(self: Cell) -> Any:
     return self.name_cells().values()
 
 
+def _step(self: Generator, step: Any) -> tuple[Any, Any]:
+    """The seed and how many draws there were before, int64; ``step`` more are counted."""
+    before = self.state.astype(dtypes.int64)
+    ops.assign(self.state, ops.stack((before[0], before[1] + step)).astype(self.state.dtype))
+    return before[0], before[1]
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
         return
+    host_array.DEFAULTS["c"] = np.complex128 if on else np.complex64
     if not on:
         for (owner, name), value in _before.items():
             if value is None:
@@ -314,6 +327,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
+    theirs |= {(Generator, "_step"): _step}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)

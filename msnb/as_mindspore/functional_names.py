@@ -20,7 +20,7 @@ from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
 from msnb.as_mindspore.private_names import check_bool
 from msnb.base import events
-from msnb.base.errors import ArgumentError, DTypeError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
@@ -41,6 +41,7 @@ from msnb.ops.mindspore.primitives.own_primitives import (
 from msnb.ops.sparse.compressed_rows import CSRTensor
 from msnb.ops.sparse.coordinates import COOTensor
 from msnb.ops.sparse.row_tensor import RowTensor
+from msnb.ops.special.gamma_functions import LOWER, slope_by_parameter
 
 
 def make_tuple(*values: Any) -> tuple[Any, ...]:
@@ -277,8 +278,9 @@ shape_: Callable[..., Any] = ops.shape
 scalar_bool = tensor_bool = bool
 core = add_flags
 _nd_transpose: Callable[..., Any] = lambda a: ops.swapaxes(a, -1, -2)
-matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="RIGHT_LEFT": (
-    ops.matrix_set_diag(input_x, diagonal, k, alignment))
+matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="RIGHT_LEFT": ops.matrix_set_diag(
+    input_x, diagonal, k, alignment
+)
 is_, is_not, make_slice, shape_mul = operator.is_, operator.is_not, slice, math.prod
 in_dict: Callable[..., bool] = lambda key, values: key in values
 not_in_dict: Callable[..., bool] = lambda key, values: key not in values
@@ -312,10 +314,15 @@ tensor_ge, tensor_gt, tensor_le, tensor_lt = ops.ge, ops.gt, ops.le, ops.lt
 
 def _summary(self: Primitive, name: str, value: Any) -> None:
     """A value for the SummaryRecord that is open."""
+    if not isinstance(name, str) or not isinstance(value, Tensor):
+        kinds = f"{type(name).__name__} and {type(value).__name__}"
+        raise ArgumentError(f"ops.{self.name} takes a name, a str, and a tensor, not {kinds}.")
+    if not name:
+        raise AttributeValueError(f"ops.{self.name}: the name is empty.")
     if not events.listeners.get("summary value"):
         events.notice(f"ops.{self.name}: no SummaryRecord is open, nothing reads its record.", self.name)
     plugin = self.name.removesuffix("Summary").lower()
-    tell_summary(plugin, str(name), value)
+    tell_summary(plugin, name, value)
 
 
 def _first(self: Primitive, *inputs: Any) -> Any:
@@ -472,14 +479,6 @@ _PYTHON: dict[Any, Callable[[DType], bool]] = {
 }  # fmt: skip
 
 
-def _igamma_by_first(self: Primitive, a: Any, x: Any) -> Any:
-    """The slope of ``igamma(a, x)`` along ``a``, by four of its values in float64."""
-    dtype, a, x = a.dtype, a.astype(dtypes.float64), x.astype(dtypes.float64)
-    h = 1e-3 * a * ops.rsqrt(1 + a)
-    near, far = (ops.igamma(a + k * h, x) - ops.igamma(a - k * h, x) for k in (1, 2))
-    return ((8 * near - far) / (12 * h)).astype(dtype)
-
-
 def _assigned(self: Primitive, cost_matrix: Any, dimension_limit: Any, maximize: Any) -> Any:
     """Rows and columns of the assignment with the least, or the largest, sum: ``scipy.optimize``'s."""
     if not isinstance(maximize, Tensor):
@@ -522,7 +521,9 @@ LSTM: type[Primitive] = _operator("LSTM", _lstm, **dict.fromkeys(_SIZES, NEEDED)
 SameTypeShape: type[Primitive] = _operator("SameTypeShape", _same_type_shape)
 IsInstance: type[Primitive] = _operator("IsInstance", _is_of_type)
 IsSubClass: type[Primitive] = _operator("IsSubClass", _is_of_type)
-IgammaGradA: type[Primitive] = _operator("IgammaGradA", _igamma_by_first)
+IgammaGradA: type[Primitive] = _operator(
+    "IgammaGradA", lambda self, a, x: slope_by_parameter(LOWER, a, x).astype(a.dtype)
+)
 Eig: type[Primitive] = _operator("Eig", _eig, compute_v=True)
 LinearSumAssignment: type[Primitive] = _operator("LinearSumAssignment", _assigned)
 _TRIANGLE = {"lower": False, "unit_diagonal": False, "trans": "N"}

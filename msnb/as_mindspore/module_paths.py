@@ -20,6 +20,7 @@ _PRIVATE = {
     "_extends": "msnb.as_mindspore.executor_names",
     "_extends.parse": "msnb.as_mindspore.executor_names",
     "_extends.parse.standard_method": "msnb.ops",
+    "communication._comm_helper": "msnb.parallel.engine.client.process_group_api",
     "common.jit_begin_end": "msnb.as_mindspore.executor_names",
     "common.np_dtype": "ml_dtypes",
     **dict.fromkeys(

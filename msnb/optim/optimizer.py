@@ -62,11 +62,12 @@ class Optimizer(GradientSteps):
     # what the state of ``slots`` is called in MindSpore's checkpoints, and whether MindSpore's own centres gradients
     names_in_mindspore: ClassVar[Mapping[str, str]] = {}
     centres_in_mindspore = True
+    leaves_out_none = False
     _is_step = True
 
     _workings = Cell._workings | {
         "assignadd", "corrected", "count_step", "decay_in_gradient", "follow", "global_step_increase_tensor", "map_",
-        "prepare", "slots", "update",
+        "leaves_out_none", "prepare", "slots", "update",
     }  # fmt: skip
 
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
@@ -75,6 +76,7 @@ class Optimizer(GradientSteps):
         groups = _groups(given)
         self.is_group: bool = any(isinstance(g, dict) for g in groups)
         pairs = _numbered(groups)
+        self.is_group_params_ordered: bool = order is not None
         if order is not None:
             pairs = _in_order(pairs, order)
         self.parameters: ParameterTuple = ParameterTuple(p for p, _ in pairs)
@@ -125,7 +127,7 @@ class Optimizer(GradientSteps):
         """One step: give every Parameter its new value.
 
         Args:
-            gradients: one per Parameter, in the order of ``parameters``.
+            gradients: one per Parameter, in the order of ``parameters``; None leaves it, where ``leaves_out_none``.
 
         Returns:
             True.
@@ -142,6 +144,8 @@ class Optimizer(GradientSteps):
         self.count_step()
         for i in range(len(self.parameters)):
             param, group = self.parameters[i], self._group_of[i]
+            if gradients[i] is None:
+                continue
             decay = decays[group] if self._may_decay[i] else 0.0
             grad = self._shaped_gradient(param, gradients[i], decay, self.param_groups[group])
             self.update(i, param, grad, rates[group], decay, common)
@@ -182,6 +186,8 @@ class Optimizer(GradientSteps):
                 hint="differentiate by the same parameters: ms.value_and_grad(fn, None, optimizer.parameters).",
             )
         for param, grad in zip(self.parameters, gradients):
+            if grad is None and self.leaves_out_none:
+                continue
             if not isinstance(grad, Tensor) or grad.shape != param.shape:
                 got = repr(grad._type) if isinstance(grad, Tensor) else type(grad).__name__
                 raise ShapeError(

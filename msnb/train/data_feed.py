@@ -52,7 +52,7 @@ class DataFeed:
 
     def close(self) -> None:
         """End reading ahead."""
-        if self._iterator is not None:
+        if hasattr(self._iterator, "stop"):  # data of a program's own may have none
             with suppress(ValueError):  # a thread that still waits for a slow row ends by itself
                 self._iterator.stop()
 

@@ -71,10 +71,22 @@ def test_sums_of_int32(mode: int) -> None:
         found = [compiled(lambda a, f=f: f(a, 0), x) for f in (theirs(name), getattr(msnb.ops, name))]
         assert found[0].tolist() == found[1].tolist()
         assert [f.dtype for f in found] == [msnb.int32, msnb.int64], name
+        bytes_too = compiled(lambda a, name=name: theirs(name)(a, 0), Tensor([[200], [100]], msnb.uint8))
+        assert bytes_too.dtype is msnb.uint8 and bytes_too.tolist()[-1] in (44, [44])
     assert compiled(lambda a: theirs("trace")(a), x).dtype is msnb.int32
     assert theirs("cumsum")(x, 0, msnb.float32).dtype is msnb.float32
     mint = importlib.import_module("mindspore.mint")
     assert compiled(lambda a: mint.nansum(a, dim=0, keepdim=True), x).dtype is msnb.int32
+
+
+def test_complex_numbers_of_python(mode: int) -> None:
+    import mindspore
+
+    for data in (1 + 2j, [1, 2j], ((1j,), (2.0,))):
+        assert mindspore.Tensor(data).dtype is msnb.complex128
+    assert mindspore.Tensor(np.array([1j], np.complex64)).dtype is msnb.complex64
+    assert mindspore.Tensor([1j], msnb.complex64).dtype is msnb.complex64
+    assert compiled(lambda x: x * 1j, Tensor([1.0])).dtype is msnb.complex64
 
 
 def test_extreme_of_all_elements(mode: int) -> None:

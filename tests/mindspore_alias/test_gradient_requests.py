@@ -267,6 +267,36 @@ def test_plain_numbers_are_left_out(mode: int) -> None:
     assert len(msnb.grad(fn, (0, 1))(Tensor([1.0, 2.0]), 3.0)) == 2
 
 
+class _OfParts(nn.Cell):
+    def construct(self, x: Any, parts: Any) -> Any:
+        return (x * parts["b"] if isinstance(parts, dict) else x * parts[0]).sum()
+
+
+@pytest.mark.parametrize("kind", [tuple, list, dict])
+def test_containers_marked_mutable_have_gradients_in_programs(mode: int, kind: Any) -> None:
+    from mindspore import mutable
+    from mindspore.ops import GradOperation
+
+    net, x, y = _OfParts(), Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
+    parts = mutable({"b": y, "c": 3} if kind is dict else kind([y, 3]))
+    of_all = GradOperation(get_all=True)(net)
+    by_x, by_parts = msnb.jit(lambda x, parts: of_all(x, parts))(x, parts)
+    assert by_x.tolist() == [3, 4] and type(by_parts) is kind
+    by_y, by_number = by_parts.values() if kind is dict else by_parts
+    assert by_y.tolist() == [1, 2] and by_number == 0
+    assert len(of_all(x, parts)) == (2 if mode == msnb.GRAPH_MODE else 1)  # no effect in PyNative mode
+    assert isinstance(parts, kind) and len(of_all(x, kind(parts))) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "flag"),
+    [("a", False), (None, False), ((1, "a"), False), ({1}, False), (1, True), ({"a": 1}, True), ((1,), 1)],
+)
+def test_what_cannot_be_mutable(data: Any, flag: Any) -> None:
+    with pytest.raises(TypeError, match="mutable"):
+        msnb.mutable(data, flag)
+
+
 def test_gradients_of_weights_that_are_not_named(mode: int) -> None:
     from mindspore import ops
 

@@ -225,3 +225,52 @@ def test_refusals_of_losses_and_activations(mode: int, call: Any, error: type[Ex
 
     with pytest.raises(error):
         call(mindspore, Tensor([[1.0, 2.0, 3.0]]), Tensor([1], mindspore.int32))
+
+
+def test_steps_of_a_generator(mode: int) -> None:
+    from mindspore import Generator, default_generator, get_rng_state, nn, set_rng_state
+
+    class Steps(nn.Cell):
+        def construct(self, n: Any) -> Any:
+            return generator._step(n)
+
+    generator = Generator().manual_seed(5)
+    steps, three = Steps(), Tensor(3)
+    for count in (0, 3, 6):
+        seed, offset = run(steps, three)
+        assert (int(seed), int(offset), offset.dtype) == (5, count, msnb.int64)
+    other = Generator()
+    other.set_state(generator.get_state())
+    assert [int(x) for x in other._step(three)] == [5, 9] == [int(x) for x in run(steps, three)]
+    before = get_rng_state()
+    first = [int(x) for x in default_generator._step(three)]
+    set_rng_state(before)
+    assert first == [int(x) for x in default_generator._step(three)]
+
+
+def test_data_of_a_program() -> None:
+    from mindspore import Model, nn
+    from mindspore.communication._comm_helper import GlobalComm
+
+    class Rows:
+        def get_dataset_size(self) -> int:
+            return 2
+
+        def create_tuple_iterator(self, **settings: Any) -> Any:
+            return self
+
+        def __iter__(self) -> Any:
+            return iter([(Tensor([[1.0]]), Tensor([[2.0]]))] * 2)
+
+    net = nn.Dense(1, 1)
+    optimizer = nn.SGD(
+        [{"params": [net.weight]}, {"params": [net.bias]}, {"order_params": [net.bias, net.weight]}], 0.1
+    )
+    assert optimizer.is_group_params_ordered and not nn.SGD([net.weight], 0.1).is_group_params_ordered
+    model = Model(net, nn.MSELoss(), optimizer)
+    model.train(1, Rows())
+    assert int(optimizer.global_step) == 2 and GlobalComm.WORLD_COMM_GROUP
+    with pytest.raises(ValueError, match="initial_epoch must be an int of at least 0, got -1"):
+        model.train(1, Rows(), initial_epoch=-1)
+    with pytest.raises(TypeError, match="initial_epoch must be an int of at least 0, got '1'"):
+        model.train(1, Rows(), initial_epoch="1")

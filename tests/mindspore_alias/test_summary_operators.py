@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import msnb as ms
 
 
@@ -33,3 +35,15 @@ def test_a_network_tells_values(tmp_path: Path, mode: int) -> None:
         record.set_mode("eval")
         run(Tensor([1.0, 2.0]))
         assert not record._pool
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [(None, 1.0, TypeError), (123, 1.0, TypeError), ("", 1.0, ValueError), ("a", None, TypeError)],
+)
+def test_what_is_no_summary(name: Any, value: Any, error: type[Exception], mode: int) -> None:
+    from mindspore import Tensor, ops
+
+    for kind in ("Scalar", "Image", "Tensor", "Histogram"):
+        with pytest.raises(error, match=f"ops.{kind}Summary"):
+            getattr(ops, f"{kind}Summary")()(name, 123 if value is None else Tensor(value))

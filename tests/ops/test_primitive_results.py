@@ -148,6 +148,32 @@ def test_defaults_are_those_of_mindspore(mode: Any) -> None:
         ops.Unstack(num=3)(t(X))
 
 
+def test_dtypes_of_integers_and_halves(mode: Any) -> None:
+    bits, wide = t(np.array([[100, 100, 3], [-100, 2, 2]], np.int8)), t(np.array([[-7, 2, 3]], np.int32))
+    half, truths = t(np.array([2, 0, 4], np.float16)), t([[True, False, True]])
+    for call, args, dtype, wanted in (
+        (ops.ReduceSum(), (bits, 1), ms.int8, [-53, -96]),  # wraps, as its kernel does
+        (ops.ReduceProd(), (bits, (0,)), ms.int8, [-16, -56, 6]),
+        (ops.ReduceSum(True), (wide,), ms.int32, [[-2]]),
+        (ops.ReduceSum(), (truths,), ms.int64, 2),
+        (ops.TruncateDiv(), (truths, wide), ms.int32, [[0, 0, 0]]),
+        (ops.MulNoNan(), (truths, wide), ms.int32, [[-7, 0, 3]]),
+        (lambda x: ops.DivNoNan()(x, 2.0), (half,), ms.float16, [1, 0, 2]),
+        (lambda x: ops.DivNoNan()(x, 0.0), (half,), ms.float16, [0, 0, 0]),
+        (lambda x: ops.ldexp(x, 2), (half,), ms.float16, [8, 0, 16]),
+        (lambda x: ops.vector_norm(x, 1), (wide,), ms.float32, 12),
+        (lambda x: ops.vector_norm(x, 0), (wide,), ms.int64, 3),
+        (lambda x: ops.clip_by_norm(x, 100), (wide,), ms.float32, [[-7, 2, 3]]),
+        (lambda x: ops.clip_by_global_norm(x * 10.0, 1e3), (half,), ms.float16, [20, 0, 40]),
+    ):
+        found = run(mode, call, *args)
+        assert found.dtype is dtype and found.tolist() == wanted, (call, found)
+    scaled = run(mode, lambda x: ops.clip_by_global_norm(x, 5.0), t([[6.0, 8.0], [0.0, 0.0]]))
+    assert scaled.tolist() == [[3, 4], [0, 0]]
+    with pytest.raises(ValueError, match="ord must be a number"):
+        ops.vector_norm(wide, "nuc")
+
+
 def test_two_remainders(mode: Any) -> None:
     x, y = t([-4.0, 5.0, 6.0, -5.0]), t([3.0, 2.0, 3.0, -3.0])
     assert ops.Mod()(x, y).tolist() == [-1, 1, 0, -2]  # the sign of x

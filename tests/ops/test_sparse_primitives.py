@@ -10,7 +10,7 @@ import pytest
 
 import msnb as ms
 from msnb import Tensor, ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 
 A = np.array([[0, 2, 0, 0], [0, 0, 3, 0], [1, 0, 0, 4]], np.float32)
 B = np.array([[0, 5, 0, 0], [6, 0, 0, 0], [0, 0, 0, -9]], np.float32)
@@ -150,3 +150,38 @@ def test_sizes_from_numbers_of_a_loop_stay_unknown() -> None:
 def test_a_description_of_inputs_can_be_copied() -> None:
     open_sizes = Tensor(shape=[None, 3], dtype=ms.float32)
     assert copy.deepcopy([open_sizes])[0].shape == open_sizes.shape and copy.copy(open_sizes).dtype is ms.float32
+
+
+def test_sets_of_rows(mode: int) -> None:
+    print("seed", 5)
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(0, 9, (2, 3, 6)), rng.integers(0, 9, (2, 3, 4))
+    ways = {"a-b": set.difference, "b-a": lambda x, y: y - x, "intersection": set.intersection, "UNION": set.union}
+    at, given = Tensor(np.argwhere(b >= 0)), Tensor(b.reshape(-1), ms.int32)
+    for name, way in ways.items():
+        wanted = [sorted(way({*x}, {*y})) for x, y in zip(a.reshape(6, 6).tolist(), b.reshape(6, 4).tolist())]
+        places = [[i // 3, i % 3, k] for i, row in enumerate(wanted) for k in range(len(row))]
+        x = Tensor(a, ms.int32)
+        from_dense = run(ops.DenseToDenseSetOperation(name), mode, x, Tensor(b, ms.int32))
+        sparse = ops.DenseToSparseSetOperation(name)
+        from_sparse = run(lambda x, i, v, sparse=sparse: sparse(x, i, v, (2, 3, 4)), mode, x, at, given)
+        for found in (from_dense, from_sparse):
+            assert [t.dtype for t in found] == [ms.int64, ms.int32, ms.int64]
+            assert found[0].tolist() == places and found[1].tolist() == sum(wanted, [])
+            assert found[2].tolist() == [2, 3, max(map(len, wanted))]
+    empty = run(ops.DenseToDenseSetOperation("a-b"), mode, Tensor([[1, 2]]), Tensor([[2, 1]]))
+    assert [t.shape for t in empty] == [(0, 2), (0,), (2,)] and empty[2].tolist() == [1, 0]
+
+
+def test_sets_of_rows_that_are_refused() -> None:
+    x, y = Tensor([[1, 2], [3, 4]]), Tensor([[1, 2], [3, 5]])
+    with pytest.raises(AttributeValueError, match="set_operation is one of a-b, b-a, intersection, union, not 'xor'"):
+        ops.DenseToDenseSetOperation("xor")(x, y)
+    with pytest.raises(DTypeError, match="takes two operands of one dtype of integers"):
+        ops.DenseToDenseSetOperation("a-b")(x, y.int())
+    with pytest.raises(DTypeError, match="validate_indices is a bool"):
+        ops.DenseToDenseSetOperation("a-b", 1)(x, y)
+    with pytest.raises(ShapeError, match="all axes but the last are the same"):
+        ops.DenseToDenseSetOperation("a-b")(x, y[:1])
+    with pytest.raises(AttributeValueError, match="indices stand in order"):
+        ops.DenseToSparseSetOperation("a-b")(x, Tensor([[1, 0], [0, 0]]), Tensor([3, 4]), (2, 2))

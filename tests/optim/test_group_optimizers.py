@@ -80,6 +80,22 @@ def test_four_steps_of_mint(name: str, settings: dict[str, Any], expected: list[
         assert trained(ms.mint.optim, "FusedAdamW", settings)[1] == pytest.approx(expected, abs=2e-5)
 
 
+@pytest.mark.parametrize("name", ["Adadelta", "Adam", "RMSprop", "SGD"])
+def test_a_parameter_without_a_gradient_stays(name: str, mode: int) -> None:
+    w, b = Parameter(Tensor([1.0, -2.0]), name="w"), Parameter(Tensor([0.5]), name="b")
+    alone = Parameter(Tensor([0.5]), name="alone")
+    both, one = getattr(optim, name)([w, b], lr=0.1), getattr(optim, name)([alone], lr=0.1)
+    for g in (0.5, 0.25):
+        assert both((None, Tensor([g]))) and one((Tensor([g]),))
+    assert w.tolist() == [1, -2] and b.tolist() == alone.tolist() != [0.5]
+    both((Tensor([1.0, 1.0]), None))
+    assert w.tolist() != [1, -2] and b.tolist() == alone.tolist()
+    with pytest.raises(ValueError, match=r"gradient: f32\[3\]"):
+        both((None, Tensor([1.0, 2.0, 3.0])))
+    with pytest.raises(ValueError, match="gradient: NoneType"):
+        nn.SGD([w], 0.1)((None,))
+
+
 def test_amsgrad_divides_by_the_largest(mode: int) -> None:
     """MindSpore's experimental Adam takes the word and leaves it; here and in PyTorch it is done."""
     values = trained(optim, "Adam", {"amsgrad": True, "betas": (0.8, 0.5)})[1]

@@ -311,7 +311,7 @@ WRONG = [
     (lambda: Model(NET, amp_level="O4"), AttributeValueError, r"amp_level=.O4. is not legal; legal: .O0.*auto"),
     (lambda: Model(NET, metrics={"magic"}), AttributeValueError, "no metric 'magic'"),
     (lambda: Model(NET, eval_indexes=[1]), ArgumentError, "eval_indexes are the positions"),
-    (lambda: model(NET).train(0, rows()), ArgumentError, "epoch must be an int of at least 1"),
+    (lambda: model(NET).train(0, rows()), AttributeValueError, "epoch must be an int of at least 1"),
     (lambda: model(NET).train(2, rows(), initial_epoch=2), AttributeValueError, "initial_epoch must be below epoch=2"),
     (lambda: model(NET).train(1, []), DatasetError, "no rows"),
     (lambda: model(NET).train(1, generator()), ArgumentError, r"a list of rows, not generator[\s\S]*GeneratorDataset"),
@@ -327,7 +327,7 @@ WRONG = [
     ),
     (lambda: model(NET).eval(rows()), AttributeValueError, "no metrics"),
     (lambda: Model(NET, metrics={"mse"}).eval(rows()), AttributeValueError, "evaluation needs"),
-    (lambda: model(NET, metrics={"mse"}).fit(1, rows(), rows(), 0), ArgumentError, "valid_frequency must be"),
+    (lambda: model(NET, metrics={"mse"}).fit(1, rows(), rows(), 0), AttributeValueError, "valid_frequency must be"),
     (lambda: nn.WithLossCell(3, nn.MSELoss()), ArgumentError, "backbone of WithLossCell must be a Cell"),
     (lambda: nn.TrainOneStepCell(NET, 3), ArgumentError, "optimizer of TrainOneStepCell must be a Cell"),
 ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
+from msnb.api.compiler_hints import Mutable
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, IndexOutOfRange
 from msnb.core import pytree
 from msnb.core.dtypes import float32
@@ -103,12 +104,22 @@ class GradientRequest:
     def result(self, gradients: Sequence[Any]) -> Any:
         """The gradients as MindSpore gives them back."""
         inputs, weights = gradients[: len(self.inputs)], tuple(gradients[len(self.inputs) :])
-        of_inputs: Any = tuple(self._parts(inputs))
+        of_inputs: Any = tuple(_as_gradient(part) for part in self._parts(inputs))
         of_inputs = of_inputs[0] if self.single and of_inputs else of_inputs
         of_weights: Any = weights[0] if self.single_weight else weights
         if not self.has_weights:
             return of_inputs
         return (of_inputs, of_weights) if self.asks_inputs else of_weights
+
+
+def _as_gradient(part: Any) -> Any:
+    """A container of gradients: integers of Python in it, by which none is, count as 0; without a mark."""
+    if isinstance(part, Tensor) or hasattr(type(part), "CONSTANTS"):
+        return part
+    leaves, shape = pytree.flatten(part)
+    leaves = [0 if isinstance(leaf, int) and not held else leaf for leaf, held in zip(leaves, pytree.constants(part))]
+    found = pytree.unflatten(shape, leaves)
+    return found.plain(found) if isinstance(found, Mutable) else found
 
 
 def is_discrete(x: Any) -> bool:

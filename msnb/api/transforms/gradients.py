@@ -16,6 +16,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
+from msnb.api.compiler_hints import Mutable
 from msnb.api.function_tracing import places_of, snapshot_of
 from msnb.api.graph_mode import compiled_in_graph_mode
 from msnb.api.transforms.gradient_request import GradientRequest, Integers, Position, is_discrete, kept
@@ -485,6 +486,13 @@ def _without_sensitivity(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     return args[:-1], kwargs, args[-1]
 
 
+def _has_gradient(argument: Any) -> bool:
+    """Whether ``get_all`` means this argument; ``mutable`` counts within programs alone, as in MindSpore."""
+    if isinstance(argument, Mutable) and not is_eager(slot.engine):
+        return any(isinstance(leaf, Tensor) for leaf in pytree.flatten(argument)[0])
+    return isinstance(argument, Tensor) or hasattr(type(argument), "CONSTANTS")
+
+
 def _operation(
     fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool, integers: Integers, with_value: bool
 ) -> Fn:
@@ -493,7 +501,7 @@ def _operation(
         if sens_param:
             args, kwargs, sens = _without_sensitivity(args, kwargs)
         arguments = (*args, *kwargs.values())
-        everything = tuple(i for i, a in enumerate(arguments) if isinstance(a, Tensor) or hasattr(type(a), "CONSTANTS"))
+        everything = tuple(i for i, a in enumerate(arguments) if _has_gradient(a))
         if not (get_by_list or everything) and (get_all or not arguments):
             return given_back(fn(*args, **kwargs), ())
         position: Position = (everything or None) if get_all else None if get_by_list else 0

@@ -11,6 +11,8 @@ from msnb.core.dtypes import DType
 from msnb.core.storage.aligned_memory import Array, copied
 
 _NUMBERS = (int, float, complex)
+DEFAULTS: dict[str, type[np.generic]] = {"f": np.float32, "c": np.complex64}
+"""The dtypes of Python's floats and complex numbers."""
 
 
 def host_array(data: Any, dtype: DType | None) -> Array:
@@ -38,7 +40,7 @@ def _from_python(data: Any, dtype: DType | None) -> Array:
         raise _not_numbers(data, array)
     if dtype is not None:
         return array.astype(dtype.numpy)
-    default = {"f": np.float32, "c": np.complex64}.get(array.dtype.kind)
+    default = DEFAULTS.get(array.dtype.kind)
     is_array = hasattr(data, "dtype")
     return array if default is None or is_array else array.astype(default)
 

@@ -81,7 +81,7 @@ def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfini
     if error_if_nonfinite and not find("isfinite")(total):
         raise RuntimeError(f"clip_by_norm: the norm of order {norm_type} is not finite: nothing can be scaled by it.")
     scale = arithmetic.minimum(max_norm / (total + 1e-6), 1.0)
-    scaled = [t * cast(scale, t.dtype) for t in xs]
+    scaled = [t * (cast(scale, t.dtype) if t.dtype.differentiable else scale) for t in xs]
     return type(x)(scaled) if many else scaled[0]
 
 
@@ -110,15 +110,15 @@ def global_norm(xs: Sequence[Tensor]) -> Tensor:
     return out
 
 
-def clip_by_global_norm(x: Sequence[Tensor], clip_norm: Any = 1.0, use_norm: Any = None) -> tuple[Tensor, ...]:
-    """Scale all tensors by clip_norm / max(global norm, clip_norm).
+def clip_by_global_norm(x: Any, clip_norm: Any = 1.0, use_norm: Any = None) -> Any:
+    """Scale all tensors, or one, by clip_norm / max(global norm, clip_norm).
 
     Source: Pascanu et al., 2012, arXiv:1211.5063;
         `mindspore.ops.clip_by_global_norm`
     """
     total = global_norm(x) if use_norm is None else use_norm
     scale = clip_norm / arithmetic.maximum(total, clip_norm)
-    return tuple(t * cast(scale, t.dtype) for t in x)
+    return x * cast(scale, x.dtype) if isinstance(x, Tensor) else tuple(t * cast(scale, t.dtype) for t in x)
 
 
 @worded
@@ -144,7 +144,7 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     if ord == 0:
         return sum_of(cast(size != 0, size.dtype), axis, keepdims)
     if ord == 1:
-        return sum_of(size, axis, keepdims)
+        return sum_of(size if size.dtype.differentiable else cast(size, dtypes.float32), axis, keepdims)
     if ord < 1:
         size = where(equal(size, 0), 0.0, size)  # whose gradient is 0, as PyTorch's, where the power's is infinite
     return _root(sum_of(arithmetic.power(size, ord), axis, keepdims), ord)

@@ -91,8 +91,8 @@ def truncate_div(x: Any, y: Any) -> Any:
 
 
 def _is_integer(x: Any) -> bool:
-    """An integer of Python, which leaves the other operand's dtype, or a tensor of integers."""
-    return x.dtype.is_int if isinstance(x, Tensor) else isinstance(x, int)
+    """A number of Python that leaves the other operand's dtype, or a tensor of integers or truth values."""
+    return not (x.dtype.differentiable if isinstance(x, Tensor) else isinstance(x, (float, complex)))
 
 
 def truncate_mod(x: Any, y: Any) -> Any:
@@ -102,7 +102,8 @@ def truncate_mod(x: Any, y: Any) -> Any:
 
 def ldexp(x: Any, other: Any) -> Any:
     """x times 2 to the power of ``other``."""
-    return as_tensor(x) * transcendental.exp2(as_tensor(other))
+    t, power = as_tensor(x), transcendental.exp2(as_tensor(other))
+    return t * (cast.cast(power, t.dtype) if isinstance(other, (int, float)) and t.dtype.differentiable else power)
 
 
 def polar(abs: Any, angle: Any) -> Any:

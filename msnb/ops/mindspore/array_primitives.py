@@ -107,7 +107,7 @@ def _with_diagonals(name: str) -> Callable[..., Any]:
 def _divided_or_zero(x: Any, y: Any) -> Any:
     """x / y, and 0 where y is 0."""
     zero = ops.equal(y, 0)
-    return ops.where(zero, 0, x / ops.where(zero, 1, y))
+    return ops.where(zero, 0, x / (ops.where(zero, 1, y) if isinstance(y, Tensor) else y or 1))
 
 
 def _weighted_logits(logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, *, reduction: str) -> Any:
@@ -277,7 +277,7 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "MatrixInverse": (lambda x, adjoint: ops.inverse(x.conj().swapaxes(-1, -2) if adjoint else x), {"adjoint": False}),
     "MatrixTriangularSolve": (lambda a, b, lower, adjoint: ops.solve_triangular(a, b, 2 if adjoint else 0, lower),
                               {"lower": True, "adjoint": False}),
-    "MulNoNan": (lambda x, y: ops.where(ops.equal(y, 0), 0, x) * y, {}),
+    "MulNoNan": (lambda x, y: ops.where(ops.equal(y, 0), False, x) * y, {}),
     "NthElement": (lambda x, n, reverse: ops.sort(x, -1, reverse)[0][..., n], {"reverse": False}),
     "ScatterAddWithAxis": (lambda x, indices, updates, axis: ops.tensor_scatter_elements(
         x, indices, updates, axis, "add"), {"axis": 0}),

@@ -23,7 +23,7 @@ from msnb.core.process_group import WORLD_GROUP
 from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import in_own_words
-from msnb.ops.definition.operand_checks import as_sizes
+from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
@@ -320,6 +320,18 @@ def _reduce(name: str) -> Callable[..., Any]:
     return reduce
 
 
+def _total(name: str) -> Callable[..., Any]:
+    """Sums and products; those of integers have the dtype of x, in which they wrap."""
+
+    def total(x: Any, axis: Any = (), *, keep_dims: bool, skip_mode: bool = False) -> Any:
+        if skip_mode and axis == ():
+            return x
+        found, dtype = getattr(ops, name)(x, axis, keep_dims), as_tensor(x).dtype
+        return found.astype(dtype) if dtype.is_int else found
+
+    return total
+
+
 def _arg_with_value(name: str) -> Callable[..., Any]:
     def both(x: Any, axis: int, keep_dims: bool) -> Any:
         if x.ndim == 0 and axis in (0, -1):
@@ -423,10 +435,6 @@ def _narrow(found: Any) -> Any:
     return values, places.astype(dtypes.int32)
 
 
-def _reduce_sum(x: Any, axis: Any = (), *, keep_dims: bool, skip_mode: bool) -> Any:
-    return x if skip_mode and axis == () else ops.sum(x, axis, keep_dims)
-
-
 def _padded(x: Any, paddings: Any) -> Any:
     pairs = tuple((int(a), int(b)) for a, b in paddings)
     return ops.pad(x, [side for pair in reversed(pairs) for side in pair])
@@ -468,7 +476,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     **{f"Reduce{n.capitalize()}": (_reduce(n), {"keep_dims": False})
-       for n in ("mean", "max", "min", "prod", "all", "any")},
+       for n in ("mean", "max", "min", "all", "any")},
+    "ReduceProd": (_total("prod"), {"keep_dims": False}),
     "ReduceStd": (_std, {"axis": (), "unbiased": True, "keep_dims": False}),
     "Argmax": (_arg("argmax"), {"axis": -1, "output_type": "int32"}),
     "Argmin": (_arg("argmin"), {"axis": -1, "output_type": "int32"}),
@@ -492,14 +501,13 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Squeeze": (lambda x, axis: ops.squeeze(x, None if axis == () else axis), {"axis": ()}),
     "OneHot": (lambda x, depth, on, off, axis: ops.one_hot(x, depth, on, off, axis), {"axis": -1}),
     "TopK": (lambda x, k, sorted: _narrow(ops.topk(x, k, sorted=sorted)), {"sorted": True}),
-    "InTopK": (lambda x, target, k: ops.intopk(x, target, k), {"k": _NEEDED}),
-    "BroadcastTo": (lambda x, shape: ops.broadcast_to(x, shape), {"shape": _NEEDED}),
+    "InTopK": (ops.intopk, {"k": _NEEDED}),
+    "BroadcastTo": (ops.broadcast_to, {"shape": _NEEDED}),
     "ReverseSequence": (lambda x, lengths, seq_dim, batch_dim: ops.reverse_sequence(x, lengths, seq_dim, batch_dim),
                         {"seq_dim": _NEEDED, "batch_dim": 0}),
-    "MirrorPad": (lambda x, paddings, mode: ops.mirror_pad(x, paddings, mode), {"mode": "REFLECT"}),
-    "LRN": (lambda x, **attrs: ops.lrn(x, **attrs),
-            {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5, "norm_region": "ACROSS_CHANNELS"}),
-    "Mvlgamma": (lambda x, p: ops.mvlgamma(x, p), {"p": _NEEDED}),
+    "MirrorPad": (ops.mirror_pad, {"mode": "REFLECT"}),
+    "LRN": (ops.lrn, {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5, "norm_region": "ACROSS_CHANNELS"}),
+    "Mvlgamma": (ops.mvlgamma, {"p": _NEEDED}),
     "Renorm": (lambda x, p, dim, maxnorm: ops.renorm(x, p, dim, maxnorm),
                {"p": _NEEDED, "dim": _NEEDED, "maxnorm": _NEEDED}),
     "MaxUnpool2D": (_unpool("max_unpool2d"), {"ksize": _NEEDED, "strides": 0, "pads": 0, "output_shape": ()}),
@@ -508,7 +516,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Pad": (_padded, {"paddings": _NEEDED}),
     "StridedSlice": (_strided, {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
                                 "shrink_axis_mask": 0}),
-    "ReduceSum": (_reduce_sum, {"keep_dims": False, "skip_mode": False}),
+    "ReduceSum": (_total("sum"), {"keep_dims": False, "skip_mode": False}),
     "SearchSorted": (_searchsorted, {"dtype": dtypes.int64, "right": False}),
     "Roll": (lambda x, shifts, dims: ops.roll(x, shifts, dims), {"shifts": _NEEDED, "dims": ()}),
     "Diagonal": (lambda x, offset, dim1, dim2: ops.diagonal(x, offset, dim1, dim2),
@@ -528,21 +536,18 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LpNorm": (_lp_norm, {"axis": _NEEDED, "p": 2, "keep_dims": False, "epsilon": 1e-12}),
     "SigmoidCrossEntropyWithLogits": (
         lambda x, y: ops.binary_cross_entropy_with_logits(x, y, reduction="none"), {}),
-    "ResizeBilinear": (lambda x, size, **sides: ops.resize_bilinear(x, size, **sides), {"size": _NEEDED, **_SIDES}),
-    "ResizeBilinearV2": (lambda x, size, **sides: ops.resize_bilinear(x, size, **sides), _SIDES),
-    "ResizeNearestNeighbor": (lambda x, size, align_corners: ops.resize_nearest_neighbor(x, size, align_corners),
-                              {"size": _NEEDED, "align_corners": False}),
-    "DepthToSpace": (lambda x, block_size: ops.depth_to_space(x, block_size), {"block_size": _NEEDED}),
-    "SpaceToDepth": (lambda x, block_size: ops.space_to_depth(x, block_size), {"block_size": _NEEDED}),
+    "ResizeBilinear": (ops.resize_bilinear, {"size": _NEEDED, **_SIDES}),
+    "ResizeBilinearV2": (ops.resize_bilinear, _SIDES),
+    "ResizeNearestNeighbor": (ops.resize_nearest_neighbor, {"size": _NEEDED, "align_corners": False}),
+    "DepthToSpace": (ops.depth_to_space, {"block_size": _NEEDED}),
+    "SpaceToDepth": (ops.space_to_depth, {"block_size": _NEEDED}),
     "IOU": (lambda a, b, mode: ops.iou(a, b, mode), {"mode": "iou"}),
-    "BoundingBoxEncode": (lambda a, b, **attrs: ops.bounding_box_encode(a, b, **attrs),
-                          {"means": (0.0,) * 4, "stds": (1.0,) * 4}),
-    "BoundingBoxDecode": (lambda a, b, **attrs: ops.bounding_box_decode(a, b, **attrs),
+    "BoundingBoxEncode": (ops.bounding_box_encode, {"means": (0.0,) * 4, "stds": (1.0,) * 4}),
+    "BoundingBoxDecode": (ops.bounding_box_decode,
                           {"max_shape": _NEEDED, "means": (0.0,) * 4, "stds": (1.0,) * 4, "wh_ratio_clip": 0.016}),
-    "NMSWithMask": (lambda boxes, iou_threshold: ops.nms_with_mask(boxes, iou_threshold), {"iou_threshold": 0.5}),
-    "CropAndResize": (lambda x, boxes, index, size, **attrs: ops.crop_and_resize(x, boxes, index, size, **attrs),
-                      {"method": "bilinear", "extrapolation_value": 0.0}),
-    "ROIAlign": (lambda x, rois, **attrs: ops.roi_align(x, rois, **attrs),
+    "NMSWithMask": (ops.nms_with_mask, {"iou_threshold": 0.5}),
+    "CropAndResize": (ops.crop_and_resize, {"method": "bilinear", "extrapolation_value": 0.0}),
+    "ROIAlign": (ops.roi_align,
                  {"pooled_height": _NEEDED, "pooled_width": _NEEDED, "spatial_scale": _NEEDED, "sample_num": 2,
                   "roi_end_mode": 1}),
     "TensorShape": (lambda x: Tensor(x.shape), {}),
@@ -580,9 +585,9 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ReduceScatter": (lambda x, op, group: ops.reduce_scatter(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
     "Broadcast": (lambda x, root_rank, group: ops.broadcast(x, root_rank, group),
                   {"root_rank": _NEEDED, "group": WORLD_GROUP}),
-    "AlltoAll": (lambda x, **attrs: ops.all_to_all(x, **attrs),
+    "AlltoAll": (ops.all_to_all,
                  {"split_count": _NEEDED, "split_dim": _NEEDED, "concat_dim": _NEEDED, "group": WORLD_GROUP}),
-    "NeighborExchange": (lambda xs, **attrs: ops.neighbor_exchange(xs, **attrs),
+    "NeighborExchange": (ops.neighbor_exchange,
                          {**dict.fromkeys(("send_rank_ids", "send_shapes", "recv_rank_ids", "recv_shapes", "recv_type"),
                                           _NEEDED), "group": WORLD_GROUP}),
     "SparseSoftmaxCrossEntropyWithLogits": (_sparse, {"is_grad": False}),

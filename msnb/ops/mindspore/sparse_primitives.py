@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
@@ -275,6 +275,45 @@ def _slice(indices: Any, values: Any, shape: Any, start: Any, size: Any) -> tupl
     return moved, values[kept], Tensor([max(0, b - a) for a, b in zip(first, ends)], dtypes.int64)
 
 
+_SETS: dict[str, Any] = {"a-b": ops.gt, "b-a": ops.lt, "intersection": ops.logical_and, "union": ops.logical_or}
+
+
+def _set_of_sparse(
+    x1: Any, indices: Any, values: Any, shape: Any, set_operation: str, validate_indices: bool, name: str = "Sparse"
+) -> tuple[Any, Any, Any]:
+    """For each row of the last axis the set of ``x1`` and of the other operand, combined: ascending, by coordinates."""
+    what, sizes = f"DenseTo{name}SetOperation", x1.shape[:-1]
+    if set_operation.lower() not in _SETS:
+        raise AttributeValueError(f"{what}: set_operation is one of {', '.join(_SETS)}, not {set_operation!r}.")
+    if not isinstance(validate_indices, bool) or x1.dtype != values.dtype or not x1.dtype.is_int:
+        kinds = f"{x1.dtype}, {values.dtype}, {validate_indices!r}"
+        raise DTypeError(
+            f"{what} takes two operands of one dtype of integers, validate_indices is a bool, not {kinds}."
+        )
+    if not sizes or _shape(shape)[:-1] != sizes:
+        raise ShapeError(f"{what}: all axes but the last are the same, one at least, not {x1.shape}, {_shape(shape)}.")
+    if validate_indices and is_known(indices) and not _coo(indices, values, shape).is_coalesced():
+        raise AttributeValueError(f"{what}: indices stand in order, each once; validate_indices=False lets all pass.")
+    flat = ops.arange(math.prod(sizes)).repeat_interleave(x1.shape[-1])
+    rows, found = ops.concat([flat, flat_keys(indices[:, :-1], sizes)]), ops.concat([x1.reshape(-1), values])
+    order = ops.argsort(found, stable=True)
+    order = order[ops.argsort(rows[order], stable=True)]
+    rows, found = rows[order], found[order]
+    same = ops.logical_and(rows.expand_dims(1) == rows, found.expand_dims(1) == found)
+    of_first = order < len(flat)
+    members = [ops.logical_and(same, of).any(1) for of in (of_first, ops.logical_not(of_first))]
+    kept = ops.logical_and(_SETS[set_operation.lower()](*members), same.int().argmax(1) == ops.arange(len(found)))
+    before = ops.logical_and(rows.expand_dims(1) == rows, kept).int().tril(-1).sum(1)
+    width = ops.where(kept, before + 1, 0).max().long().reshape(1)
+    places = ops.concat([coordinates_of(rows, sizes), before.long().expand_dims(1)], 1)
+    return places[kept], found[kept], ops.concat([Tensor(list(sizes), dtypes.int64), width])
+
+
+def _set_of_dense(x1: Any, x2: Any, set_operation: str, validate_indices: bool) -> tuple[Any, Any, Any]:
+    places = coordinates_of(ops.arange(x2.size), x2.shape)
+    return _set_of_sparse(x1, places, x2.reshape(-1), x2.shape, set_operation, validate_indices, "Dense")
+
+
 def _all(tests: Sequence[Any]) -> Any:
     found = tests[0]
     for test in tests[1:]:
@@ -303,6 +342,8 @@ SPARSE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "SparseSparseMaximum": (_extreme("maximum"), {}),
     "SparseSparseMinimum": (_extreme("minimum"), {}),
     "SparseCountSparseOutput": (_count, {"binary_output": False, "minlength": -1, "maxlength": -1}),
+    "DenseToDenseSetOperation": (_set_of_dense, {"set_operation": NEEDED, "validate_indices": True}),
+    "DenseToSparseSetOperation": (_set_of_sparse, {"set_operation": NEEDED, "validate_indices": True}),
     **{f"SparseSegment{word}{more}": (functools.partial(segments, kind), {})
        for word, kind in (("Sum", "sum"), ("Mean", "mean"), ("SqrtN", "sqrt_n")) for more in ("", "WithNumSegments")},
     "SparseMatrixAdd": (_matrix_add, {}),

@@ -327,7 +327,9 @@ def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, seed: Any = None, *, 
 
 
 def standard_normal(*size: Any, seed: Any = None, shape: Any = None, dtype: Any = None) -> Tensor:
-    """``randn``; the shape may be called ``shape``, as in MindSpore."""
+    """``randn``; the shape may be called ``shape``, and a seed may follow it, as in MindSpore."""
+    if seed is None and len(size) == 2 and isinstance(size[0], (tuple, list)):
+        size, seed = size[:1], size[-1]
     return randn(*(size if shape is None else (shape,)), dtype=dtype, seed=seed)
 
 

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.tensor import Tensor
 from msnb.train.callbacks.callback import Callback, RunContext, loss_of
 
@@ -24,9 +24,11 @@ __all__ = ["History", "LambdaCallback", "LossMonitor", "ProgressBar", "TimeMonit
 
 def need_count(what: str, value: Any, low: int = 1) -> int:
     """``value`` if it is an int of at least ``low``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < low:
-        raise ArgumentError(f"{what} must be an int of at least {low}, got {value!r}.")
-    return value
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < low:
+        kind = AttributeValueError if whole else ArgumentError
+        raise kind(f"{what} must be an int of at least {low}, got {value!r}.")
+    return int(value)
 
 
 class LossMonitor(Callback):

@@ -174,7 +174,7 @@ def test_wrong_searches():
         ms.train.lr_find(model(nn.ExponentialDecayLR(0.1, 0.9, 10)), rows())
     with pytest.raises(ValueError, match="0 < start < end"):
         ms.train.lr_find(model(), rows(), start=1.0, end=0.1)
-    with pytest.raises(ArgumentError, match="steps must be an int of at least 10"):
+    with pytest.raises(ValueError, match="steps must be an int of at least 10"):
         ms.train.lr_find(model(), rows(), steps=2)
     with pytest.raises(ArgumentError, match="start must be a number"):
         ms.train.lr_find(model(), rows(), start="small")
