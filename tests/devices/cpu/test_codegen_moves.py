@@ -46,6 +46,21 @@ def test_examples_of_the_record(name: str) -> None:
     assert found, f"no example of {name} has a recipe"
 
 
+@pytest.mark.parametrize("name", ["concat", "stack", "split"])
+def test_parts_that_differ_in_their_place_have_one_code(name: str, rng: np.random.Generator) -> None:
+    x = [ms.Tensor(rng.standard_normal((1 + (name == "split") * 11, 5)).astype(np.float32)) for _ in range(12)]
+    inputs, attrs = (x[:1], {"sizes": (1,) * 12, "axis": 0}) if name == "split" else (x, {"axis": 0})
+    assert compare(find(name), inputs, attrs)
+    made = find_recipe(one_op(find(name), inputs, attrs).nodes[-1], _whole)
+    assert made is not None
+    type(made).prepare([made])
+    assert len(made.parts) == 12
+    assert len(made.made) == 1
+    begins = [(name != "split", 5 * k) for k in range(1, 12)]
+    assert [each for p in made.parts for each in p.kernel.shifts.items()] == begins, "the caller adds them"
+    assert not made.inplace, "a part is no whole result"
+
+
 @pytest.mark.parametrize("shape", [(5, 7), (64, 48), (130, 33), (3, 65, 17), (2, 16, 5, 9), (1, 1000), (1000, 3)])
 def test_transposes_of_odd_sizes(shape: tuple[int, ...], rng: np.random.Generator) -> None:
     for dtype in (np.float32, np.int8, np.float64, np.int16):

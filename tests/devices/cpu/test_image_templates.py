@@ -224,6 +224,13 @@ def test_what_lies_in_the_caller_is_not_kept() -> None:
 # ---- what a user meets ----------------------------------------------------------------------------------------------
 
 
+def test_a_template_serves_sizes_up_to_four_times_its_own(found: list[bool]) -> None:
+    f = ms.jit(lambda x: ops.softmax(x * 2.0, -1).sum(0))
+    for n in (15, 18, 17, 63, 14, 5, 300):
+        np.testing.assert_allclose(f(rows(n, 8)).asnumpy().sum(), n, rtol=1e-5)
+    assert found[-4:] == [True, True, True, False], "made at 17"
+
+
 def test_errors_are_those_of_the_size(found: list[bool]) -> None:
     f = ms.jit(lambda x: ops.topk(x, 5, 0)[0].sum() + x.sum())
     for n in (9, 10, 11, 12, 13):
