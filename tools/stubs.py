@@ -102,6 +102,12 @@ def first_sentence(doc: str | None) -> str:
     return " ".join((inspect.cleandoc(doc or "").split("\n\n")[0]).split()).replace("\\", "\\\\").replace('"', "'")
 
 
+def filled(opening: str, items: list[str], closing: str) -> str:
+    """A bracket with all that stands in it, in as few lines as may be; an item is in one line."""
+    rows = textwrap.wrap(", ".join(item.replace(" ", "\xa0") for item in items) + ",", LINE - 4)
+    return "\n".join([opening, *(f"    {row}".replace("\xa0", " ") for row in rows), f"{closing}  # fmt: skip"])
+
+
 def definition(name: str, params: list[str], result: str, doc: str | None, indent: str = "") -> str:
     """A ``def`` with its first sentence."""
     text = first_sentence(doc)
@@ -112,6 +118,11 @@ def definition(name: str, params: list[str], result: str, doc: str | None, inden
         return f"{head} ...\n"
     room = textwrap.wrap(f'"""{text}"""', LINE - 4 - len(indent), break_on_hyphens=False)
     return "\n".join([head, *(f"{indent}    {line}" for line in room)]) + "\n"
+
+
+def listed(names: list[str]) -> list[str]:
+    """``__all__``."""
+    return ["", filled("__all__ = [", [f'"{name}"' for name in names], "]")]
 
 
 # ---- msnb.ops -------------------------------------------------------------------------------------------------------
@@ -178,7 +189,7 @@ def ops_stub() -> str:
     )
     lines = [*head, *sorted({*imports, *shown, *classes})]
     names = re.findall(r"^(?:from .* as|def) (\w+)", "\n".join([*lines, *bodies]), re.MULTILINE)
-    lines += ["", "__all__ = [", *(f'    "{name}",' for name in sorted(set(names))), "]"]
+    lines += listed(sorted(set(names)))
     return HEAD.format("The operators, typed.") + "\n".join(lines) + "\n\n" + "\n".join(bodies)
 
 
@@ -218,10 +229,14 @@ def tensor_stub() -> str:
     """``msnb/core/tensor_methods.pyi``."""
     bodies = [method(name, value) for name, value in bound()]
     text = "\n".join(bodies)
+    plain = text
     for builtin in sorted(BUILTINS):  # inside the class these names are methods
         text = _spelled_out(text, builtin)
+    renamed = [
+        f"from builtins import {name} as _{name}" for name in sorted(BUILTINS) if _spelled_out(plain, name) != plain
+    ]
     needed = {line for _, value in bound() if not isinstance(value, property) for line in imports_for(value)}
-    head = ["import builtins", "from typing import Any", "", "from typing_extensions import Self", ""]
+    head = [*renamed, "from typing import Any", "", "from typing_extensions import Self", ""]
     head += ["from msnb.core.tensor import Tensor", *sorted(needed)]
     return (
         HEAD.format("The methods that msnb.ops gives to Tensor, typed.")
@@ -232,7 +247,7 @@ def tensor_stub() -> str:
 
 
 def _spelled_out(text: str, builtin: str) -> str:
-    return re.sub(rf"(: |-> |\| |\[)({builtin})(?=[\],) |=:\n]|$)", r"\1builtins.\2", text)
+    return re.sub(rf"(: |-> |\| |\[)({builtin})(?=[\],) |=:\n]|$)", r"\1_\2", text)
 
 
 # ---- names that are imported when they are asked for ----------------------------------------------------------------
@@ -248,8 +263,7 @@ def lazy_stub(package: str) -> Callable[[], str]:
             place, _, what = MOVED[package][name].partition(":")
             above, _, last = place.rpartition(".")
             lines.append(f"from {place} import {what} as {name}" if what else f"from {above} import {last} as {name}")
-        listed = ["", "__all__ = [", *(f'    "{name}",' for name in names), "]", ""]
-        return HEAD.format(f"What {package} imports when it is asked for.") + "\n".join([*lines, *listed])
+        return HEAD.format(f"What {package} imports when it is asked for.") + "\n".join([*lines, *listed(names), ""])
 
     return make
 
@@ -288,7 +302,12 @@ def formatted(text: str) -> str:
         [*ruff, "format", "-q", "--stdin-filename", "stub.pyi", "-"],
         input=sorted_.stdout or text, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
-    return done.stdout
+    text, count = re.subn(r"(?ms)^(from \S+ import \()\n(.*?),\n\)$", _filled_import, done.stdout)
+    return text.replace('edit."""\n', 'edit."""\n\n# ruff: noqa: I001 - filled lines\n', 1) if count else text
+
+
+def _filled_import(found: re.Match[str]) -> str:
+    return filled(found[1], re.split(r",\s+", found[2].strip()), ")")
 
 
 def main(argv: list[str] | None = None) -> int:

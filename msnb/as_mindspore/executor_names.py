@@ -14,27 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from msnb.api import runtime
 from msnb.api.jit import jit, prepare
-from msnb.api.runtime import (
-    Event,
-    Stream,
-    StreamCtx,
-    communication_stream,
-    current_stream,
-    default_stream,
-    empty_cache,
-    max_memory_allocated,
-    max_memory_reserved,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    memory_summary,
-    reset_max_memory_allocated,
-    reset_max_memory_reserved,
-    reset_peak_memory_stats,
-    set_cur_stream,
-    synchronize,
-)
 from msnb.base import device_registry, events
 from msnb.base.errors import DeviceError
 from msnb.base.settings import get_context, set_context
@@ -42,14 +23,14 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import TruncatedNormal
 from msnb.train.callbacks.callback import Callback, as_callbacks
 
+_OURS = ("dispatch_threads_num", "launch_blocking", "run_check", "set_memory")
+_RUNTIME = {name: getattr(runtime, name) for name in runtime.__all__ if name not in _OURS}
+globals().update(_RUNTIME)
 __all__ = [
-    "Event", "Stream", "StreamCtx", "cell_attr_register", "communication_stream", "compile_config", "conv_allow_hf32",
-    "conv_allow_tf32", "conv_dgrad_algo", "conv_fprop_algo", "conv_wgrad_algo", "current_stream", "default_stream",
-    "device_count", "empty_cache", "get_arch_list", "get_device_capability", "get_device_name",
+    "cell_attr_register", "compile_config", "conv_allow_hf32", "conv_allow_tf32", "conv_dgrad_algo", "conv_fprop_algo",
+    "conv_wgrad_algo", "device_count", "get_arch_list", "get_device_capability", "get_device_name",
     "get_device_properties", "is_available", "is_initialized", "is_stub_tensor", "matmul_allow_hf32",
-    "matmul_allow_tf32", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
-    "memory_stats", "memory_summary", "op_precision_mode", "precision_mode", "reset_max_memory_allocated",
-    "reset_max_memory_reserved", "reset_peak_memory_stats", "set_cur_stream", "synchronize", "threads_num",
+    "matmul_allow_tf32", "op_precision_mode", "precision_mode", "threads_num", *_RUNTIME,
 ]  # fmt: skip
 
 

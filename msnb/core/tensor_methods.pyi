@@ -2,7 +2,7 @@
 
 Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
-import builtins
+from builtins import bool as _bool, float as _float, int as _int
 from typing import Any
 
 from typing_extensions import Self
@@ -80,30 +80,28 @@ class TensorMethods:
     def adjoint(self) -> Tensor:
         """Matrices with their last two axes exchanged and complex numbers conjugated."""
 
-    def all(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def all(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
         """True where every element over the axes is true (not zero)."""
 
-    def allclose(
-        self, y: Any, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...
-    ) -> Tensor:
+    def allclose(self, y: Any, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...) -> Tensor:
         """True when every element ``isclose``."""
 
-    def amax(self, axis: Any = ..., keepdims: builtins.bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
+    def amax(self, axis: Any = ..., keepdims: _bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
         """Largest element over axes, never with its index; as ``max``."""
 
-    def amin(self, axis: Any = ..., keepdims: builtins.bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
+    def amin(self, axis: Any = ..., keepdims: _bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
         """Smallest element over axes, never with its index; as ``amax``."""
 
-    def aminmax(self, *, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> tuple[Any, Any]:
+    def aminmax(self, *, axis: _int | None = ..., keepdims: _bool = ...) -> tuple[Any, Any]:
         """The smallest and the largest value along an axis (None: of all)."""
 
     def angle(self) -> Tensor:
         """The angle in radians, from -pi to pi."""
 
-    def any(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def any(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
         """True where some element over the axes is true (not zero)."""
 
-    def approximate_equal(self, other: Any, tolerance: builtins.float = ...) -> Tensor:
+    def approximate_equal(self, other: Any, tolerance: _float = ...) -> Tensor:
         """True where two tensors differ by less than ``tolerance``."""
 
     def arccos(self) -> Tensor:
@@ -127,19 +125,19 @@ class TensorMethods:
     def arctanh(self) -> Tensor:
         """Inverse hyperbolic tangent."""
 
-    def argmax(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def argmax(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
         """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64."""
 
-    def argmax_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Tensor, Tensor]:
+    def argmax_with_value(self, axis: _int = ..., keep_dims: _bool = ...) -> tuple[Tensor, Tensor]:
         """The largest values along an axis, and their places, to which the gradient goes."""
 
-    def argmin(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def argmin(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
         """Index of the first smallest element; as ``argmax``."""
 
-    def argmin_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Tensor, Tensor]:
+    def argmin_with_value(self, axis: _int = ..., keep_dims: _bool = ...) -> tuple[Tensor, Tensor]:
         """The smallest values along an axis, and their places, to which the gradient goes."""
 
-    def argsort(self, axis: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Tensor:
+    def argsort(self, axis: _int = ..., descending: _bool = ..., stable: _bool = ...) -> Tensor:
         """The indices that would sort ``x`` along ``axis`` (see ``sort``)."""
 
     def argwhere(self) -> Tensor:
@@ -154,7 +152,7 @@ class TensorMethods:
     def assign_value(self, value: Any) -> Tensor:
         """Take the value; gradients of a tensor that is no Parameter go on to what it was computed from."""
 
-    def astype(self, dtype: Any, copy: builtins.bool = ...) -> Tensor:
+    def astype(self, dtype: Any, copy: _bool = ...) -> Tensor:
         """The same values in another dtype; with ``copy`` a tensor of its own, also where nothing changes."""
 
     def atan(self) -> Tensor:
@@ -178,7 +176,7 @@ class TensorMethods:
     def bfloat16(self) -> Tensor:
         """The values as bfloat16."""
 
-    def bincount(self, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
+    def bincount(self, weights: Any = ..., minlength: _int = ...) -> Tensor:
         """How often every integer from 0 on occurs in the vector ``x``, or the sums of its weights."""
 
     def bitwise_and(self, other: Any) -> Tensor:
@@ -211,10 +209,10 @@ class TensorMethods:
     def byte(self) -> Tensor:
         """The values as uint8."""
 
-    def cauchy(self, median: builtins.float = ..., sigma: builtins.float = ...) -> Tensor:
+    def cauchy(self, median: _float = ..., sigma: _float = ...) -> Tensor:
         """Draws of the Cauchy distribution in the shape of the tensor."""
 
-    def cdist(self, x2: Any, p: builtins.float = ...) -> Tensor:
+    def cdist(self, x2: Any, p: _float = ...) -> Tensor:
         """The distances of all pairs of rows."""
 
     def ceil(self) -> Tensor:
@@ -223,19 +221,19 @@ class TensorMethods:
     def ceil_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``ceil(...)``; returns the tensor."""
 
-    def cholesky(self, upper: builtins.bool = ...) -> Tensor:
+    def cholesky(self, upper: _bool = ...) -> Tensor:
         """The lower triangular L with L L' = x (or its transpose, ``upper``)."""
 
-    def cholesky_inverse(self, upper: builtins.bool = ...) -> Any:
+    def cholesky_inverse(self, upper: _bool = ...) -> Any:
         """The inverse of the matrix whose Cholesky factor is given: (L L')^-1, or (U' U)^-1 with ``upper``."""
 
-    def cholesky_solve(self, input2: Any, upper: builtins.bool = ...) -> Any:
+    def cholesky_solve(self, input2: Any, upper: _bool = ...) -> Any:
         """The x with A x = ``input``, where ``input2`` is the Cholesky factor of A."""
 
     def choose(self, choices: Any, mode: str = ...) -> Tensor:
         """At each place the element of ``choices[x]``; places outside are clipped or counted on from 0 ('wrap')."""
 
-    def chunk(self, chunks: builtins.int, axis: builtins.int = ...) -> tuple[Tensor, ...]:
+    def chunk(self, chunks: _int, axis: _int = ...) -> tuple[Tensor, ...]:
         """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule)."""
 
     def clamp(self, min: Any = ..., max: Any = ...) -> Tensor:
@@ -287,41 +285,25 @@ class TensorMethods:
     def cosh(self) -> Tensor:
         """Hyperbolic cosine."""
 
-    def count_nonzero(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def count_nonzero(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
         """How many elements over the axes are not zero, int64."""
 
-    def cov(
-        self, *, correction: builtins.int = ..., fweights: Any = ..., aweights: Any = ..., rowvar: builtins.bool = ...
-    ) -> Tensor:
+    def cov(self, *, correction: _int = ..., fweights: Any = ..., aweights: Any = ..., rowvar: _bool = ...) -> Tensor:
         """The covariances of variables."""
 
-    def cross(self, y: Any, dim: builtins.int | None = ...) -> Tensor:
+    def cross(self, y: Any, dim: _int | None = ...) -> Tensor:
         """Cross products of vectors of three elements along an axis."""
 
-    def cummax(self, axis: builtins.int = ...) -> tuple[Tensor, Tensor]:
+    def cummax(self, axis: _int = ...) -> tuple[Tensor, Tensor]:
         """(largest so far, where it stands) along ``axis``."""
 
-    def cummin(self, axis: builtins.int = ...) -> tuple[Tensor, Tensor]:
+    def cummin(self, axis: _int = ...) -> tuple[Tensor, Tensor]:
         """(smallest so far, where it stands) along ``axis``."""
 
-    def cumprod(
-        self,
-        axis: builtins.int = ...,
-        dtype: Any = ...,
-        *,
-        exclusive: builtins.bool = ...,
-        reverse: builtins.bool = ...,
-    ) -> Tensor:
+    def cumprod(self, axis: _int = ..., dtype: Any = ..., *, exclusive: _bool = ..., reverse: _bool = ...) -> Tensor:
         """Running product along ``axis``; arguments as ``cumsum``."""
 
-    def cumsum(
-        self,
-        axis: builtins.int = ...,
-        dtype: Any = ...,
-        *,
-        exclusive: builtins.bool = ...,
-        reverse: builtins.bool = ...,
-    ) -> Tensor:
+    def cumsum(self, axis: _int = ..., dtype: Any = ..., *, exclusive: _bool = ..., reverse: _bool = ...) -> Tensor:
         """Running sum along ``axis``."""
 
     def deg2rad(self) -> Tensor:
@@ -333,30 +315,28 @@ class TensorMethods:
     def detach(self) -> Tensor:
         """The same value, through which no gradient flows."""
 
-    def diag(self, diagonal_: builtins.int = ..., *, diagonal: builtins.int | None = ...) -> Tensor:
+    def diag(self, diagonal_: _int = ..., *, diagonal: _int | None = ...) -> Tensor:
         """A vector becomes a diagonal matrix, a matrix gives its diagonal."""
 
-    def diag_embed(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
+    def diag_embed(self, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> Tensor:
         """Matrices with the last axis of ``x`` on a diagonal and zeros elsewhere."""
 
-    def diagflat(self, offset: builtins.int = ...) -> Tensor:
+    def diagflat(self, offset: _int = ...) -> Tensor:
         """A matrix of zeros with all elements of a tensor on a diagonal."""
 
-    def diagonal(self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ...) -> Tensor:
+    def diagonal(self, offset: _int = ..., axis1: _int = ..., axis2: _int = ...) -> Tensor:
         """The diagonals of the matrices that two axes span, along a new last axis."""
 
-    def diagonal_scatter(
-        self, src: Any, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...
-    ) -> Any:
+    def diagonal_scatter(self, src: Any, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> Any:
         """A copy of ``input`` with ``src`` on a diagonal of the axes ``dim1`` and ``dim2``."""
 
-    def diff(self, n: builtins.int = ..., axis: builtins.int = ..., prepend: Any = ..., append: Any = ...) -> Tensor:
+    def diff(self, n: _int = ..., axis: _int = ..., prepend: Any = ..., append: Any = ...) -> Tensor:
         """Neighbour minus neighbour along an axis, ``n`` times over."""
 
     def digamma(self) -> Tensor:
         """The derivative of lgamma."""
 
-    def dist(self, x2: Any, p: builtins.float = ...) -> Tensor:
+    def dist(self, x2: Any, p: _float = ...) -> Tensor:
         """The norm of the difference of two tensors as a whole."""
 
     def div(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
@@ -431,7 +411,7 @@ class TensorMethods:
     def fill_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``fill(...)``; returns the tensor."""
 
-    def fill_diagonal(self, fill_value: builtins.float, wrap: builtins.bool = ...) -> Tensor:
+    def fill_diagonal(self, fill_value: _float, wrap: _bool = ...) -> Tensor:
         """A copy with a number on the main diagonal; of a tall matrix, with ``wrap``, again below each square."""
 
     def fill_diagonal_(self, *args: Any, **options: Any) -> Self:
@@ -441,12 +421,7 @@ class TensorMethods:
         """A tensor of this shape and dtype with ``value`` everywhere."""
 
     def flatten(
-        self,
-        order: Any = ...,
-        end: builtins.int | None = ...,
-        *,
-        start_dim: builtins.int = ...,
-        end_dim: builtins.int = ...,
+        self, order: Any = ..., end: _int | None = ..., *, start_dim: _int = ..., end_dim: _int = ...
     ) -> Tensor:
         """All elements as a vector; or the axes from ``start_dim`` to ``end_dim`` merged."""
 
@@ -500,12 +475,10 @@ class TensorMethods:
     def frac(self) -> Tensor:
         """x less its integer part."""
 
-    def gather(
-        self, index: Any, axis: Any = ..., batch_dims: builtins.int = ..., *, dim: builtins.int | None = ...
-    ) -> Tensor:
+    def gather(self, index: Any, axis: Any = ..., batch_dims: _int = ..., *, dim: _int | None = ...) -> Tensor:
         """The slices of ``x`` along ``axis`` that ``index`` names."""
 
-    def gather_elements(self, axis: builtins.int, index: Any) -> Tensor:
+    def gather_elements(self, axis: _int, index: Any) -> Tensor:
         """One index per element of the result: ``out[i][j] = x[index[i][j]][j]`` for axis 0."""
 
     def gather_nd(self, index: Any) -> Tensor:
@@ -541,13 +514,13 @@ class TensorMethods:
     def half(self) -> Tensor:
         """The values as float16."""
 
-    def hardshrink(self, lambd: builtins.float = ...) -> Tensor:
+    def hardshrink(self, lambd: _float = ...) -> Tensor:
         """0 where |x| <= lambd, else x; NaN stays."""
 
     def heaviside(self, values: Any) -> Tensor:
         """0 below 0, 1 above, ``values`` at 0."""
 
-    def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Tensor:
+    def histc(self, bins: _int = ..., min: _float = ..., max: _float = ...) -> Tensor:
         """How many values fall into each of ``bins`` equal intervals."""
 
     def hooks(self) -> tuple[Fn, ...]:
@@ -586,25 +559,25 @@ class TensorMethods:
     def index_add_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``index_add(...)``; returns the tensor."""
 
-    def index_copy(self, axis: builtins.int, index: Any, src: Any) -> Tensor:
+    def index_copy(self, axis: _int, index: Any, src: Any) -> Tensor:
         """``x`` with the slices along ``axis`` that ``index`` names replaced by those of ``src``."""
 
     def index_copy_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``index_copy(...)``; returns the tensor."""
 
-    def index_fill(self, axis: builtins.int, index: Any, value: Any) -> Tensor:
+    def index_fill(self, axis: _int, index: Any, value: Any) -> Tensor:
         """``x`` with one number in the slices along ``axis`` that ``index`` names."""
 
     def index_fill_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``index_fill(...)``; returns the tensor."""
 
-    def index_put(self, indices: Any, values: Any, accumulate: builtins.bool = ...) -> Tensor:
+    def index_put(self, indices: Any, values: Any, accumulate: _bool = ...) -> Tensor:
         """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name."""
 
     def index_put_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``index_put(...)``; returns the tensor."""
 
-    def index_select(self, axis: builtins.int, index: Any) -> Tensor:
+    def index_select(self, axis: _int, index: Any) -> Tensor:
         """``gather`` with the arguments in PyTorch's order; ``index`` is a vector."""
 
     def inner(self, y: Any) -> Tensor:
@@ -621,8 +594,8 @@ class TensorMethods:
         size: Any = ...,
         scale_factor: Any = ...,
         mode: str = ...,
-        align_corners: builtins.bool | None = ...,
-        recompute_scale_factor: builtins.bool | None = ...,
+        align_corners: _bool | None = ...,
+        recompute_scale_factor: _bool | None = ...,
     ) -> Any:
         """Images (or rows, or volumes) of another size."""
 
@@ -635,21 +608,19 @@ class TensorMethods:
     def invert(self) -> Tensor:
         """All bits turned round: ``~x``."""
 
-    def is_complex(self) -> builtins.bool:
+    def is_complex(self) -> _bool:
         """True when the tensor's dtype is complex."""
 
-    def is_pinned(self) -> builtins.bool:
+    def is_pinned(self) -> _bool:
         """False: a tensor lies in memory of its own, neither shared with other processes nor pinned."""
 
-    def is_shared(self) -> builtins.bool:
+    def is_shared(self) -> _bool:
         """False: a tensor lies in memory of its own, neither shared with other processes nor pinned."""
 
-    def is_signed(self) -> builtins.bool:
+    def is_signed(self) -> _bool:
         """Whether the dtype has negative numbers."""
 
-    def isclose(
-        self, y: Any, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...
-    ) -> Tensor:
+    def isclose(self, y: Any, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...) -> Tensor:
         """|x - y| <= atol + rtol |y|; equal infinities are close."""
 
     def isfinite(self) -> Tensor:
@@ -677,7 +648,7 @@ class TensorMethods:
     def kept_hooks(self) -> Tensor:
         """The hooks that a plain Tensor keeps."""
 
-    def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> ValuesAndIndices:
+    def kthvalue(self, k: _int, dim: _int = ..., keepdim: _bool = ...) -> ValuesAndIndices:
         """The k-th smallest element along an axis (k counts from 1) and where it stood."""
 
     def lcm(self, other: Any) -> Tensor:
@@ -722,10 +693,10 @@ class TensorMethods:
     def log_matrix_determinant(self) -> tuple[Any, Any]:
         """Sign and logarithm of the absolute value of the determinant of every matrix."""
 
-    def log_normal(self, mean: builtins.float = ..., std: builtins.float = ...) -> Tensor:
+    def log_normal(self, mean: _float = ..., std: _float = ...) -> Tensor:
         """exp of normal draws in the shape of the tensor."""
 
-    def log_softmax(self, axis: builtins.int = ..., dtype: Any = ...) -> Tensor:
+    def log_softmax(self, axis: _int = ..., dtype: Any = ...) -> Tensor:
         """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
 
     def logaddexp(self, y: Any) -> Tensor:
@@ -734,7 +705,7 @@ class TensorMethods:
     def logaddexp2(self, other: Any) -> Tensor:
         """log2(2^x + 2^other), without overflow."""
 
-    def logcumsumexp(self, axis: builtins.int) -> Tensor:
+    def logcumsumexp(self, axis: _int) -> Tensor:
         """log(exp(x[0]) + ... + exp(x[i])) along an axis."""
 
     def logdet(self) -> Tensor:
@@ -752,10 +723,10 @@ class TensorMethods:
     def logical_xor(self, other: Any) -> Tensor:
         """Exactly one is true."""
 
-    def logit(self, eps: builtins.float | None = ...) -> Tensor:
+    def logit(self, eps: _float | None = ...) -> Tensor:
         """log(x / (1 - x)), the inverse of sigmoid; ``eps`` keeps x in [eps, 1 - eps]."""
 
-    def logsumexp(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def logsumexp(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
         """log(sum(exp(x))) over axes, without overflow: the largest element is taken out first."""
 
     def long(self) -> Tensor:
@@ -799,7 +770,7 @@ class TensorMethods:
     def matrix_determinant(self) -> Tensor:
         """The determinant of every matrix."""
 
-    def matrix_power(self, n: builtins.int) -> Tensor:
+    def matrix_power(self, n: _int) -> Tensor:
         """The product of n copies of every matrix; a negative n takes the inverse."""
 
     def max(self, *place: Any, **words: Any) -> Any:
@@ -809,10 +780,10 @@ class TensorMethods:
     def maximum(self, other: Any) -> Tensor:
         """The larger of two; NaN wins. Ties share the gradient."""
 
-    def mean(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+    def mean(self, axis: Any = ..., keepdims: _bool = ..., *, dtype: Any = ...) -> Tensor:
         """Mean over axes; arguments as ``sum``. Ints give float32."""
 
-    def median(self, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Any:
+    def median(self, axis: _int | None = ..., keepdims: _bool = ...) -> Any:
         """The middle element, of an even number the lower of the two: of all, or along an axis together with its index.
         Where there is a NaN it is the result; ``nanmedian`` leaves them out."""
 
@@ -843,8 +814,8 @@ class TensorMethods:
 
     def multinomial(
         self,
-        num_samples: builtins.int,
-        replacement: builtins.bool = ...,
+        num_samples: _int,
+        replacement: _bool = ...,
         seed: Any = ...,
         *,
         generator: Any = ...,
@@ -857,33 +828,31 @@ class TensorMethods:
     def mv(self, v: Any) -> Tensor:
         """Matrix times vector."""
 
-    def mvlgamma(self, p: builtins.int) -> Any:
+    def mvlgamma(self, p: _int) -> Any:
         """The logarithm of the multivariate gamma function of dimension ``p``."""
 
-    def nan_to_num(
-        self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...
-    ) -> Tensor:
+    def nan_to_num(self, nan: _float | None = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
         """NaN replaced by a number, 0 for None; infinities by the largest finite numbers of the dtype unless given."""
 
     def nan_to_num_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``nan_to_num(...)``; returns the tensor."""
 
-    def nanmean(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+    def nanmean(self, axis: Any = ..., keepdims: _bool = ..., *, dtype: Any = ...) -> Tensor:
         """Mean over axes of what is not NaN, in a dtype if one is asked for."""
 
-    def nanmedian(self, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def nanmedian(self, axis: _int | None = ..., keepdims: _bool = ...) -> Tensor:
         """The middle of the values that are numbers; of two middle ones the lower, as for ``median``."""
 
-    def nanquantile(self, q: Any, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def nanquantile(self, q: Any, axis: _int | None = ..., keepdims: _bool = ...) -> Tensor:
         """``quantile`` of the values that are numbers: NaNs do not count."""
 
-    def nansum(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def nansum(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
         """Sum over axes, NaN counting as 0."""
 
-    def narrow(self, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    def narrow(self, axis: _int, start: _int, length: _int) -> Tensor:
         """``length`` elements of an axis from ``start`` on."""
 
-    def ndimension(self) -> builtins.int:
+    def ndimension(self) -> _int:
         """The number of axes (PyTorch's word)."""
 
     def ne(self, other: Any) -> Tensor:
@@ -898,7 +867,7 @@ class TensorMethods:
     def negative(self) -> Tensor:
         """The negated value."""
 
-    def nelement(self) -> builtins.int:
+    def nelement(self) -> _int:
         """The number of elements: ``x.size``."""
 
     def new_empty(self, size: Any, *, dtype: Any = ..., device: str | None = ...) -> Tensor:
@@ -916,12 +885,10 @@ class TensorMethods:
     def nextafter(self, other: Any) -> Tensor:
         """The next number that the dtype has after x on the way to y."""
 
-    def nonzero(self, as_tuple: builtins.bool = ...) -> Any:
+    def nonzero(self, as_tuple: _bool = ...) -> Any:
         """The positions of the elements that are not zero."""
 
-    def norm(
-        self, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, p: Any = ..., dtype: Any = ...
-    ) -> Tensor:
+    def norm(self, ord: Any = ..., dim: Any = ..., keepdim: _bool = ..., *, p: Any = ..., dtype: Any = ...) -> Tensor:
         """The norm of vectors or of matrices."""
 
     def normal_(self, *args: Any, **options: Any) -> Self:
@@ -933,7 +900,7 @@ class TensorMethods:
     def orgqr(self, input2: Any) -> Any:
         """The first n columns of Q, from the factors and scales that ``geqrf`` gives."""
 
-    def ormqr(self, tau: Any, other: Any, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Any:
+    def ormqr(self, tau: Any, other: Any, left: _bool = ..., transpose: _bool = ...) -> Any:
         """Q other (or Q' other, other Q, other Q'), from the factors and scales that ``geqrf`` gives."""
 
     def outer(self, y: Any) -> Tensor:
@@ -942,7 +909,7 @@ class TensorMethods:
     def permute(self, *axes: Any, perm: Any = ...) -> Tensor:
         """The axes of ``x`` in another order; without arguments, reversed."""
 
-    def pinv(self, rtol: Any = ..., *, atol: Any = ..., hermitian: builtins.bool = ...) -> Tensor:
+    def pinv(self, rtol: Any = ..., *, atol: Any = ..., hermitian: _bool = ...) -> Tensor:
         """The pseudo-inverse (Moore and Penrose)."""
 
     def positive(self) -> Tensor:
@@ -954,21 +921,19 @@ class TensorMethods:
     def pow_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``pow(...)``; returns the tensor."""
 
-    def prod(self, axis: Any = ..., keepdims: builtins.bool = ..., dtype: Any = ...) -> Tensor:
+    def prod(self, axis: Any = ..., keepdims: _bool = ..., dtype: Any = ...) -> Tensor:
         """Product over axes; arguments as ``sum``."""
 
-    def ptp(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+    def ptp(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
         """Largest less smallest element over axes."""
 
     def put_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``put(...)``; returns the tensor."""
 
-    def qr(self, some: builtins.bool | str = ...) -> tuple[Any, Any]:
+    def qr(self, some: _bool | str = ...) -> tuple[Any, Any]:
         """Q and R; of ``some`` false, or the mode 'complete', all columns of Q."""
 
-    def quantile(
-        self, q: Any, axis: builtins.int | None = ..., keepdims: builtins.bool = ..., interpolation: str = ...
-    ) -> Tensor:
+    def quantile(self, q: Any, axis: _int | None = ..., keepdims: _bool = ..., interpolation: str = ...) -> Tensor:
         """The value below which a share ``q`` of all values lies."""
 
     def rad2deg(self) -> Tensor:
@@ -977,7 +942,7 @@ class TensorMethods:
     def random_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``random(...)``; returns the tensor."""
 
-    def random_categorical(self, num_sample: builtins.int, seed: builtins.int = ..., dtype: Any = ...) -> Any:
+    def random_categorical(self, num_sample: _int, seed: _int = ..., dtype: Any = ...) -> Any:
         """``num_sample`` classes drawn for each row of logits."""
 
     def ravel(self) -> Tensor:
@@ -1008,16 +973,14 @@ class TensorMethods:
     def remainder_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``remainder(...)``; returns the tensor."""
 
-    def renorm(self, p: builtins.float, axis: builtins.int, maxnorm: builtins.float) -> Any:
+    def renorm(self, p: _float, axis: _int, maxnorm: _float) -> Any:
         """Every slice along ``axis`` with a p-norm above ``maxnorm`` is scaled down to it."""
 
     def repeat(self, repeats: Any, *rest: Any, axis: Any = ...) -> Tensor:
         """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; warns where PyTorch's may be
         meant."""
 
-    def repeat_interleave(
-        self, repeats: Any, axis: builtins.int | None = ..., *, output_size: builtins.int | None = ...
-    ) -> Tensor:
+    def repeat_interleave(self, repeats: Any, axis: _int | None = ..., *, output_size: _int | None = ...) -> Tensor:
         """Every element repeated in place."""
 
     def reshape(self, *sizes: Any, shape: Any = ...) -> Tensor:
@@ -1032,13 +995,13 @@ class TensorMethods:
     def reverse(self, axis: Any) -> Any:
         """x in the other order along an axis or several."""
 
-    def reverse_sequence(self, seq_lengths: Any, seq_dim: builtins.int = ..., batch_dim: builtins.int = ...) -> Any:
+    def reverse_sequence(self, seq_lengths: Any, seq_dim: _int = ..., batch_dim: _int = ...) -> Any:
         """The first ``seq_lengths[i]`` elements along ``seq_dim`` of batch i in the other order; the rest as it is."""
 
     def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
         """Elements moved along axes; those that fall off one end come back at the other."""
 
-    def rot90(self, k: builtins.int = ..., dims: Any = ...) -> Tensor:
+    def rot90(self, k: _int = ..., dims: Any = ...) -> Tensor:
         """The plane of two axes turned by k quarter turns, from the first axis towards the second."""
 
     def round(self) -> Tensor:
@@ -1053,7 +1016,7 @@ class TensorMethods:
     def rsqrt_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``rsqrt(...)``; returns the tensor."""
 
-    def scatter(self, axis: builtins.int, index: Any, src: Any = ..., reduce: str = ..., *, value: Any = ...) -> Tensor:
+    def scatter(self, axis: _int, index: Any, src: Any = ..., reduce: str = ..., *, value: Any = ...) -> Tensor:
         """``tensor_scatter_elements`` with PyTorch's order of arguments; of a larger ``src`` the part that index
         spans."""
 
@@ -1079,9 +1042,7 @@ class TensorMethods:
     def scatter_mul(self, index: Any, updates: Any) -> Tensor:
         """``x`` with ``updates`` multiplied in at the coordinates ``index[..., k]``; x itself stays as it is."""
 
-    def scatter_reduce(
-        self, axis: builtins.int, index: Any, src: Any, reduce: str, *, include_self: builtins.bool = ...
-    ) -> Tensor:
+    def scatter_reduce(self, axis: _int, index: Any, src: Any, reduce: str, *, include_self: _bool = ...) -> Tensor:
         """``x`` with one number per element of ``index`` combined in, in PyTorch's words."""
 
     def scatter_sub(self, index: Any, updates: Any) -> Tensor:
@@ -1091,8 +1052,8 @@ class TensorMethods:
         self,
         values: Any,
         *,
-        out_int32: builtins.bool = ...,
-        right: builtins.bool = ...,
+        out_int32: _bool = ...,
+        right: _bool = ...,
         side: str | None = ...,
         sorter: Any = ...,
     ) -> Tensor:
@@ -1102,7 +1063,7 @@ class TensorMethods:
         """One slice along ``dim``, without that axis: ``x[:, index]`` for dim 1; or, called as ``x.select(condition,
         y)`` with a tensor of booleans, the elements of x where it holds and those of y elsewhere."""
 
-    def select_scatter(self, src: Any, axis: builtins.int, index: builtins.int) -> Any:
+    def select_scatter(self, src: Any, axis: _int, index: _int) -> Any:
         """A copy of ``input`` with ``src`` as its slice ``index`` along an axis."""
 
     def sgn(self) -> Tensor:
@@ -1138,31 +1099,25 @@ class TensorMethods:
     def sinh(self) -> Tensor:
         """Hyperbolic sine."""
 
-    def slice_scatter(
-        self, src: Any, axis: builtins.int = ..., start: Any = ..., end: Any = ..., step: builtins.int = ...
-    ) -> Any:
+    def slice_scatter(self, src: Any, axis: _int = ..., start: Any = ..., end: Any = ..., step: _int = ...) -> Any:
         """A copy of ``input`` with ``src`` at the places start, start + step ... of an axis."""
 
     def slogdet(self) -> tuple[Any, Any]:
         """Sign and logarithm of the absolute value of the determinant of every matrix."""
 
-    def soft_shrink(self, lambd: builtins.float = ...) -> Tensor:
+    def soft_shrink(self, lambd: _float = ...) -> Tensor:
         """x moved towards 0 by lambd, and 0 within; NaN stays."""
 
-    def softmax(self, axis: builtins.int = ..., dtype: Any = ...) -> Tensor:
+    def softmax(self, axis: _int = ..., dtype: Any = ...) -> Tensor:
         """exp(x) / sum(exp(x)) along ``axis``."""
 
-    def softshrink(self, lambd: builtins.float = ...) -> Tensor:
+    def softshrink(self, lambd: _float = ...) -> Tensor:
         """x moved towards 0 by lambd, and 0 within; NaN stays."""
 
-    def sort(
-        self, axis: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...
-    ) -> ValuesAndIndices:
+    def sort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ...) -> ValuesAndIndices:
         """The elements along ``axis`` in order."""
 
-    def split(
-        self, split_size_or_sections: Any = ..., axis: builtins.int = ..., *, sizes: Any = ...
-    ) -> tuple[Tensor, ...]:
+    def split(self, split_size_or_sections: Any = ..., axis: _int = ..., *, sizes: Any = ...) -> tuple[Tensor, ...]:
         """Take a tensor apart along an axis."""
 
     def sqrt(self) -> Tensor:
@@ -1180,27 +1135,27 @@ class TensorMethods:
     def squeeze(self, axis: Any = ...) -> Tensor:
         """``x`` without axes of size 1: without all of them, or without those named."""
 
-    def std(self, axis: Any = ..., ddof: Any = ..., keepdims: builtins.bool = ..., *, dim: Any = ...) -> Tensor:
+    def std(self, axis: Any = ..., ddof: Any = ..., keepdims: _bool = ..., *, dim: Any = ...) -> Tensor:
         """Square root of the variance; arguments as ``var``. Where all elements are equal its derivative is 0."""
 
-    def std_mean(self, axis: Any = ..., ddof: builtins.int = ..., keepdims: builtins.bool = ...) -> tuple[Any, Any]:
+    def std_mean(self, axis: Any = ..., ddof: _int = ..., keepdims: _bool = ...) -> tuple[Any, Any]:
         """Standard deviation and mean together."""
 
     def stft(
         self,
-        n_fft: builtins.int,
+        n_fft: _int,
         hop_length: Any = ...,
         win_length: Any = ...,
         window: Any = ...,
-        center: builtins.bool = ...,
+        center: _bool = ...,
         pad_mode: str = ...,
-        normalized: builtins.bool = ...,
+        normalized: _bool = ...,
         onesided: Any = ...,
         return_complex: Any = ...,
     ) -> Any:
         """The spectrum of every piece of a signal."""
 
-    def storage_offset(self) -> builtins.int:
+    def storage_offset(self) -> _int:
         """Where in its memory a tensor starts: 0, for values have memory of their own."""
 
     def sub(self, other: Any, *, alpha: Any = ...) -> Tensor:
@@ -1219,22 +1174,22 @@ class TensorMethods:
     def sum_to_size(self, shape: Any) -> Tensor:
         """Add up what broadcasting ``shape`` to the shape of ``x`` repeated."""
 
-    def svd(self, full_matrices: builtins.bool = ..., compute_uv: builtins.bool = ...) -> Any:
+    def svd(self, full_matrices: _bool = ..., compute_uv: _bool = ...) -> Any:
         """Singular values and vectors."""
 
-    def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Two axes exchanged."""
 
-    def swapdims(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+    def swapdims(self, axis0: _int, axis1: _int) -> Tensor:
         """Two axes exchanged."""
 
     def t(self) -> Tensor:
         """A matrix with its axes exchanged; vectors and numbers as they are."""
 
-    def take(self, index: Any, axis: builtins.int | None = ..., mode: str = ...) -> Tensor:
+    def take(self, index: Any, axis: _int | None = ..., mode: str = ...) -> Tensor:
         """NumPy's take: along an axis, or from the flattened tensor."""
 
-    def take_along_dim(self, indices: Any, dim: builtins.int | None = ...) -> Tensor:
+    def take_along_dim(self, indices: Any, dim: _int | None = ...) -> Tensor:
         """``take_along_axis`` in PyTorch's words."""
 
     def tan(self) -> Tensor:
@@ -1267,7 +1222,7 @@ class TensorMethods:
     def tensor_scatter_update(self, index: Any, updates: Any) -> Tensor:
         """``x`` with ``updates`` written at the coordinates ``index[..., k]``; x itself stays as it is."""
 
-    def tensor_split(self, indices_or_sections: Any, axis: builtins.int = ...) -> tuple[Tensor, ...]:
+    def tensor_split(self, indices_or_sections: Any, axis: _int = ...) -> tuple[Tensor, ...]:
         """Parts as equal as possible (a number of parts), or cut before the given positions: numpy.array_split."""
 
     def tile(self, *reps: Any, dims: Any = ...) -> Tensor:
@@ -1280,8 +1235,8 @@ class TensorMethods:
         *,
         device: str | None = ...,
         other: Any = ...,
-        non_blocking: builtins.bool = ...,
-        copy: builtins.bool = ...,
+        non_blocking: _bool = ...,
+        copy: _bool = ...,
     ) -> Tensor:
         """On another device (a name: 'CPU', 'GPU', PyTorch's 'cuda'), with another dtype, or both."""
 
@@ -1291,36 +1246,28 @@ class TensorMethods:
     def to_csr(self) -> CSRTensor:
         """The elements of a dense matrix that are not zero, row by row; pointers and columns are int32."""
 
-    def top_k(self, k: builtins.int, sorted: builtins.bool = ...) -> Any:
+    def top_k(self, k: _int, sorted: _bool = ...) -> Any:
         """The largest ``k`` along the last axis, and their places."""
 
-    def topk(
-        self, k: builtins.int, dim: builtins.int | None = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...
-    ) -> ValuesAndIndices:
+    def topk(self, k: _int, dim: _int | None = ..., largest: _bool = ..., sorted: _bool = ...) -> ValuesAndIndices:
         """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood."""
 
-    def trace(
-        self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ..., dtype: Any = ...
-    ) -> Tensor:
+    def trace(self, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., dtype: Any = ...) -> Tensor:
         """The sum of a diagonal, in a dtype if one is asked for."""
 
-    def transpose(
-        self, *axes: Any, perm: Any = ..., dim0: builtins.int | None = ..., dim1: builtins.int | None = ...
-    ) -> Tensor:
+    def transpose(self, *axes: Any, perm: Any = ..., dim0: _int | None = ..., dim1: _int | None = ...) -> Tensor:
         """Two axes exchanged, or all of them in another order; without arguments, reversed."""
 
-    def triangular_solve(
-        self, A: Any, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ...
-    ) -> Any:
+    def triangular_solve(self, A: Any, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ...) -> Any:
         """The x with A x = b for a triangular A, and A."""
 
-    def tril(self, diagonal: builtins.int = ...) -> Tensor:
+    def tril(self, diagonal: _int = ...) -> Tensor:
         """``x`` with zeros above a diagonal."""
 
     def tril_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``tril(...)``; returns the tensor."""
 
-    def triu(self, diagonal: builtins.int = ...) -> Tensor:
+    def triu(self, diagonal: _int = ...) -> Tensor:
         """``x`` with zeros below a diagonal."""
 
     def triu_(self, *args: Any, **options: Any) -> Self:
@@ -1341,46 +1288,42 @@ class TensorMethods:
     def type_as(self, other: Any) -> Tensor:
         """``x`` in the dtype of ``other``."""
 
-    def unbind(self, axis: builtins.int = ...) -> tuple[Tensor, ...]:
+    def unbind(self, axis: _int = ...) -> tuple[Tensor, ...]:
         """The slices of ``x`` along ``axis``, without that axis: the inverse of ``stack``."""
 
-    def unflatten(self, dim: builtins.int, sizes: Any) -> Tensor:
+    def unflatten(self, dim: _int, sizes: Any) -> Tensor:
         """One axis taken apart into several: the inverse of ``flatten``."""
 
     def unfold(self, *place: Any, **words: Any) -> Tensor:
         """``unfold(dimension, size, step)``: windows along an axis, their elements in a new last axis; or, by
         ``kernel_size``, ``dilation``, ``padding``, ``stride``, those of images as columns: ``ops.unfold``."""
 
-    def uniform(self, from_: builtins.float = ..., to: builtins.float = ..., generator: Any = ...) -> Tensor:
+    def uniform(self, from_: _float = ..., to: _float = ..., generator: Any = ...) -> Tensor:
         """Draws between two bounds in the shape of the tensor."""
 
     def uniform_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``uniform(...)``; returns the tensor."""
 
     def unique(
-        self,
-        sorted: builtins.bool = ...,
-        return_inverse: builtins.bool = ...,
-        return_counts: builtins.bool = ...,
-        dim: Any = ...,
+        self, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: Any = ...
     ) -> Any:
         """The different elements in increasing order, ``sorted`` or not; their places and counts if asked for."""
 
     def unique_consecutive(
-        self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., axis: builtins.int | None = ...
+        self, return_inverse: _bool = ..., return_counts: _bool = ..., axis: _int | None = ...
     ) -> Any:
         """The values (or, with ``axis``, slices) without those that repeat the one before."""
 
-    def unsorted_segment_max(self, segment_ids: Any, num_segments: builtins.int) -> Tensor:
+    def unsorted_segment_max(self, segment_ids: Any, num_segments: _int) -> Tensor:
         """The largest entry of each segment; segments without entries hold the smallest number of the dtype."""
 
-    def unsorted_segment_min(self, segment_ids: Any, num_segments: builtins.int) -> Tensor:
+    def unsorted_segment_min(self, segment_ids: Any, num_segments: _int) -> Tensor:
         """The smallest entry of each segment; segments without entries hold the largest number of the dtype."""
 
-    def unsorted_segment_prod(self, segment_ids: Any, num_segments: builtins.int) -> Any:
+    def unsorted_segment_prod(self, segment_ids: Any, num_segments: _int) -> Any:
         """The entries of each segment multiplied; segments without entries are 1."""
 
-    def unsorted_segment_sum(self, segment_ids: Any, num_segments: builtins.int) -> Tensor:
+    def unsorted_segment_sum(self, segment_ids: Any, num_segments: _int) -> Tensor:
         """Entries added up by the segment that each belongs to."""
 
     def unsqueeze(self, axis: Any) -> Tensor:
@@ -1389,7 +1332,7 @@ class TensorMethods:
     def value(self) -> Tensor:
         """The same value as a Tensor of its own."""
 
-    def var(self, axis: Any = ..., ddof: Any = ..., keepdims: builtins.bool = ..., *, dim: Any = ...) -> Tensor:
+    def var(self, axis: Any = ..., ddof: Any = ..., keepdims: _bool = ..., *, dim: Any = ...) -> Tensor:
         """Variance over axes: the sum of squared distances from the mean divided by n - ddof."""
 
     def view(self, *sizes: Any, shape: Any = ...) -> Tensor:

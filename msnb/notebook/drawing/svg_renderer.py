@@ -12,24 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msnb.notebook.drawing import colors
 from msnb.notebook.drawing.box_labels import shortened
-from msnb.notebook.drawing.colors import (
-    ALARM,
-    CARD,
-    EDGE,
-    FRAME_TINTS,
-    INK,
-    KEPT,
-    KINDS,
-    LINE_COLOUR,
-    MEANING,
-    NOTE,
-    SOFT,
-    Look,
-    heat_of,
-    look_of,
-    tint_look,
-)  # fmt: skip
 from msnb.notebook.drawing.gradient_columns import Across, ColumnLayout, lay_out_sheet
 from msnb.notebook.drawing.layered_layout import FRAME_HEAD, LINE, PAD_Y, TITLE_LINE, BoxPlacement, Curve, Drawing
 from msnb.notebook.drawing.picture_tree import PLAIN_MARKS, Box, Picture
@@ -50,8 +34,8 @@ def svg_of(picture: Picture) -> str:
     h = bottom + LEGEND_LINE * len(rows) + 8
     left = (w - sheet.w) / 2
     parts = [
-        rect(0.5, 0.5, w - 1, h - 1, CARD, LINE_COLOUR, 12),
-        text(MARGIN + 2, 21, picture.title, 12.5, SOFT, weight=600, anchor="start"),
+        rect(0.5, 0.5, w - 1, h - 1, colors.CARD, colors.LINE_COLOUR, 12),
+        text(MARGIN + 2, 21, picture.title, 12.5, colors.SOFT, weight=600, anchor="start"),
         _sheet(sheet, left, HEAD),
         *(_legend_row(row, MARGIN + 2, bottom + LEGEND_LINE * i) for i, row in enumerate(rows)),
     ]
@@ -73,8 +57,8 @@ def _sheet(sheet: ColumnLayout, x: float, y: float) -> str:
         return _drawing(sheet.columns[0][2], x, y, 0)
     parts = []
     for left, _, drawing in sheet.columns:
-        parts.append(rect(x + left, y, drawing.w, sheet.h, "#ffffff", LINE_COLOUR, 10))
-        parts.append(text(x + left + 12, y + 18, drawing.picture.title, 12, INK, weight=600, anchor="start"))
+        parts.append(rect(x + left, y, drawing.w, sheet.h, "#ffffff", colors.LINE_COLOUR, 10))
+        parts.append(text(x + left + 12, y + 18, drawing.picture.title, 12, colors.INK, weight=600, anchor="start"))
     parts += [_frames(d, x + left, y + top, 1) for left, top, d in sheet.columns]
     parts += [_across(line, x, y) for line in sheet.lines]
     parts += [_contents(d, x + left, y + top, 1) for left, top, d in sheet.columns]
@@ -89,7 +73,7 @@ def _frames(drawing: Drawing, x: float, y: float, depth: int) -> str:
     parts = []
     for p in drawing.boxes:
         if p.inner is not None:
-            tint = FRAME_TINTS[depth % len(FRAME_TINTS)]
+            tint = colors.FRAME_TINTS[depth % len(colors.FRAME_TINTS)]
             parts.append(rect(x + p.x, y + p.y, p.w, p.h, tint, "#c3ccd8", 9))
             parts.append(_frames(p.inner, x + p.x, y + p.y, depth + 1))
     return "".join(parts)
@@ -116,11 +100,11 @@ def _contents(drawing: Drawing, x: float, y: float, depth: int) -> str:
 def _note(curve: Curve, dx: float, dy: float) -> str:
     """Words on a line, halfway along its longest piece."""
     (x0, y0), (x1, y1) = max(zip(curve.points, curve.points[1:]), key=lambda ends: abs(ends[1][1] - ends[0][1]))
-    return text((x0 + x1) / 2 + dx, (y0 + y1) / 2 + dy + 3.5, curve.edge.note, 10, NOTE, weight=600, halo=True)
+    return text((x0 + x1) / 2 + dx, (y0 + y1) / 2 + dy + 3.5, curve.edge.note, 10, colors.NOTE, weight=600, halo=True)
 
 
 def _frame_title(box: Box, x: float, y: float) -> str:
-    return text(x + 9, y + FRAME_HEAD - 5, box.title, 11, SOFT, weight=600, anchor="start", halo=True)
+    return text(x + 9, y + FRAME_HEAD - 5, box.title, 11, colors.SOFT, weight=600, anchor="start", halo=True)
 
 
 def _curve(curve: Curve, dx: float, dy: float, head: bool, up: bool) -> str:
@@ -137,7 +121,7 @@ def _curve(curve: Curve, dx: float, dy: float, head: bool, up: bool) -> str:
             continue
         bend = (y1 - y0) / 2
         words.append(f"C{number(x0)} {number(y0 + bend)} {number(x1)} {number(y1 - bend)} {number(x1)} {number(y1)}")
-    colour, width = (NOTE, 2.2) if curve.edge.note else (EDGE, 1.3)
+    colour, width = (colors.NOTE, 2.2) if curve.edge.note else (colors.EDGE, 1.3)
     path = f'<path d="{"".join(words)}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
     return path + (_head(end_x, end_y, 0, sign, colour) if head else "")
 
@@ -158,15 +142,17 @@ def _across(line: Across, dx: float, dy: float) -> str:
     bend = max(abs(x1 - x0) / 2, 30.0) * sign
     n = number
     d = f"M{n(x0)} {n(y0)}C{n(x0 + bend)} {n(y0)} {n(x1 - bend)} {n(y1)} {n(x1)} {n(y1)}"
-    path = f'<path d="{d}" fill="none" stroke="{KEPT}" stroke-width="1.2" stroke-dasharray="5 3" opacity="0.75"/>'
-    return path + _head(x1 + 5 * sign, y1, sign, 0, KEPT)
+    path = (
+        f'<path d="{d}" fill="none" stroke="{colors.KEPT}" stroke-width="1.2" stroke-dasharray="5 3" opacity="0.75"/>'
+    )
+    return path + _head(x1 + 5 * sign, y1, sign, 0, colors.KEPT)
 
 
 def _box(placed: BoxPlacement, x: float, y: float, depth: int) -> str:
     box = placed.box
     parts = [_outline(placed, x, y)]
-    ink, soft = ("#ffffff", "#d6dde6") if box.kind == "result" else (INK, SOFT)
-    soft = soft if box.heat is None else INK
+    ink, soft = ("#ffffff", "#d6dde6") if box.kind == "result" else (colors.INK, colors.SOFT)
+    soft = soft if box.heat is None else colors.INK
     middle, line = x + placed.w / 2, y + PAD_Y + TITLE_LINE - 6
     parts.append(text(middle, line, box.title, 13, ink, weight=600))
     for words in box.lines:
@@ -188,20 +174,20 @@ def _outline(placed: BoxPlacement, x: float, y: float) -> str:
     radius = h / 2 if box.kind in ("param", "again", "state", "result") and h < 60 else 8
     dash = "4 3" if box.kind in ("state", "again") else ""
     under = rect(x + 3, y + 3, w, h, "#e9edf3", border, 8) if box.kind == "group" else ""
-    plain = INK if box.mark in PLAIN_MARKS else ALARM
+    plain = colors.INK if box.mark in PLAIN_MARKS else colors.ALARM
     colour, width = (plain, 2.6) if box.mark else (border, 1.2)
     return under + rect(x, y, w, h, fill, colour, radius, dash=dash, width=width)
 
 
-def _look(box: Box) -> Look:
+def _look(box: Box) -> colors.Look:
     if box.tint is not None:
-        return tint_look(box.tint[0])
-    return look_of(box.kind, box.family) if box.heat is None else heat_of(box.heat)
+        return colors.tint_look(box.tint[0])
+    return colors.look_of(box.kind, box.family) if box.heat is None else colors.heat_of(box.heat)
 
 
 def _body(label: str, x: float, y: float, drawing: Drawing, depth: int) -> str:
-    frame = rect(x, y, drawing.w, drawing.h, FRAME_TINTS[depth % len(FRAME_TINTS)], LINE_COLOUR, 8)
-    tag = text(x + 9, y + FRAME_HEAD - 6, label, 10.5, SOFT, weight=600, anchor="start")
+    frame = rect(x, y, drawing.w, drawing.h, colors.FRAME_TINTS[depth % len(colors.FRAME_TINTS)], colors.LINE_COLOUR, 8)
+    tag = text(x + 9, y + FRAME_HEAD - 6, label, 10.5, colors.SOFT, weight=600, anchor="start")
     return frame + tag + _drawing(drawing, x, y, depth + 1)
 
 
@@ -221,26 +207,28 @@ def _visible(picture: Picture) -> Iterator[Box]:
         yield from _visible(column)
 
 
-def legend_entries(picture: Picture) -> list[tuple[str, str, Look]]:
+def legend_entries(picture: Picture) -> list[tuple[str, str, colors.Look]]:
     """What shows in a picture and needs a word: kind, word, look; in a fixed order."""
     boxes = list(_visible(picture))
     kinds = {b.kind for b in boxes}
     looks = {
-        look_of(b.kind, b.family) for b in boxes if b.kind in ("node", "constant") and b.heat is None and not b.tint
+        colors.look_of(b.kind, b.family)
+        for b in boxes
+        if b.kind in ("node", "constant") and b.heat is None and not b.tint
     }
-    out = [("node", word, look) for look, word in MEANING.items() if look in looks]
+    out = [("node", word, look) for look, word in colors.MEANING.items() if look in looks]
     if not any(b.kind == "group" and not b.open for b in boxes):
         kinds.discard("group")
     tints = sorted({b.tint for b in boxes if b.tint is not None})
-    out += [("node", word, tint_look(i)) for i, word in tints]
-    out += [(kind, word, KINDS[kind]) for kind, word in WORDS.items() if kind in kinds]
+    out += [("node", word, colors.tint_look(i)) for i, word in tints]
+    out += [(kind, word, colors.KINDS[kind]) for kind, word in WORDS.items() if kind in kinds]
     if any(b.heat is not None for b in boxes):
-        out += [("node", "small gradient", heat_of(0)), ("node", "large gradient", heat_of(1))]
-    return out + ([("kept", "kept for backward", (CARD, KEPT))] if picture.kept else [])
+        out += [("node", "small gradient", colors.heat_of(0)), ("node", "large gradient", colors.heat_of(1))]
+    return out + ([("kept", "kept for backward", (colors.CARD, colors.KEPT))] if picture.kept else [])
 
 
-def _rows(entries: list[tuple[str, str, Look]], width: float) -> list[list[tuple[str, str, Look]]]:
-    rows: list[list[tuple[str, str, Look]]] = []
+def _rows(entries: list[tuple[str, str, colors.Look]], width: float) -> list[list[tuple[str, str, colors.Look]]]:
+    rows: list[list[tuple[str, str, colors.Look]]] = []
     used = width
     for entry in entries:
         need = len(entry[1]) * 5.8 + SWATCH + 22
@@ -252,16 +240,16 @@ def _rows(entries: list[tuple[str, str, Look]], width: float) -> list[list[tuple
     return rows
 
 
-def _legend_row(row: list[tuple[str, str, Look]], x: float, y: float) -> str:
+def _legend_row(row: list[tuple[str, str, colors.Look]], x: float, y: float) -> str:
     parts = []
     for kind, word, (fill, border) in row:
         if kind == "kept":
-            line = f'stroke="{KEPT}" stroke-width="1.6" stroke-dasharray="5 3"'
+            line = f'stroke="{colors.KEPT}" stroke-width="1.6" stroke-dasharray="5 3"'
             parts.append(f'<path d="M{number(x)} {number(y + 6)}h{SWATCH:g}" {line}/>')
         else:
             dash = "3 2" if kind in ("state", "again") else ""
             radius = 2.5 if kind in ("node", "group") else 5.5
             parts.append(rect(x, y + 0.5, SWATCH, 11, fill, border, radius, dash=dash))
-        parts.append(text(x + SWATCH + 6, y + 10, word, 10.5, SOFT, anchor="start"))
+        parts.append(text(x + SWATCH + 6, y + 10, word, 10.5, colors.SOFT, anchor="start"))
         x += len(word) * 5.8 + SWATCH + 22
     return "".join(parts)

@@ -32,16 +32,7 @@ from msnb.notebook.drawing.box_labels import title_of
 from msnb.notebook.drawing.graph_picture import picture_of
 from msnb.notebook.drawing.node_groups import is_drawn
 from msnb.notebook.drawing.picture_tree import Picture, alarm_groups
-from msnb.notebook.programs.instrumented_run import (
-    Array,
-    InstrumentedProgram,
-    as_array,
-    max_difference,
-    names_of,
-    nodes_of,
-    place_of,
-    quiet,
-)
+from msnb.notebook.programs import instrumented_run as runs
 from msnb.notebook.views.view import Section, View
 
 HEAD = ("node", "op", "type", "difference", "verdict", "line")
@@ -80,9 +71,9 @@ class DiffView(View):
 
     kind = "diff"
 
-    def __init__(self, program: InstrumentedProgram, tol: float = 1e-5) -> None:
+    def __init__(self, program: runs.InstrumentedProgram, tol: float = 1e-5) -> None:
         super().__init__(program.name)
-        known = InstrumentedProgram(program.name, tagged(program.graph), program.inputs)
+        known = runs.InstrumentedProgram(program.name, tagged(program.graph), program.inputs)
         self.graph: Graph = known.graph
         self.tol: float = tol
         self.pairs: list[Pair] = compare_runs(known, known.optimised().graph, tol)
@@ -145,16 +136,16 @@ class DiffView(View):
 
 def _row(p: Pair) -> Row:
     gap = "" if p.gap is None else number_word(p.gap)
-    return p.name, p.label, p.type, gap, p.verdict, "" if p.node is None else place_of(p.node)
+    return p.name, p.label, p.type, gap, p.verdict, "" if p.node is None else runs.place_of(p.node)
 
 
-def compare_runs(program: InstrumentedProgram, other: Graph, tol: float) -> list[Pair]:
+def compare_runs(program: runs.InstrumentedProgram, other: Graph, tol: float) -> list[Pair]:
     """Run ``program`` eagerly and ``other`` (made from it) on the device's kernels; pair and compare."""
-    with quiet():
+    with runs.quiet():
         eager, eager_results = _eager_values(program)
         graph, graph_results = _graph_values(other, program.inputs)
     partner = _partners(program.graph.nodes, other.nodes)
-    names = names_of(program.graph)
+    names = runs.names_of(program.graph)
     pairs = []
     for i, node in enumerate(program.graph.nodes):
         if is_drawn(node):
@@ -168,10 +159,10 @@ def compare_runs(program: InstrumentedProgram, other: Graph, tol: float) -> list
     return pairs
 
 
-Values = list[Array | None]
+Values = list[runs.Array | None]
 
 
-def _eager_values(program: InstrumentedProgram) -> tuple[dict[Node, Values], Values]:
+def _eager_values(program: runs.InstrumentedProgram) -> tuple[dict[Node, Values], Values]:
     graph = program.graph
     env: dict[Value, Any] = {p: _operand(b, p) for p, b in zip(graph.params, program.inputs)}
     out: dict[Node, Values] = {}
@@ -188,17 +179,17 @@ def _operand(buffer: Any, param: Value) -> Any:
     return buffer if weak or not isinstance(param.type, TensorType) else make(buffer, param.type)
 
 
-def _array(x: Any, value: Value) -> Array | None:
-    return as_array(x._data if isinstance(x, Tensor) else x, value.type)
+def _array(x: Any, value: Value) -> runs.Array | None:
+    return runs.as_array(x._data if isinstance(x, Tensor) else x, value.type)
 
 
 def _graph_values(graph: Graph, inputs: Sequence[Any]) -> tuple[dict[Node, Values], Values]:
     env: dict[Value, Any] = dict(zip(graph.params, inputs))
     out: dict[Node, Values] = {}
-    for node, _, made in nodes_of(graph, inputs):
+    for node, _, made in runs.nodes_of(graph, inputs):
         env.update(zip(node.outputs, made))
-        out[node] = [as_array(b, v.type) for b, v in zip(made, node.outputs)]
-    return out, [as_array(env[v], v.type) for v in graph.outputs]
+        out[node] = [runs.as_array(b, v.type) for b, v in zip(made, node.outputs)]
+    return out, [runs.as_array(env[v], v.type) for v in graph.outputs]
 
 
 def tagged(graph: Graph) -> Graph:
@@ -228,20 +219,20 @@ def _judged(
 ) -> Pair:
     if found is None:
         return Pair(*at, node, label, type_, None, "rewritten")
-    gaps = [max_difference(a, b) for a, b in found]
+    gaps = [runs.max_difference(a, b) for a, b in found]
     gap = max(gaps, default=0.0)
     verdict = "equal" if gap == 0 else "close" if gap <= tol * max(_scale(a) for a, _ in found) else "differs"
     worst = _worst(*found[gaps.index(gap)]) if verdict == "differs" else ""
     return Pair(*at, node, label, type_, gap, verdict, worst)
 
 
-def _scale(a: Array | None) -> float:
+def _scale(a: runs.Array | None) -> float:
     """The largest finite value, at least 1: a tolerance is relative for large values."""
     values = np.abs(plain_numbers(a)).ravel() if a is not None and a.dtype != np.bool_ else np.zeros(0)
     return max(1.0, float(values[np.isfinite(values)].max(initial=0.0)))
 
 
-def _worst(a: Array, b: Array) -> str:
+def _worst(a: runs.Array, b: runs.Array) -> str:
     """Where the difference is largest, with both values."""
     if a.shape != b.shape:
         return f"shape {list(a.shape)} in eager mode, {list(b.shape)} in graph mode"

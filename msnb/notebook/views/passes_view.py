@@ -24,15 +24,7 @@ from msnb.notebook.charts.html_fragments import Row, columns, count, figure, num
 from msnb.notebook.drawing.graph_picture import picture_of
 from msnb.notebook.drawing.picture_tree import as_json
 from msnb.notebook.drawing.svg_renderer import svg_of
-from msnb.notebook.programs.instrumented_run import (
-    InstrumentedProgram,
-    as_array,
-    has_host_calls,
-    max_difference,
-    outputs_of,
-    place_of,
-    quiet,
-)
+from msnb.notebook.programs import instrumented_run as runs
 from msnb.notebook.views.view import Frame, Section, View
 
 UNCHECKED = "not checked"
@@ -52,7 +44,7 @@ class PassesView(View):
 
     kind = "passes"
 
-    def __init__(self, program: InstrumentedProgram, only_changed: bool = False) -> None:
+    def __init__(self, program: runs.InstrumentedProgram, only_changed: bool = False) -> None:
         super().__init__(program.name)
         self.compiled: CompiledProgram = compile_graph(program.graph, name=program.name, keep_stages=True)
         self.only_changed = only_changed
@@ -146,11 +138,11 @@ def _size(stage: StageRecord) -> int:
 
 
 def _facts(r: Rewrite) -> Row:
-    return r.pass_name, r.law, r.before_text, r.after_text, r.reason, place_of(r.before)
+    return r.pass_name, r.law, r.before_text, r.after_text, r.reason, runs.place_of(r.before)
 
 
 def _row(r: Rewrite) -> Row:
-    return r.law, r.before_text, r.after_text or "nothing", r.reason, place_of(r.before)
+    return r.law, r.before_text, r.after_text or "nothing", r.reason, runs.place_of(r.before)
 
 
 def _told(rewrites: list[Rewrite]) -> list[str]:
@@ -178,10 +170,10 @@ def _marked(graph: Graph, rewrites: list[Rewrite]) -> Any:
     return picture
 
 
-def _differences(compiled: CompiledProgram, program: InstrumentedProgram) -> list[str]:
-    if has_host_calls(program.graph):
+def _differences(compiled: CompiledProgram, program: runs.InstrumentedProgram) -> list[str]:
+    if runs.has_host_calls(program.graph):
         return ["", *[UNCHECKED] * (len(compiled.stages) - 1)]
-    with quiet():
+    with runs.quiet():
         wanted = _results(program.graph, program.inputs)
         out = [""]
         for before, stage in zip(compiled.stages, compiled.stages[1:]):
@@ -190,9 +182,9 @@ def _differences(compiled: CompiledProgram, program: InstrumentedProgram) -> lis
                 continue
             assert stage.graph is not None
             found = _results(stage.graph, program.inputs)
-            out.append(number_word(max(map(max_difference, wanted, found), default=0.0)))
+            out.append(number_word(max(map(runs.max_difference, wanted, found), default=0.0)))
     return out
 
 
 def _results(graph: Graph, inputs: list[Any]) -> list[Any]:
-    return [as_array(b, v.type) for b, v in zip(outputs_of(graph, inputs), graph.outputs)]
+    return [runs.as_array(b, v.type) for b, v in zip(runs.outputs_of(graph, inputs), graph.outputs)]

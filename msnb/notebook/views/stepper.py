@@ -28,15 +28,7 @@ from msnb.notebook.drawing.box_labels import title_of
 from msnb.notebook.drawing.graph_picture import picture_of
 from msnb.notebook.drawing.picture_tree import Picture, alarm_groups
 from msnb.notebook.drawing.svg_renderer import svg_of
-from msnb.notebook.programs.instrumented_run import (
-    Array,
-    InstrumentedProgram,
-    as_array,
-    names_of,
-    nodes_of,
-    place_of,
-    quiet,
-)
+from msnb.notebook.programs import instrumented_run as runs
 from msnb.notebook.views.view import Frame, Section, View
 from msnb.ops.elementwise.constant import constant
 
@@ -78,12 +70,12 @@ class StepEvent:
     @property
     def place(self) -> str:
         """The line of the user's text."""
-        return place_of(self.node)
+        return runs.place_of(self.node)
 
     @property
-    def arrays(self) -> list[Array]:
+    def arrays(self) -> list[runs.Array]:
         """The results as NumPy arrays."""
-        found = [as_array(_buffer(x), v.type) for x, v in zip(self.outputs, self.node.outputs)]
+        found = [runs.as_array(_buffer(x), v.type) for x, v in zip(self.outputs, self.node.outputs)]
         return [a for a in found if a is not None]
 
     def row(self) -> Row:
@@ -109,13 +101,13 @@ class StepView(View):
 
     kind = "step"
 
-    def __init__(self, program: InstrumentedProgram, stop: Stop | Sequence[Stop] = (), nan: bool = True) -> None:
+    def __init__(self, program: runs.InstrumentedProgram, stop: Stop | Sequence[Stop] = (), nan: bool = True) -> None:
         super().__init__(program.name)
         stops = (stop,) if isinstance(stop, (str, int)) else tuple(stop)
-        self.program: InstrumentedProgram = program
+        self.program: runs.InstrumentedProgram = program
         self.stops: tuple[Stop] | tuple[Stop, ...] = stops
         self.watch: bool = nan
-        self.names: dict[Node, str] = names_of(program.graph)
+        self.names: dict[Node, str] = runs.names_of(program.graph)
         self._check()
         self._rows: list[Row] = []
         self._events = self._walk()
@@ -131,7 +123,7 @@ class StepView(View):
 
     def _walk(self) -> Iterator[StepEvent]:
         graph = self.program.graph
-        for i, (node, read, made) in enumerate(nodes_of(graph, self.program.inputs)):
+        for i, (node, read, made) in enumerate(runs.nodes_of(graph, self.program.inputs)):
             if node.op is not constant:
                 yield self._event(i, node, read, made)
 
@@ -166,7 +158,7 @@ class StepView(View):
     def rows(self) -> list[Row]:
         """A row per node (from a run of its own)."""
         if not self._rows:
-            with quiet():
+            with runs.quiet():
                 self._rows = [event.row() for event in self._walk()]
         return self._rows
 
@@ -222,12 +214,12 @@ def _hit(stop: Stop, name: str, node: Node) -> bool:
         return False
     if isinstance(stop, int):
         return name == f"%{stop}"
-    place = place_of(node)
+    place = runs.place_of(node)
     return stop in (title_of(node), node.op.name) or place == stop or (bool(place) and place.endswith(f" {stop}"))
 
 
 def _has_nan(buffers: Sequence[Any], values: Sequence[Value]) -> bool:
-    arrays = [as_array(b, v.type) for b, v in zip(buffers, values)]
+    arrays = [runs.as_array(b, v.type) for b, v in zip(buffers, values)]
     numbers = [plain_numbers(a) for a in arrays if a is not None]
     return any(a.dtype.kind in "fc" and bool(np.isnan(a).any()) for a in numbers)
 

@@ -22,27 +22,13 @@ from msnb.parallel.partition.remat_insertion import reads, taken_again
 from msnb.parallel.pipeline.microbatches import view
 from msnb.parallel.pipeline.task_placement import TAIL, Placement
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
-from msnb.parallel.program.spmd_program import (
-    BACKWARD,
-    FORWARD,
-    UPDATE,
-    Buffer,
-    Local,
-    MoveStep,
-    RankGroup,
-    RecvStep,
-    RunStep,
-    SendStep,
-    SpmdProgram,
-    Step,
-    static_type,
-)
+from msnb.parallel.program import spmd_program as spmd
 from msnb.parallel.program.training_graph import TrainingGraph, Transfers
 from msnb.parallel.sharding.layout import TensorLayout, whole
 from msnb.parallel.sharding.pipeline_schedule import Task
 from msnb.parallel.sharding.strategies import Strategy
 
-_PHASES = {"F": FORWARD, "B": BACKWARD, "T": UPDATE}
+_PHASES = {"F": spmd.FORWARD, "B": spmd.BACKWARD, "T": spmd.UPDATE}
 
 
 @dataclass
@@ -149,7 +135,7 @@ class _TeamSteps:
 
     share: StageProgram
     part: Partitioner
-    steps: list[Local]
+    steps: list[spmd.Local]
 
     def layout(self, v: Value, leaving: bool) -> TensorLayout:
         """Where a value lies that goes to another team, or comes from one."""
@@ -160,8 +146,8 @@ class _TeamSteps:
         """How many steps must be taken before a value lies there."""
         if v.is_param:
             return 0
-        at = [i for i, step in enumerate(self.steps) if (isinstance(step, RunStep) and v in step.node.outputs)
-              or (isinstance(step, MoveStep) and step.value is v and step.target == layout)]  # fmt: skip
+        at = [i for i, step in enumerate(self.steps) if (isinstance(step, spmd.RunStep) and v in step.node.outputs)
+              or (isinstance(step, spmd.MoveStep) and step.value is v and step.target == layout)]  # fmt: skip
         return max(at, default=-1) + 1
 
     def before(self, v: Value) -> int:
@@ -169,14 +155,14 @@ class _TeamSteps:
         return next((i for i, step in enumerate(self.steps) if v in _read(step)), len(self.steps))
 
 
-def _read(step: Local) -> list[Value]:
+def _read(step: spmd.Local) -> list[Value]:
     return [v for v, _ in reads(step)]
 
 
 def assembled(placement: Placement, problems: Callable[[int, TrainingGraph], CostGraphBuilder],
-teams: Sequence[RankGroup],
+              teams: Sequence[spmd.RankGroup],
               strategies: Mapping[Node, Strategy], layouts: Mapping[Value, TensorLayout],
-              again: Collection[str] = ()) -> SpmdProgram:  # fmt: skip
+              again: Collection[str] = ()) -> spmd.SpmdProgram:  # fmt: skip
     """The program of all teams.
 
     Args:
@@ -212,10 +198,10 @@ def _scheduled(share: StageProgram, problem: CostGraphBuilder, strategies: Mappi
         node = part.made_for[k]
         return (*(last if node is None else (when[share.nodes[node]], at[node])), k)
 
-    steps: list[Local] = []
+    steps: list[spmd.Local] = []
     for k in sorted(range(len(program.steps)), key=turn):
         step = program.steps[k]
-        assert isinstance(step, (MoveStep, RunStep))
+        assert isinstance(step, (spmd.MoveStep, spmd.RunStep))
         step.team = share.number
         steps.append(step)
     return _TeamSteps(share, part, steps)
@@ -224,11 +210,11 @@ def _scheduled(share: StageProgram, problem: CostGraphBuilder, strategies: Mappi
 # ---- between teams ---------------------------------------------------------------------------------------------------
 
 
-def _joined(made: Sequence[_TeamSteps]) -> list[list[Step]]:
+def _joined(made: Sequence[_TeamSteps]) -> list[list[spmd.Step]]:
     """The steps of every team with sends and receipts between them."""
-    inserts: list[list[tuple[int, int, Step]]] = [[] for _ in made]
+    inserts: list[list[tuple[int, int, spmd.Step]]] = [[] for _ in made]
     for receiver in made:
-        by_sender: dict[int, list[tuple[int, int, SendStep]]] = {}
+        by_sender: dict[int, list[tuple[int, int, spmd.SendStep]]] = {}
         for v, sender in receiver.share.incoming.items():
             send = _send(v, made[sender], receiver)
             row = by_sender.setdefault(sender, [])
@@ -238,13 +224,13 @@ def _joined(made: Sequence[_TeamSteps]) -> list[list[Step]]:
             earliest = len(receiver.steps)
             for i, (sent, needed, send) in reversed(list(enumerate(row))):
                 earliest = min(earliest, needed)  # what was sent before must be received before
-                take = RecvStep(**vars(send))
+                take = spmd.RecvStep(**vars(send))
                 inserts[sender].append((sent, i, send))
                 inserts[send.receiver].append((earliest, i, take))
-    out: list[list[Step]] = []
+    out: list[list[spmd.Step]] = []
     for one, more in zip(made, inserts):
-        steps: list[Step] = []
-        more.sort(key=lambda entry: (entry[0], isinstance(entry[2], RecvStep), entry[2].team, entry[1]))
+        steps: list[spmd.Step] = []
+        more.sort(key=lambda entry: (entry[0], isinstance(entry[2], spmd.RecvStep), entry[2].team, entry[1]))
         for i in range(len(one.steps) + 1):
             while more and more[0][0] == i:
                 steps.append(more.pop(0)[2])
@@ -253,27 +239,27 @@ def _joined(made: Sequence[_TeamSteps]) -> list[list[Step]]:
     return out
 
 
-def _send(v: Value, sender: _TeamSteps, receiver: _TeamSteps) -> SendStep:
-    if static_type(v) is None:
+def _send(v: Value, sender: _TeamSteps, receiver: _TeamSteps) -> spmd.SendStep:
+    if spmd.static_type(v) is None:
         raise AttributeValueError(f"{v} goes from one pipeline stage to another, but its size is known only when the "
                                   "program runs.", hint="let one Cell make and read it.")  # fmt: skip
     source, target = sender.layout(v, True), receiver.layout(v, False)
     place = sender.share.placement
     task = TAIL if v.node is None else place.task[v.node]
-    phase = FORWARD if v.is_param else _PHASES[task[0]]
+    phase = spmd.FORWARD if v.is_param else _PHASES[task[0]]
     where = v.name if v.is_param else f"{v.node.scope}/{v.node.op.name}" if v.node is not None else ""
-    return SendStep(v, sender.share.number, source, receiver.share.number, target, phase, where)
+    return spmd.SendStep(v, sender.share.number, source, receiver.share.number, target, phase, where)
 
 
 # ---- one program -----------------------------------------------------------------------------------------------------
 
 
-def _together(placement: Placement, made: Sequence[_TeamSteps], steps: Sequence[Sequence[Step]],
-              teams: Sequence[RankGroup]) -> SpmdProgram:  # fmt: skip
+def _together(placement: Placement, made: Sequence[_TeamSteps], steps: Sequence[Sequence[spmd.Step]],
+              teams: Sequence[spmd.RankGroup]) -> spmd.SpmdProgram:  # fmt: skip
     joint = placement.batched.joint
-    out = SpmdProgram(tuple(teams), joint.graph, trains=True)
+    out = spmd.SpmdProgram(tuple(teams), joint.graph, trains=True)
     out.steps = _merged(steps)
-    known: dict[Value, Buffer] = {}
+    known: dict[Value, spmd.Buffer] = {}
     homes: dict[Value, list[int]] = {}
     for one in made:
         own = one.part.program
@@ -294,18 +280,18 @@ def _together(placement: Placement, made: Sequence[_TeamSteps], steps: Sequence[
     return out
 
 
-def _merged(rows: Sequence[Sequence[Step]]) -> list[Step]:
+def _merged(rows: Sequence[Sequence[spmd.Step]]) -> list[spmd.Step]:
     """All steps in an order in which they can be taken."""
-    out: list[Step] = []
+    out: list[spmd.Step] = []
     at, sent = [0] * len(rows), set[tuple[Value, int]]()
     while len(out) < sum(map(len, rows)):
         before = len(out)
         for i, row in enumerate(rows):
             while at[i] < len(row):
                 step = row[at[i]]
-                if isinstance(step, RecvStep) and (step.value, step.receiver) not in sent:
+                if isinstance(step, spmd.RecvStep) and (step.value, step.receiver) not in sent:
                     break
-                if isinstance(step, SendStep):
+                if isinstance(step, spmd.SendStep):
                     sent.add((step.value, step.receiver))
                 out.append(step)
                 at[i] += 1

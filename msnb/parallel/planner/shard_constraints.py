@@ -16,28 +16,18 @@ from msnb.base.errors import AttributeValueError
 from msnb.core.shard_annotation import ShardHint, checked
 from msnb.ir.graph import Node
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
+from msnb.parallel.sharding import strategies as sharding
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.op_axes import Row
-from msnb.parallel.sharding.strategies import (
-    OpSignature,
-    SplitRequest,
-    Strategy,
-    assigned,
-    candidates,
-    check_counts,
-    counts_of,
-    place,
-    scattered,
-)
 
 
-def marked(problem: CostGraphBuilder) -> dict[Node, list[Strategy]]:
+def marked(problem: CostGraphBuilder) -> dict[Node, list[sharding.Strategy]]:
     """The strategies of nodes that somebody wrote something for.
 
     Raises:
         ValueError: what was written does not fit: a sentence with the op, the axis, the sizes and the legal choices.
     """
-    out: dict[Node, list[Strategy]] = {}
+    out: dict[Node, list[sharding.Strategy]] = {}
     refused: dict[int, ValueError] = {}
     heard: set[int] = set()
     for node in problem.graph.nodes:
@@ -52,13 +42,13 @@ def marked(problem: CostGraphBuilder) -> dict[Node, list[Strategy]]:
     return out
 
 
-def written(problem: CostGraphBuilder, wanted: Mapping[str, Any]) -> dict[Node, list[Strategy]]:
+def written(problem: CostGraphBuilder, wanted: Mapping[str, Any]) -> dict[Node, list[sharding.Strategy]]:
     """Strategies by the names of operators (their paths, kinds), each split counts, a Layout or None (any) per input.
 
     Raises:
         ValueError: an unknown name, or a strategy that is wrong. TypeError: what is no strategy at all.
     """
-    out: dict[Node, list[Strategy]] = {}
+    out: dict[Node, list[sharding.Strategy]] = {}
     for name, splits in wanted.items():
         given = checked(name, "its strategy", splits)
         if all(isinstance(s, tuple) for s in given):
@@ -89,7 +79,7 @@ class _NodeRequests:
     """What was asked of one node."""
 
     def __init__(
-        self, name: str, call: OpSignature, wishes: Mapping[int, ShardHint], problem: CostGraphBuilder
+        self, name: str, call: sharding.OpSignature, wishes: Mapping[int, ShardHint], problem: CostGraphBuilder
     ) -> None:
         self.name, self.call, self.wishes, self.mesh = name, call, wishes, problem.mesh
         self.problem = problem
@@ -101,31 +91,31 @@ class _NodeRequests:
         split.need_mesh(self.mesh.size)
         return tuple(split.splits())
 
-    def strategies(self) -> list[Strategy]:
+    def strategies(self) -> list[sharding.Strategy]:
         """Those that agree with every wish.
 
         Raises:
             ValueError: there is none.
         """
         read = [i for i in self.splits if i >= 0]  # a result may be spread further than its inputs say
-        requests = [SplitRequest(*self._row(i), self.splits[i]) for i in read or self.splits]
-        counts = counts_of(self.name, self.call, requests)
-        check_counts(self.name, self.call, counts, self.mesh, self._text())
-        made = place(self.call, self._blocks() or assigned(self.call, counts, self.mesh), self.mesh)
+        requests = [sharding.SplitRequest(*self._row(i), self.splits[i]) for i in read or self.splits]
+        counts = sharding.counts_of(self.name, self.call, requests)
+        sharding.check_counts(self.name, self.call, counts, self.mesh, self._text())
+        made = sharding.place(self.call, self._blocks() or sharding.assigned(self.call, counts, self.mesh), self.mesh)
         found = self._agreeing([] if made is None else self._spread(made))
         if not {label.name for label in self.call.axes.splittable()} <= set(counts):
             found += [s for s in self._agreeing(self.problem.prices.candidates(self.call)) if s not in found]
-            found = found or self._agreeing(candidates(self.call, self.mesh, 3))
+            found = found or self._agreeing(sharding.candidates(self.call, self.mesh, 3))
         if not found:
             leads = "" if made is None else f"; the splits of its inputs lead to {made.outputs[0].splits(self.mesh)}"
             raise AttributeValueError(f"{self.name}: no strategy of {self.call.op.name} has {self._text()}{leads}.")
         return found
 
-    def _spread(self, made: Strategy) -> list[Strategy]:
+    def _spread(self, made: sharding.Strategy) -> list[sharding.Strategy]:
         """A strategy, and where a wish is about a result those that spread its result further."""
-        return [made, *scattered(self.call, made, self.mesh)] if any(i < 0 for i in self.splits) else [made]
+        return [made, *sharding.scattered(self.call, made, self.mesh)] if any(i < 0 for i in self.splits) else [made]
 
-    def _agreeing(self, strategies: Iterable[Strategy]) -> list[Strategy]:
+    def _agreeing(self, strategies: Iterable[sharding.Strategy]) -> list[sharding.Strategy]:
         return [s for s in strategies if self._agrees(s)]
 
     def _row(self, i: int) -> tuple[str, Row, Any]:
@@ -137,7 +127,7 @@ class _NodeRequests:
     def _text(self) -> str:
         return ", ".join(f"{self._row(i)[0]} split {splits}" for i, splits in self.splits.items())
 
-    def _agrees(self, s: Strategy) -> bool:
+    def _agrees(self, s: sharding.Strategy) -> bool:
         """Exactly the mesh axes of a Layout, else the counts."""
         for i, splits in self.splits.items():
             layout: TensorLayout = s.inputs[i] if i >= 0 else s.outputs[~i]

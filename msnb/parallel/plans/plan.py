@@ -35,17 +35,8 @@ from msnb.parallel.planner.rematerialization import Layer, freed, kept_values
 from msnb.parallel.planner.shard_constraints import marked, written
 from msnb.parallel.plans.plan_interface import PlanBase
 from msnb.parallel.plans.strategy_files import read_strategies, write_strategies
+from msnb.parallel.program import spmd_program as spmd
 from msnb.parallel.program.optimizer_sharding import gradients_of
-from msnb.parallel.program.spmd_program import (
-    FORWARD,
-    Collective,
-    Local,
-    RunStep,
-    SpmdProgram,
-    moves_closing,
-    moves_opening,
-    static_type,
-)
 from msnb.parallel.search.cost_graph import NoPlan
 from msnb.parallel.search.elimination import TooLarge, dynamic_programming
 from msnb.parallel.search.heuristics import recursive_programming, sharding_propagation
@@ -127,7 +118,9 @@ def no_room(problem: CostGraphBuilder, limit: float | None, what: str) -> Attrib
 def batch_split(problem: CostGraphBuilder) -> dict[Node, Strategy]:
     """Data parallel: axis 0 of the data, and what it becomes, over all devices; weights whole everywhere."""
     held = problem.flow.weights | problem.joint.held
-    axis: dict[Value, int] = {p: 0 for p in problem.graph.params if p not in held and (t := static_type(p)) and t.ndim}
+    axis: dict[Value, int] = {
+        p: 0 for p in problem.graph.params if p not in held and (t := spmd.static_type(p)) and t.ndim
+    }
     out: dict[Node, Strategy] = {}
     for node in problem.graph.nodes:
         call = problem.calls[node]
@@ -229,20 +222,20 @@ class Plan(PlanBase):
         return {self.problem.names[node]: s.splits(self.mesh) for node, s in self.chosen.items()}
 
     @property
-    def program(self) -> SpmdProgram:
+    def program(self) -> spmd.SpmdProgram:
         """The steps of every rank."""
         return self._twice if self.rematerialized else self._once
 
     @cached_property
-    def _twice(self) -> SpmdProgram:
+    def _twice(self) -> spmd.SpmdProgram:
         once = self._once
-        steps = [step for step in once.steps if isinstance(step, Local)]
+        steps = [step for step in once.steps if isinstance(step, spmd.Local)]
         leaving = {v for v, _ in (*once.outputs, *once.gradients)}
         layers = {layer.name for layer in self.rematerialized}
         return replace(once, steps=list(taken_again(steps, leaving, layers, self.problem.joint.rematerialized)))
 
     @cached_property
-    def _once(self) -> SpmdProgram:
+    def _once(self) -> spmd.SpmdProgram:
         """The steps with no layer computed twice."""
         p = self.problem
         layouts = {v: p.strategies[i][self.choices[i]].outputs[0] for v, i in p.place.items() if isinstance(v, Value)}
@@ -265,7 +258,7 @@ class Plan(PlanBase):
         return None
 
     @property
-    def collectives(self) -> list[Collective]:
+    def collectives(self) -> list[spmd.Collective]:
         """Every collective of a step, in order, with the group of the context's ``global_rank``."""
         return self.program.collectives(self.rank)
 
@@ -294,7 +287,7 @@ class Plan(PlanBase):
     def memory(self) -> dict[str, float]:
         """Bytes per device: weights, gradients, optimizer, activations kept for the gradient, and their total."""
         held = [self.problem.prices.holdings(layout, t) for v, layout in self._readers_layouts().items()
-                if (t := static_type(v))]  # fmt: skip
+                if (t := spmd.static_type(v))]  # fmt: skip
         out = {name: float(sum(row[i] for row in held)) for i, name in enumerate(("weights", "gradients", "optimizer"))}
         out["activations"] = self.activations - freed(self.rematerialized)
         return {**out, "total": sum(out.values())}
@@ -303,7 +296,7 @@ class Plan(PlanBase):
         """Weights as their readers want them (as they lie, but for sharding at level 3)."""
         wanted: dict[Value, TensorLayout] = {}
         for step in self.program.steps:
-            for v, layout in step.operands if isinstance(step, RunStep) and step.phase == FORWARD else ():
+            for v, layout in step.operands if isinstance(step, spmd.RunStep) and step.phase == spmd.FORWARD else ():
                 if v in self.problem.flow.weights:
                     wanted.setdefault(v, layout)
         return {v: wanted.get(v, layout) for v, layout in self.program.params.items() if v in self.problem.flow.weights}
@@ -416,7 +409,7 @@ class Plan(PlanBase):
 
     def _words(self, call: OpSignature, s: Strategy) -> str:
         """Split counts, and what the ranks say to each other before and behind the op."""
-        before, behind = moves_opening(self.mesh, call, s), moves_closing(self.mesh, call, s)
+        before, behind = spmd.moves_opening(self.mesh, call, s), spmd.moves_closing(self.mesh, call, s)
         text = [str(s.splits(self.mesh))]
         for word, rows in (("after", before), ("then", behind)):
             text += [f"{word} {m.kind} over {self.mesh.count(m.axes)}" for row in rows for m in row if not m.silent]
@@ -438,7 +431,7 @@ class Plan(PlanBase):
         rest = {"field": 0, "opt_weight_shard_step": 0, "opt_weight_shard_size": 0, "param_split_shape": [],
                 "indices_offset": []}  # fmt: skip
         weights = {v.name: {**layout.mindspore(self.mesh), "tensor_shape": list(t.shape), **rest}
-                   for v, layout in self.program.params.items() if (t := static_type(v))}  # fmt: skip
+                   for v, layout in self.program.params.items() if (t := spmd.static_type(v))}  # fmt: skip
         exact = {self.problem.names[n]: {"blocks": [[name, list(run)] for name, run in s.blocks], "scatter": s.scatter}
                  for n, s in self.chosen.items()}  # fmt: skip
         own = {"device_num": self.mesh.size, "mesh": list(self.mesh.factors), "operators": exact}
@@ -522,7 +515,7 @@ class Plan(PlanBase):
 
 
 def _need_axes(weight: Value, tensor_map: Sequence[Any]) -> None:
-    t = static_type(weight)
+    t = spmd.static_type(weight)
     if t is not None and len(tensor_map) != t.ndim:
         raise AttributeValueError(
             f"the layout of {weight.name}: the tensor map {list(tensor_map)} has {len(tensor_map)} entries, the weight "

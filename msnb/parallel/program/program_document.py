@@ -51,19 +51,7 @@ from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text.parser import ParseError, parse
 from msnb.ir.text.printer import constants_of, print_graph
 from msnb.ops.elementwise.constant import constant
-from msnb.parallel.program.spmd_program import (
-    BACKWARD,
-    FORWARD,
-    UPDATE,
-    Buffer,
-    MoveStep,
-    RankGroup,
-    RecvStep,
-    RunStep,
-    SendStep,
-    SpmdProgram,
-    Step,
-)  # fmt: skip
+from msnb.parallel.program import spmd_program as spmd
 from msnb.parallel.sharding.device_mesh import (
     EXCHANGE,
     GATHER,
@@ -85,7 +73,7 @@ _REF = re.compile(r"([pnio])(\d{1,9})(?:\.(\d{1,9}))?\Z")
 _T = TypeVar("_T")
 
 
-def to_text(program: SpmdProgram) -> str:
+def to_text(program: spmd.SpmdProgram) -> str:
     """The document.
 
     Raises:
@@ -100,7 +88,7 @@ def to_text(program: SpmdProgram) -> str:
     return json.dumps(_DocumentWriter(program).document(), separators=(",", ":"))
 
 
-def from_text(text: str) -> SpmdProgram:
+def from_text(text: str) -> spmd.SpmdProgram:
     """The program of a document.
 
     Raises:
@@ -125,7 +113,7 @@ def _plain(graph: Graph) -> list[Node]:
 
 
 class _DocumentWriter:
-    def __init__(self, program: SpmdProgram) -> None:
+    def __init__(self, program: spmd.SpmdProgram) -> None:
         self.program = program
         self.nodes: dict[Node, int] = {}
         self.names: dict[Value, str] = {p: f"p{i}" for i, p in enumerate(program.graph.params)}
@@ -148,7 +136,7 @@ class _DocumentWriter:
         body = {
             "params": [[self.names[v], self._layout(layout)] for v, layout in p.params.items()],
             "anywhere": sorted(self.names[v] for v in p.anywhere if v in self.names),
-            "steps": [self._step(s) for s in p.steps if not isinstance(s, RunStep) or s.node.op is not constant],
+            "steps": [self._step(s) for s in p.steps if not isinstance(s, spmd.RunStep) or s.node.op is not constant],
             "outputs": self._buffers(p.outputs),
             "weights": [self.names[v] for v in p.weights],
             "gradients": self._buffers(p.gradients),
@@ -166,21 +154,21 @@ class _DocumentWriter:
     def _layout(self, layout: TensorLayout) -> int:
         return self.layouts.setdefault(layout, len(self.layouts))
 
-    def _buffer(self, buffer: Buffer) -> list[Any]:
+    def _buffer(self, buffer: spmd.Buffer) -> list[Any]:
         return [self.names[buffer[0]], self._layout(buffer[1])]
 
-    def _buffers(self, buffers: list[Buffer]) -> list[list[Any]]:
+    def _buffers(self, buffers: list[spmd.Buffer]) -> list[list[Any]]:
         return [self._buffer(b) for b in buffers]
 
-    def _step(self, step: Step) -> dict[str, Any]:
-        if isinstance(step, (SendStep, RecvStep)):
-            kind = "send" if isinstance(step, SendStep) else "recv"
+    def _step(self, step: spmd.Step) -> dict[str, Any]:
+        if isinstance(step, (spmd.SendStep, spmd.RecvStep)):
+            kind = "send" if isinstance(step, spmd.SendStep) else "recv"
             ends = {"source": self._layout(step.source), "target": self._layout(step.target)}
             return {kind: self.names[step.value], "sender": step.sender, "receiver": step.receiver, **ends,
                     "phase": step.phase, "where": step.where}  # fmt: skip
         place = {"phase": step.phase, "where": step.where, "late": step.late, "team": step.team}
         axes = self.axes[step.team]
-        if isinstance(step, MoveStep):
+        if isinstance(step, spmd.MoveStep):
             ends = {"source": self._layout(step.source), "target": self._layout(step.target)}
             return {"move": self.names[step.value], **ends, "moves": [self._move(m, axes) for m in step.moves],
                     **place}  # fmt: skip
@@ -196,7 +184,7 @@ class _DocumentWriter:
         return [m.kind, list(m.axes), m.dim, m.to, self._layout(m.before), self._layout(m.after), m.nbytes, m.seconds]
 
 
-def _groups(teams: Sequence[RankGroup], every: Sequence[set[tuple[int, ...]]]) -> dict[str, list[list[int]]]:
+def _groups(teams: Sequence[spmd.RankGroup], every: Sequence[set[tuple[int, ...]]]) -> dict[str, list[list[int]]]:
     """The ranks of the world that talk to each other over these mesh axes of their team."""
     out: dict[str, list[list[int]]] = {}
     for axes in sorted(set().union(*every)):
@@ -250,7 +238,7 @@ _STRATEGY = Record({
     "blocks": Rows(FixedRow(TEXT, Rows(INDEX))), "inputs": Rows(INDEX), "outputs": Rows(INDEX), "partial": Rows(INDEX),
     "reducer": OneOf("sum", "mean", "max", "min", "prod", "any", "all"), "scatter": Int(-1, MOST_AXES),
 })  # fmt: skip
-_PHASE, _NUMBER, _DIM = OneOf(FORWARD, BACKWARD, UPDATE), Int(0, MAX_DEVICES), Int(-1, MOST_AXES)
+_PHASE, _NUMBER, _DIM = OneOf(spmd.FORWARD, spmd.BACKWARD, spmd.UPDATE), Int(0, MAX_DEVICES), Int(-1, MOST_AXES)
 _PLACE: dict[str, Kind] = {"phase": _PHASE, "where": TEXT, "late": FLAG, "team": _NUMBER}
 _ENDS: dict[str, Kind] = {"source": INDEX, "target": INDEX}
 _MOVE = FixedRow(OneOf(SLICE, GATHER, SCATTER, REDUCE, EXCHANGE), Rows(INDEX), _DIM, _DIM, INDEX, INDEX, REAL, REAL)
@@ -277,7 +265,7 @@ class _DocumentReader:
         cluster = Cluster(devices["name"], devices["servers"], chip=Chip(**devices["chip"]))
         if not data["teams"] or any(not is_mesh(factors) for _, factors in data["teams"]):
             raise refuse(f"its teams have {data['teams']}, and not 1 to {MAX_DEVICES} devices each")
-        self.teams = tuple(RankGroup(first, Mesh(tuple(factors), cluster)) for first, factors in data["teams"])
+        self.teams = tuple(spmd.RankGroup(first, Mesh(tuple(factors), cluster)) for first, factors in data["teams"])
         self.axes = max(len(team.mesh.factors) for team in self.teams)
         self.graph = graph_in(data["graph"])
         self.nodes = _plain(self.graph)
@@ -289,9 +277,9 @@ class _DocumentReader:
             raise self.refuse(f"the layout {dims} with the open sums {partial} is none over {self.axes} mesh axes")
         return TensorLayout(tuple(map(tuple, dims)), tuple(partial))
 
-    def program(self) -> SpmdProgram:
+    def program(self) -> spmd.SpmdProgram:
         d = self.data
-        out = SpmdProgram(self.teams, self.graph, trains=d["trains"])
+        out = spmd.SpmdProgram(self.teams, self.graph, trains=d["trains"])
         out.params = dict(map(self._buffer, d["params"]))
         out.anywhere = {self._value(v) for v in d["anywhere"]}
         out.steps = [self._step(s) for s in d["steps"]]
@@ -328,18 +316,18 @@ class _DocumentReader:
             return self._at(node.outputs if kind == "n" else node.inputs, j, f"value of node {i}")
         return self._at(self.graph.params if kind == "p" else self.graph.outputs, i, "param or result")
 
-    def _buffer(self, entry: Any) -> Buffer:
+    def _buffer(self, entry: Any) -> spmd.Buffer:
         return self._lying(self._value(entry[0]), self._layout(entry[1]))
 
-    def _lying(self, value: Value, layout: TensorLayout) -> Buffer:
+    def _lying(self, value: Value, layout: TensorLayout) -> spmd.Buffer:
         """A value in a layout that has its axes."""
         if isinstance(value.type, TensorType) and len(layout.dims) != value.type.ndim:
             raise self.refuse(f"a layout of {len(layout.dims)} axes is given to {value.type!r}")
         return value, layout
 
-    def _step(self, s: Mapping[str, Any]) -> Step:
+    def _step(self, s: Mapping[str, Any]) -> spmd.Step:
         if "send" in s or "recv" in s:
-            make = SendStep if "send" in s else RecvStep
+            make = spmd.SendStep if "send" in s else spmd.RecvStep
             source, target = self._layouts([s["source"], s["target"]])
             value = self._value(s["send"] if "send" in s else s["recv"])
             ends = self._team(s["sender"]), self._team(s["receiver"])
@@ -350,7 +338,7 @@ class _DocumentReader:
             moves = tuple(self._move(m, mesh) for m in s["moves"])
             source, target = self._layouts([s["source"], s["target"]])
             value, _ = self._lying(self._value(s["move"]), target)
-            return MoveStep(value, moves, source, target, **place)
+            return spmd.MoveStep(value, moves, source, target, **place)
         node, t = self._at(self.nodes, s["run"], "node"), s["strategy"]
         strategy = Strategy(tuple((name, tuple(run)) for name, run in t["blocks"]), self._layouts(t["inputs"]),
                             self._layouts(t["outputs"]), tuple(t["partial"]), t["reducer"], t["scatter"])  # fmt: skip
@@ -360,7 +348,7 @@ class _DocumentReader:
                               f"{len(strategy.outputs)} results of {node.op.name}")  # fmt: skip
         operands = [self._lying(*pair) for pair in zip(node.inputs, strategy.inputs)]
         results = [self._lying(*pair) for pair in zip(node.outputs, strategy.outputs)]
-        return RunStep(node, call_of(node), strategy, operands, results, **place, wide=s["wide"])
+        return spmd.RunStep(node, call_of(node), strategy, operands, results, **place, wide=s["wide"])
 
     def _layout(self, number: int) -> TensorLayout:
         return self._at(self.layouts, number, "layout")

@@ -15,18 +15,7 @@ from __future__ import annotations
 import math
 
 from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
-from msnb.devices.cpu.onednn import c_api as c, primitives
-from msnb.devices.cpu.onednn.primitive_chain import (
-    Builder,
-    DataRef,
-    NotSupported,
-    as_it_is,
-    dtype_of,
-    is_constant,
-    need,
-    number_of,
-    shape_of,
-)
+from msnb.devices.cpu.onednn import c_api as c, primitive_chain as chain, primitives
 from msnb.devices.cpu.onednn.primitives import Layout
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides, regrouped
@@ -40,9 +29,9 @@ class Matrix:
 
     dims: Ints
     strides: Ints
-    place: DataRef
+    place: chain.DataRef
 
-    def __init__(self, dims: Ints, strides: Ints, place: DataRef) -> None:
+    def __init__(self, dims: Ints, strides: Ints, place: chain.DataRef) -> None:
         self.dims, self.strides, self.place = dims, strides, place
 
     def layout(self, dtype: int) -> Layout:
@@ -65,16 +54,16 @@ def settled(dims: Ints, strides: Ints) -> Ints:
     return tuple(out)
 
 
-def operand(build: Builder, value: Value, left: bool, repeats: bool = True) -> Matrix:
+def operand(build: chain.Builder, value: Value, left: bool, repeats: bool = True) -> Matrix:
     """x or y of a product: a vector is a row on the left, a column on the right; axes that repeat have size 1, unless
     they are to be written out."""
-    shape_of(value)
-    view = build.strided(value) if repeats else as_it_is(value)
+    chain.shape_of(value)
+    view = build.strided(value) if repeats else chain.as_it_is(value)
     dims, strides = _as_matrix(view, left)
     lead = len(dims) - 2
     dims = tuple(1 if i < lead and s == 0 and repeats else d for i, (d, s) in enumerate(zip(dims, strides)))
     if any(s == 0 and d > 1 for d, s in zip(dims, strides)):
-        view = as_it_is(value)
+        view = chain.as_it_is(value)
         dims, strides = _as_matrix(view, left)
     return Matrix(dims, strides, build.place(view))
 
@@ -120,17 +109,17 @@ def _one_lead(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
 
 def matmul(node: Node, view_of: ViewOf, bias: Value | None = None) -> NativeKernel:
     """out = x @ y + bias."""
-    build = Builder(node, view_of)
-    dtype = dtype_of(node.out)
-    columns = len(shape_of(node.inputs[1])) > 1
-    if any(dtype_of(v) is not dtype for v in node.inputs) or (bias is not None and not columns):
-        raise NotSupported
-    shape_of(node.out)
-    product(build, node.inputs[0], node.inputs[1], number_of(dtype), bias)
+    build = chain.Builder(node, view_of)
+    dtype = chain.dtype_of(node.out)
+    columns = len(chain.shape_of(node.inputs[1])) > 1
+    if any(chain.dtype_of(v) is not dtype for v in node.inputs) or (bias is not None and not columns):
+        raise chain.NotSupported
+    chain.shape_of(node.out)
+    product(build, node.inputs[0], node.inputs[1], chain.number_of(dtype), bias)
     return build.recipe()
 
 
-def product(build: Builder, left: Value, right: Value, dtype: int, bias: Value | None = None) -> None:
+def product(build: chain.Builder, left: Value, right: Value, dtype: int, bias: Value | None = None) -> None:
     """Append the product of two values, and a bias per column, into result 0."""
     x, y = operands(build, left, right)
     lead = tuple(max(a, b) for a, b in zip(x.dims[:-2], y.dims[:-2]))
@@ -138,10 +127,10 @@ def product(build: Builder, left: Value, right: Value, dtype: int, bias: Value |
     multiply(build, x, y, Layout(dims, dense_strides(dims), dtype), bias)
 
 
-def operands(build: Builder, left: Value, right: Value) -> tuple[Matrix, Matrix]:
+def operands(build: chain.Builder, left: Value, right: Value) -> tuple[Matrix, Matrix]:
     """Both operands, folded. An axis that repeats in both is one of the result nevertheless: one is written out."""
     x, y = operand(build, left, True), operand(build, right, False)
-    lead = broadcast_shapes(shape_of(left)[:-2], shape_of(right)[:-2])
+    lead = broadcast_shapes(chain.shape_of(left)[:-2], chain.shape_of(right)[:-2])
     if broadcast_shapes(x.dims[:-2], y.dims[:-2]) != lead:
         x = operand(build, left, True, repeats=False)
     if broadcast_shapes(x.dims[:-2], y.dims[:-2]) != lead:
@@ -149,18 +138,18 @@ def operands(build: Builder, left: Value, right: Value) -> tuple[Matrix, Matrix]
     return folded(x, y)
 
 
-def multiply(build: Builder, x: Matrix, y: Matrix, out: Layout, bias: Value | None = None) -> None:
+def multiply(build: chain.Builder, x: Matrix, y: Matrix, out: Layout, bias: Value | None = None) -> None:
     """Append the product of two matrices, or of stacks of them, and a bias per column into result 0."""
     work = 2.0 * math.prod(out.dims) * x.dims[-1]
     row = None if bias is None else _row(out)
     weight = y.layout(out.dtype)
-    if y.place.kind == "in" and is_constant(build.reads[y.place.which]):
+    if y.place.kind == "in" and chain.is_constant(build.reads[y.place.which]):
         weight = weight._replace(strides=None)
     run = primitives.matmul(x.layout(out.dtype), weight, out, row, work=work)
     packed = y.place if run is None else build.fetch(run, c.WEIGHTS, y.layout(out.dtype), y.place)
-    places = {c.SRC: x.place, c.WEIGHTS: packed, c.DST: DataRef("out", 0)}
+    places = {c.SRC: x.place, c.WEIGHTS: packed, c.DST: chain.DataRef("out", 0)}
     if bias is not None:
-        build.run(need(run), {**places, c.BIAS: build.place(as_it_is(bias))})
+        build.run(chain.need(run), {**places, c.BIAS: build.place(chain.as_it_is(bias))})
     elif run is None:
         _copied(build, (x, y), out, work)
     else:
@@ -173,15 +162,15 @@ def _row(out: Layout) -> Layout:
     return Layout(dims, dense_strides(dims), out.dtype)
 
 
-def _copied(build: Builder, operands: tuple[Matrix, Matrix], out: Layout, work: float) -> None:
+def _copied(build: chain.Builder, operands: tuple[Matrix, Matrix], out: Layout, work: float) -> None:
     """The product of dense copies of the operands, in float32 where the library has no code for the dtype."""
     for kind in dict.fromkeys((out.dtype, c.F32)):
         dense = [Layout(m.dims, dense_strides(m.dims), kind) for m in operands]
         run = primitives.matmul(dense[0], dense[1], Layout(out.dims, out.strides, kind), work=work)
         if run is not None:
             break
-    run = need(run)
+    run = chain.need(run)
     a, b = (build.fetch(run, n, m.layout(out.dtype), m.place) for n, m in zip((c.SRC, c.WEIGHTS), operands))
-    made = build.result(run, c.DST, out, DataRef("out", 0))
+    made = build.result(run, c.DST, out, chain.DataRef("out", 0))
     build.run(run, {c.SRC: a, c.WEIGHTS: b, c.DST: made})
-    build.deliver(run, c.DST, out, made, DataRef("out", 0))
+    build.deliver(run, c.DST, out, made, chain.DataRef("out", 0))

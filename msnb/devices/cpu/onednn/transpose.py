@@ -11,17 +11,7 @@ from collections.abc import Sequence
 
 from msnb.core.dtypes import DType, float32, int32
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn.primitive_chain import (
-    Builder,
-    DataRef,
-    NotSupported,
-    Steps,
-    as_it_is,
-    dtype_of,
-    need,
-    shape_of,
-)
+from msnb.devices.cpu.onednn import c_api as c, primitive_chain as chain
 from msnb.devices.cpu.onednn.primitives import Layout, reorder
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import dense_strides
@@ -38,24 +28,26 @@ class LazyTranspose(NativeKernel):
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
-        places = {c.SRC: DataRef("in", 0, self._offset), c.DST: DataRef("out", 0)}
-        return Steps(self.reads or (), (), [(need(reorder(*self._layouts)), places)]).calls(ins, outs, temps)
+        places = {c.SRC: chain.DataRef("in", 0, self._offset), c.DST: chain.DataRef("out", 0)}
+        return chain.Steps(self.reads or (), (), [(chain.need(reorder(*self._layouts)), places)]).calls(
+            ins, outs, temps
+        )
 
 
 def transpose(node: Node, view_of: ViewOf) -> NativeKernel:
     """A dense tensor from a transposed one."""
-    dtype = _COPIED.get(dtype_of(node.out))
-    dims, source = shape_of(node.out), node.inputs[0]
-    shape_of(source)
-    if dtype is None or dtype_of(source) is not dtype_of(node.out) or not 0 < len(dims) <= _MOST_AXES:
-        raise NotSupported
-    build = Builder(node, view_of)
+    dtype = _COPIED.get(chain.dtype_of(node.out))
+    dims, source = chain.shape_of(node.out), node.inputs[0]
+    chain.shape_of(source)
+    if dtype is None or chain.dtype_of(source) is not chain.dtype_of(node.out) or not 0 < len(dims) <= _MOST_AXES:
+        raise chain.NotSupported
+    build = chain.Builder(node, view_of)
     view = build.view(source)
     if len(view.shape) != len(dims):
-        view = as_it_is(source)
+        view = chain.as_it_is(source)
     strides = tuple(max(view.strides[p], 1) for p in node.attrs["perm"])
     place = build.place(view)
     layout, target = Layout(dims, strides, dtype), Layout(dims, dense_strides(dims), dtype)
     if sum((n - 1) * step for n, step in zip(dims, strides)) + 1 != math.prod(dims):
-        need(reorder(layout, target))  # the library does not copy from every layout with gaps
+        chain.need(reorder(layout, target))  # the library does not copy from every layout with gaps
     return LazyTranspose(view.base, layout, target, place.offset)

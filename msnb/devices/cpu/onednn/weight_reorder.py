@@ -14,24 +14,14 @@ from __future__ import annotations
 
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
-from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn.primitive_chain import (
-    Builder,
-    DataRef,
-    NotSupported,
-    as_it_is,
-    dtype_of,
-    need,
-    number_of,
-    shape_of,
-)
+from msnb.devices.cpu.onednn import c_api as c, primitive_chain as chain
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, reorder
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import dense_strides
 from msnb.ops.shape.blocked_layout import UNBLOCK
 
 Ints = tuple[int, ...]
-Source = tuple[Layout | Argument, DataRef]
+Source = tuple[Layout | Argument, chain.DataRef]
 """An operand: how it lies, and where."""
 _shown: dict[tuple[Ints, BlockedFormat, int], Argument] = {}
 
@@ -63,38 +53,38 @@ def _blocks(lying: c.MemoryLayout) -> BlockedFormat | None:
 def shown(value: Value, blocks: BlockedFormat) -> Argument:
     """The argument that lies as a plain ``value`` does in blocks. Raises Impossible for blocks never seen."""
     try:
-        return _shown[shape_of(value), blocks, number_of(dtype_of(value))]
+        return _shown[chain.shape_of(value), blocks, chain.number_of(chain.dtype_of(value))]
     except KeyError:
-        raise NotSupported from None
+        raise chain.NotSupported from None
 
 
-def source_of(build: Builder, value: Value) -> Source | None:
+def source_of(build: chain.Builder, value: Value) -> Source | None:
     """A weight in the blocks out of which it is taken; None where it is in none."""
     node = value.node
     if node is None or node.op is not UNBLOCK:
         return None
     try:
-        return shown(value, BlockedFormat(**node.attrs)), build.place(as_it_is(node.inputs[0]))
-    except NotSupported:
+        return shown(value, BlockedFormat(**node.attrs)), build.place(chain.as_it_is(node.inputs[0]))
+    except chain.NotSupported:
         return None
 
 
 def copied_into(node: Node, view_of: ViewOf) -> NativeKernel:
     """block: a copy into blocks."""
-    build, value = Builder(node, view_of), node.inputs[0]
+    build, value = chain.Builder(node, view_of), node.inputs[0]
     view = build.view(value)
-    plain = Layout(view.shape, view.strides, number_of(dtype_of(value)))
+    plain = Layout(view.shape, view.strides, chain.number_of(chain.dtype_of(value)))
     build.run(
-        need(reorder(plain, shown(value, BlockedFormat(**node.attrs)))),
-        {c.SRC: build.place(view), c.DST: DataRef("out", 0)},
+        chain.need(reorder(plain, shown(value, BlockedFormat(**node.attrs)))),
+        {c.SRC: build.place(view), c.DST: chain.DataRef("out", 0)},
     )
     return build.recipe()
 
 
 def copied_out(node: Node, view_of: ViewOf) -> NativeKernel:
     """unblock: a copy out of blocks."""
-    build, dims = Builder(node, view_of), shape_of(node.out)
-    plain = Layout(dims, dense_strides(dims), number_of(dtype_of(node.out)))
-    copy = need(reorder(shown(node.out, BlockedFormat(**node.attrs)), plain))
-    build.run(copy, {c.SRC: build.place(as_it_is(node.inputs[0])), c.DST: DataRef("out", 0)})
+    build, dims = chain.Builder(node, view_of), chain.shape_of(node.out)
+    plain = Layout(dims, dense_strides(dims), chain.number_of(chain.dtype_of(node.out)))
+    copy = chain.need(reorder(shown(node.out, BlockedFormat(**node.attrs)), plain))
+    build.run(copy, {c.SRC: build.place(chain.as_it_is(node.inputs[0])), c.DST: chain.DataRef("out", 0)})
     return build.recipe()

@@ -18,21 +18,9 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import array_mutations, reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.values import mutation_journal as journal
 from msnb.graph.capture.values.branch_merge import UndefinedVariable, flatten, is_tensor, same
 from msnb.graph.capture.values.lazy_values import same_values
-from msnb.graph.capture.values.mutation_journal import (
-    MISSING,
-    ArrayPlace,
-    AttrPlace,
-    CellPlace,
-    Change,
-    ContentPlace,
-    HiddenPlace,
-    KeyPlace,
-    MutationTarget,
-    SpacePlace,
-    TensorPlace,
-)  # fmt: skip
 
 Write = Callable[[Any], None]
 
@@ -57,7 +45,7 @@ def set_attr(owner: Any, name: str, value: Any) -> None:
     if isinstance(old, Parameter) and is_tensor(value) and not isinstance(value, Parameter):
         setattr(owner, name, value)  # an assignment to the Parameter, which stays where it is
         return
-    _with_hidden(session, owner, name, lambda: session.journal.write(AttrPlace(owner, name), value))
+    _with_hidden(session, owner, name, lambda: session.journal.write(journal.AttrPlace(owner, name), value))
     session.log(owner, "attr", name, value)
 
 
@@ -69,19 +57,19 @@ def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], N
     if plain or isinstance(owner, type) or not hasattr(owner, "__dict__"):
         action()
         return
-    session.journal.note(SpacePlace(owner))
+    session.journal.note(journal.SpacePlace(owner))
     before = dict(vars(owner))
     action()
     for key in {**before, **vars(owner)}:
-        if key != name and before.get(key, MISSING) is not vars(owner).get(key, MISSING):
-            session.journal.note(HiddenPlace(owner, key), before.get(key, MISSING))
+        if key != name and before.get(key, journal.MISSING) is not vars(owner).get(key, journal.MISSING):
+            session.journal.note(journal.HiddenPlace(owner, key), before.get(key, journal.MISSING))
 
 
 def del_attr(owner: Any, name: str) -> None:
     """``del owner.name``."""
     session = session_now()
     if session is not None:
-        session.journal.note(AttrPlace(owner, name))
+        session.journal.note(journal.AttrPlace(owner, name))
         _with_hidden(session, owner, name, lambda: delattr(owner, name))
         session.log(owner, "method", "__delattr__", name)
         return
@@ -101,7 +89,7 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
         return
     key = reads.plain_key(session, key)
     if isinstance(owner, (list, dict)):
-        session.journal.note(ContentPlace(owner))
+        session.journal.note(journal.ContentPlace(owner))
         owner[key] = value
         session.log(owner, "item", key, value)
         return
@@ -117,7 +105,7 @@ def del_item(owner: Any, key: Any) -> None:
     session = session_now()
     key = reads.plain_key(session, key)
     if session is not None and isinstance(owner, (list, dict)):
-        session.journal.note(ContentPlace(owner))
+        session.journal.note(journal.ContentPlace(owner))
         reads.settle(session, owner)
         session.log(owner, "method", "__delitem__", key)
     del owner[key]
@@ -129,7 +117,7 @@ def set_global(space: dict[str, Any], name: str, value: Any) -> None:
     if session is None:
         space[name] = value
         return
-    session.journal.write(KeyPlace(space, name), value)
+    session.journal.write(journal.KeyPlace(space, name), value)
     session.log(space, "global", name, value)
 
 
@@ -139,7 +127,7 @@ def set_cell(box: Any, name: str, value: Any) -> None:
     if session is None:
         box.cell_contents = value
         return
-    session.journal.write(CellPlace(box, name), value)
+    session.journal.write(journal.CellPlace(box, name), value)
     if session.objects.source_of(box) is not None:
         session.log(box, "cell", name, value)
 
@@ -148,7 +136,7 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     """A method that changes a list, dict, set or deque."""
     session = session_now()
     if session is not None:
-        session.journal.note(ContentPlace(owner))
+        session.journal.note(journal.ContentPlace(owner))
         entry = (owner, "call", name, args, kwargs) if kwargs else (owner, "method", name, *args)
         session.log(*entry)
     return getattr(owner, name)(*args, **kwargs)
@@ -157,7 +145,7 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
 # ---- merging what branches wrote ---------------------------------------------------------------------------------
 
 
-def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> list[tuple[Any, Write]]:
+def merge_changes(merge: Any, a: dict[Any, journal.Change], b: dict[Any, journal.Change]) -> list[tuple[Any, Write]]:
     """Plans for every location that either branch wrote, and the write that makes the merged value stick."""
     out: list[tuple[Any, Write]] = []
     for key in {**a, **b}:
@@ -170,22 +158,22 @@ def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> lis
     return out
 
 
-def before_of(change: Change) -> Any:
+def before_of(change: journal.Change) -> Any:
     """What was at a written location before: what lies outside is read, and guarded."""
     session, place = session_now(), change.place
     assert session is not None
-    if change.before is MISSING or session.journal.written(place.key):
+    if change.before is journal.MISSING or session.journal.written(place.key):
         return change.before
-    if isinstance(place, AttrPlace) and session.objects.source_of(place.owner) is not None:
+    if isinstance(place, journal.AttrPlace) and session.objects.source_of(place.owner) is not None:
         return reads.attr(session, place.owner, place.name)
-    if isinstance(place, ContentPlace) and session.objects.source_of(place.owner) is not None:
+    if isinstance(place, journal.ContentPlace) and session.objects.source_of(place.owner) is not None:
         owner = place.owner
         if isinstance(owner, dict):
             return dict(reads.mapping(session, owner))
         return _as(owner, reads.items(session, owner))
-    if isinstance(place, KeyPlace):
+    if isinstance(place, journal.KeyPlace):
         return reads.glob(session, place.space, place.name)
-    if isinstance(place, CellPlace) and session.objects.source_of(place.box) is not None:
+    if isinstance(place, journal.CellPlace) and session.objects.source_of(place.box) is not None:
         return reads.free(session, {place.name: place.box}, place.name)
     return change.before
 
@@ -194,10 +182,10 @@ def _as(owner: Any, items: list[Any]) -> Any:
     return next(k for k in (list, set, deque) if isinstance(owner, k))(items)
 
 
-def _plan(merge: Any, place: MutationTarget, left: Any, right: Any) -> Any:
-    if isinstance(place, ArrayPlace) and not any(merge.dead) and not same_values(left, right):
+def _plan(merge: Any, place: journal.MutationTarget, left: Any, right: Any) -> Any:
+    if isinstance(place, journal.ArrayPlace) and not any(merge.dead) and not same_values(left, right):
         raise array_mutations.refuse("branch")
-    if isinstance(place, ContentPlace) and not _same_shape(left, right) and not any(merge.dead):
+    if isinstance(place, journal.ContentPlace) and not _same_shape(left, right) and not any(merge.dead):
         error = CaptureError(
             f"{place.label} has {len(left)} items after the if branch and {len(right)} after the else branch; a tensor "
             "decides which runs, so both must leave the same items.",
@@ -205,7 +193,7 @@ def _plan(merge: Any, place: MutationTarget, left: Any, right: Any) -> Any:
         )
         error.where, error.breaks = here(2).where, True
         raise error
-    if (left is MISSING) != (right is MISSING) and not any(merge.dead) and _is_outside(place):
+    if (left is journal.MISSING) != (right is journal.MISSING) and not any(merge.dead) and _is_outside(place):
         error = CaptureError(
             f"{place.label} exists after one branch and not after the other; a tensor decides which runs.",
             hint="give it a value before the branch, or in both branches.",
@@ -213,12 +201,12 @@ def _plan(merge: Any, place: MutationTarget, left: Any, right: Any) -> Any:
         error.where, error.breaks = here(2).where, True
         raise error
     left, right = (
-        UndefinedVariable(place.label, "only one branch sets it") if v is MISSING else v for v in (left, right)
+        UndefinedVariable(place.label, "only one branch sets it") if v is journal.MISSING else v for v in (left, right)
     )
     return merge.plan(place.label, left, right)
 
 
-def _is_outside(place: MutationTarget) -> bool:
+def _is_outside(place: journal.MutationTarget) -> bool:
     session = session_now()
     owner = getattr(place, "owner", None)
     return session is not None and (owner is None or session.objects.source_of(owner) is not None)
@@ -232,27 +220,27 @@ def _same_shape(left: Any, right: Any) -> bool:
     return len(left) == len(right)
 
 
-def store(place: MutationTarget, value: Any) -> None:
+def store(place: journal.MutationTarget, value: Any) -> None:
     """Write a merged value as the program would."""
     session = session_now()
     assert session is not None
-    if isinstance(place, AttrPlace):
+    if isinstance(place, journal.AttrPlace):
         session.journal.write(place, value)
         session.log(place.owner, "attr", place.name, value)
-    elif isinstance(place, KeyPlace):
+    elif isinstance(place, journal.KeyPlace):
         set_global(place.space, place.name, value)
-    elif isinstance(place, CellPlace):
+    elif isinstance(place, journal.CellPlace):
         set_cell(place.box, place.name, value)
-    elif isinstance(place, ContentPlace):
+    elif isinstance(place, journal.ContentPlace):
         _store_items(session, place, value)
-    elif isinstance(place, ArrayPlace):
+    elif isinstance(place, journal.ArrayPlace):
         session.journal.write(place, value)
         array_mutations.log(session, place.owner)
-    elif isinstance(place, TensorPlace):
+    elif isinstance(place, journal.TensorPlace):
         session.journal.write(place, value)
 
 
-def _store_items(session: Session, place: ContentPlace, value: Any) -> None:
+def _store_items(session: Session, place: journal.ContentPlace, value: Any) -> None:
     """Only what is new is written: the container may hold more, or something else, at the next call."""
     owner = place.owner
     session.journal.note(place)

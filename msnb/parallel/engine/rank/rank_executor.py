@@ -25,30 +25,10 @@ from msnb.devices.device import ArrayDevice
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.graph import Graph, Value, copy_node
 from msnb.ops.elementwise.constant import constant
-from msnb.parallel.engine.comm.rank_requests import (
-    CollectiveRequest,
-    Going,
-    RecvRequest,
-    ReplicatedWork,
-    Request,
-    Run,
-    Segment,
-    SendRequest,
-    StepSegment,
-)
+from msnb.parallel.engine.comm import rank_requests as ask
 from msnb.parallel.engine.comm.shards import LocalCall, part_of, sliced
 from msnb.parallel.pipeline.stage_transfers import TransferBlock, pieces
-from msnb.parallel.program.spmd_program import (
-    Buffer,
-    MoveStep,
-    RecvStep,
-    RunStep,
-    SendStep,
-    SpmdProgram,
-    Step,
-    closing,
-    opening,
-)
+from msnb.parallel.program import spmd_program as spmd
 from msnb.parallel.sharding.halo import Halo
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.reshard import SLICE, Move
@@ -70,24 +50,26 @@ class RankProgram:
         steps: those of the team, numbered; legs: the way through them; dead: per leg, what nobody reads behind it.
     """
 
-    def __init__(self, program: SpmdProgram, team: int = 0, keep: bool = False, xp: Any = np) -> None:
-        self.program: SpmdProgram = program
+    def __init__(self, program: spmd.SpmdProgram, team: int = 0, keep: bool = False, xp: Any = np) -> None:
+        self.program: spmd.SpmdProgram = program
         self.team: int = team
         self.xp: Any = xp
         self.mesh: Mesh = program.teams[team].mesh
         self.first: int = program.teams[team].first
         self.kernels: dict[int, tuple[Any, Moves, Moves]] = {}
-        self.steps: list[tuple[int, Step]] = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
+        self.steps: list[tuple[int, spmd.Step]] = [
+            (i, step) for i, step in enumerate(program.steps) if step.team == team
+        ]
         self._pieces: dict[int, list[TransferBlock]] = {}
         self.keep = keep
-        self.go_by([StepSegment(i, step.where, step) for i, step in self.steps])
+        self.go_by([ask.StepSegment(i, step.where, step) for i, step in self.steps])
 
-    def go_by(self, legs: Sequence[Segment]) -> None:
+    def go_by(self, legs: Sequence[ask.Segment]) -> None:
         """Take this way through the steps, instead of one after the other."""
-        self.legs: list[Segment] = list(legs)
+        self.legs: list[ask.Segment] = list(legs)
         self.dead: list[list[Any]] | list[list[Value]] = [[]] * len(legs) if self.keep else _dead(legs, self._kept)
 
-    def kernel(self, i: int, step: RunStep) -> tuple[Any, Moves, Moves]:
+    def kernel(self, i: int, step: spmd.RunStep) -> tuple[Any, Moves, Moves]:
         """The step's op, ready to run, the moves of its operands before it and those of its results behind it."""
         found = self.kernels.get(i)
         if found is None:
@@ -95,10 +77,10 @@ class RankProgram:
             made: Any = (
                 LocalCall(self.mesh, step.call, step.strategy, self.xp, step.wide) if plain else self._whole_call(step)
             )
-            found = self.kernels[i] = made, opening(self.mesh, step), closing(self.mesh, step)
+            found = self.kernels[i] = made, spmd.opening(self.mesh, step), spmd.closing(self.mesh, step)
         return found
 
-    def pieces(self, i: int, step: SendStep | RecvStep) -> list[TransferBlock]:
+    def pieces(self, i: int, step: spmd.SendStep | spmd.RecvStep) -> list[TransferBlock]:
         """Who sends what to whom."""
         found = self._pieces.get(i)
         if found is None:
@@ -113,7 +95,7 @@ class RankProgram:
         asked = (*self.program.outputs, *self.program.gradients)
         return {v for v, _ in asked} | set(self.program.graph.params)
 
-    def _whole_call(self, step: RunStep) -> ReferenceProgram:
+    def _whole_call(self, step: spmd.RunStep) -> ReferenceProgram:
         """Control flow, effects and results of unknown size: a program of one node."""
         graph = Graph(step.node.op.name, self.program.graph.module)
         seen = {v: graph.add_param(v.type, v.name) for v in dict.fromkeys(step.node.inputs)}
@@ -122,7 +104,7 @@ class RankProgram:
         return ReferenceProgram(ArrayDevice("ranks", self.xp), graph)
 
 
-def _dead(legs: Sequence[Segment], kept: set[Value]) -> list[list[Value]]:
+def _dead(legs: Sequence[ask.Segment], kept: set[Value]) -> list[list[Value]]:
     """By leg the values that no rank of the team reads behind it before they are made again."""
     wanted, out = set(kept), []
     for leg in reversed(legs):
@@ -154,7 +136,7 @@ class RankExecutor:
 
     def __init__(self, recipe: RankProgram, rank: int, watch: Callable[[int], None] | None = None) -> None:
         self.recipe: RankProgram = recipe
-        self.program: SpmdProgram = recipe.program
+        self.program: spmd.SpmdProgram = recipe.program
         self.mesh: Mesh = recipe.mesh
         self.xp: Any = recipe.xp
         self.rank = rank
@@ -162,7 +144,7 @@ class RankExecutor:
         self.whole: dict[Value, Any] = {}
         self.watch: Callable[..., Any] | None = watch
         self._seen = -1
-        self.leg: Segment | None = None
+        self.leg: ask.Segment | None = None
 
     def enter(self, p: Value, value: Any) -> None:
         """Give a param's whole value."""
@@ -172,7 +154,7 @@ class RankExecutor:
         else:
             self.parts[p] = {layout: part_of(self.mesh, layout, value, self.rank, self.xp)}
 
-    def part(self, buffer: Buffer) -> Any:
+    def part(self, buffer: spmd.Buffer) -> Any:
         """This rank's part of a value in a layout."""
         value, layout = buffer
         if value in self.whole:
@@ -185,7 +167,7 @@ class RankExecutor:
             return whole
         return part_of(self.mesh, layout, whole, self.rank, self.xp)
 
-    def run(self) -> Run:
+    def run(self) -> ask.Run:
         """Walk to the end; gives the parts of the outputs, then of the gradients."""
         for leg, dead in zip(self.recipe.legs, self.recipe.dead):
             self.leg = leg
@@ -206,38 +188,38 @@ class RankExecutor:
             if self.watch is not None:
                 self.watch(at)
 
-    def take(self, i: int, step: Step) -> Going:
+    def take(self, i: int, step: spmd.Step) -> ask.Going:
         """Take one step."""
-        if isinstance(step, SendStep):
+        if isinstance(step, spmd.SendStep):
             return self._send(i, step)
-        if isinstance(step, RecvStep):
+        if isinstance(step, spmd.RecvStep):
             return self._receive(i, step)
-        return self._move(step) if isinstance(step, MoveStep) else self._run(i, step)
+        return self._move(step) if isinstance(step, spmd.MoveStep) else self._run(i, step)
 
-    def _send(self, i: int, step: SendStep) -> Going:
+    def _send(self, i: int, step: spmd.SendStep) -> ask.Going:
         me = self.recipe.first + self.rank
         mine = [p for p in self.recipe.pieces(i, step) if p.sender == me]
         if mine:
             part = self.part((step.value, step.source))
-            yield SendRequest({p.receiver: self.xp.asarray(part[p.there], order="C") for p in mine}, step.where)
+            yield ask.SendRequest({p.receiver: self.xp.asarray(part[p.there], order="C") for p in mine}, step.where)
 
-    def _receive(self, i: int, step: RecvStep) -> Going:
+    def _receive(self, i: int, step: spmd.RecvStep) -> ask.Going:
         me, t = self.recipe.first + self.rank, step.value.type
         assert isinstance(t, TensorType)
         mine, dtype = [p for p in self.recipe.pieces(i, step) if p.receiver == me], t.dtype.numpy
-        came = yield RecvRequest({p.sender: self.xp.empty(p.shape, dtype) for p in mine}, step.where)
+        came = yield ask.RecvRequest({p.sender: self.xp.empty(p.shape, dtype) for p in mine}, step.where)
         part = self.xp.empty(step.target.local_shape(self.mesh, t.ints()), dtype)
         for p in mine:
             part[p.here] = came[p.sender]
         self.also((step.value, step.target), part)
 
-    def _move(self, step: MoveStep) -> Going:
+    def _move(self, step: spmd.MoveStep) -> ask.Going:
         part = self.part((step.value, step.source))
         for move in step.moves:
             part = yield from self.moved(move, part, "sum", step.where)
         self.also((step.value, step.target), part)
 
-    def moved(self, move: Move, part: Any, reducer: str, where: str) -> Generator[Request, Any, Any]:
+    def moved(self, move: Move, part: Any, reducer: str, where: str) -> Generator[ask.Request, Any, Any]:
         """The part after a move."""
         if move.kind == SLICE:
             made = sliced(self.mesh, move.axes, move.dim, part, self.rank)
@@ -245,21 +227,21 @@ class RankExecutor:
             at = self.mesh.position(move.axes, self.rank)
             made = move.joined(at, part, move.outgoing(at, part, self.xp), self.xp)
         else:
-            made = yield CollectiveRequest(move, part, reducer, where, self.recipe.first)
+            made = yield ask.CollectiveRequest(move, part, reducer, where, self.recipe.first)
         return self.xp.asarray(made, order="C")  # BLAS rounds strided operands in another order than contiguous ones
 
-    def _run(self, i: int, step: RunStep) -> Going:
+    def _run(self, i: int, step: spmd.RunStep) -> ask.Going:
         kernel, before, behind = self.recipe.kernel(i, step)
         if isinstance(kernel, LocalCall):
             yield from self._run_part(step, kernel, before, behind)
             return
         given = dict(zip(step.node.inputs, step.operands))
         args = [self.part(given[v]) for v in dict.fromkeys(step.node.inputs)]
-        results = yield ReplicatedWork(lambda: kernel(args))
+        results = yield ask.ReplicatedWork(lambda: kernel(args))
         for (value, _), result in zip(step.results, results):
             self.whole[value] = result
 
-    def _run_part(self, step: RunStep, kernel: LocalCall, before: Moves, behind: Moves) -> Going:
+    def _run_part(self, step: spmd.RunStep, kernel: LocalCall, before: Moves, behind: Moves) -> ask.Going:
         operands = [self.part(b) for b in step.operands]
         for j, moves in enumerate(before):
             for move in moves:
@@ -271,12 +253,12 @@ class RankExecutor:
                 part = self.xp.asarray(part, step.call.outs[j].dtype.numpy)
             self.keep(buffer, part)
 
-    def keep(self, buffer: Buffer, part: Any) -> None:
+    def keep(self, buffer: spmd.Buffer, part: Any) -> None:
         """Hold a part of a value that was made anew."""
         self.parts.pop(buffer[0], None)
         self.also(buffer, part)
 
-    def also(self, buffer: Buffer, part: Any) -> None:
+    def also(self, buffer: spmd.Buffer, part: Any) -> None:
         """Hold a part of a value, beside those in other layouts."""
         value, layout = buffer
         if value in self.program.anywhere:

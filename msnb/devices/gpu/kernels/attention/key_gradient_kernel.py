@@ -13,6 +13,7 @@ Queries behind the last one are zeros, and so are their dy, lse and delta: they 
 
 from __future__ import annotations
 
+from msnb.devices.gpu.kernels.attention import warp_product as warps
 from msnb.devices.gpu.kernels.attention.attention_block import AttentionBlock
 from msnb.devices.gpu.kernels.attention.attention_case import LOG2E, Tiling
 from msnb.devices.gpu.kernels.attention.block_place import Band, queries_for
@@ -20,17 +21,6 @@ from msnb.devices.gpu.kernels.attention.masking import masked, seen_by_column, w
 from msnb.devices.gpu.kernels.attention.shared_tile import ELEMENT, TileCopy, TilePlaces, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
 from msnb.devices.gpu.kernels.attention.tile_stream import TileStream
-from msnb.devices.gpu.kernels.attention.warp_product import (
-    PartsOf,
-    Sums,
-    flat,
-    over_features,
-    over_rows,
-    packed,
-    shaped,
-    times,
-    zeros,
-)  # fmt: skip
 
 Q, K, V, DY, LSE, DELTA, DK, DV = range(8)
 
@@ -76,8 +66,8 @@ class NumberCopy:
 class KeyGradientKernel(AttentionBlock):
     """The code."""
 
-    keys: PartsOf
-    values: PartsOf
+    keys: warps.PartsOf
+    values: warps.PartsOf
 
     def made(self) -> TileEmitter:
         """The emitter with the code in it."""
@@ -115,15 +105,15 @@ class KeyGradientKernel(AttentionBlock):
         view, start = TileView(e, self.own, down=True), e.calc("mul", self.band.warp_row, self.own.row_bytes)
         places = [view.of(e.in_shared(e.calc("add", start, k * self.own.size))) for k in (0, 1)]
         self.keys, self.values = (self._rows(p) for p in places)
-        empty = zeros(self.tiling.bands, case.features // 8)
-        many, carried = len(flat(empty)), [("float", x) for x in flat(empty) * 2]
+        empty = warps.zeros(self.tiling.bands, case.features // 8)
+        many, carried = len(warps.flat(empty)), [("float", x) for x in warps.flat(empty) * 2]
 
         def body(j: str, c: list[str]) -> list[str]:
-            return self._tile(e.short(j), shaped(c[:many], empty), shaped(c[many:], empty))
+            return self._tile(e.short(j), warps.shaped(c[:many], empty), warps.shaped(c[many:], empty))
 
         found = e.loop(("0", e.long(self.turns.end), 1), carried, body)
-        self._store(DK, times(e, shaped(found[:many], empty), e.number(case.scale)), case.k.count)
-        self._store(DV, shaped(found[many:], empty), case.k.count)
+        self._store(DK, warps.times(e, warps.shaped(found[:many], empty), e.number(case.scale)), case.k.count)
+        self._store(DV, warps.shaped(found[many:], empty), case.k.count)
 
     # ---- what passes by ----
 
@@ -145,12 +135,12 @@ class KeyGradientKernel(AttentionBlock):
         self.numbers.begin(pair.behind, head, first)
         e.commit()
 
-    def _tile(self, turn: str, dk: Sums, dv: Sums) -> list[str]:
+    def _tile(self, turn: str, dk: warps.Sums, dv: warps.Sums) -> list[str]:
         """One tile of queries."""
         e, stream = self.e, self.stream
         queries, dy, numbers = stream.turn(turn, self.turns.end, self._begin)
         weights = self._weights(turn, self._over(self.keys, stream.across(queries)), numbers)
-        dv = over_rows(e, dv, packed(e, weights), stream.down(dy))
+        dv = warps.over_rows(e, dv, warps.packed(e, weights), stream.down(dy))
         products = self._over(self.values, stream.across(dy))
         deltas = self._columns(e.beside(numbers, 4 * self.tiling.other))
         changes = [
@@ -160,10 +150,10 @@ class KeyGradientKernel(AttentionBlock):
             ]
             for rows in zip(weights, products)
         ]
-        dk = over_rows(e, dk, packed(e, changes), stream.down(queries))
-        return [*flat(dk), *flat(dv)]
+        dk = warps.over_rows(e, dk, warps.packed(e, changes), stream.down(queries))
+        return [*warps.flat(dk), *warps.flat(dv)]
 
-    def _rows(self, places: TilePlaces) -> PartsOf:
+    def _rows(self, places: TilePlaces) -> warps.PartsOf:
         """The warp's own rows, by band and step: in registers, or read when they are asked for."""
         if not self.tiling.held:
             return lambda band, step: self.e.pieces(places.at(band, step), turned=False)
@@ -171,8 +161,8 @@ class KeyGradientKernel(AttentionBlock):
         held = [[self.e.pieces(places.at(b, k), turned=False) for k in steps] for b in bands]
         return lambda band, step: held[band][step]
 
-    def _over(self, rows: PartsOf, tile: TilePlaces) -> Sums:
-        return over_features(self.e, self.tiling.bands, rows, tile)
+    def _over(self, rows: warps.PartsOf, tile: TilePlaces) -> warps.Sums:
+        return warps.over_features(self.e, self.tiling.bands, rows, tile)
 
     def _columns(self, numbers: str) -> list[str]:
         """The numbers at the columns of this lane: two of every eight."""
@@ -183,7 +173,7 @@ class KeyGradientKernel(AttentionBlock):
             found += [e.ins(f"extractelement <2 x float> {pair}, i64 {k}") for k in (0, 1)]
         return found
 
-    def _weights(self, turn: str, scores: Sums, numbers: str) -> Sums:
+    def _weights(self, turn: str, scores: warps.Sums, numbers: str) -> warps.Sums:
         """P^T."""
         e = self.e
         scores = self._seen(turn, scores)
@@ -194,14 +184,14 @@ class KeyGradientKernel(AttentionBlock):
             for row in scores
         ]
 
-    def _seen(self, turn: str, scores: Sums) -> Sums:
+    def _seen(self, turn: str, scores: warps.Sums) -> warps.Sums:
         e = self.e
         if not self.case.causal:
             return scores
         _, first = self._query_of(turn)
         test = e.less(first, e.calc("mul", self.turns.whole, self.tiling.other))
 
-        def mask(found: Sums) -> Sums:
+        def mask(found: warps.Sums) -> warps.Sums:
             key = e.calc("add", e.calc("add", self.first, self.band.warp_row), self.band.g)
             query = e.calc("add", first, e.calc("shl", self.band.t, 1))
             return masked(e, found, seen_by_column(e, key, query))

@@ -12,23 +12,13 @@ dv, with atomic additions. Two kernels make S and dP twice, and need none.
 
 from __future__ import annotations
 
+from msnb.devices.gpu.kernels.attention import warp_product as warps
 from msnb.devices.gpu.kernels.attention.attention_block import QueryBlock
 from msnb.devices.gpu.kernels.attention.attention_case import LOG2E
 from msnb.devices.gpu.kernels.attention.block_place import Band, keys_for
 from msnb.devices.gpu.kernels.attention.shared_tile import TileCopy, TileView
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
 from msnb.devices.gpu.kernels.attention.tile_stream import TileStream
-from msnb.devices.gpu.kernels.attention.warp_product import (
-    Parts,
-    Sums,
-    flat,
-    over_features,
-    over_rows,
-    packed,
-    shaped,
-    times,
-    zeros,
-)  # fmt: skip
 
 Q, K, V, DY, LSE, DELTA, DQ = range(7)
 
@@ -36,8 +26,8 @@ Q, K, V, DY, LSE, DELTA, DQ = range(7)
 class QueryGradientKernel(QueryBlock):
     """The code."""
 
-    q: Parts
-    dy: Parts
+    q: warps.Parts
+    dy: warps.Parts
 
     def made(self) -> TileEmitter:
         """The emitter with the code in it."""
@@ -63,11 +53,11 @@ class QueryGradientKernel(QueryBlock):
     def _run(self) -> None:
         e = self.e
         self._begin(0)
-        empty = zeros(self.tiling.bands, self.case.features // 8)
-        carried = [("float", x) for x in flat(empty)]
+        empty = warps.zeros(self.tiling.bands, self.case.features // 8)
+        carried = [("float", x) for x in warps.flat(empty)]
         bounds = ("0", e.long(self.passing.end), 1)
-        found = e.loop(bounds, carried, lambda j, c: self._tile(e.short(j), shaped(c, empty)))
-        dq = times(e, shaped(found, empty), e.number(self.case.scale))
+        found = e.loop(bounds, carried, lambda j, c: self._tile(e.short(j), warps.shaped(c, empty)))
+        dq = warps.times(e, warps.shaped(found, empty), e.number(self.case.scale))
         self._store(DQ, dq, self.case.q.count)
 
     def _hold(self, copies: list[TileCopy]) -> None:
@@ -84,7 +74,7 @@ class QueryGradientKernel(QueryBlock):
         self.q, self.dy = (self._parts(view, e.calc("add", start, k * self.own.size)) for k in (0, 1))
         e.barrier()
 
-    def _parts(self, view: TileView, start: Word) -> Parts:
+    def _parts(self, view: TileView, start: Word) -> warps.Parts:
         places = view.of(self.e.in_shared(start))
         steps = range(self.own.steps)
         return [[self.e.pieces(places.at(b, k), turned=False) for k in steps] for b in range(self.tiling.bands)]
@@ -101,18 +91,18 @@ class QueryGradientKernel(QueryBlock):
             found.append(value if factor == 1.0 else e.f32("fmul", value, e.number(factor)))
         return found
 
-    def _tile(self, tile: str, dq: Sums) -> list[str]:
+    def _tile(self, tile: str, dq: warps.Sums) -> list[str]:
         """One tile of keys and values."""
         e, bands, stream = self.e, self.tiling.bands, self.stream
         keys, values, _ = stream.turn(tile, self.passing.end, self._begin)
-        scores = over_features(e, bands, lambda b, k: self.q[b][k], stream.across(keys))
+        scores = warps.over_features(e, bands, lambda b, k: self.q[b][k], stream.across(keys))
         scores = self._seen(tile, scores)
-        products = over_features(e, bands, lambda b, k: self.dy[b][k], stream.across(values))
+        products = warps.over_features(e, bands, lambda b, k: self.dy[b][k], stream.across(values))
         changes = [
             [[self._change(s, p, 2 * b + k // 2) for k, (s, p) in enumerate(zip(*pair))] for pair in zip(*rows)]
             for b, rows in enumerate(zip(scores, products))
         ]
-        return flat(over_rows(e, dq, packed(e, changes), stream.down(keys)))
+        return warps.flat(warps.over_rows(e, dq, warps.packed(e, changes), stream.down(keys)))
 
     def _change(self, score: str, product: str, row: int) -> str:
         """dS without ``scale``, of one score."""
