@@ -130,7 +130,9 @@ class Adam(_Moments):
             events.ignored("Adam(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)
         self.use_nesterov: bool = bool(use_nesterov)
-        self.use_amsgrad, self.use_lazy, self.use_offload = use_amsgrad, use_lazy, use_offload
+        self.use_amsgrad: bool = bool(use_amsgrad)
+        self.use_lazy: bool = bool(use_lazy)
+        self.use_offload: bool = bool(use_offload)
         self.vhat = self.slots("vhat") if use_amsgrad else ()
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:

@@ -62,7 +62,7 @@ class Optimizer(GradientSteps):
     # what the state of ``slots`` is called in MindSpore's checkpoints, and whether MindSpore's own centres gradients
     names_in_mindspore: ClassVar[Mapping[str, str]] = {}
     centres_in_mindspore = True
-    leaves_out_none = False
+    leaves_out_none: ClassVar[bool] = False
     _is_step = True
 
     _workings = Cell._workings | {

@@ -40,7 +40,6 @@ ALLOWED = {
     "constexpr(reuse_result)": "a program keeps what was computed while it was captured",
     "depend(expr)": "that it was computed is the point",
     "lazy_inline(attrs)": "a hint for a compiler; results do not depend on it",
-    "mutable(dynamic_len)": "tensors and numbers may change between calls anyhow; a length makes a version",
     "sort(stable)": "False permits equal elements in any order; they keep theirs",
     "CTCLossV2.fn(zero_infinity)": "MindSpore's loss is infinite either way; there is no gradient",
     "IndexAdd.fn(check_index_bound)": "indices are always checked",

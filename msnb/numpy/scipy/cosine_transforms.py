@@ -28,11 +28,37 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
-from msnb.numpy import fft as plain
+from msnb.numpy.fft import (
+    fft,
+    fft2,
+    fftfreq,
+    fftn,
+    fftshift,
+    hfft,
+    hfft2,
+    hfftn,
+    ifft,
+    ifft2,
+    ifftn,
+    ifftshift,
+    ihfft,
+    ihfft2,
+    ihfftn,
+    irfft,
+    irfft2,
+    irfftn,
+    rfft,
+    rfft2,
+    rfftfreq,
+    rfftn,
+)
 from msnb.ops.definition.operand_checks import as_tensor
 
-__all__ = ["dct", "dctn", "idct", "idctn", *plain.__all__]
-globals().update({name: getattr(plain, name) for name in plain.__all__})
+__all__ = [
+    "dct", "dctn", "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "idct", "idctn", "ifft",
+    "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2",
+    "rfftfreq", "rfftn",
+]  # fmt: skip
 
 _INVERSE_TYPE = {1: 1, 2: 3, 3: 2, 4: 4}
 _INVERSE_NORM = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -173,7 +199,7 @@ def _cosines(t: Tensor, kind: int, norm: str | None) -> Tensor:
     double = t.dtype in (dtypes.float64,)
     wide = dtypes.complex128 if double else dtypes.complex64
     weighted = t.astype(wide) * Tensor(before.astype(wide.numpy))
-    found = plain.fft(weighted, length)[..., :count] * Tensor(after.astype(wide.numpy))
+    found = fft(weighted, length)[..., :count] * Tensor(after.astype(wide.numpy))
     return ops.real(found).astype(t.dtype)
 
 

@@ -213,7 +213,7 @@ class GroupedMethod(GroupedOptimizer):
     step_name: ClassVar[str] = ""  # of the Parameter that counts steps, in checkpoints
     first_step: ClassVar[Any] = 0
     step_dtype: ClassVar[Any] = dtypes.int32
-    leaves_out_none = True
+    leaves_out_none: ClassVar[bool] = True
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         super().__init__(params, defaults)
@@ -221,7 +221,19 @@ class GroupedMethod(GroupedOptimizer):
             first = Tensor(self.first_step, self.step_dtype)
             self.global_step: Parameter = Parameter(first, name=self.step_name, requires_grad=False)
 
-    construct = Optimizer.construct
+    def construct(self, gradients: Any) -> Any:
+        """One step: give every Parameter its new value.
+
+        Args:
+            gradients: one per Parameter, in the order of ``parameters``; None leaves it.
+
+        Returns:
+            True.
+
+        Raises:
+            ValueError: another number of gradients, or one of another shape than its Parameter.
+        """
+        return Optimizer.construct(self, gradients)
 
     @property
     def steps_done(self) -> Any:

@@ -17,13 +17,50 @@ from msnb.base.errors import AttributeValueError
 from msnb.core import process_group
 from msnb.core.process_group import WORLD_GROUP, current, ranks_of
 from msnb.parallel.engine.client import process_group_api
-from msnb.parallel.engine.comm import object_collectives, tensor_collectives
+from msnb.parallel.engine.comm.object_collectives import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from msnb.parallel.engine.comm.tensor_collectives import (
+    CommHandle,
+    P2POp,
+    all_gather,
+    all_gather_into_tensor,
+    all_gather_into_tensor_uneven,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    batch_isend_irecv,
+    broadcast,
+    gather,
+    gather_into_tensor,
+    irecv,
+    isend,
+    members_of_group,
+    recv,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    reduce_scatter_tensor_uneven,
+    scatter,
+    scatter_tensor,
+    send,
+)
 
-_TOGETHER = {name: getattr(m, name) for m in (object_collectives, tensor_collectives) for name in m.__all__}
-globals().update(_TOGETHER)
 __all__ = [
-    "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank",
-    "get_world_size", "init_process_group", "is_available", "is_initialized", "new_group", *_TOGETHER,
+    "CommHandle", "P2POp", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven",
+    "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
+    "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_into_tensor",
+    "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank",
+    "get_world_size", "init_process_group", "irecv", "is_available", "is_initialized", "isend", "new_group",
+    "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+    "reduce_scatter_tensor_uneven", "scatter", "scatter_object_list", "scatter_tensor", "send",
+    "send_object_list",
 ]  # fmt: skip
 
 
@@ -106,7 +143,7 @@ def is_initialized() -> bool:
 
 def get_backend(group: str | None = None) -> str:
     """The name that was given to ``init_process_group``. Raises ValueError: no such group."""
-    tensor_collectives.members_of_group("get_backend", group)
+    members_of_group("get_backend", group)
     return process_group_api.GlobalComm.BACKEND
 
 
