@@ -12,15 +12,12 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from msnb.api import runtime
 from msnb.api.jit import jit, prepare
 from msnb.base import device_registry, events
 from msnb.base.errors import DeviceError
 from msnb.base.settings import get_context, set_context
 from msnb.nn.cells.cell import Cell
-from msnb.nn.initializer import TruncatedNormal
 from msnb.train.callbacks.callback import Callback, as_callbacks
 
 _OURS = ("dispatch_threads_num", "launch_blocking", "run_check", "set_memory")
@@ -121,22 +118,6 @@ PluginEnum: Any = Enum("PluginEnum", _words(  # type: ignore[misc]
     "graph", "scalar", "image", "tensor", "histogram", "train_lineage", "eval_lineage", "custom_lineage_data",
     "dataset_graph", "explainer", "landscape"))
 _DEFAULT_EXPORT_OPTIONS: dict[str, Any] = {"tensor_format": {"npy", None}}
-
-
-def _filled(draw: Callable[..., Any]) -> Callable[..., None]:
-    def fill(seed: int, data: Any, *settings: float) -> None:
-        """Fill an array of float32 with random numbers; raises RuntimeError for another dtype."""
-        if data.dtype != np.float32:
-            raise RuntimeError(f"random first values are float32, not {data.dtype}.")
-        data[...] = draw(np.random.default_rng(seed), data.shape, *settings)
-
-    return fill
-
-
-_random_normal = _filled(lambda rng, shape, mean, sigma: rng.normal(mean, sigma, shape))
-_random_uniform = _filled(lambda rng, shape, low, high: rng.uniform(low, high, shape))
-_truncated_normal = _filled(lambda rng, shape, a, b, mean, sigma: np.clip(
-    TruncatedNormal(sigma, mean, (a - mean) / sigma, (b - mean) / sigma).draw(rng, shape), a, b))
 
 
 def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:

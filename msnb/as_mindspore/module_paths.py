@@ -186,7 +186,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "mindspore._extends.parse.standard_method": (_FUNCTIONAL, "msnb.numpy"),
     "mindspore.nn.layer.rnn_cells": ("msnb.nn.layers.recurrent_cells",),
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
-    "mindspore._c_expression": (_EXECUTORS,),
+    "mindspore._c_expression": (_EXECUTORS, "msnb.nn.initializer"),
     **{f"mindspore.scipy.{name}": (_FUNCTIONAL,) for name in ("ops", "ops_wrapper", "utils")},
     "mindspore.common.parameter": ("msnb.nn.cells.cell_state", _EXECUTORS),
     "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),

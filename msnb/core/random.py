@@ -110,7 +110,7 @@ class DefaultGenerator(Generator):
 
     def manual_seed(self, seed: int) -> Generator:
         """Begin anew with a seed, as ``set_seed``; gives back the generator."""
-        set_seed(seed)
+        _restart(seed)
         return self
 
 
@@ -163,7 +163,7 @@ def set_rng_state(state: Tensor) -> None:
 
 
 def set_seed(seed: int) -> None:
-    """Start the stream of random draws anew.
+    """Start the stream of random draws anew, and NumPy's (``numpy.random.rand``) with the seed's last 32 bits.
 
     Args:
         seed: an int >= 0.
@@ -175,6 +175,11 @@ def set_seed(seed: int) -> None:
         >>> import msnb as ms
         >>> ms.set_seed(1)
     """
+    _restart(seed)
+    np.random.seed(int(seed) % 2**32)  # noqa: NPY002 - programs draw their data from it
+
+
+def _restart(seed: int) -> None:
     global _seed, seed_version
     _seed = legal_seed("set_seed needs", seed)
     seed_version += 1

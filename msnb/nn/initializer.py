@@ -24,6 +24,9 @@ from msnb.core import dtypes, random as core_random
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.tensor import Array, Tensor, blank
 
+if typing.TYPE_CHECKING:
+    from collections.abc import Callable
+
 Shape = Sequence[int]
 _draws = [(-1, 0)]
 
@@ -38,7 +41,8 @@ def _generator() -> np.random.Generator:
 
 
 class Initializer:
-    """A rule for first values. Subclasses write ``draw(rng, shape) -> array of float64``.
+    """A rule for first values. Subclasses write ``draw(rng, shape) -> array of float64`` or, as MindSpore's,
+    ``_initialize(array)``, which fills one of the wanted dtype.
 
     Examples:
         >>> from msnb.nn.initializer import Constant
@@ -50,13 +54,11 @@ class Initializer:
         self.__dict__.update(settings)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-        """Values of this shape. A subclass may write MindSpore's ``_initialize(array)``, to fill one, instead."""
-        fill = getattr(self, "_initialize", None)
-        if fill is None:
-            raise NotImplementedError(f"{type(self).__name__} has no draw(rng, shape).")
-        array = np.zeros(shape, np.float32)
-        fill(array)
-        return array
+        """Values of this shape."""
+        raise NotImplementedError(f"{type(self).__name__} has no draw(rng, shape).")
+
+    def _initialize(self, arr: Array) -> None:
+        arr[...] = self.draw(_generator(), arr.shape)
 
     @typing.overload
     def __call__(self, shape: int | Sequence[int], dtype: Any = dtypes.float32) -> Array: ...
@@ -65,13 +67,15 @@ class Initializer:
     def __call__(self, shape: Any, dtype: Any = dtypes.float32) -> Array | None:
         """Values of this shape as a NumPy array of this dtype; an array or a tensor is filled instead."""
         if isinstance(shape, np.ndarray):
-            shape[...] = self.draw(_generator(), shape.shape)
+            self._initialize(shape)
             return None
         if isinstance(shape, Tensor):
             shape.assign_value(Tensor(self(shape.shape, shape.dtype)))
             return None
         sizes = (shape,) if isinstance(shape, int) else tuple(int(d) for d in shape)
-        return np.asarray(self.draw(_generator(), sizes)).astype(as_dtype(dtype).numpy)
+        array = np.zeros(sizes, as_dtype(dtype).numpy)
+        self._initialize(array)
+        return array
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items())
@@ -169,8 +173,11 @@ def fans(shape: Shape) -> tuple[int, int]:
 
 def gain_of(nonlinearity: str, negative_slope: float = 0.0) -> float:
     """The factor that keeps the variance through an activation."""
-    known = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2.0)}
+    known = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2.0),
+             **dict.fromkeys((f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3)), 1.0)}  # fmt: skip
     if nonlinearity == "leaky_relu":
+        if isinstance(negative_slope, bool) or not isinstance(negative_slope, (int, float)):
+            raise ValueError(f"negative_slope is a number, not {negative_slope!r}.")
         return math.sqrt(2.0 / (1.0 + negative_slope**2))
     if nonlinearity not in known:
         raise ValueError(f"nonlinearity must be one of {', '.join(known)}, leaky_relu; got {nonlinearity!r}.")
@@ -192,10 +199,50 @@ def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return gain_of(nonlinearity, 0.01 if param is None else param)
 
 
+def _calculate_in_and_out(arr: Any) -> tuple[int, int]:
+    """fan_in and fan_out of an array."""
+    return fans(arr.shape)
+
+
 def _assignment(arr: Array, num: Any) -> Array:
     """Fills an array."""
     arr[...] = num
     return arr
+
+
+def _filled(draw: Callable[..., Any]) -> Callable[..., None]:
+    def fill(seed: int, data: Any, *settings: float) -> None:
+        if data.dtype != np.float32:
+            raise RuntimeError(f"random first values are float32, not {data.dtype}.")
+        data[...] = draw(np.random.default_rng(seed), data.shape, *settings)
+
+    return fill
+
+
+_random_normal = _filled(lambda rng, shape, mean, sigma: rng.normal(mean, sigma, shape))
+_random_uniform = _filled(lambda rng, shape, a, b: a + (b - a) * rng.random(shape))
+_truncated_normal = _filled(lambda rng, shape, a, b, mean, sigma: np.clip(
+    TruncatedNormal(sigma, mean, (a - mean) / sigma, (b - mean) / sigma).draw(rng, shape), a, b))  # fmt: skip
+
+
+def _numpy_seed() -> int:
+    """A seed that NumPy's stream draws, which ``set_seed`` starts."""
+    return typing.cast("int", np.random.randint(1, 2**63 - 1, dtype=np.int64))  # noqa: NPY002
+
+
+def _made(fill: Callable[..., None], shape: Any, *settings: float) -> Array:
+    fill(*settings, array := np.zeros(shape, np.float32))
+    return array
+
+
+_init_random_normal_inplace = lambda mean, sigma, arr: _random_normal(_numpy_seed(), arr, mean, sigma)
+_init_random_uniform_inplace = lambda a, b, arr: _random_uniform(_numpy_seed(), arr, a, b)
+_init_truncated_normal_inplace = lambda a, b, mean, sigma, arr: _truncated_normal(_numpy_seed(), arr, a, b, mean, sigma)
+_init_random_normal = lambda mean, sigma, shape: _made(_init_random_normal_inplace, shape, mean, sigma)
+_init_random_uniform = lambda a, b, shape: _made(_init_random_uniform_inplace, shape, a, b)
+_init_truncated_normal = lambda a, b, mean, sigma, shape: _made(
+    _init_truncated_normal_inplace, shape, a, b, mean, sigma
+)
 
 
 class _WithGain(Initializer):

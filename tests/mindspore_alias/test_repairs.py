@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import msnb as ms
 from msnb import Parameter, Tensor, nn, ops
+from msnb.nn import initializer as initial
 from msnb.nn.initializer import Initializer, initializer
 
 
@@ -58,6 +60,72 @@ def test_an_initializer_that_fills_an_array() -> None:
     assert nn.Dense(2, 2, weight_init=Ramp(1.0)).weight.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     with pytest.raises(NotImplementedError, match="has no draw"):
         initializer(Initializer(), (2,))
+
+
+def test_an_initializer_fills_an_array_of_the_wanted_dtype() -> None:
+    seen = []
+
+    class Third(initial.Uniform):
+        def _initialize(self, arr: np.ndarray) -> None:
+            seen.append(arr.dtype)
+            initial._assignment(arr, 1 / 3)
+
+    initial._register("third_of_one")(Third)
+    assert (
+        initializer("third", (1,), ms.float64).tolist()
+        == initializer("third_of_one", 1, ms.float64).tolist()
+        == [1 / 3]
+    )
+    assert seen == [np.float64] * 2
+    array = np.zeros(3)
+    initial.One()._initialize(array)
+    assert array.tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize(
+    "name, settings, low, high, mean",
+    [
+        ("_init_random_uniform", (-1.0, 2.0), -1, 2, 0.5),
+        ("_init_random_uniform", (2.0, -1.0), -1, 2, 0.5),
+        ("_init_random_normal", (1.0, 2.0), -20, 20, 1.0),
+        ("_init_truncated_normal", (-2.0, 1.0, 1.0, 2.0), -2, 1, -0.2437),
+    ],
+)
+def test_first_values_drawn_by_function(name: str, settings: Any, low: float, high: float, mean: float) -> None:
+    draw, fill = getattr(initial, name), getattr(initial, f"{name}_inplace")
+    ms.set_seed(5)
+    first, second = draw(*settings, (100, 200)), draw(*settings, (100, 200))
+    ms.set_seed(5)
+    array = np.zeros((100, 200), np.float32)
+    assert fill(*settings, array) is None
+    assert first.dtype == np.float32 and (first == array).all() and not (first == second).all()
+    assert low <= first.min() and first.max() <= high and abs(first.mean() - mean) < 0.06
+    assert draw(*settings, 4).shape == (4,) and draw(*settings, ()).shape == ()
+    with pytest.raises(RuntimeError, match="are float32, not float64"):
+        fill(*settings, np.zeros(3))
+
+
+def test_gains_and_fans_of_mindspore() -> None:
+    assert initial._calculate_in_and_out(np.zeros((3, 4, 5))) == (20, 15)
+    assert initial._calculate_gain("conv_transpose2d", 5) == initial.gain_of("conv1d") == 1
+    with pytest.raises(ValueError, match="at least two axes"):
+        initial._calculate_in_and_out(np.zeros(3))
+    for wrong in (True, "a"):
+        with pytest.raises(ValueError, match="negative_slope is a number"):
+            initial._calculate_gain("leaky_relu", wrong)
+    with pytest.raises(ValueError, match="nonlinearity must be"):
+        initial._calculate_gain("selu")
+
+
+def test_seeds_start_the_streams_of_numpy_and_python() -> None:
+    ms.set_seed(2**32 + 5)
+    first = np.random.rand()  # noqa: NPY002 - the stream meant
+    ms.manual_seed(5)  # leaves it alone
+    second = np.random.rand()  # noqa: NPY002
+    assert [first, second] == np.random.RandomState(5).rand(2).tolist()
+    ms.dataset.config.set_seed(5)
+    assert np.random.rand() == first  # noqa: NPY002
+    assert random.random() == random.Random(5).random()
 
 
 def test_operators_inside_layers(mode: int, rng: np.random.Generator) -> None:

@@ -321,3 +321,30 @@ def test_repr_shows_the_tree() -> None:
         "  )\n"
         ")"
     )
+
+
+def test_a_cell_with_slots(mode: int) -> None:
+    class Slotted(nn.Cell):
+        __slots__ = ("inner", "late", "scale")
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = ms.Parameter(np.ones(2, np.float32) * 2)
+            self.inner = nn.Dense(2, 2, weight_init="ones", has_bias=False)
+
+        def construct(self, x: Any) -> Any:
+            return self.inner(x * self.scale)
+
+    class Further(Slotted):
+        pass
+
+    x = ms.Tensor([[1.0, 2.0]])
+    for net in (Slotted(), Further(), copy.deepcopy(Further()), copy.copy(Further())):
+        assert [p.name for p in net.get_parameters()] == ["scale", "inner.weight"]
+        assert net(x).tolist() == [[6.0, 6.0]]
+        grads = ms.grad(lambda v, net=net: net(v).sum(), None, net.trainable_params())(x)
+        assert grads[0].tolist() == [2.0, 4.0]
+        assert not hasattr(net, "late")
+        del net.inner
+        with pytest.raises(AttributeError, match="inner"):
+            net.inner

@@ -8,9 +8,12 @@ twice sees the same order of rows twice.
 
 from __future__ import annotations
 
+import random
 import secrets
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError
@@ -36,7 +39,7 @@ def _core_mark() -> object:
 
 
 def set_seed(seed: int) -> None:
-    """Sets the seed of all pipelines; they start again at their first epoch.
+    """Sets the seed of all pipelines, which start again at their first epoch, of NumPy's stream and of `random`'s.
 
     Args:
         seed: an integer from 0 to 2**32 - 1.
@@ -51,6 +54,8 @@ def set_seed(seed: int) -> None:
     number = check_count(seed, "seed", least=0)
     if number >= 2**32:
         raise AttributeValueError(f"seed must be below 2**32, got {number}")
+    np.random.seed(number)  # noqa: NPY002 - users' functions draw from both
+    random.seed(number)
     _state.seed = number
     _state.core_mark_at_set = _core_mark()
     _state.times_set += 1
@@ -114,9 +119,7 @@ def _setting(name: str, first: Any) -> tuple[Callable[[], Any], Callable[..., No
     def setter(value: Any, *rest: Any, **named: Any) -> None:
         """Kept, and told once; raises TypeError, ValueError for another kind of value, or for more than one."""
         if rest or named:
-            raise ArgumentError(
-                f"dataset.config.set_{name}: hooks and files are not part of msnb; give the value."
-            )
+            raise ArgumentError(f"dataset.config.set_{name}: hooks and files are not part of msnb; give the value.")
         if type(value) is not type(first):
             raise ArgumentError(f"dataset.config.set_{name} takes a {type(first).__name__}, not {value!r}.")
         if type(first) is int and not value >= min(first, 1):

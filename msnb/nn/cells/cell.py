@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msnb.api.graph_mode import call_cell
@@ -94,8 +95,11 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             self.add_flags(**flags)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Arguments that do not fit a class of msnb are explained; what users write keeps Python's own words."""
+        """Arguments that do not fit a class of msnb are explained; what users write keeps Python's own words. What
+        ``__slots__`` names lies in the ``__dict__`` too, where Parameters and Cells are looked for."""
         super().__init_subclass__(**kwargs)
+        for name in [n for n, kept in vars(cls).items() if isinstance(kept, MemberDescriptorType)]:
+            delattr(cls, name)
         if cls.__module__.startswith("msnb.") and "__init__" in vars(cls):
             cls.__init__ = explains_arguments(cls.__init__, cls.__name__)  # type: ignore[method-assign]
 
@@ -178,6 +182,9 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             del memo["msnb.copied"]
             uproot(new)
         return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

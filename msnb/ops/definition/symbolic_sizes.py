@@ -4,6 +4,7 @@ A size is an int or a ``Dim``. Expressions of Dims are Dims again whose symbol s
 expression is the same size wherever it is written:
 
     n * 3      -> Dim("3*n", 3 * bound)         reshape([n, 3], [-1])
+    n / 3      -> Dim("n//3", bound // 3)       reshape([n], [3, -1]); the call sees whether it comes out even
     n + 2      -> Dim("n+2", bound + 2)         concat, pad
     n[1:9:2]   -> Dim("n[1:9:2]", ...)          slicing
 """
@@ -18,6 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 from msnb.core.symbolic_int import sliced_axis
@@ -123,25 +125,27 @@ def _as_factor(symbol: str) -> str:
     return f"({symbol})" if re.search(r"[-+*/]", re.sub(r"\[[^]]*\]", "", symbol)) else symbol
 
 
-def _factors(size: Size) -> tuple[int, Counter[Dim]]:
+def _factors(size: Size) -> tuple[int | Fraction, Counter[Dim]]:
     if isinstance(size, int):
         return size, Counter()
     return _known.get(size.symbol, (1, Counter([size])))
 
 
-_known: dict[str, tuple[int, Counter[Dim]]] = {}
+_known: dict[str, tuple[int | Fraction, Counter[Dim]]] = {}
 
 
-def _from_factors(scale: int, dims: Counter[Dim]) -> Size:
+def _from_factors(scale: int | Fraction, dims: Counter[Dim]) -> Size:
+    times, parts = scale.as_integer_ratio()
     # one spelling per product, so that equal sizes are equal symbols
     names = sorted(dims.elements(), key=lambda d: d.symbol)
     if scale == 0 or not names:
-        return scale
+        return times
     if scale == 1 and len(names) == 1:
         return names[0]
     bounds = [d.bound for d in names]
-    bound = None if None in bounds else scale * math.prod(b for b in bounds if b is not None)
-    symbol = "*".join(([str(scale)] if scale != 1 else []) + [_as_factor(d.symbol) for d in names])
+    bound = None if None in bounds else times * math.prod(b for b in bounds if b is not None) // parts
+    symbol = "*".join(([str(times)] if times != 1 else []) + [_as_factor(d.symbol) for d in names])
+    symbol += f"//{parts}" if parts != 1 else ""
     _known[symbol] = (scale, dims)
     return Dim(symbol, bound)
 
@@ -152,7 +156,7 @@ def product(sizes: Iterable[Size]) -> Size:
     known = [size for size in factors if isinstance(size, int)]
     if len(known) == len(factors):
         return math.prod(known)
-    scale, dims = 1, Counter[Dim]()
+    scale, dims = Fraction(1), Counter[Dim]()
     for size in factors:
         s, d = _factors(size)
         scale, dims = scale * s, dims + d
@@ -160,14 +164,14 @@ def product(sizes: Iterable[Size]) -> Size:
 
 
 def quotient(whole: Size, part: Size) -> Size | None:
-    """``whole / part`` where it comes out even, else None."""
+    """``whole / part`` where it comes out even, or may do so in the call, else None."""
     if isinstance(whole, int) and isinstance(part, int):
         return whole // part if part and not whole % part else None
     (s, d), (t, e) = _factors(whole), _factors(part)
-    # even means: as integers, and with every symbol of the part among those of the whole
-    if t == 0 or s % t or any(e[k] > d[k] for k in e):
+    # it may where a symbol is left, and every symbol of the part is among those of the whole
+    if t == 0 or any(e[k] > d[k] for k in e) or (d == e and s % t):
         return None
-    return _from_factors(s // t, d - e)
+    return _from_factors(Fraction(s) / t, d - e)
 
 
 def total(sizes: Iterable[Size]) -> Size:

@@ -49,3 +49,23 @@ def test_an_eager_gradient_goes_through_it() -> None:
     assert ms.grad(loss)(ms.Tensor([1.0, 2.0, 3.0])).tolist() == [0.0, 4.0, 6.0]
     assert ms.grad(loss)(ms.Tensor([2.0, 2.0, 3.0])).tolist() == [4.0, 4.0, 6.0]
     assert sizes == [(2,), (3,)]
+
+
+def test_such_a_size_is_divided_in_the_call(mode: int) -> None:
+    @ms.jit
+    def blocks(x: Any, mask: Any) -> Any:
+        found = ops.masked_select(x, mask)
+        parts = found.reshape((2, 3, -1))
+        return parts, parts.reshape(-1) + found, parts.reshape(parts.shape[2], 6), (found * 2).reshape((-1, 4))
+
+    x = ms.Tensor(np.arange(24, dtype=np.float32))
+    for count in (12, 24, 0):
+        first, same, turned, others = blocks(x, x < count)
+        assert [first.shape, turned.shape] == [(2, 3, count // 6), (count // 6, 6)]
+        assert same.tolist() == [2.0 * i for i in range(count)] and others.shape == (count // 4, 4)
+    loss = ms.jit(lambda x, mask: (ops.masked_select(x, mask).reshape((2, 3, -1)) ** 2).sum())
+    assert ms.grad(loss)(x, x < 6).tolist() == [2.0 * i if i < 6 else 0.0 for i in range(24)]
+    with pytest.raises(ValueError, match="reshape"):
+        blocks(x, x < 7)
+    with pytest.raises(ValueError, match="only one size may be -1"):
+        ms.jit(lambda x: x[x > 1].reshape((2, -1, -1)))(x)
