@@ -118,7 +118,8 @@ class Kernel:
         met: dict[int, list[int]] = {}
         for access in (*(i.attr for i in loads), *(a for a, _ in self.stores)):
             met.setdefault(access.buffer, []).append(access.offset)
-        self.shifts = {b: found[0] for b, found in met.items() if len(found) == 1 and not _is_zero(found[0])}
+        once = {b: found[0] for b, found in met.items() if len(found) == 1}
+        self.shifts = {b: n for b, n in once.items() if type(n) is not int or n}  # a size that changes is no question
         for load in loads:
             load.attr = self._shifted(load.attr)
         self.stores = [(self._shifted(a), v) for a, v in self.stores]
@@ -162,10 +163,6 @@ class Kernel:
 
     def __str__(self) -> str:
         return print_kernel(self)
-
-
-def _is_zero(n: int) -> bool:
-    return type(n) is int and n == 0
 
 
 def _visit(root: Inst, seen: dict[int, Inst]) -> None:
