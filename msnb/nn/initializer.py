@@ -41,8 +41,8 @@ def _generator() -> np.random.Generator:
 
 
 class Initializer:
-    """A rule for first values. Subclasses write ``draw(rng, shape) -> array of float64`` or, as MindSpore's,
-    ``_initialize(array)``, which fills one of the wanted dtype.
+    """A rule for first values. Subclasses write ``draw(rng, shape) -> array of float64`` or
+    ``_initialize(array)``, which fills one.
 
     Examples:
         >>> from msnb.nn.initializer import Constant
@@ -184,6 +184,7 @@ def gain_of(nonlinearity: str, negative_slope: float = 0.0) -> float:
     return known[nonlinearity]
 
 
+_calculate_in_and_out = lambda arr: fans(arr.shape)
 _calculate_fan_in_and_fan_out = fans  # MindSpore's private names, which networks import
 
 
@@ -197,11 +198,6 @@ def _calculate_correct_fan(shape: Shape, mode: str) -> int:
 def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """``gain_of`` with MindSpore's slope of leaky_relu, 0.01."""
     return gain_of(nonlinearity, 0.01 if param is None else param)
-
-
-def _calculate_in_and_out(arr: Any) -> tuple[int, int]:
-    """fan_in and fan_out of an array."""
-    return fans(arr.shape)
 
 
 def _assignment(arr: Array, num: Any) -> Array:
@@ -226,8 +222,7 @@ _truncated_normal = _filled(lambda rng, shape, a, b, mean, sigma: np.clip(
 
 
 def _numpy_seed() -> int:
-    """A seed that NumPy's stream draws, which ``set_seed`` starts."""
-    return typing.cast("int", np.random.randint(1, 2**63 - 1, dtype=np.int64))  # noqa: NPY002
+    return np.random.randint(1, 2**63 - 1, dtype=np.int64)  # type: ignore[return-value]  # noqa: NPY002
 
 
 def _made(fill: Callable[..., None], shape: Any, *settings: float) -> Array:
