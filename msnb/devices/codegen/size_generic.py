@@ -24,7 +24,7 @@ def _is_plain_chain(kernel: Kernel) -> bool:
 
 def generic(kernel: Kernel) -> Kernel | None:
     """The kernel for any extent, where it is a plain chain of one dim; else None."""
-    if len(kernel.sizes) != 1 or kernel.sizes[0] == 1 or not _is_plain_chain(kernel):
+    if len(kernel.sizes) != 1 or kernel.sizes[0] == 1 or kernel.shifts or not _is_plain_chain(kernel):
         return None
     size = kernel.sizes[0]
     reads = [Buffer(b.dtype, ANY if b.size == size else 1) for b in kernel.reads]

@@ -61,6 +61,18 @@ def test_parts_that_differ_in_their_place_have_one_code(name: str, rng: np.rando
     assert not made.inplace, "a part is no whole result"
 
 
+def test_a_part_of_a_result_is_no_chain_of_any_extent() -> None:
+    from msnb.devices.codegen.size_generic import generic
+    from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
+
+    load = Inst("load", (), ms.float32, Access(0, (1,)), frozenset({0}))
+    for offset in (0, 2):
+        kernel = Kernel("k", (4,), frozenset({0}), [Buffer(ms.float32, 4)], [Buffer(ms.float32, 4 + offset)])
+        kernel.stores = [(Access(1, (1,), offset), load)]
+        assert (generic(kernel.take_offsets()) is None) == bool(offset)
+        assert kernel.shifts == ({1: 2} if offset else {})
+
+
 @pytest.mark.parametrize("shape", [(5, 7), (64, 48), (130, 33), (3, 65, 17), (2, 16, 5, 9), (1, 1000), (1000, 3)])
 def test_transposes_of_odd_sizes(shape: tuple[int, ...], rng: np.random.Generator) -> None:
     for dtype in (np.float32, np.int8, np.float64, np.int16):
