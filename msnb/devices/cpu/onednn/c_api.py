@@ -44,6 +44,8 @@ _MEANING = {
     4: "there is no further implementation",
     5: "the library failed while it ran",
 }
+UNIMPLEMENTED = 3
+RUNTIME_DIM = -(1 << 63)  # a size or stride that is told when the primitive runs
 _MOST_DIMS = 12
 Dims = Sequence[int]
 _P = c_void_p
