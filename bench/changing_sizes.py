@@ -1,9 +1,10 @@
-"""Training whose sizes change from step to step, from cold: seconds of a whole run, here and in PyTorch.
+"""Training whose sizes change from step to step, from cold: seconds of a whole run and memory, here and in PyTorch.
 
     python -m bench.changing_sizes            all cases: eager, graph, and PyTorch (make bench-peers PEERS=torch)
     python -m bench.changing_sizes gru --sides torch,eager
 
     mlp            100 batch sizes, twice
+    batches        1,000 batch sizes up to 2,000: how much memory is held
     gru            embedding, GRU and a head: 7 batch sizes x 30 lengths, 600 steps
     actor_critic   one action at a time: 120 episodes of 5 to 200 steps, a gradient for each
     trees          child-sum TreeLSTM (Tai et al. 2015) over 200 random trees
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import compileall
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -29,7 +31,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-CASES = ("mlp", "gru", "actor_critic", "trees")
+CASES = ("mlp", "batches", "gru", "actor_critic", "trees")
 SIDES = ("eager", "graph", "torch")
 
 Tree = tuple[int, "list[Tree]"]
@@ -38,8 +40,9 @@ Run = Callable[[Any], float]
 
 def inputs(case: str, rng: np.random.Generator) -> Iterator[Any]:
     """What each step is given, as arrays."""
-    if case == "mlp":
-        for n in (*rng.permutation(np.arange(20, 120)), *rng.permutation(np.arange(20, 120))):
+    if case in ("mlp", "batches"):
+        sizes = [np.arange(20, 120)] * 2 if case == "mlp" else [np.arange(1, 2001, 2)]
+        for n in np.concatenate([rng.permutation(each) for each in sizes]):
             yield rng.standard_normal((n, 64), np.float32), rng.integers(0, 10, n)
     elif case == "gru":
         pairs = [(b, t) for b in range(8, 36, 4) for t in range(5, 35)]
@@ -69,7 +72,7 @@ def msnb_case(case: str, graph: bool) -> Run:
     ms.set_context(mode=ms.GRAPH_MODE if graph else ms.PYNATIVE_MODE, runtime_num_threads=1)
     entropy = nn.CrossEntropyLoss()
     net: Any
-    if case == "mlp":
+    if case in ("mlp", "batches"):
         net = nn.SequentialCell(nn.Dense(64, 128), nn.ReLU(), nn.Dense(128, 64), nn.ReLU(), nn.Dense(64, 10))
         weights, prepare = net.trainable_params(), lambda a: (ms.Tensor(a[0]), ms.Tensor(a[1], ms.int32))
         loss: Any = lambda x, y: entropy(net(x), y)
@@ -122,7 +125,7 @@ def torch_case(case: str) -> Run:
     from torch.nn import functional
 
     torch.set_num_threads(1)
-    if case == "mlp":
+    if case in ("mlp", "batches"):
         net: Any = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
         weights = list(net.parameters())
         loss: Any = lambda a: functional.cross_entropy(net(torch.from_numpy(a[0])), torch.from_numpy(a[1]))
@@ -178,7 +181,8 @@ def measure(case: str, side: str) -> None:
         for arrays in half:
             found = run(arrays)
         marks.append(time.thread_time())
-    print(f"{marks[2] - marks[0]:.3f} {marks[2] - marks[1]:.3f} {found:.4f}")
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(f"{marks[2] - marks[0]:.3f} {marks[2] - marks[1]:.3f} {held} {found:.4f}")
 
 
 def main() -> int:
@@ -193,7 +197,7 @@ def main() -> int:
     from bench.contestants import python_of
 
     compileall.compile_dir(ROOT / "msnb", quiet=1)
-    print(f"{'case':14}{'side':8}{'whole':>9}{'2nd half':>10}   (PyTorch's seconds / these)")
+    print(f"{'case':14}{'side':8}{'whole':>9}{'2nd half':>10}{'peak MB':>9}   (PyTorch's seconds / these)")
     for case in given.cases:
         peer: list[float] = []
         for side in sorted(given.sides.split(","), key=lambda s: s != "torch"):
@@ -205,10 +209,10 @@ def main() -> int:
                 env = {**os.environ, "MSNB_CACHE_DIR": cache, "OMP_NUM_THREADS": "1"}
                 command = [str(python), str(Path(__file__)), case, "--measure", side]
                 text = subprocess.run(command, env=env, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-            found = [float(word) for word in text.split()[-3:-1]]
+            found = [float(word) for word in text.split()[-4:-1]]
             peer = found if side == "torch" else peer
-            ratios = "".join(f"{p / f:8.2f}" for p, f in zip(peer, found))
-            print(f"{case:14}{side:8}{found[0]:8.2f}s{found[1]:9.2f}s   {ratios}", flush=True)
+            ratios = "".join(f"{p / f:8.2f}" for p, f in zip(peer[:2], found))
+            print(f"{case:14}{side:8}{found[0]:8.2f}s{found[1]:9.2f}s{found[2]:9.0f}   {ratios}", flush=True)
     return 0
 
 

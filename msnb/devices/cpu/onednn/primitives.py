@@ -38,6 +38,9 @@ class Layout(NamedTuple):
     dtype: int = c.F32
 
 
+_SCRATCH = Layout((16,), (1,), c.S32)
+
+
 class KernelWindow(NamedTuple):
     """How a kernel slides: per axis its step, its holes (1: none), and the padding before and after."""
 
@@ -95,12 +98,14 @@ class Primitive:
 
 
 class RuntimePrimitive(Primitive):
-    """A primitive that is told its sizes when it runs, with the sizes of one use."""
+    """A primitive that is told its sizes when it runs, with the sizes of one use. It takes scratch memory, as those do
+    that are made for their sizes, and leaves it alone: a program is one for both."""
 
-    def __init__(self, shared: Primitive, descs: dict[int, Desc]) -> None:
-        self._hold, self._descs = shared, descs
-        self.api, self.threads, self.scratch, self.name = shared.api, shared.threads, shared.scratch, shared.name
-        self.address = shared.address
+    def __init__(self, shared: Primitive, layouts: dict[int, Layout | None]) -> None:
+        self._hold = shared
+        self.api, self.threads, self.name, self.address = shared.api, shared.threads, shared.name, shared.address
+        self._descs = {n: _desc(self.api, v) for n, v in {**layouts, c.SCRATCHPAD: _SCRATCH}.items() if v is not None}
+        self.scratch = self.size(c.SCRATCHPAD)
 
     def desc(self, argument: int) -> int:
         """As of the primitive."""
@@ -230,9 +235,9 @@ def matmul(
     x: Layout, y: Layout, out: Layout, bias: Layout | None = None, post: Post = (), work: float = math.inf
 ) -> Primitive | None:
     """out = post(x @ y + bias) over the last two axes; leading axes of size 1 broadcast. One with runtime dimensions
-    where the sizes are symbols, or have changed ``_OFTEN`` times."""
+    where sizes have changed ``_OFTEN`` times."""
     args = (x, y, out, bias, post, work)
-    if (trace_of(args) is not None or _sizes_change(args)) and (found := runtime_matmul(*args)) is not None:
+    if trace_of(args) is None and _sizes_change(args) and (found := runtime_matmul(*args)) is not None:
         return found
 
     def make(api: Api, count: int) -> Primitive:
@@ -260,8 +265,8 @@ def runtime_matmul(
         shared = None if None in kinds[:3] else _made_for_all(kinds, work)
         if shared is None:
             raise OneDNNError("matmul_primitive_desc_create", c.UNIMPLEMENTED)
-        layouts = {c.SRC: x, c.WEIGHTS: y, c.DST: out, c.BIAS: bias}
-        return RuntimePrimitive(shared, {n: _desc(api, v) for n, v in layouts.items() if v is not None})
+        layouts: dict[int, Layout | None] = {c.SRC: x, c.WEIGHTS: y, c.DST: out, c.BIAS: bias}
+        return RuntimePrimitive(shared, layouts)
 
     return cached(("runtime_matmul", x, y, out, bias, post, work), make, work)
 
