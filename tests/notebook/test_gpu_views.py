@@ -120,6 +120,7 @@ def test_the_arena_and_the_roofline_of_the_chip() -> None:
 
 def test_chips_are_found_by_name_and_by_architecture() -> None:
     assert chips.chip_called("NVIDIA H100 80GB HBM3") is chips.H100
+    assert chips.chip_called("NVIDIA H200") is chips.H200 and chips.H200.bandwidth > chips.H100.bandwidth
     assert chips.chip_called("Tesla T4") is chips.T4
     assert chips.chip_called("NVIDIA GeForce RTX 4090") is chips.RTX_4090
     assert chips.chip_called("an A100 of another name", "sm_80") is chips.A100

@@ -7,8 +7,8 @@ what a kernel of a CUDA graph costs where it has nothing to do. Peaks are those 
 twice as much for sparse ones.
 
 Sources: "NVIDIA A100 Tensor Core GPU Architecture" (white paper, 2020) and the data sheet of the A100 80 GB SXM;
-"NVIDIA H100 Tensor Core GPU Architecture" (white paper, 2022) and the data sheet of the H100 SXM; "NVIDIA Ada GPU
-Architecture" (white paper, 2022) for the GeForce RTX 4090; "NVIDIA Turing GPU Architecture" (white paper, 2018) and
+"NVIDIA H100 Tensor Core GPU Architecture" (white paper, 2022) and the data sheets of the H100 and H200 SXM; "NVIDIA Ada
+GPU Architecture" (white paper, 2022) for the GeForce RTX 4090; "NVIDIA Turing GPU Architecture" (white paper, 2018) and
 the data sheet of the T4. Limits of a multiprocessor: "Technical Specifications per Compute Capability" in the CUDA C++
 Programming Guide.
 
@@ -18,7 +18,7 @@ The figures were entered without the data sheets at hand and have not been compa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -68,11 +68,12 @@ def _flops(
 
 A100 = GpuChip("A100", "sm_80", 108, 2.039e12, 40 << 20, 80e9, _flops(19.5, 19.5, 156, 312, 312), 164 << 10)
 H100 = GpuChip("H100", "sm_90", 132, 3.35e12, 50 << 20, 80e9, _flops(66.9, 66.9, 494.7, 989.4, 989.4), 228 << 10)
+H200 = replace(H100, name="H200", bandwidth=4.8e12, memory=141e9)  # the same chip beside faster memory
 RTX_4090 = GpuChip(
     "RTX 4090", "sm_89", 128, 1.008e12, 72 << 20, 24e9, _flops(82.6, 1.29, 82.6, 165.2, 165.2), 100 << 10, 1536, 24
 )
 T4 = GpuChip("T4", "sm_75", 40, 0.320e12, 4 << 20, 16e9, _flops(8.1, 0.254, half=65), 64 << 10, 1024, 16)
-CHIPS = (A100, H100, RTX_4090, T4)
+CHIPS = (A100, H100, H200, RTX_4090, T4)
 
 
 def chip_called(name: str, arch: str = "") -> GpuChip | None:
