@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.fuzz.integers import Integers
+from tests.fuzz.python_forms import PythonForms
 from tests.fuzz.known_kinds import MADE
 from tests.fuzz.scopes import MATRIX, SCALAR, SQUARE, VECTOR, Scope, Shape
 
@@ -50,7 +50,7 @@ class Function:
     plain: bool = True  # no state written, no draws, no prints: vmap may have it
 
 
-class Generator(Integers):
+class Generator(PythonForms):
     """One program; its floats are of the given dtype, or of one that is drawn."""
 
     def __init__(self, seed: int, avoid: tuple[str, ...] = (), dtype: str = "") -> None:

@@ -131,6 +131,11 @@ class Tensor:
     def cumsum(self, axis: int) -> Tensor:
         return _op("cumsum", self, axis=axis)
 
+    def copy(self) -> Tensor:
+        return boxed(self.v)
+
+    clone = copy
+
     def register_hook(self, hook: Callable[[Tensor], Any]) -> None:
         """A hook that scales the gradient scales the slopes."""
         if World.lanes:
@@ -203,6 +208,10 @@ class Parameter(Tensor):
         super().__init__(of_tensor(data))
         self.name, self.requires_grad = name, requires_grad
         World.params.append(self)
+
+    def value(self) -> Tensor:
+        """What it is now."""
+        return boxed(self.v)
 
 
 def _in_place(name: str) -> Any:
@@ -472,7 +481,7 @@ ops = types.SimpleNamespace(
     ones_like=_like(np.ones_like), zeros_like=_like(np.zeros_like),
     stack=lambda parts, axis=0: _op("stack", *map(of_tensor, parts), axis=axis),
     cat=lambda parts, axis=0: _op("cat", *map(of_tensor, parts), axis=axis),
-    cumsum=lambda x, axis: x.cumsum(axis),
+    cumsum=lambda x, axis: x.cumsum(axis), stop_gradient=lambda x: boxed(number(of_tensor(x).v)),
     dense=lambda x, w: x @ w.T, broadcast_to=_broadcast, gather=_gather, conv1d=_conv1d,
     ReduceMax=_extreme(1.0), ReduceMin=_extreme(-1.0), Unique=lambda: _unique, BatchNorm=lambda: _batch_norm,
     Dropout=lambda keep_prob: _dropout_with_mask, GradOperation=_grad_operation,
