@@ -83,14 +83,9 @@ class Version:
     """
 
     def __init__(
-        self,
-        number: int,
-        captured: CapturedProgram,
-        run: Any,
-        reason: str,
-        seconds: tuple[float, float],
+        self, number: int, captured: CapturedProgram, run: Any, reason: str, seconds: tuple[float, float],
         times: tuple[compile_timing.Times, compile_timing.Times] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.number: int = number
         self.reason: str = reason
         self.seconds: tuple[float, float] = seconds

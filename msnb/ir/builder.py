@@ -159,13 +159,9 @@ class GraphBuilder(PlainReads):
     # ---- making values -------------------------------------------------------------------------------------------
 
     def add(
-        self,
-        op: Op,
-        values: Sequence[Value],
-        attrs: dict[str, Any],
-        types: Sequence[Type],
+        self, op: Op, values: Sequence[Value], attrs: dict[str, Any], types: Sequence[Type],
         graphs: Sequence[Graph] = (),
-    ) -> tuple[SymbolicTensor, ...]:
+    ) -> tuple[SymbolicTensor, ...]:  # fmt: skip
         """Append a node on Values and wrap its results."""
         node = self.graph.add(op, values, attrs, types, graphs)
         node.where = self.origin if self.origin is not None else self.locate()

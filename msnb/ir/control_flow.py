@@ -141,14 +141,9 @@ def while_(b: GraphBuilder, cond: Graph, body: Graph, carry: Sequence[Any], inv:
 
 
 def scan(
-    b: GraphBuilder,
-    body: Graph,
-    carry: Sequence[Any],
-    xs: Sequence[Any],
-    inv: Sequence[Any],
-    length: int,
+    b: GraphBuilder, body: Graph, carry: Sequence[Any], xs: Sequence[Any], inv: Sequence[Any], length: int,
     reverse: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     """Append a ``scan`` over axis 0 of ``xs`` to ``b``."""
     attrs = {"n_carry": len(carry), "n_xs": len(xs), "length": length, "reverse": reverse}
     values = [b.lift(x) for x in (*carry, *xs, *inv)]
@@ -171,14 +166,9 @@ def host_call(
 
 
 def gradient(
-    b: GraphBuilder,
-    body: Graph,
-    wrt: Sequence[int],
-    outputs: Sequence[int],
-    args: Sequence[Any],
-    douts: Sequence[Any],
+    b: GraphBuilder, body: Graph, wrt: Sequence[int], outputs: Sequence[int], args: Sequence[Any], douts: Sequence[Any],
     types: Sequence[Type],
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     """Append the results of ``body`` and its gradients, which have ``types``, to ``b``."""
     attrs = {"wrt": tuple(wrt), "outputs": tuple(outputs)}
     values = [b.lift(x) for x in (*args, *douts)]

@@ -266,15 +266,9 @@ class _LossInFloat32(nn.WithLossCell):
 
 
 def build_train_network(
-    network: Cell,
-    optimizer: Any,
-    loss_fn: Any = None,
-    level: str = "O0",
-    boost_level: str = "O0",
-    *,
-    keep_batchnorm_fp32: bool | None = None,
-    loss_scale_manager: Any = AS_THE_LEVEL_SAYS,
-) -> Cell:
+    network: Cell, optimizer: Any, loss_fn: Any = None, level: str = "O0", boost_level: str = "O0", *,
+    keep_batchnorm_fp32: bool | None = None, loss_scale_manager: Any = AS_THE_LEVEL_SAYS,
+) -> Cell:  # fmt: skip
     """One step of training in mixed precision.
 
     Args:

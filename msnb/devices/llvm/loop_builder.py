@@ -111,12 +111,9 @@ class LoopBuilder:
     # ---- control ----------------------------------------------------------------------------------------------------
 
     def loop(
-        self,
-        bounds: tuple[str, str, int],
-        carried: Sequence[tuple[str, str]],
-        body: Callable[[str, list[str]], Sequence[str]],
-        counter: str = "i64",
-    ) -> list[str]:
+        self, bounds: tuple[str, str, int], carried: Sequence[tuple[str, str]],
+        body: Callable[[str, list[str]], Sequence[str]], counter: str = "i64",
+    ) -> list[str]:  # fmt: skip
         """for i in range(low, high, step): carried = body(i, carried).
 
         Args:

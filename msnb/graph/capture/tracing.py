@@ -204,13 +204,9 @@ def _replay(entry: Mutation, owner: Any, args: list[Any]) -> None:
 
 
 def trace(
-    fn: Any,
-    args: tuple[Any, ...] = (),
-    kwargs: dict[str, Any] | None = None,
-    name: str = "",
-    symbols: SizeSymbols | None = None,
-    keep_blocks: bool = False,
-) -> CapturedProgram:
+    fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, name: str = "",
+    symbols: SizeSymbols | None = None, keep_blocks: bool = False,
+) -> CapturedProgram:  # fmt: skip
     """Capture ``fn`` as called with these arguments.
 
     Args:

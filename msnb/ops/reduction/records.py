@@ -115,20 +115,11 @@ def _over(axis: Any) -> Any:
 
 
 def _reduction(
-    name: str,
-    body: Callable[..., Any],
-    result: Callable[[DType], DType],
-    doc: str,
-    grad: Callable[..., Any] | None = None,
-    *,
-    no_grad: str = "",
-    label: str = "",
-    nonempty: bool = False,
-    kinds: str = "bifc",
-    extra: tuple[Example, ...] = (),
-    attrs: dict[str, Any] | None = None,
+    name: str, body: Callable[..., Any], result: Callable[[DType], DType], doc: str,
+    grad: Callable[..., Any] | None = None, *, no_grad: str = "", label: str = "", nonempty: bool = False,
+    kinds: str = "bifc", extra: tuple[Example, ...] = (), attrs: dict[str, Any] | None = None,
     numpy: Callable[..., Any] | None = None,
-) -> Op:
+) -> Op:  # fmt: skip
     both = {"axis": None, "keepdims": False, **(attrs or {})}
     wrong = [InvalidExample((example_inputs.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),
              InvalidExample((example_inputs.SIGNED,), {"axis": (0, -2)}, "twice", ValueError)]  # fmt: skip

@@ -115,16 +115,9 @@ def _need_windows(name: str, dout: TensorType, expected: Shape, lines: list[str]
 
 
 def _infer_input_grad(
-    dout: TensorType,
-    weight: TensorType,
-    *,
-    size: Pair,
-    stride: Pair,
-    pads: Pads,
-    dilation: Pair,
-    groups: int,
+    dout: TensorType, weight: TensorType, *, size: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int,
     data_format: str,
-) -> TensorType:
+) -> TensorType:  # fmt: skip
     name = "conv2d_input_grad"
     check_attrs(name, stride, pads, dilation, groups, data_format)
     need_images(name, dout)
@@ -140,16 +133,9 @@ def _infer_input_grad(
 
 
 def _infer_weight_grad(
-    x: TensorType,
-    dout: TensorType,
-    *,
-    kernel: Pair,
-    stride: Pair,
-    pads: Pads,
-    dilation: Pair,
-    groups: int,
+    x: TensorType, dout: TensorType, *, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int,
     data_format: str,
-) -> TensorType:
+) -> TensorType:  # fmt: skip
     name = "conv2d_weight_grad"
     check_attrs(name, stride, pads, dilation, groups, data_format)
     need_images(name, x)

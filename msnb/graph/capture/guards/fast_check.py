@@ -42,12 +42,9 @@ _ORDINARY: tuple[Any, ...] = (object.__getattribute__, types.SimpleNamespace.__g
 
 
 def quick_check(
-    guards: Sequence[Any],
-    inputs: Sequence[tuple[Source, str]],
-    objects: Sequence[Source],
-    known: dict[tuple[Any, ...], Any],
-    exact: Callable[[], Callable[..., Any]],
-) -> Callable[..., Any]:
+    guards: Sequence[Any], inputs: Sequence[tuple[Source, str]], objects: Sequence[Source],
+    known: dict[tuple[Any, ...], Any], exact: Callable[[], Callable[..., Any]],
+) -> Callable[..., Any]:  # fmt: skip
     """The quick function.
 
     Args:

@@ -187,13 +187,9 @@ class Merge:
     """
 
     def __init__(
-        self,
-        then: Any,
-        other: Any,
-        dead: tuple[bool, bool] = (False, False),
-        changes: Any = ({}, {}),
+        self, then: Any, other: Any, dead: tuple[bool, bool] = (False, False), changes: Any = ({}, {}),
         born: Any = ((), ()),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.builders: tuple[Any, Any] = (then, other)
         self.dead = dead
         self.changes = changes

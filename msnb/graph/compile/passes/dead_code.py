@@ -44,14 +44,9 @@ class Pruner:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        module: Module,
-        effects: NestedSearch,
-        log: Log,
-        wanted: Sequence[int] | None = None,
+        self, graph: Graph, module: Module, effects: NestedSearch, log: Log, wanted: Sequence[int] | None = None,
         primals: dict[Node, Node] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.source: Graph = graph
         self.effects: NestedSearch = effects
         self.log: Log = log

@@ -49,14 +49,9 @@ class GraphRewriter:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        module: Module,
-        pass_name: str,
-        make_rule: Callable[[], Rule],
-        log: Log,
+        self, graph: Graph, module: Module, pass_name: str, make_rule: Callable[[], Rule], log: Log,
         primals: dict[Node, Node] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.source = graph
         self.out: Graph = Graph(graph.name, module)
         self.pass_name: str = pass_name
