@@ -206,7 +206,7 @@ class CompiledFunction(Generic[P, R]):
         """The plan that the last call ran as; None on one device (``ms.set_auto_parallel_context``)."""
         return self.versions[0].plan if self.versions else None
 
-    # ---- versions -------------------------------------------------------------------------------------------------
+    # ---- versions ----
 
     def _fitting(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], needed: bool = False
@@ -317,7 +317,7 @@ class CompiledFunction(Generic[P, R]):
 
         return PlannedFunction(captured, args, kwargs, self.name)
 
-    # ---- inside a gradient ----------------------------------------------------------------------------------------
+    # ---- inside a gradient ----
 
     def graph_for(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[Any, list[Any], Any]:
         """The program for these arguments as data.

@@ -124,7 +124,7 @@ class GraphBuilder(PlainReads):
         self._captured_index: dict[Value, Value] = {}
         self._before: list[Engine] = []
 
-    # ---- in the slot ---------------------------------------------------------------------------------------------
+    # ---- in the slot ----
 
     def __enter__(self) -> GraphBuilder:
         self._before.append(slot.engine)
@@ -156,7 +156,7 @@ class GraphBuilder(PlainReads):
         target._type = symbol_type(target._value)
         target._builder = self
 
-    # ---- making values -------------------------------------------------------------------------------------------
+    # ---- making values ----
 
     def add(
         self, op: Op, values: Sequence[Value], attrs: dict[str, Any], types: Sequence[Type],
@@ -253,7 +253,7 @@ class GraphBuilder(PlainReads):
         node.scope, node.why, node.primal = self.scope, self.why, self.primal
         return node.out
 
-    # ---- gradients -----------------------------------------------------------------------------------------------
+    # ---- gradients ----
 
     def owe_gradient(
         self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], args: Sequence[Any], douts: Sequence[Any]
@@ -262,7 +262,7 @@ class GraphBuilder(PlainReads):
         overrides it."""
         return None
 
-    # ---- functions as graphs -------------------------------------------------------------------------------------
+    # ---- functions as graphs ----
 
     def trace(
         self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None, lane: Lane | None = None
@@ -290,7 +290,7 @@ class GraphBuilder(PlainReads):
         objects, overrides it."""
         yield
 
-    # ---- questions that only a running program can answer --------------------------------------------------------
+    # ---- questions that only a running program can answer ----
 
     def no_value(self, x: SymbolicTensor) -> Exception:
         """The error for asking the value of a symbolic tensor."""

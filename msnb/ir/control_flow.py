@@ -103,7 +103,7 @@ class HostFn:
         return f"HostFn({self.name})"
 
 
-# ---- making control nodes ----------------------------------------------------------------------------------------
+# ---- making control nodes ----
 
 
 def result_types(node_op: Op, graphs: Sequence[Graph], attrs: dict[str, Any], module: Any) -> tuple[Type, ...]:
@@ -175,7 +175,7 @@ def gradient(
     return b.add(GRADIENT, values, attrs, [*(v.type for v in body.outputs), *types], (body,))
 
 
-# ---- replaying ---------------------------------------------------------------------------------------------------
+# ---- replaying ----
 
 
 def replay(graph: Graph, args: Sequence[Any]) -> list[Any]:

@@ -250,7 +250,7 @@ def _mark_all(cell: Cell, dtype: dtypes.DType, rule: Autocast | None) -> None:
         each.set_precision(dtype, None, rule)
 
 
-# ---- a training step ---------------------------------------------------------------------------------------------
+# ---- a training step ----
 
 _SCALED: dict[str, Any] = {"O2": DynamicLossScaleManager}
 AS_THE_LEVEL_SAYS: Any = type("AsTheLevelSays", (), {"__repr__": lambda self: "<as the level says>"})()

@@ -128,7 +128,7 @@ class Model:
         """
         return self._network.summary(*inputs)
 
-    # ---- training ------------------------------------------------------------------------------------------------
+    # ---- training ----
 
     def train(
         self, epoch: int, train_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False,
@@ -266,7 +266,7 @@ class Model:
         params.cur_step_num = done
         calls.call("on_train_step_end")
 
-    # ---- evaluation ----------------------------------------------------------------------------------------------
+    # ---- evaluation ----
 
     def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
         """The metrics over a data set.
@@ -337,7 +337,7 @@ class Model:
             else:
                 metric.update(*(values[i] for i in self._eval_indexes[1:]))
 
-    # ---- prediction ----------------------------------------------------------------------------------------------
+    # ---- prediction ----
 
     def predict(self, *predict_data: Any) -> Any:
         """The network's output, computed as in use (``training`` is False).
@@ -348,7 +348,7 @@ class Model:
         with _training(self._network, False):
             return self._network(*as_row(predict_data))
 
-    # ---- parts ---------------------------------------------------------------------------------------------------
+    # ---- parts ----
 
     def _params(self, mode: str, epochs: int, size: int, train: Any, valid: Any, sink: bool) -> RunParams:
         return RunParams(

@@ -316,7 +316,7 @@ class DetectPitchFrequency(SoundTransform):
         return np.asarray(np.where(near, half.argmax(-1), whole.argmax(-1)))
 
 
-# ---- masks ---------------------------------------------------------------------------------------------------------
+# ---- masks ----
 
 
 def _masked(value: Array, axis: int, start: int, width: int, fill: float, what: str) -> Array:

@@ -148,7 +148,7 @@ class PythonTokenizer(TextTransform):
         return to_array(self.tokenizer(self.one(value)))
 
 
-# ---- packages of their own -----------------------------------------------------------------------------------------
+# ---- packages of their own ----
 
 
 def _package(name: str, what: str) -> Any:

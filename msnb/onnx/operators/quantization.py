@@ -140,7 +140,7 @@ def bit_cast(x: Known, *, to: int) -> Any:
     return np.ascontiguousarray(x).view(numpy_dtype(to)).reshape(x.shape)
 
 
-# ---- quantized operators ---------------------------------------------------------------------------------------------
+# ---- quantized operators ----
 
 
 def _beside(v: Any, x: Any, axis: int, block: int) -> Any:

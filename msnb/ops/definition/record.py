@@ -186,7 +186,7 @@ class Op:
         # several results are a tuple, which type checkers may unpack too: a Tensor can be iterated over
         return slot.engine.apply(self, inputs, self.bind_attrs(attrs) if attrs or self.attrs else _NONE)  # type: ignore[no-any-return]
 
-    # ---- signature -----------------------------------------------------------------------------------------------
+    # ---- signature ----
 
     def _named_inputs(self, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Tensors that are given by name, beside those given by place; the attributes that are left."""
@@ -223,7 +223,7 @@ class Op:
             out[name] = static(value)
         return out
 
-    # ---- types ---------------------------------------------------------------------------------------------------
+    # ---- types ----
 
     def result_types(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> tuple[Type, ...]:
         """The types of the results, cached by signature (not where every call mints Dims of its own). Raises what

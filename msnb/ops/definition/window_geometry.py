@@ -185,7 +185,7 @@ def inner(big: Any, pads: Pads, size: Pair) -> Any:
     return big[:, :, pads[0] : pads[0] + size[0], pads[2] : pads[2] + size[1]]
 
 
-# ---- pieces of images --------------------------------------------------------------------------------------------
+# ---- pieces of images ----
 
 
 class WindowExtent(NamedTuple):

@@ -198,7 +198,7 @@ LINEAR_RECURRENCE_SHIFT = define(
 )  # fmt: skip
 
 
-# ---- running extremes --------------------------------------------------------------------------------------------
+# ---- running extremes ----
 
 
 def _extreme_infer(name: str) -> Callable[..., Any]:
@@ -253,7 +253,7 @@ CUMMAX = _running_extreme("cummax", "greater_equal", "Largest element so far alo
 CUMMIN = _running_extreme("cummin", "less_equal", "Smallest element so far along an axis, and its index.")
 
 
-# ---- public functions -------------------------------------------------------------------------------------------
+# ---- public functions ----
 
 
 @cached

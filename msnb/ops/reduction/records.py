@@ -150,7 +150,7 @@ def _reduction(
     )
 
 
-# ---- sums --------------------------------------------------------------------------------------------------------
+# ---- sums ----
 
 
 def _sum_grad(dout: Any, x: Any, types: Any, axis: Any, keepdims: Any) -> Any:
@@ -259,7 +259,7 @@ PROD = _reduction(
 )  # fmt: skip
 
 
-# ---- extremes ----------------------------------------------------------------------------------------------------
+# ---- extremes ----
 
 
 def _extreme_grad(arg: str) -> Callable[..., Any]:
@@ -357,7 +357,7 @@ def _arg(name: str) -> Op:
 ARGMAX, ARGMIN = _arg("argmax"), _arg("argmin")
 
 
-# ---- spread ------------------------------------------------------------------------------------------------------
+# ---- spread ----
 
 
 def _var(xp: Any, x: Any, *, axis: Any, keepdims: Any, ddof: Any) -> Any:

@@ -54,7 +54,7 @@ Attrs = Mapping[str, Any]
 _COLUMN_ELEMENTS = 1 << 21
 
 
-# ---- types -------------------------------------------------------------------------------------------------------
+# ---- types ----
 
 
 def check_attrs(name: str, stride: Any, pads: Any, dilation: Any, groups: Any, data_format: Any = NCHW) -> None:
@@ -150,7 +150,7 @@ def _infer_weight_grad(
     return tensor_type((outputs, channels // groups, *kernel), x.dtype)
 
 
-# ---- bodies ------------------------------------------------------------------------------------------------------
+# ---- bodies ----
 
 
 def _wide(xp: Any, a: Any) -> Any:
@@ -229,7 +229,7 @@ def _body_weight_grad(
     return dw.reshape(o, c // groups, *kernel)
 
 
-# ---- what else is asked of a record ------------------------------------------------------------------------------
+# ---- what else is asked of a record ----
 
 
 def _flops(dout: TensorType, weight: TensorType, data_format: str) -> Work:
@@ -297,7 +297,7 @@ def _batch(op: str, first: int, second: int, result: int) -> Any:
     return lambda axis_size, inputs, batched, **attrs: rule(axis_size, inputs, tuple(map(bool, batched)), **attrs)
 
 
-# ---- records -----------------------------------------------------------------------------------------------------
+# ---- records ----
 
 _draw = np.random.default_rng(7).standard_normal
 _X, _W = _draw((2, 4, 5, 6)), _draw((6, 4, 3, 2))

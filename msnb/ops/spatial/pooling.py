@@ -173,7 +173,7 @@ def avg_pool1d(
     return _in_row("avg_pool1d", avg_pool2d, x, kernel_size, stride, pad_mode, padding, **more)
 
 
-# ---- adaptive ----------------------------------------------------------------------------------------------------
+# ---- adaptive ----
 
 
 def _targets(name: str, x: Any, output_size: Any) -> tuple[Pair, Pair]:

@@ -192,7 +192,7 @@ def _overlapped(parts: Any, step: int, hole: int, front: int, deep: int) -> Any:
     return functools.reduce(operator.add, placed)[:, :, front : front + deep]
 
 
-# ---- poolings ----------------------------------------------------------------------------------------------------
+# ---- poolings ----
 
 
 def _pooled(

@@ -191,7 +191,7 @@ def _read(path: str, need_checksum: bool) -> dict[str, Any]:
     return {**{name: Parameter(array, name) for name, array in arrays.items()}, **texts}
 
 
-# ---- what to save --------------------------------------------------------------------------------------------------
+# ---- what to save ----
 
 
 def _named(obj: Any) -> Iterable[tuple[str, Tensor]]:

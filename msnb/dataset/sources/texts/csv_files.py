@@ -142,7 +142,7 @@ def _convert(name: str, default: Any) -> Convert:
     return lambda field: np.array(parse(field) if field else default, dtype)
 
 
-# ---- corpora in such files -----------------------------------------------------------------------------------------
+# ---- corpora in such files ----
 
 
 _BRIEF = "dataset_dir, usage: as of every corpus of CSV files."

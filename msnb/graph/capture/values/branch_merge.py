@@ -77,7 +77,7 @@ def is_tensor(x: Any) -> bool:
     return not is_lazy(x) and isinstance(x, (Tensor, TrackedArray))
 
 
-# ---- containers --------------------------------------------------------------------------------------------------
+# ---- containers ----
 
 
 def flatten(value: Any) -> tuple[list[Any], Rebuild, Any]:
@@ -172,7 +172,7 @@ def describe(x: Any) -> str:
     return f"a {type(x).__name__}"
 
 
-# ---- branches ----------------------------------------------------------------------------------------------------
+# ---- branches ----
 
 
 class Merge:

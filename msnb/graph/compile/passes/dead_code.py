@@ -119,7 +119,7 @@ class Pruner:
         """True for a node that reads what it read: it stands in both graphs."""
         return not any(v in seen for v in node.inputs) and (node.primal is None or node.primal not in self._primals)
 
-    # ---- control nodes ----------------------------------------------------------------------------------------------
+    # ---- control nodes ----
 
     def _plan(self, node: Node) -> PruningPlan | None:
         if not node.graphs or node.op not in (IF, WHILE, SCAN):

@@ -127,7 +127,7 @@ class GraphRewriter:
         self.out.nodes.append(node)
         return node.outputs
 
-    # ---- what rules use ---------------------------------------------------------------------------------------------
+    # ---- what rules use ----
 
     def accept(self, node: Node, values: Sequence[Value], law: str, reason: str = "") -> Answer:
         """``values`` as the answer for ``node`` if they have its types (else None); the change is noted."""

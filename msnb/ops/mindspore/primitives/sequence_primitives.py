@@ -22,7 +22,7 @@ from msnb.ops.elementwise.cast import limit
 from msnb.ops.nn.ctc_loss import loss_and_gradient
 from msnb.ops.sparse.sparse_tensor import is_known
 
-# ---- losses without an alignment ------------------------------------------------------------------------------------
+# ---- losses without an alignment ----
 
 
 def _ctc_loss(
@@ -77,7 +77,7 @@ def _ctc_loss_v2(
     return ops.ctc_loss(log_probs, targets, times, counts, blank, "none", False)
 
 
-# ---- distances and n-grams ------------------------------------------------------------------------------------------
+# ---- distances and n-grams ----
 
 
 def _rows_of(indices: Any, values: Any, shape: Any, lead: tuple[int, ...], longest: int) -> tuple[Any, Any]:
@@ -143,7 +143,7 @@ def _no_repeat(state_seq: Any, log_probs: Any, ngram_size: int) -> Any:
     return ops.where(counts > 0, limit(log_probs.dtype, False), log_probs).astype(log_probs.dtype)
 
 
-# ---- recurrent layers -----------------------------------------------------------------------------------------------
+# ---- recurrent layers ----
 
 
 def _need_plain(name: str, given: dict[str, Any], legal: dict[str, Any]) -> None:
