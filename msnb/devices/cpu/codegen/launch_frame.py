@@ -29,7 +29,6 @@ from msnb.devices.llvm.loop_builder import LoopBuilder, module, shared
 
 ROWS, CHAINS, REPEATED = 9, 6, 6
 SLOT_BITS = 24
-_BODY = "void (ptr, ptr, i1, i64, i64)"
 
 
 @functools.lru_cache(maxsize=1)

@@ -80,7 +80,7 @@ def _ctc_loss_v2(
 # ---- distances and n-grams ----
 
 
-def _rows_of(indices: Any, values: Any, shape: Any, lead: tuple[int, ...], longest: int) -> tuple[Any, Any]:
+def _rows_of(indices: Any, values: Any, lead: tuple[int, ...], longest: int) -> tuple[Any, Any]:
     """(sequences [groups, longest], their lengths) of values by coordinates."""
     group: Any = 0
     wide = indices.astype(dtypes.int64)
@@ -106,8 +106,8 @@ def _edit_distance(
         raise ShapeError(f"EditDistance takes two known shapes with as many axes, got {shapes[0]} and {shapes[1]}.")
     lead = tuple(max(a, b) for a, b in zip(shapes[0][:-1], shapes[1][:-1]))
     ends = [shape[-1] for shape in shapes]
-    first, m = _rows_of(hypothesis_indices, hypothesis_values, hypothesis_shape, lead, ends[0])
-    second, n = _rows_of(truth_indices, truth_values, truth_shape, lead, ends[1])
+    first, m = _rows_of(hypothesis_indices, hypothesis_values, lead, ends[0])
+    second, n = _rows_of(truth_indices, truth_values, lead, ends[1])
     steps = ops.arange(ends[1] + 1).astype(dtypes.float32)
     row = ops.broadcast_to(steps, (first.shape[0], ends[1] + 1))
     rows = [row]
