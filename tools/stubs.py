@@ -151,21 +151,38 @@ def home_of(name: str, value: Any) -> tuple[str, str] | None:
 
 @functools.cache
 def defined(module: str) -> set[str]:
-    """The names that a module defines by ``def`` or ``class`` at its top level."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    """The names that a module defines at its top level by ``def``, ``class`` or as another name of such a one."""
+    body = ast.parse(inspect.getsource(sys.modules[module])).body
+    found = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for node in body:
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Name(other)) if other in found:
+                found.add(name)
+    return found
+
+
+def starred(imports: list[str]) -> list[str]:
+    """The imports, with a star for each module of which they name all that it shows."""
+    named: dict[str, set[str]] = {}
+    for module, name in re.findall(r"^from (\S+) import (\w+) as \2$", "\n".join(imports), re.MULTILINE):
+        named.setdefault(module, set()).add(name)
+    whole = [module for module, names in named.items() if names == set(getattr(sys.modules[module], "__all__", ()))]
+    kept = [line for line in imports if not line.startswith(tuple(f"from {module} import " for module in whole))]
+    return [*kept, *(f"from {module} import *" for module in whole)]
 
 
 def ops_stub() -> str:
     """``msnb/ops/__init__.pyi``."""
-    imports, bodies = [], []
+    imports, bodies, aliases = [], [], {}
     for name, value in operators():
-        if isinstance(value, Op):
-            bodies.append(definition(name, parameters(inspect.signature(value), False), "Tensor", value.__doc__))
-            continue
+        own = getattr(value, "name" if isinstance(value, Op) else "__name__", name)
         home = home_of(name, value)
         if home is not None and home[1] in defined(home[0]):
             imports.append(f"from {home[0]} import {home[1]} as {name}")
+        elif own != name and vars(ms.ops).get(own) is value:
+            aliases[name] = own
+        elif isinstance(value, Op):
+            bodies.append(definition(name, parameters(inspect.signature(value), False), "Tensor", value.__doc__))
         elif isinstance(value, types.FunctionType):  # made by a function: a type checker sees Any where it stands
             signature = inspect.signature(value)
             result = annotation(signature.return_annotation)
@@ -188,8 +205,9 @@ def ops_stub() -> str:
         if isinstance(value, type) and name[:1] != "_"
     )
     lines = [*head, *sorted({*imports, *shown, *classes})]
-    names = re.findall(r"^(?:from .* as|def) (\w+)", "\n".join([*lines, *bodies]), re.MULTILINE)
-    lines += listed(sorted(set(names)))
+    names = {*re.findall(r"^(?:from .* as|def) (\w+)", "\n".join([*lines, *bodies]), re.MULTILINE), *aliases}
+    lines = [*starred(lines), *listed(sorted(names))]
+    bodies += [f"{name} = {own}" for name, own in aliases.items()]
     return HEAD.format("The operators, typed.") + "\n".join(lines) + "\n\n" + "\n".join(bodies)
 
 
@@ -225,10 +243,19 @@ def _written(kind: type) -> Iterator[str]:
             yield node.target.id
 
 
+def methods() -> Iterator[str]:
+    """The stubs of the methods; one that is an earlier one by another name refers to it."""
+    earlier: dict[object, tuple[str, str]] = {}  # what stands behind a method -> its name and stub
+    for name, value in bound():
+        text = method(name, value)
+        first, known = earlier.setdefault(getattr(ms.ops, name, value), (name, text))
+        same = first != name and text.replace(f"def {name}(", f"def {first}(") == known
+        yield f"    {name} = {first}\n" if same else text
+
+
 def tensor_stub() -> str:
     """``msnb/core/tensor_methods.pyi``."""
-    bodies = [method(name, value) for name, value in bound()]
-    text = "\n".join(bodies)
+    text = "\n".join(methods())
     plain = text
     for builtin in sorted(BUILTINS):  # inside the class these names are methods
         text = _spelled_out(text, builtin)
@@ -303,7 +330,9 @@ def formatted(text: str) -> str:
         input=sorted_.stdout or text, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
     text, count = re.subn(r"(?ms)^(from \S+ import \()\n(.*?),\n\)$", _filled_import, done.stdout)
-    return text.replace('edit."""\n', 'edit."""\n\n# ruff: noqa: I001 - filled lines\n', 1) if count else text
+    reasons = {"I001 - filled lines": count, "F403, F405 - a star means what a module lists": "import *" in text}
+    noqa = "".join(f"# ruff: noqa: {reason}\n" for reason, holds in reasons.items() if holds)
+    return text.replace('edit."""\n', f'edit."""\n\n{noqa}', 1) if noqa else text
 
 
 def _filled_import(found: re.Match[str]) -> str:

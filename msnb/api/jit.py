@@ -83,14 +83,9 @@ class Version:
     """
 
     def __init__(
-        self,
-        number: int,
-        captured: CapturedProgram,
-        run: Any,
-        reason: str,
-        seconds: tuple[float, float],
+        self, number: int, captured: CapturedProgram, run: Any, reason: str, seconds: tuple[float, float],
         times: tuple[compile_timing.Times, compile_timing.Times] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.number: int = number
         self.reason: str = reason
         self.seconds: tuple[float, float] = seconds
@@ -211,7 +206,7 @@ class CompiledFunction(Generic[P, R]):
         """The plan that the last call ran as; None on one device (``ms.set_auto_parallel_context``)."""
         return self.versions[0].plan if self.versions else None
 
-    # ---- versions -------------------------------------------------------------------------------------------------
+    # ---- versions ----
 
     def _fitting(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], needed: bool = False
@@ -322,7 +317,7 @@ class CompiledFunction(Generic[P, R]):
 
         return PlannedFunction(captured, args, kwargs, self.name)
 
-    # ---- inside a gradient ----------------------------------------------------------------------------------------
+    # ---- inside a gradient ----
 
     def graph_for(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[Any, list[Any], Any]:
         """The program for these arguments as data.

@@ -54,14 +54,9 @@ class Custom:
     """
 
     def __init__(
-        self,
-        func: Callable[..., Any],
-        out_shape: Any = None,
-        out_dtype: Any = None,
-        func_type: str = "hybrid",
-        bprop: Callable[..., Any] | None = None,
-        reg_info: Any = None,
-    ) -> None:
+        self, func: Callable[..., Any], out_shape: Any = None, out_dtype: Any = None, func_type: str = "hybrid",
+        bprop: Callable[..., Any] | None = None, reg_info: Any = None,
+    ) -> None:  # fmt: skip
         if func_type != "pyfunc":
             raise AttributeValueError(
                 f"Custom: func_type={func_type!r} is code for MindSpore's devices; 'pyfunc' takes a NumPy function.",

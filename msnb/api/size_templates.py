@@ -79,14 +79,9 @@ class SizeTemplates:
         return None
 
     def capture(
-        self,
-        fn: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        name: str,
-        versions: Sequence[CapturedProgram],
+        self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, versions: Sequence[CapturedProgram],
         declared: Mapping[Axis, SizeChange],
-    ) -> tuple[CapturedProgram, BoundSizes | None] | None:
+    ) -> tuple[CapturedProgram, BoundSizes | None] | None:  # fmt: skip
         """The program for a call from a template that is made now, where nothing but sizes differs from some version;
         else None. What was ``declared`` to change is a symbol from the first version on."""
         self.changed.update(declared)

@@ -213,7 +213,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
     return mnp.full_like(a, fill_value, mnp.array(fill_value).dtype if own else dtype, shape)
 
 
-# ---- attributes ----------------------------------------------------------------------------------------------------
+# ---- attributes ----
 
 _IN_WORDS = (
     "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "expand_as", "float_power",

@@ -146,7 +146,7 @@ class Vjp(_OfNetwork):
         return outputs, found[0] if len(inputs) == 2 and isinstance(found, tuple) else found
 
 
-# ---- functions that are the call of an operator class ----------------------------------------------------------
+# ---- functions that are the call of an operator class ----
 
 
 def padding(x: Any, pad_dim_size: int = 8) -> Any:
@@ -309,7 +309,7 @@ tensor_exp, tensor_expm1, tensor_floordiv = ops.exp, ops.expm1, ops.floor_divide
 tensor_ge, tensor_gt, tensor_le, tensor_lt = ops.ge, ops.gt, ops.le, ops.lt
 
 
-# ---- operators: the calls of classes that are made below -----------------------------------------------------------
+# ---- operators: the calls of classes that are made below ----
 
 
 def _summary(self: Primitive, name: str, value: Any) -> None:

@@ -150,7 +150,7 @@ class Pushforward:
         differentiable = [v for v in node.outputs if gradient_type(v.type) is not None]
         self.tangents.update(zip(differentiable, found))
 
-    # ---- control ----------------------------------------------------------------------------------------------------
+    # ---- control ----
 
     def _control(self, node: Node, ins: list[int], outs: list[int]) -> None:
         rules: dict[Any, Callable[[Node, list[int], list[int]], Sequence[Any]]] = {
@@ -259,7 +259,7 @@ def _host_call(node: Node, ins: list[int], outs: list[int]) -> Sequence[Any]:
     raise error
 
 
-# ---- the transposed rule of an op -----------------------------------------------------------------------------------
+# ---- the transposed rule of an op ----
 
 _rules: dict[Any, Graph] = {}
 

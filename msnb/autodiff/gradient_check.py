@@ -55,16 +55,9 @@ def differentiable(values: Sequence[Any]) -> list[int]:
 
 
 def check_grads(
-    program: Graph | Callable[..., Any],
-    inputs: Sequence[Any],
-    order: int = 2,
-    seed: int = 0,
-    *,
-    eps: float = 1e-4,
-    tolerance: float = 1e-6,
-    forward: bool = True,
-    runner: Runner = run,
-) -> None:
+    program: Graph | Callable[..., Any], inputs: Sequence[Any], order: int = 2, seed: int = 0, *, eps: float = 1e-4,
+    tolerance: float = 1e-6, forward: bool = True, runner: Runner = run,
+) -> None:  # fmt: skip
     """Compare derivatives with central differences.
 
     Args:

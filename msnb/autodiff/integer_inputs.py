@@ -104,7 +104,7 @@ def _is_bool(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.dtype is bool_
 
 
-# ---- the extension to the reals --------------------------------------------------------------------------------------
+# ---- the extension to the reals ----
 
 Flags = tuple[bool, ...]
 

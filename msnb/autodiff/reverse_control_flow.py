@@ -53,7 +53,7 @@ def _active(p: Pullback, node: Node, first: int = 0) -> tuple[tuple[int, ...], t
     return ins, tuple(j for j, v in enumerate(node.outputs) if p.active(v))
 
 
-# ---- If -------------------------------------------------------------------------------------------------------------
+# ---- If ----
 
 
 def _if(p: Pullback, node: Node) -> Differentiated:
@@ -89,7 +89,7 @@ def _branch_backward(p: Pullback, pair: VJP, types: list[Type], passed: list[int
     return b.graph
 
 
-# ---- Call -----------------------------------------------------------------------------------------------------------
+# ---- Call ----
 
 
 class Callee:
@@ -182,7 +182,7 @@ def is_recursive(graph: Graph) -> bool:
     return graph.name in seen
 
 
-# ---- HostCall -------------------------------------------------------------------------------------------------------
+# ---- HostCall ----
 
 
 def _host_call(p: Pullback, node: Node) -> Differentiated:

@@ -103,7 +103,7 @@ def _summed(sums: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
     return [add_up(a, g) for a, g in zip(sums, grads)]
 
 
-# ---- While ----------------------------------------------------------------------------------------------------------
+# ---- While ----
 
 
 def differentiate_while(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
@@ -179,7 +179,7 @@ def _backward_body(loop: ReverseLoop, types: Sequence[Type], kinds: Sequence[str
     return b.graph
 
 
-# ---- Scan -----------------------------------------------------------------------------------------------------------
+# ---- Scan ----
 
 
 def differentiate_scan(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:

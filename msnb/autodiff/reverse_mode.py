@@ -222,7 +222,7 @@ class Pullback:
             out.append(self.zeros(value) if possible else dout)
         return out
 
-    # ---- forward -------------------------------------------------------------------------------------------------
+    # ---- forward ----
 
     def _run_forward(self) -> None:
         for p in self.graph.params:
@@ -243,7 +243,7 @@ class Pullback:
             new._value.name = old.name
             self._copies[node] = new._value.node
 
-    # ---- backward ------------------------------------------------------------------------------------------------
+    # ---- backward ----
 
     def _run_backward(self) -> None:
         douts = [self._dout(i) for i in self.outputs]
@@ -283,7 +283,7 @@ class Pullback:
         before = self._adjoints.get(value)
         self._adjoints[value] = g if before is None else add_up(before, g)
 
-    # ---- what is kept --------------------------------------------------------------------------------------------
+    # ---- what is kept ----
 
     def _close(self) -> list[Value]:
         graph = self.backward.graph

@@ -47,7 +47,7 @@ def spread_grads(node: Node, positions: Sequence[int], grads: Sequence[Any]) -> 
     return out
 
 
-# ---- residuals of several graphs side by side -----------------------------------------------------------------------
+# ---- residuals of several graphs side by side ----
 
 
 def made_inside(residuals: Sequence[Value]) -> list[tuple[int, Type]]:

@@ -188,7 +188,7 @@ def _drawn(node: Node, inputs: list[Any], size: int) -> tuple[Sequence[Any], Seq
     return _listed((result, True))
 
 
-# ---- rules that follow from the record ------------------------------------------------------------------------------
+# ---- rules that follow from the record ----
 
 
 def label_parts(op: Op, types: Sequence[Type], attrs: dict[str, Any]) -> tuple[list[str], list[str]] | None:

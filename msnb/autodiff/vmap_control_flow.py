@@ -46,7 +46,7 @@ def either(a: Sequence[bool], b: Sequence[bool]) -> Flags:
     return tuple(x or y for x, y in zip(a, b))
 
 
-# ---- selecting lanes ------------------------------------------------------------------------------------------------
+# ---- selecting lanes ----
 
 
 def truth(pred: Any, size: int) -> Any:
@@ -79,7 +79,7 @@ def borrowed(mask: Any, x: Any) -> Any:
     return choose(mask, x, find("stop_gradient")(lane))
 
 
-# ---- If -------------------------------------------------------------------------------------------------------------
+# ---- If ----
 
 
 def _if(lanes: BatchedValues, node: Node) -> Batched:
@@ -114,7 +114,7 @@ def _nothing(graph: Graph) -> Graph:
     return b.graph
 
 
-# ---- While ----------------------------------------------------------------------------------------------------------
+# ---- While ----
 
 
 def _while(lanes: BatchedValues, node: Node) -> Batched:
@@ -156,7 +156,7 @@ def _while_by_lane(
     return control_flow.while_(lanes.b, cond.graph, body.graph, [*start, mask], same)[:n]
 
 
-# ---- Scan -----------------------------------------------------------------------------------------------------------
+# ---- Scan ----
 
 
 def _scan(lanes: BatchedValues, node: Node) -> Batched:
@@ -181,7 +181,7 @@ def _swapped(x: Any) -> Any:
     return find("transpose")(x, perm=(1, 0, *range(2, x.ndim)))
 
 
-# ---- Call -----------------------------------------------------------------------------------------------------------
+# ---- Call ----
 
 
 def _call(lanes: BatchedValues, node: Node) -> Batched:

@@ -157,7 +157,7 @@ class DatasetError(MsnbError, ValueError):
     """A data set, or a function mapped over one, that is wrong."""
 
 
-# ---- how they are printed --------------------------------------------------------------------------------------------
+# ---- how they are printed ----
 
 
 class ReportHook:

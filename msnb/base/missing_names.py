@@ -139,7 +139,7 @@ def answer_for(module: str) -> None:
     found.update(__getattr__=partial(attribute, module), __dir__=partial(public_names, module))
 
 
-# ---- keywords ---------------------------------------------------------------------------------------------------
+# ---- keywords ----
 
 _BAD_CALL = re.compile(r"([\w.]+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing|takes|got multiple)")
 
@@ -186,7 +186,7 @@ def _function_named(name: str, frame: FrameType) -> Any:
     return None
 
 
-# ---- MindSpore's module paths -----------------------------------------------------------------------------------
+# ---- MindSpore's module paths ----
 
 
 class _View(ModuleType):

@@ -234,7 +234,7 @@ def raised_at(error: Exception, where: Where) -> Exception:
     raise AssertionError("raise error did not raise")
 
 
-# ---- tracebacks of the user's frames alone --------------------------------------------------------------------------
+# ---- tracebacks of the user's frames alone ----
 
 HIDDEN = "__tracebackhide__"
 

@@ -154,13 +154,9 @@ class Parameter(Tensor):
     __hash__: Callable[[], int] = object.__hash__  # type: ignore[assignment]
 
     def __init__(
-        self,
-        default_input: Any,
-        name: str | None = None,
-        requires_grad: bool = True,
-        layerwise_parallel: bool = False,
+        self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
         parallel_optimizer: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(default_input, int32 if type(default_input) is int else None)
         self._rec = None
         if name is not None and not isinstance(name, str):

@@ -126,7 +126,7 @@ def within(world: ProcessGroup) -> Iterator[None]:
         _seat.world = before
 
 
-# ---- groups --------------------------------------------------------------------------------------------------------
+# ---- groups ----
 
 _groups: dict[str, tuple[int, ...]] = {}
 

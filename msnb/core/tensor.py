@@ -125,7 +125,7 @@ class Tensor(TensorMethods):
             other = other.astype(want)
         self._data, self._type, self._rec = other._data, other._type, other._rec
 
-    # ---- what it is ----------------------------------------------------------------------------------------------
+    # ---- what it is ----
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -205,7 +205,7 @@ class Tensor(TensorMethods):
         """The tensor itself: ``Tensor(shape=, dtype=, init=)`` has its values from the start."""
         return self
 
-    # ---- where it lives ------------------------------------------------------------------------------------------
+    # ---- where it lives ----
 
     def move_to(self, to: str, blocking: bool = True) -> Tensor:
         """The same values on another device; values only move when asked to.
@@ -238,7 +238,7 @@ class Tensor(TensorMethods):
         """On the GPU."""
         return self.move_to("GPU")
 
-    # ---- its value -----------------------------------------------------------------------------------------------
+    # ---- its value ----
 
     def _buffer(self) -> Any:
         """The device buffer; a symbolic tensor has none and refuses with a sentence."""
@@ -364,7 +364,7 @@ class Tensor(TensorMethods):
     def __reduce__(self) -> tuple[Any, ...]:
         return (Tensor, (self._host(),))
 
-    # ---- how it looks --------------------------------------------------------------------------------------------
+    # ---- how it looks ----
 
     def __repr__(self) -> str:
         host = self._host()
@@ -382,7 +382,7 @@ class Tensor(TensorMethods):
         head = f"{type(self).__name__} {self._type!r} on {self.device}"
         return tensor_html(head, str(self), self._host())
 
-    # ---- operations, bound by msnb.ops (their types are told here) -----------------------------------------------
+    # ---- operations, bound by msnb.ops (their types are told here) ----
 
     if TYPE_CHECKING:
 

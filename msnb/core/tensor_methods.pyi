@@ -32,8 +32,7 @@ class TensorMethods:
     def abs_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``abs(...)``; returns the tensor."""
 
-    def absolute(self) -> Tensor:
-        """Absolute value (modulus of complex numbers)."""
+    absolute = abs
 
     def acos(self) -> Tensor:
         """Inverse cosine in radians."""
@@ -104,11 +103,9 @@ class TensorMethods:
     def approximate_equal(self, other: Any, tolerance: _float = ...) -> Tensor:
         """True where two tensors differ by less than ``tolerance``."""
 
-    def arccos(self) -> Tensor:
-        """Inverse cosine in radians."""
+    arccos = acos
 
-    def arccosh(self) -> Tensor:
-        """Inverse hyperbolic cosine."""
+    arccosh = acosh
 
     def arcsin(self) -> Tensor:
         """Inverse sine in radians."""
@@ -143,11 +140,9 @@ class TensorMethods:
     def argwhere(self) -> Tensor:
         """Same as ``nonzero``: one row per element that is not zero."""
 
-    def asin(self) -> Tensor:
-        """Inverse sine in radians."""
+    asin = arcsin
 
-    def asinh(self) -> Tensor:
-        """Inverse hyperbolic sine."""
+    asinh = arcsinh
 
     def assign_value(self, value: Any) -> Tensor:
         """Take the value; gradients of a tensor that is no Parameter go on to what it was computed from."""
@@ -155,14 +150,11 @@ class TensorMethods:
     def astype(self, dtype: Any, copy: _bool = ...) -> Tensor:
         """The same values in another dtype; with ``copy`` a tensor of its own, also where nothing changes."""
 
-    def atan(self) -> Tensor:
-        """Inverse tangent in radians."""
+    atan = arctan
 
-    def atan2(self, other: Any) -> Tensor:
-        """Angle of the point (y, x) in radians, from -pi to pi."""
+    atan2 = arctan2
 
-    def atanh(self) -> Tensor:
-        """Inverse hyperbolic tangent."""
+    atanh = arctanh
 
     def baddbmm(self, x: Any, y: Any, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ y)`` for stacks of matrices."""
@@ -242,8 +234,7 @@ class TensorMethods:
     def clamp_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``clamp(...)``; returns the tensor."""
 
-    def clip(self, min: Any = ..., max: Any = ...) -> Tensor:
-        """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1."""
+    clip = clamp
 
     def clip_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``clip(...)``; returns the tensor."""
@@ -345,8 +336,7 @@ class TensorMethods:
     def div_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``div(...)``; returns the tensor."""
 
-    def divide(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
-        """The quotient; rounded down with 'floor', towards zero with 'trunc'."""
+    divide = div
 
     def dot(self, y: Any) -> Tensor:
         """Inner product of two vectors; for more axes NumPy's: last axis of x with the last but one of y."""
@@ -363,8 +353,7 @@ class TensorMethods:
     def eq(self, other: Any) -> Tensor:
         """x equals y; NaN equals nothing."""
 
-    def equal(self, other: Any) -> Tensor:
-        """x equals y; NaN equals nothing."""
+    equal = eq
 
     def erf(self) -> Tensor:
         """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
@@ -390,8 +379,7 @@ class TensorMethods:
     def exp_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``exp(...)``; returns the tensor."""
 
-    def expand(self, *sizes: Any, shape: Any = ...) -> Tensor:
-        """Repeat ``x`` along new axes and axes of size 1."""
+    expand = broadcast_to
 
     def expand_as(self, other: Any) -> Tensor:
         """``x`` broadcast to the shape of ``other``."""
@@ -505,11 +493,9 @@ class TensorMethods:
     def greater(self, other: Any) -> Tensor:
         """x is above y."""
 
-    def greater_equal(self, other: Any) -> Tensor:
-        """x is y or above."""
+    greater_equal = ge
 
-    def gt(self, other: Any) -> Tensor:
-        """x is above y."""
+    gt = greater
 
     def half(self) -> Tensor:
         """The values as float16."""
@@ -669,8 +655,7 @@ class TensorMethods:
     def less(self, other: Any) -> Tensor:
         """x is below y."""
 
-    def less_equal(self, other: Any) -> Tensor:
-        """x is y or below."""
+    less_equal = le
 
     def lgamma(self) -> Tensor:
         """The logarithm of the absolute value of the gamma function."""
@@ -735,15 +720,12 @@ class TensorMethods:
     def lstsq(self, b: Any) -> Any:
         """The solution of x y = b in least squares, the shortest one where there are several."""
 
-    def lt(self, other: Any) -> Tensor:
-        """x is below y."""
+    lt = less
 
     def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Any:
         """The x with A x = b, from the LU factors of A."""
 
-    @property
-    def mH(self) -> Tensor:
-        """Matrices with their last two axes exchanged and complex numbers conjugated."""
+    mH = H
 
     @property
     def mT(self) -> Tensor:
@@ -767,8 +749,7 @@ class TensorMethods:
     def matmul(self, other: Any) -> Tensor:
         """Matrix product over the last axis of x and the last but one of y; leading axes broadcast."""
 
-    def matrix_determinant(self) -> Tensor:
-        """The determinant of every matrix."""
+    matrix_determinant = det
 
     def matrix_power(self, n: _int) -> Tensor:
         """The product of n copies of every matrix; a negative n takes the inverse."""
@@ -800,8 +781,7 @@ class TensorMethods:
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Axes moved to other positions, the rest in their old order."""
 
-    def movedim(self, source: Any, destination: Any) -> Tensor:
-        """Axes moved to other positions, the rest in their old order."""
+    movedim = moveaxis
 
     def msort(self) -> Tensor:
         """``x`` sorted along its first axis."""
@@ -822,8 +802,7 @@ class TensorMethods:
     ) -> Tensor:
         """Draws of classes with probabilities proportional to ``weights`` along the last axis."""
 
-    def multiply(self, other: Any) -> Tensor:
-        """Product of two tensors."""
+    multiply = mul
 
     def mv(self, v: Any) -> Tensor:
         """Matrix times vector."""
@@ -864,8 +843,7 @@ class TensorMethods:
     def neg_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``neg(...)``; returns the tensor."""
 
-    def negative(self) -> Tensor:
-        """The negated value."""
+    negative = neg
 
     def nelement(self) -> _int:
         """The number of elements: ``x.size``."""
@@ -894,8 +872,7 @@ class TensorMethods:
     def normal_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``normal(...)``; returns the tensor."""
 
-    def not_equal(self, other: Any) -> Tensor:
-        """x differs from y."""
+    not_equal = ne
 
     def orgqr(self, input2: Any) -> Any:
         """The first n columns of Q, from the factors and scales that ``geqrf`` gives."""
@@ -1102,8 +1079,7 @@ class TensorMethods:
     def slice_scatter(self, src: Any, axis: _int = ..., start: Any = ..., end: Any = ..., step: _int = ...) -> Any:
         """A copy of ``input`` with ``src`` at the places start, start + step ... of an axis."""
 
-    def slogdet(self) -> tuple[Any, Any]:
-        """Sign and logarithm of the absolute value of the determinant of every matrix."""
+    slogdet = log_matrix_determinant
 
     def soft_shrink(self, lambd: _float = ...) -> Tensor:
         """x moved towards 0 by lambd, and 0 within; NaN stays."""
@@ -1111,8 +1087,7 @@ class TensorMethods:
     def softmax(self, axis: _int = ..., dtype: Any = ...) -> Tensor:
         """exp(x) / sum(exp(x)) along ``axis``."""
 
-    def softshrink(self, lambd: _float = ...) -> Tensor:
-        """x moved towards 0 by lambd, and 0 within; NaN stays."""
+    softshrink = soft_shrink
 
     def sort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ...) -> ValuesAndIndices:
         """The elements along ``axis`` in order."""
@@ -1164,8 +1139,7 @@ class TensorMethods:
     def sub_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``sub(...)``; returns the tensor."""
 
-    def subtract(self, other: Any, *, alpha: Any = ...) -> Tensor:
-        """Difference of two tensors. ``alpha`` scales the other operand."""
+    subtract = sub
 
     def sum(self, *place: Any, initial: Any = ..., **words: Any) -> Tensor:
         """Sum over axes: ``sum(axis, keepdims, dtype=)``, or in NumPy's order ``sum(axis, dtype, keepdims, initial)``;
@@ -1180,8 +1154,7 @@ class TensorMethods:
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Two axes exchanged."""
 
-    def swapdims(self, axis0: _int, axis1: _int) -> Tensor:
-        """Two axes exchanged."""
+    swapdims = swapaxes
 
     def t(self) -> Tensor:
         """A matrix with its axes exchanged; vectors and numbers as they are."""
@@ -1273,8 +1246,7 @@ class TensorMethods:
     def triu_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``triu(...)``; returns the tensor."""
 
-    def true_divide(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
-        """The quotient; rounded down with 'floor', towards zero with 'trunc'."""
+    true_divide = div
 
     def trunc(self) -> Tensor:
         """The fraction cut off."""
@@ -1326,8 +1298,7 @@ class TensorMethods:
     def unsorted_segment_sum(self, segment_ids: Any, num_segments: _int) -> Tensor:
         """Entries added up by the segment that each belongs to."""
 
-    def unsqueeze(self, axis: Any) -> Tensor:
-        """A new axis of size 1 at position ``axis`` of the result (several for a tuple)."""
+    unsqueeze = expand_dims
 
     def value(self) -> Tensor:
         """The same value as a Tensor of its own."""
@@ -1335,11 +1306,9 @@ class TensorMethods:
     def var(self, axis: Any = ..., ddof: Any = ..., keepdims: _bool = ..., *, dim: Any = ...) -> Tensor:
         """Variance over axes: the sum of squared distances from the mean divided by n - ddof."""
 
-    def view(self, *sizes: Any, shape: Any = ...) -> Tensor:
-        """The same elements in the same order under another shape."""
+    view = reshape
 
-    def view_as(self, other: Any) -> Tensor:
-        """``x`` in the shape of ``other``, which holds as many elements."""
+    view_as = reshape_as
 
     def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """``tensor_split`` along axis 0."""

@@ -81,7 +81,7 @@ def _keeping(init: Callable[..., None]) -> Callable[..., None]:
     return made
 
 
-# ---- to JSON -------------------------------------------------------------------------------------------------------
+# ---- to JSON ----
 
 
 def _text(value: Any) -> Any:
@@ -248,7 +248,7 @@ def _checked(dataset: Any, what: str) -> Dataset:
     return dataset
 
 
-# ---- from JSON -----------------------------------------------------------------------------------------------------
+# ---- from JSON ----
 
 
 def deserialize(input_dict: Page | None = None, json_filepath: str | None = None) -> Dataset | None:

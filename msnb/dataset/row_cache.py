@@ -67,15 +67,9 @@ class DatasetCache:
     """
 
     def __init__(
-        self,
-        session_id: int,
-        size: int = 0,
-        spilling: bool = False,
-        hostname: str | None = None,
-        port: int | None = None,
-        num_connections: int | None = None,
-        prefetch_size: int | None = None,
-    ) -> None:
+        self, session_id: int, size: int = 0, spilling: bool = False, hostname: str | None = None,
+        port: int | None = None, num_connections: int | None = None, prefetch_size: int | None = None,
+    ) -> None:  # fmt: skip
         if not isinstance(spilling, bool):
             raise ArgumentError(f"DatasetCache: spilling is True or False, got {spilling!r}")
         if hostname not in _LOCAL:

@@ -116,7 +116,7 @@ class ReferenceProgram:
         node = next(n for n, step in zip(self._nodes, self._steps) if step[0] is run)
         return explained(node, error, buffers)
 
-    # ---- control flow --------------------------------------------------------------------------------------------
+    # ---- control flow ----
 
     def _control(self, node: Node) -> Callable[..., Any]:
         if node.op is control_flow.IF:

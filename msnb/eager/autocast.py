@@ -40,15 +40,9 @@ class Autocast:
     """
 
     def __init__(
-        self,
-        dtype: DType,
-        white: Iterable[str] = (),
-        black: Iterable[str] = (),
-        *,
-        back: bool = False,
-        widest: bool = False,
-        weights: bool = False,
-    ) -> None:
+        self, dtype: DType, white: Iterable[str] = (), black: Iterable[str] = (), *, back: bool = False,
+        widest: bool = False, weights: bool = False,
+    ) -> None:  # fmt: skip
         self.dtype: DType = dtype
         self.white: frozenset[str] = frozenset(white)
         self.black: frozenset[str] = frozenset(black)

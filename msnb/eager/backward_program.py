@@ -95,12 +95,8 @@ class BackwardProgram:
     """Gradients of one tape structure."""
 
     def __init__(
-        self,
-        recorder: Tape,
-        outputs: Sequence[int],
-        wanted: Sequence[int],
-        again: bool = False,
-    ):
+        self, recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], again: bool = False,
+    ):  # fmt: skip
         lines, _ = recorder.expanded()
         tape = TapeGraph(recorder.watched, lines, outputs)
         found = vjp(tape.graph, list(wanted))

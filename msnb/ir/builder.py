@@ -124,7 +124,7 @@ class GraphBuilder(PlainReads):
         self._captured_index: dict[Value, Value] = {}
         self._before: list[Engine] = []
 
-    # ---- in the slot ---------------------------------------------------------------------------------------------
+    # ---- in the slot ----
 
     def __enter__(self) -> GraphBuilder:
         self._before.append(slot.engine)
@@ -156,16 +156,12 @@ class GraphBuilder(PlainReads):
         target._type = symbol_type(target._value)
         target._builder = self
 
-    # ---- making values -------------------------------------------------------------------------------------------
+    # ---- making values ----
 
     def add(
-        self,
-        op: Op,
-        values: Sequence[Value],
-        attrs: dict[str, Any],
-        types: Sequence[Type],
+        self, op: Op, values: Sequence[Value], attrs: dict[str, Any], types: Sequence[Type],
         graphs: Sequence[Graph] = (),
-    ) -> tuple[SymbolicTensor, ...]:
+    ) -> tuple[SymbolicTensor, ...]:  # fmt: skip
         """Append a node on Values and wrap its results."""
         node = self.graph.add(op, values, attrs, types, graphs)
         node.where = self.origin if self.origin is not None else self.locate()
@@ -257,7 +253,7 @@ class GraphBuilder(PlainReads):
         node.scope, node.why, node.primal = self.scope, self.why, self.primal
         return node.out
 
-    # ---- gradients -----------------------------------------------------------------------------------------------
+    # ---- gradients ----
 
     def owe_gradient(
         self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], args: Sequence[Any], douts: Sequence[Any]
@@ -266,7 +262,7 @@ class GraphBuilder(PlainReads):
         overrides it."""
         return None
 
-    # ---- functions as graphs -------------------------------------------------------------------------------------
+    # ---- functions as graphs ----
 
     def trace(
         self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None, lane: Lane | None = None
@@ -294,7 +290,7 @@ class GraphBuilder(PlainReads):
         objects, overrides it."""
         yield
 
-    # ---- questions that only a running program can answer --------------------------------------------------------
+    # ---- questions that only a running program can answer ----
 
     def no_value(self, x: SymbolicTensor) -> Exception:
         """The error for asking the value of a symbolic tensor."""

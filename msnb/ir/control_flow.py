@@ -103,7 +103,7 @@ class HostFn:
         return f"HostFn({self.name})"
 
 
-# ---- making control nodes ----------------------------------------------------------------------------------------
+# ---- making control nodes ----
 
 
 def result_types(node_op: Op, graphs: Sequence[Graph], attrs: dict[str, Any], module: Any) -> tuple[Type, ...]:
@@ -141,14 +141,9 @@ def while_(b: GraphBuilder, cond: Graph, body: Graph, carry: Sequence[Any], inv:
 
 
 def scan(
-    b: GraphBuilder,
-    body: Graph,
-    carry: Sequence[Any],
-    xs: Sequence[Any],
-    inv: Sequence[Any],
-    length: int,
+    b: GraphBuilder, body: Graph, carry: Sequence[Any], xs: Sequence[Any], inv: Sequence[Any], length: int,
     reverse: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     """Append a ``scan`` over axis 0 of ``xs`` to ``b``."""
     attrs = {"n_carry": len(carry), "n_xs": len(xs), "length": length, "reverse": reverse}
     values = [b.lift(x) for x in (*carry, *xs, *inv)]
@@ -171,21 +166,16 @@ def host_call(
 
 
 def gradient(
-    b: GraphBuilder,
-    body: Graph,
-    wrt: Sequence[int],
-    outputs: Sequence[int],
-    args: Sequence[Any],
-    douts: Sequence[Any],
+    b: GraphBuilder, body: Graph, wrt: Sequence[int], outputs: Sequence[int], args: Sequence[Any], douts: Sequence[Any],
     types: Sequence[Type],
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     """Append the results of ``body`` and its gradients, which have ``types``, to ``b``."""
     attrs = {"wrt": tuple(wrt), "outputs": tuple(outputs)}
     values = [b.lift(x) for x in (*args, *douts)]
     return b.add(GRADIENT, values, attrs, [*(v.type for v in body.outputs), *types], (body,))
 
 
-# ---- replaying ---------------------------------------------------------------------------------------------------
+# ---- replaying ----
 
 
 def replay(graph: Graph, args: Sequence[Any]) -> list[Any]:

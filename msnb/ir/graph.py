@@ -72,13 +72,9 @@ class Node:
     )  # fmt: skip
 
     def __init__(
-        self,
-        op: Op,
-        inputs: Sequence[Value],
-        attrs: Mapping[str, Any],
-        types: Sequence[Type],
+        self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], types: Sequence[Type],
         graphs: Sequence[Graph] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.op: Op = op
         self.inputs: list[Value] = list(inputs)
         self.attrs: dict[str, Any] = dict(attrs)
@@ -119,13 +115,9 @@ class Graph:
         return value
 
     def add(
-        self,
-        op: Op,
-        inputs: Sequence[Value],
-        attrs: Mapping[str, Any],
-        types: Sequence[Type],
+        self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], types: Sequence[Type],
         graphs: Sequence[Graph] = (),
-    ) -> Node:
+    ) -> Node:  # fmt: skip
         """A new node at the end."""
         node = Node(op, inputs, attrs, types, graphs)
         self.nodes.append(node)

@@ -31,7 +31,7 @@ from msnb.ops.definition.record import Op, define, find
 _TRAITS = ("pure", "stack", "linear")
 
 
-# ---- bodies ---------------------------------------------------------------------------------------------------------
+# ---- bodies ----
 
 
 def empty(xp: Any, element: Type) -> Any:
@@ -118,7 +118,7 @@ def _lane(xp: Any, stack: Any, index: Any, *, element: Type) -> Any:
     return _mapped(xp, stack, copied, element)
 
 
-# ---- types ----------------------------------------------------------------------------------------------------------
+# ---- types ----
 
 
 def _push_type(stack: StackType, x: Type) -> StackType:
@@ -163,7 +163,7 @@ def axis_size(t: Type, axis: int = 0) -> Any:
     return t.shape[axis]
 
 
-# ---- vmap -----------------------------------------------------------------------------------------------------------
+# ---- vmap ----
 
 
 def spread(x: Any, size: int) -> Any:
@@ -196,7 +196,7 @@ def _sum_batched(s: Any, axis: int, element: Any) -> Any:
     return STACK_SUM(s, axis=axis + 1, element=with_axis(element, axis_size(s._type)))
 
 
-# ---- records --------------------------------------------------------------------------------------------------------
+# ---- records ----
 
 
 def _stack_op(name: str, inputs: str, doc: str, axes: str, **fields: Any) -> Op:

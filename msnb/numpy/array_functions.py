@@ -70,7 +70,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     return ops.swapaxes(array(x), axis1, axis2)
 
 
-# ---- borders --------------------------------------------------------------------------------------------------------
+# ---- borders ----
 
 
 def reflected_oddly(t: Any, axis: int, before: int, after: int) -> Any:

@@ -32,7 +32,7 @@ def _row(name: str, x: Any) -> Any:
     return t
 
 
-# ---- choosing --------------------------------------------------------------------------------------------------------
+# ---- choosing ----
 
 
 def choose(a: Any, choices: Any, mode: str = "clip") -> Any:
@@ -99,7 +99,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return found.astype(t.dtype)
 
 
-# ---- sets ------------------------------------------------------------------------------------------------------------
+# ---- sets ----
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
@@ -143,7 +143,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     return ops.all(first == second)
 
 
-# ---- along axes ------------------------------------------------------------------------------------------------------
+# ---- along axes ----
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
@@ -219,7 +219,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     return whole[start : start + count]
 
 
-# ---- polynomials, highest power first --------------------------------------------------------------------------------
+# ---- polynomials, highest power first ----
 
 
 def polyadd(a1: Any, a2: Any) -> Any:
@@ -278,7 +278,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     return found
 
 
-# ---- indices ---------------------------------------------------------------------------------------------------------
+# ---- indices ----
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:

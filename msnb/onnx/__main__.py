@@ -59,7 +59,7 @@ class _Plain(argparse.RawDescriptionHelpFormatter):
     """The description as it is written."""
 
 
-# ---- commands --------------------------------------------------------------------------------------------------------
+# ---- commands ----
 
 
 def _info(model: Any) -> int:
@@ -103,7 +103,7 @@ def _diff(first: Any, second: Any, sizes: Mapping[str, int], seed: int) -> int:
     return status | bool(lines)
 
 
-# ---- parts -----------------------------------------------------------------------------------------------------------
+# ---- parts ----
 
 
 def _drawn(program: OnnxProgram, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def as_model(content: bytes) -> Any:
     return model
 
 
-# ---- arrays in other files -------------------------------------------------------------------------------------------
+# ---- arrays in other files ----
 
 
 def _tensors(graph: Any, depth: int = 0) -> Iterator[Any]:
@@ -120,7 +120,7 @@ def _load_one(tensor: Any, folder: Path) -> None:
     del tensor.external_data[:]
 
 
-# ---- messages to data ------------------------------------------------------------------------------------------------
+# ---- messages to data ----
 
 
 def numpy_dtype(code: int) -> np.dtype[Any]:

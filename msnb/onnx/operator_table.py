@@ -93,7 +93,7 @@ def find(domain: str, name: str, opset: int) -> Operator | None:
     return fitting[-1] if fitting else None
 
 
-# ---- how inputs are handed on ----------------------------------------------------------------------------------------
+# ---- how inputs are handed on ----
 
 
 def tensor(value: Any) -> Any:

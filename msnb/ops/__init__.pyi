@@ -3,8 +3,8 @@
 Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
 # ruff: noqa: I001 - filled lines
+# ruff: noqa: F403, F405 - a star means what a module lists
 
-from collections.abc import Sequence
 from typing import Any
 
 from msnb.base import missing_names as missing_names, plugins as plugins
@@ -14,92 +14,45 @@ from msnb.ops import (
     linalg as linalg, math as math, mindspore as mindspore, nn as nn, random as random, reduction as reduction,
     sparse as sparse, spatial as spatial, special as special, tensor as tensor,
 )  # fmt: skip
-from msnb.ops.collective import (
-    ReduceOp as ReduceOp, all_gather as all_gather, all_reduce as all_reduce, all_to_all as all_to_all,
-    broadcast as broadcast, neighbor_exchange as neighbor_exchange, reduce_scatter as reduce_scatter,
-)  # fmt: skip
-from msnb.ops.definition.window_geometry import IntOrInts
+from msnb.ops.collective import *
 from msnb.ops.elementwise.cast import (
     cast as cast, complex as complex, is_complex as is_complex, is_floating_point as is_floating_point,
 )  # fmt: skip
 from msnb.ops.elementwise.identity_and_effects import (
-    assign as assign, assign_add as assign_add, assign_sub as assign_sub, print as print,
+    assign as assign, assign_add as assign_add, assign_sub as assign_sub, print as print, print_ as print_,
 )  # fmt: skip
 from msnb.ops.elementwise.transcendental import logaddexp as logaddexp
-from msnb.ops.indexing.embedding import embedding as embedding
-from msnb.ops.indexing.gather import (
-    gather as gather, gather_elements as gather_elements, gather_nd as gather_nd, index_select as index_select,
-    take as take, take_along_axis as take_along_axis, take_along_dim as take_along_dim,
-)  # fmt: skip
+from msnb.ops.indexing.embedding import *
+from msnb.ops.indexing.gather import *
 from msnb.ops.indexing.grids import (
     block_diag as block_diag, cartesian_prod as cartesian_prod, column_stack as column_stack,
     combinations as combinations, expand_as as expand_as, fmax as fmax, fmin as fmin, logaddexp2 as logaddexp2,
     logspace as logspace, sgn as sgn, signbit as signbit, t as t, type_as as type_as, vander as vander,
     view_as as view_as,
 )  # fmt: skip
-from msnb.ops.indexing.masked_select import (
-    argwhere as argwhere, masked_fill as masked_fill, masked_scatter as masked_scatter, masked_select as masked_select,
-    nonzero as nonzero, unique as unique, where as where,
-)  # fmt: skip
+from msnb.ops.indexing.masked_select import *
 from msnb.ops.indexing.pad import pad as pad
-from msnb.ops.indexing.rearrange import (
-    atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, flatten as flatten, flip as flip,
-    fliplr as fliplr, flipud as flipud, meshgrid as meshgrid, moveaxis as moveaxis, narrow as narrow,
-    one_hot as one_hot, ravel as ravel, repeat_elements as repeat_elements, repeat_interleave as repeat_interleave,
-    roll as roll, rot90 as rot90, swapaxes as swapaxes, tile as tile, unflatten as unflatten,
-)  # fmt: skip
+from msnb.ops.indexing.rearrange import *
 from msnb.ops.indexing.scatter import (
     index_add as index_add, index_copy as index_copy, index_fill as index_fill, scatter as scatter,
     scatter_add as scatter_add, scatter_nd as scatter_nd, scatter_reduce as scatter_reduce,
     scatter_update as scatter_update, tensor_scatter_elements as tensor_scatter_elements,
 )  # fmt: skip
-from msnb.ops.indexing.slice_updates import (
-    batch_to_space_nd as batch_to_space_nd, diagonal_scatter as diagonal_scatter, inplace_add as inplace_add,
-    inplace_index_add as inplace_index_add, inplace_sub as inplace_sub, inplace_update as inplace_update,
-    mirror_pad as mirror_pad, reverse as reverse, reverse_sequence as reverse_sequence,
-    select_scatter as select_scatter, slice_scatter as slice_scatter, space_to_batch_nd as space_to_batch_nd,
-    strided_slice as strided_slice,
-)  # fmt: skip
+from msnb.ops.indexing.slice_updates import *
 from msnb.ops.linalg import assignment as _assignment
-from msnb.ops.linalg.diagonals import (
-    matrix_band_part as matrix_band_part, matrix_diag as matrix_diag, matrix_diag_part as matrix_diag_part,
-    matrix_set_diag as matrix_set_diag,
-)  # fmt: skip
-from msnb.ops.linalg.eigenvalues import (
-    eig as eig, eigvals as eigvals, matrix_exp as matrix_exp, matrix_log as matrix_log,
-)  # fmt: skip
-from msnb.ops.linalg.einsum import batch_dot as batch_dot, einsum as einsum
-from msnb.ops.linalg.factorization import (
-    cond as cond, lstsq as lstsq, matrix_norm as matrix_norm, matrix_rank as matrix_rank, pinv as pinv, qr as qr,
-    svd as svd,
-)  # fmt: skip
+from msnb.ops.linalg.diagonals import *
+from msnb.ops.linalg.eigenvalues import *
+from msnb.ops.linalg.einsum import *
+from msnb.ops.linalg.factorization import *
 from msnb.ops.linalg.matmul import (
     addbmm as addbmm, addmm as addmm, addmv as addmv, baddbmm as baddbmm, bmm as bmm, dot as dot, inner as inner,
     kron as kron, mm as mm, multi_dot as multi_dot, mv as mv, outer as outer, tensordot as tensordot, vecdot as vecdot,
 )  # fmt: skip
-from msnb.ops.linalg.matrix_functions import (
-    adjoint as adjoint, cholesky as cholesky, cross as cross, det as det, eigh as eigh, inverse as inverse,
-    logdet as logdet, matrix_power as matrix_power, slogdet as slogdet, solve as solve,
-)  # fmt: skip
-from msnb.ops.linalg.solvers import (
-    addr as addr, cholesky_inverse as cholesky_inverse, cholesky_solve as cholesky_solve, geqrf as geqrf, ger as ger,
-    lu_factor as lu_factor, lu_solve as lu_solve, lu_unpack as lu_unpack, matrix_solve as matrix_solve, orgqr as orgqr,
-    ormqr as ormqr, solve_triangular as solve_triangular,
-)  # fmt: skip
-from msnb.ops.linalg.triangular import (
-    diag as diag, diag_embed as diag_embed, diagflat as diagflat, diagonal as diagonal, trace as trace, tril as tril,
-    tril_indices as tril_indices, triu as triu, triu_indices as triu_indices,
-)  # fmt: skip
-from msnb.ops.math.clip_norm_interpolate import (
-    add_n as add_n, addcdiv as addcdiv, addcmul as addcmul, allclose as allclose, average as average, clip as clip,
-    clip_by_global_norm as clip_by_global_norm, clip_by_norm as clip_by_norm, clip_by_value as clip_by_value,
-    copysign as copysign, deg2rad as deg2rad, float_power as float_power, frac as frac, global_norm as global_norm,
-    heaviside as heaviside, is_tensor as is_tensor, isclose as isclose, lerp as lerp, logit as logit,
-    nan_to_num as nan_to_num, nanmean as nanmean, nansum as nansum, norm as norm, normalize as normalize, ptp as ptp,
-    rad2deg as rad2deg, sinc as sinc, square_sum as square_sum, vector_norm as vector_norm, xdivy as xdivy,
-    xlogy as xlogy,
-)  # fmt: skip
-from msnb.ops.math.log_sums import logcumsumexp as logcumsumexp
+from msnb.ops.linalg.matrix_functions import *
+from msnb.ops.linalg.solvers import *
+from msnb.ops.linalg.triangular import *
+from msnb.ops.math.clip_norm_interpolate import *
+from msnb.ops.math.log_sums import *
 from msnb.ops.math.number_functions import (
     aminmax as aminmax, eps as eps, is_nonzero as is_nonzero, isneginf as isneginf, isposinf as isposinf,
     isreal as isreal, laplace as laplace, ldexp as ldexp, pdist as pdist, polar as polar,
@@ -107,60 +60,31 @@ from msnb.ops.math.number_functions import (
     truncate_div as truncate_div, truncate_mod as truncate_mod, unique_consecutive as unique_consecutive,
     view_as_real as view_as_real,
 )  # fmt: skip
-from msnb.ops.math.sort import (
-    argsort as argsort, bincount as bincount, kthvalue as kthvalue, median as median, msort as msort,
-    searchsorted as searchsorted, sort as sort, topk as topk,
-)  # fmt: skip
-from msnb.ops.math.statistics import (
-    bucketize as bucketize, cdist as cdist, corrcoef as corrcoef, cov as cov, diff as diff, dist as dist,
-    histc as histc, nanmedian as nanmedian, nanquantile as nanquantile, quantile as quantile,
-    sequence_mask as sequence_mask, std_mean as std_mean, trapz as trapz, unsorted_segment_max as unsorted_segment_max,
-    unsorted_segment_min as unsorted_segment_min, unsorted_segment_prod as unsorted_segment_prod,
-    unsorted_segment_sum as unsorted_segment_sum,
-)  # fmt: skip
-from msnb.ops.mindspore.attention_score import flash_attention_score as flash_attention_score
-from msnb.ops.mindspore.scalar_conversions import (
-    make_range as make_range, range as range, scalar_to_tensor as scalar_to_tensor, tuple_to_array as tuple_to_array,
-)  # fmt: skip
+from msnb.ops.math.sort import *
+from msnb.ops.math.statistics import *
+from msnb.ops.mindspore.attention_score import *
+from msnb.ops.mindspore.scalar_conversions import *
 from msnb.ops.nn.activation import (
     celu as celu, elu as elu, fast_gelu as fast_gelu, gelu as gelu, glu as glu, gumbel_softmax as gumbel_softmax,
     hardshrink as hardshrink, hardsigmoid as hardsigmoid, hardswish as hardswish, hardtanh as hardtanh,
-    leaky_relu as leaky_relu, log_softmax as log_softmax, logsigmoid as logsigmoid, mish as mish, prelu as prelu,
-    relu6 as relu6, rrelu as rrelu, selu as selu, silu as silu, softmax as softmax, softmin as softmin,
-    softplus as softplus, softshrink as softshrink, softsign as softsign, tanhshrink as tanhshrink,
+    leaky_relu as leaky_relu, log_sigmoid as log_sigmoid, log_softmax as log_softmax, logsigmoid as logsigmoid,
+    mish as mish, prelu as prelu, relu6 as relu6, rrelu as rrelu, selu as selu, silu as silu, softmax as softmax,
+    softmin as softmin, softplus as softplus, softshrink as softshrink, softsign as softsign, tanhshrink as tanhshrink,
     threshold as threshold,
 )  # fmt: skip
 from msnb.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
-from msnb.ops.nn.ctc_loss import ctc_greedy_decoder as ctc_greedy_decoder, ctc_loss as ctc_loss
-from msnb.ops.nn.loss import (
-    binary_cross_entropy as binary_cross_entropy, binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
-    cosine_embedding_loss as cosine_embedding_loss, cosine_similarity as cosine_similarity,
-    cross_entropy as cross_entropy, focal_loss as focal_loss, gaussian_nll_loss as gaussian_nll_loss,
-    hinge_embedding_loss as hinge_embedding_loss, huber_loss as huber_loss, kl_div as kl_div, l1_loss as l1_loss,
-    margin_ranking_loss as margin_ranking_loss, mse_loss as mse_loss, multi_margin_loss as multi_margin_loss,
-    multilabel_margin_loss as multilabel_margin_loss, multilabel_soft_margin_loss as multilabel_soft_margin_loss,
-    nll_loss as nll_loss, poisson_nll_loss as poisson_nll_loss, smooth_l1_loss as smooth_l1_loss,
-    soft_margin_loss as soft_margin_loss, softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
-    triplet_margin_loss as triplet_margin_loss,
-)  # fmt: skip
-from msnb.ops.nn.normalization import (
-    batch_norm as batch_norm, batch_norm_train as batch_norm_train, group_norm as group_norm,
-    instance_norm as instance_norm, layer_norm as layer_norm, rms_norm as rms_norm,
-)  # fmt: skip
-from msnb.ops.nn.transformer_functions import (
-    add_layer_norm as add_layer_norm, add_rms_norm as add_rms_norm, moe_token_permute as moe_token_permute,
-    moe_token_unpermute as moe_token_unpermute, rotary_position_embedding as rotary_position_embedding,
-    swiglu as swiglu,
-)  # fmt: skip
+from msnb.ops.nn.ctc_loss import *
+from msnb.ops.nn.loss import *
+from msnb.ops.nn.normalization import *
+from msnb.ops.nn.transformer_functions import *
 from msnb.ops.random.draws import (
     bernoulli as bernoulli, categorical as categorical, dropout as dropout, exponential as exponential,
     gumbel as gumbel, multinomial as multinomial, normal as normal, rand as rand, rand_like as rand_like,
     randint as randint, randn as randn, randn_like as randn_like, random_key as random_key, randperm as randperm,
     shuffle as shuffle, standard_normal as standard_normal, trunc_normal as trunc_normal, uniform as uniform,
 )  # fmt: skip
-from msnb.ops.random.gamma_poisson import gamma as gamma, random_gamma as random_gamma, random_poisson as random_poisson
-from msnb.ops.reduction.cumulative import cummax as cummax, cummin as cummin, cumprod as cumprod, cumsum as cumsum
+from msnb.ops.random.gamma_poisson import *
+from msnb.ops.reduction.cumulative import *
 from msnb.ops.reduction.functional import (
     all as all, amax as amax, amin as amin, any as any, argmax as argmax, argmin as argmin,
     count_nonzero as count_nonzero, logsumexp as logsumexp, max as max, mean as mean, min as min, prod as prod,
@@ -169,19 +93,13 @@ from msnb.ops.reduction.functional import (
 from msnb.ops.shape import blocked_layout as blocked
 from msnb.ops.shape.concat_split import (
     chunk as chunk, concat as concat, dstack as dstack, hstack as hstack, split as split, stack as stack,
-    tensor_split as tensor_split, unstack as unstack, vstack as row_stack, vstack as vstack,
+    tensor_split as tensor_split, unbind as unbind, unstack as unstack, vstack as row_stack, vstack as vstack,
 )  # fmt: skip
-from msnb.ops.shape.creation import (
-    arange as arange, empty as empty, empty_like as empty_like, eye as eye, full as full, full_like as full_like,
-    linspace as linspace, ones as ones, ones_like as ones_like, zeros as zeros, zeros_like as zeros_like,
-)  # fmt: skip
+from msnb.ops.shape.creation import *
 from msnb.ops.shape.slice import slice_ as slice
-from msnb.ops.shape.views import (
-    broadcast_to as broadcast_to, expand_dims as expand_dims, permute as permute, reshape as reshape,
-    squeeze as squeeze, sum_to as sum_to, transpose as transpose,
-)  # fmt: skip
+from msnb.ops.shape.views import *
 from msnb.ops.sparse.compressed_rows import coo_to_csr as coo_to_csr
-from msnb.ops.sparse.segments import sparse_segment_mean as sparse_segment_mean
+from msnb.ops.sparse.segments import *
 from msnb.ops.sparse.sparse_functions import (
     coalesce as coalesce, coo_add as coo_add, coo_concat as coo_concat, coo_to_dense as coo_to_dense,
     csr_add as csr_add, csr_div as csr_div, csr_gather as csr_gather, csr_mm as csr_mm, csr_mul as csr_mul,
@@ -189,63 +107,26 @@ from msnb.ops.sparse.sparse_functions import (
     csr_to_dense as csr_to_dense, dense_to_sparse_coo as dense_to_sparse_coo,
     dense_to_sparse_csr as dense_to_sparse_csr,
 )  # fmt: skip
-from msnb.ops.spatial.bounding_boxes import (
-    bounding_box_decode as bounding_box_decode, bounding_box_encode as bounding_box_encode, check_valid as check_valid,
-    iou as iou, nms_with_mask as nms_with_mask, rotated_iou as rotated_iou,
-)  # fmt: skip
-from msnb.ops.spatial.convolution import (
-    conv1d as conv1d, conv1d_transpose as conv1d_transpose, conv2d as conv2d, conv2d_transpose as conv2d_transpose,
-)  # fmt: skip
-from msnb.ops.spatial.deformable import deformable_conv2d as deformable_conv2d
-from msnb.ops.spatial.fractional_pooling import (
-    fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d,
-)  # fmt: skip
-from msnb.ops.spatial.interpolate import (
-    affine_grid as affine_grid, grid_sample as grid_sample, interpolate as interpolate,
-)  # fmt: skip
-from msnb.ops.spatial.pooling import (
-    adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d, avg_pool1d as avg_pool1d,
-    avg_pool2d as avg_pool2d, max_pool1d as max_pool1d, max_pool2d as max_pool2d,
-)  # fmt: skip
-from msnb.ops.spatial.resize import (
-    resize_bicubic as resize_bicubic, resize_bilinear as resize_bilinear,
-    resize_nearest_neighbor as resize_nearest_neighbor,
-)  # fmt: skip
-from msnb.ops.spatial.roi import crop_and_resize as crop_and_resize, roi_align as roi_align
-from msnb.ops.spatial.unfold import (
-    channel_shuffle as channel_shuffle, col2im as col2im, depth_to_space as depth_to_space, fold as fold,
-    pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, space_to_depth as space_to_depth,
-    unfold as unfold,
-)  # fmt: skip
-from msnb.ops.spatial.unpooling import (
-    adaptive_max_pool1d as adaptive_max_pool1d, adaptive_max_pool2d as adaptive_max_pool2d,
-    adaptive_max_pool3d as adaptive_max_pool3d, lp_pool1d as lp_pool1d, lp_pool2d as lp_pool2d, lrn as lrn,
-    max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d,
-)  # fmt: skip
-from msnb.ops.spatial.volumetric import (
-    adaptive_avg_pool3d as adaptive_avg_pool3d, avg_pool3d as avg_pool3d, conv3d as conv3d,
-    conv3d_transpose as conv3d_transpose, max_pool3d as max_pool3d,
-)  # fmt: skip
-from msnb.ops.special.fourier import (
-    fft as fft, fft2 as fft2, fftfreq as fftfreq, fftn as fftn, fftshift as fftshift, hfft as hfft, hfft2 as hfft2,
-    hfftn as hfftn, ifft as ifft, ifft2 as ifft2, ifftn as ifftn, ifftshift as ifftshift, ihfft as ihfft,
-    ihfft2 as ihfft2, ihfftn as ihfftn, irfft as irfft, irfft2 as irfft2, irfftn as irfftn, rfft as rfft,
-    rfft2 as rfft2, rfftfreq as rfftfreq, rfftn as rfftn,
-)  # fmt: skip
+from msnb.ops.spatial.bounding_boxes import *
+from msnb.ops.spatial.convolution import *
+from msnb.ops.spatial.deformable import *
+from msnb.ops.spatial.fractional_pooling import *
+from msnb.ops.spatial.interpolate import *
+from msnb.ops.spatial.pooling import *
+from msnb.ops.spatial.resize import *
+from msnb.ops.spatial.roi import *
+from msnb.ops.spatial.unfold import *
+from msnb.ops.spatial.unpooling import *
+from msnb.ops.spatial.volumetric import *
+from msnb.ops.special.fourier import *
 from msnb.ops.special.gamma_functions import (
     betainc as betainc, igamma as igamma, igammac as igammac, mvlgamma as mvlgamma, polygamma as polygamma,
     zeta as zeta,
 )  # fmt: skip
-from msnb.ops.special.windows import (
-    bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window,
-    hann_window as hann_window, kaiser_window as kaiser_window, stft as stft,
-)  # fmt: skip
+from msnb.ops.special.windows import *
 from msnb.ops.tensor import functions as function_methods, inplace as in_place, operators as methods
-from msnb.ops.tensor.properties import (
-    bias_add as bias_add, bilinear as bilinear, dense as dense, depend as depend, dtype as dtype, fill as fill,
-    intopk as intopk, l2_loss as l2_loss, l2_normalize as l2_normalize, rank as rank, shape as shape, size as size,
-    tensor_dot as tensor_dot,
-)  # fmt: skip
+from msnb.ops.tensor.properties import *
+from msnb.ops.tensor.subscripts import *
 
 __all__ = [
     "ReduceOp", "_assignment", "abs", "absolute", "acos", "acosh", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
@@ -340,9 +221,6 @@ __all__ = [
 def abs(x: Any, /) -> Tensor:
     """Absolute value (modulus of complex numbers)."""
 
-def absolute(x: Any, /) -> Tensor:
-    """Absolute value (modulus of complex numbers)."""
-
 def acos(x: Any, /) -> Tensor:
     """Inverse cosine in radians."""
 
@@ -352,32 +230,8 @@ def acosh(x: Any, /) -> Tensor:
 def add(x: Any, y: Any, /) -> Tensor:
     """Sum of two tensors."""
 
-def addn(xs: Sequence[Any]) -> Tensor:
-    """The sum of tensors of one shape (or that broadcast)."""
-
 def angle(x: Any, /) -> Tensor:
     """The angle in radians, from -pi to pi."""
-
-def arccos(x: Any, /) -> Tensor:
-    """Inverse cosine in radians."""
-
-def arccosh(x: Any, /) -> Tensor:
-    """Inverse hyperbolic cosine."""
-
-def arcsin(x: Any, /) -> Tensor:
-    """Inverse sine in radians."""
-
-def arcsinh(x: Any, /) -> Tensor:
-    """Inverse hyperbolic sine."""
-
-def arctan(x: Any, /) -> Tensor:
-    """Inverse tangent in radians."""
-
-def arctan2(x: Any, y: Any, /) -> Tensor:
-    """Angle of the point (y, x) in radians, from -pi to pi."""
-
-def arctanh(x: Any, /) -> Tensor:
-    """Inverse hyperbolic tangent."""
 
 def asin(x: Any, /) -> Tensor:
     """Inverse sine in radians."""
@@ -439,9 +293,6 @@ def bitwise_invert(x: Any, /) -> Tensor:
 def bitwise_left_shift(x: Any, y: Any, /) -> Tensor:
     """Bits moved up by y places."""
 
-def bitwise_not(x: Any, /) -> Tensor:
-    """Every bit turned over; a bool is negated."""
-
 def bitwise_or(x: Any, y: Any, /) -> Tensor:
     """Or of every bit."""
 
@@ -451,46 +302,11 @@ def bitwise_right_shift(x: Any, y: Any, /) -> Tensor:
 def bitwise_xor(x: Any, y: Any, /) -> Tensor:
     """Exclusive or of every bit."""
 
-def cat(xs: Any, *more: Any, axis: int = ...) -> Tensor:
-    """Put tensors one after the other along an axis they all have."""
-
 def ceil(x: Any, /) -> Tensor:
     """The next integer above."""
 
-def clamp(x: Any, min: Any = ..., max: Any = ...) -> Tensor:
-    """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1."""
-
-def concatenate(xs: Any, *more: Any, axis: int = ...) -> Tensor:
-    """Put tensors one after the other along an axis they all have."""
-
 def conj(x: Any, /) -> Tensor:
     """The complex conjugate."""
-
-def conv_transpose1d(
-    x: Any,
-    weight: Any,
-    bias: Any = ...,
-    stride: int = ...,
-    pad_mode: str = ...,
-    padding: int | Sequence[int] = ...,
-    output_padding: int = ...,
-    dilation: int = ...,
-    groups: int = ...,
-) -> Tensor:
-    """Transposed convolution over rows of samples."""
-
-def conv_transpose2d(
-    x: Any,
-    weight: Any,
-    bias: Any = ...,
-    stride: IntOrInts = ...,
-    pad_mode: str = ...,
-    padding: IntOrInts = ...,
-    output_padding: IntOrInts = ...,
-    dilation: IntOrInts = ...,
-    groups: int = ...,
-) -> Tensor:
-    """Transposed convolution: spread every input element over a window of the result."""
 
 def coo_abs(x: Any) -> Any:
     """abs of the stored values, at the same places."""
@@ -687,9 +503,6 @@ def csr_tanh(x: Any) -> Any:
 def digamma(x: Any, /) -> Tensor:
     """The derivative of lgamma."""
 
-def div(x: Any, y: Any, /) -> Tensor:
-    """True quotient; integers give float32."""
-
 def divide(x: Any, y: Any, /) -> Tensor:
     """True quotient; integers give float32."""
 
@@ -704,9 +517,6 @@ def dropout3d(x: Tensor, p: float = ..., training: bool = ...) -> Tensor:
 
 def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """``tensor_split`` along axis 2."""
-
-def eq(x: Any, y: Any, /) -> Tensor:
-    """x equals y; NaN equals nothing."""
 
 def equal(x: Any, y: Any, /) -> Tensor:
     """x equals y; NaN equals nothing."""
@@ -732,26 +542,14 @@ def expm1(x: Any, /) -> Tensor:
 def floor(x: Any, /) -> Tensor:
     """The next integer below."""
 
-def floor_div(x: Any, y: Any, /) -> Tensor:
-    """Quotient rounded towards minus infinity."""
-
 def floor_divide(x: Any, y: Any, /) -> Tensor:
     """Quotient rounded towards minus infinity."""
-
-def floor_mod(x: Any, y: Any, /) -> Tensor:
-    """Remainder of floor division; it has the sign of the divisor, as Python's %."""
 
 def fmod(x: Any, y: Any, /) -> Tensor:
     """Remainder with the sign of the dividend, as C's fmod."""
 
-def gather_d(x: Any, axis: int, index: Any) -> Tensor:
-    """One index per element of the result: ``out[i][j] = x[index[i][j]][j]`` for axis 0."""
-
 def gcd(x: Any, y: Any, /) -> Tensor:
     """The greatest common divisor."""
-
-def ge(x: Any, y: Any, /) -> Tensor:
-    """x is y or above."""
 
 def greater(x: Any, y: Any, /) -> Tensor:
     """x is above y."""
@@ -759,26 +557,11 @@ def greater(x: Any, y: Any, /) -> Tensor:
 def greater_equal(x: Any, y: Any, /) -> Tensor:
     """x is y or above."""
 
-def gt(x: Any, y: Any, /) -> Tensor:
-    """x is above y."""
-
-def hard_sigmoid(x: Any) -> Tensor:
-    """min(max(x + 3, 0), 6) / 6."""
-
-def hard_swish(x: Any) -> Tensor:
-    """x hardsigmoid(x). Source: Howard et al., 2019, arXiv:1905.02244."""
-
-def hard_tanh(x: Any, min_val: float = ..., max_val: float = ...) -> Tensor:
-    """x between the bounds, else the nearer bound."""
-
 def hsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """``tensor_split`` along axis 1 (a vector: along axis 0)."""
 
 def hypot(x: Any, y: Any, /) -> Tensor:
     """sqrt(x*x + y*y) without overflow."""
-
-def i0(x: Any, /) -> Tensor:
-    """The modified Bessel function of the first kind of order 0."""
 
 def identity(x: Any, /) -> Tensor:
     """The value itself."""
@@ -788,15 +571,6 @@ def imag(x: Any, /) -> Tensor:
 
 def index(x: Any, /, *indices: Any, spec: Any) -> Tensor:
     """x[...] with NumPy's meaning: ints, slices, new axes and index tensors."""
-
-def index_update(x: Any, key: Any, value: Any) -> Tensor:
-    """``x`` with ``value`` at ``x[key]``: what ``x[key] = value`` makes of x."""
-
-def inv(x: Any, /) -> Tensor:
-    """1 / x; integers give float32."""
-
-def invert(x: Any, /) -> Tensor:
-    """Every bit turned over; a bool is negated."""
 
 def isfinite(x: Any, /) -> Tensor:
     """True where x is neither NaN nor infinite."""
@@ -810,12 +584,6 @@ def isnan(x: Any, /) -> Tensor:
 def lcm(x: Any, y: Any, /) -> Tensor:
     """The least common multiple."""
 
-def le(x: Any, y: Any, /) -> Tensor:
-    """x is y or below."""
-
-def left_shift(x: Any, y: Any, /) -> Tensor:
-    """Bits moved up by y places."""
-
 def less(x: Any, y: Any, /) -> Tensor:
     """x is below y."""
 
@@ -824,9 +592,6 @@ def less_equal(x: Any, y: Any, /) -> Tensor:
 
 def lgamma(x: Any, /) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
-
-def linear(input: Any, weight: Any, bias: Any = ...) -> Tensor:
-    """input @ weight.T + bias: what ``nn.Dense`` computes."""
 
 def log(x: Any, /) -> Tensor:
     """Natural logarithm."""
@@ -840,9 +605,6 @@ def log1p(x: Any, /) -> Tensor:
 def log2(x: Any, /) -> Tensor:
     """Logarithm to base 2."""
 
-def log_sigmoid(x: Any) -> Tensor:
-    """log(sigmoid(x)), without underflow."""
-
 def logical_and(x: Any, y: Any, /) -> Tensor:
     """Both are true."""
 
@@ -855,9 +617,6 @@ def logical_or(x: Any, y: Any, /) -> Tensor:
 def logical_xor(x: Any, y: Any, /) -> Tensor:
     """Exactly one is true."""
 
-def lt(x: Any, y: Any, /) -> Tensor:
-    """x is below y."""
-
 def matmul(x: Any, y: Any, /) -> Tensor:
     """Matrix product over the last axis of x and the last but one of y; leading axes broadcast."""
 
@@ -867,23 +626,8 @@ def maximum(x: Any, y: Any, /) -> Tensor:
 def minimum(x: Any, y: Any, /) -> Tensor:
     """The smaller of two; NaN wins. Ties share the gradient."""
 
-def mod(x: Any, y: Any, /) -> Tensor:
-    """Remainder of floor division; it has the sign of the divisor, as Python's %."""
-
-def movedim(x: Any, source: Any, destination: Any) -> Tensor:
-    """Axes moved to other positions, the rest in their old order."""
-
-def mul(x: Any, y: Any, /) -> Tensor:
-    """Product of two tensors."""
-
 def multiply(x: Any, y: Any, /) -> Tensor:
     """Product of two tensors."""
-
-def ne(x: Any, y: Any, /) -> Tensor:
-    """x differs from y."""
-
-def neg(x: Any, /) -> Tensor:
-    """The negated value."""
 
 def negative(x: Any, /) -> Tensor:
     """The negated value."""
@@ -894,23 +638,14 @@ def nextafter(x: Any, y: Any, /) -> Tensor:
 def not_equal(x: Any, y: Any, /) -> Tensor:
     """x differs from y."""
 
-def numel(input_x: Any) -> int:
-    """The number of elements: ``x.size``."""
-
 def population_count(x: Any, /) -> Tensor:
     """How many bits of the two's complement are set, as uint8."""
 
 def positive(x: Any, /) -> Tensor:
     """The value itself."""
 
-def pow(x: Any, y: Any, /) -> Tensor:
-    """x to the power of y; integers to a negative power are truncated."""
-
 def power(x: Any, y: Any, /) -> Tensor:
     """x to the power of y; integers to a negative power are truncated."""
-
-def print_(*values: Any, sep: str = ..., end: str = ...) -> None:
-    """Print values when the program runs: at once in eager, at its place in the program in a graph."""
 
 def random_integers(key: Any, /, *, low: Any = ..., high: Any = ..., shape: Any = ..., dtype: Any = ...) -> Tensor:
     """Whole numbers in [low, high)."""
@@ -930,35 +665,11 @@ def real(x: Any, /) -> Tensor:
 def reciprocal(x: Any, /) -> Tensor:
     """1 / x; integers give float32."""
 
-def reduce_all(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
-    """True where every element over the axes is true (not zero)."""
-
-def reduce_any(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
-    """True where some element over the axes is true (not zero)."""
-
-def reduce_max(x: Any, axis: Any = ..., keepdims: bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
-    """Largest element over axes, never with its index; as ``max``."""
-
-def reduce_mean(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:
-    """Mean over axes; arguments as ``sum``. Ints give float32."""
-
-def reduce_min(x: Any, axis: Any = ..., keepdims: bool = ..., *, initial: Any = ..., where: Any = ...) -> Tensor:
-    """Smallest element over axes, never with its index; as ``amax``."""
-
-def reduce_prod(x: Any, axis: Any = ..., keepdims: bool = ..., dtype: Any = ...) -> Tensor:
-    """Product over axes; arguments as ``sum``."""
-
-def reduce_sum(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:
-    """Sum over axes."""
-
 def relu(x: Any, /) -> Tensor:
     """x where positive, else 0."""
 
 def remainder(x: Any, y: Any, /) -> Tensor:
     """Remainder of floor division; it has the sign of the divisor, as Python's %."""
-
-def right_shift(x: Any, y: Any, /) -> Tensor:
-    """Bits moved down by y places; the sign stays."""
 
 def round(x: Any, /) -> Tensor:
     """The nearest integer, halves to the even one."""
@@ -1040,17 +751,8 @@ def square(x: Any, /) -> Tensor:
 def stop_gradient(x: Any, /) -> Tensor:
     """The value itself, without a gradient."""
 
-def sub(x: Any, y: Any, /) -> Tensor:
-    """Difference of two tensors."""
-
 def subtract(x: Any, y: Any, /) -> Tensor:
     """Difference of two tensors."""
-
-def swapdims(x: Any, axis0: int, axis1: int) -> Tensor:
-    """Two axes exchanged."""
-
-def swish(x: Any) -> Tensor:
-    """x sigmoid(x)."""
 
 def tan(x: Any, /) -> Tensor:
     """Tangent of radians."""
@@ -1079,27 +781,51 @@ def tensor_scatter_sub(x: Any, index: Any, updates: Any) -> Tensor:
 def tensor_scatter_update(x: Any, index: Any, updates: Any) -> Tensor:
     """``x`` with ``updates`` written at the coordinates ``index[..., k]``; x itself stays as it is."""
 
-def true_divide(x: Any, y: Any, /) -> Tensor:
-    """True quotient; integers give float32."""
-
 def trunc(x: Any, /) -> Tensor:
     """The fraction cut off."""
 
-def unbind(x: Any, axis: int = ...) -> tuple[Tensor, ...]:
-    """The slices of ``x`` along ``axis``, without that axis: the inverse of ``stack``."""
-
-def unsqueeze(x: Any, axis: Any) -> Tensor:
-    """A new axis of size 1 at position ``axis`` of the result (several for a tuple)."""
-
-def upsample(
-    x: Any,
-    size: Any = ...,
-    scale_factor: Any = ...,
-    mode: str = ...,
-    align_corners: bool | None = ...,
-    recompute_scale_factor: bool | None = ...,
-) -> Any:
-    """Images (or rows, or volumes) of another size."""
-
 def vsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """``tensor_split`` along axis 0."""
+
+absolute = abs
+arccos = acos
+arccosh = acosh
+arcsin = asin
+arcsinh = asinh
+arctan = atan
+arctan2 = atan2
+arctanh = atanh
+bitwise_not = bitwise_invert
+cat = concat
+concatenate = concat
+div = divide
+eq = equal
+floor_div = floor_divide
+floor_mod = remainder
+ge = greater_equal
+gt = greater
+hard_sigmoid = hardsigmoid
+hard_swish = hardswish
+hard_tanh = hardtanh
+i0 = bessel_i0
+inv = reciprocal
+invert = bitwise_invert
+le = less_equal
+left_shift = bitwise_left_shift
+lt = less
+mod = remainder
+mul = multiply
+ne = not_equal
+neg = negative
+pow = power
+reduce_all = all
+reduce_any = any
+reduce_max = amax
+reduce_mean = mean
+reduce_min = amin
+reduce_prod = prod
+reduce_sum = sum
+right_shift = bitwise_right_shift
+sub = subtract
+swish = silu
+true_divide = divide

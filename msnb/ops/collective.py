@@ -83,7 +83,7 @@ def _resized(name: str, x: TensorType, axis: int, times: int = 1, over: int = 1)
     return at, tensor_type((*x.shape[:at], size, *x.shape[at + 1 :]), x.dtype)
 
 
-# ---- all_reduce -----------------------------------------------------------------------------------------------------
+# ---- all_reduce ----
 
 
 def _reduce_type(x: TensorType, *, op: str, group: tuple[int, ...]) -> TensorType:
@@ -116,7 +116,7 @@ ALL_REDUCE: Op = define(
 )
 
 
-# ---- all_gather and reduce_scatter ----------------------------------------------------------------------------------
+# ---- all_gather and reduce_scatter ----
 
 
 def _moved(axis: int, ndim: int) -> int:
@@ -173,7 +173,7 @@ REDUCE_SCATTER: Op = define(
 )  # fmt: skip
 
 
-# ---- all_to_all -----------------------------------------------------------------------------------------------------
+# ---- all_to_all ----
 
 
 def _exchange_type(x: TensorType, *, split: int, concat: int, group: tuple[int, ...]) -> TensorType:
@@ -202,7 +202,7 @@ ALL_TO_ALL: Op = define(
 )  # fmt: skip
 
 
-# ---- broadcast and its adjoint --------------------------------------------------------------------------------------
+# ---- broadcast and its adjoint ----
 
 
 def _rooted(name: str, x: TensorType, root: int, group: tuple[int, ...]) -> TensorType:
@@ -250,7 +250,7 @@ REDUCE_TO: Op = define(
 )
 
 
-# ---- neighbours -----------------------------------------------------------------------------------------------------
+# ---- neighbours ----
 
 
 def _neighbors_type(*xs: TensorType, send: Any, recv: Any, shapes: Any, dtype: Any) -> tuple[TensorType, ...]:
@@ -296,7 +296,7 @@ NEIGHBORS: Op = define(
 )  # fmt: skip
 
 
-# ---- public functions ----------------------------------------------------------------------------------------------
+# ---- public functions ----
 
 
 def all_reduce(x: Any, op: str = ReduceOp.SUM, group: str = WORLD_GROUP) -> Tensor:

@@ -102,21 +102,10 @@ class Adam(_Moments):
     keeps_powers = True
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: Any = 1e-3,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-8,
-        use_locking: bool = False,
-        use_nesterov: bool = False,
-        weight_decay: Any = 0.0,
-        loss_scale: float = 1.0,
-        use_amsgrad: bool = False,
-        *,
-        use_lazy: bool = False,
-        use_offload: bool = False,
-    ) -> None:
+        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+        use_locking: bool = False, use_nesterov: bool = False, weight_decay: Any = 0.0, loss_scale: float = 1.0,
+        use_amsgrad: bool = False, *, use_lazy: bool = False, use_offload: bool = False,
+    ) -> None:  # fmt: skip
         chosen = {"use_lazy": use_lazy, "use_offload": use_offload, "use_amsgrad": use_amsgrad}
         if not all(isinstance(way, bool) for way in chosen.values()):
             raise TypeError(f"Adam: each of {', '.join(chosen)} is a bool, got {chosen}.")
@@ -184,14 +173,9 @@ class AdamWeightDecay(_Moments):
     centres_in_mindspore = False
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: Any = 1e-3,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-6,
+        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6,
         weight_decay: Any = 0.0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, 1.0)
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
@@ -220,15 +204,9 @@ class AdamW(_Moments):
     decay_in_gradient = False
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: Any = 1e-3,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-8,
-        weight_decay: Any = 0.01,
-        loss_scale: float = 1.0,
-    ) -> None:
+        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+        weight_decay: Any = 0.01, loss_scale: float = 1.0,
+    ) -> None:  # fmt: skip
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
@@ -257,14 +235,9 @@ class Lamb(_Moments):
     names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"moment1": "lamb_m", "moment2": "lamb_v"})
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: Any,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-6,
+        self, params: Any, learning_rate: Any, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6,
         weight_decay: Any = 0.0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, 1.0)
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:

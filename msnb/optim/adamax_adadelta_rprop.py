@@ -55,15 +55,9 @@ class AdaMax(Optimizer):
     names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"moment": "moment1", "largest": "moment2"})
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: Any = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-8,
-        weight_decay: Any = 0.0,
-        loss_scale: float = 1.0,
-    ) -> None:
+        self, params: Any, learning_rate: Any = 0.001, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+        weight_decay: Any = 0.0, loss_scale: float = 1.0,
+    ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.beta1, self.beta2, self.eps = share("beta1", beta1), share("beta2", beta2), positive("eps", eps)
         if self._like_mindspore:
@@ -114,14 +108,9 @@ class Adadelta(Optimizer):
     )
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: Any = 1.0,
-        rho: float = 0.9,
-        epsilon: float = 1e-6,
-        loss_scale: float = 1.0,
+        self, params: Any, learning_rate: Any = 1.0, rho: float = 0.9, epsilon: float = 1e-6, loss_scale: float = 1.0,
         weight_decay: Any = 0.0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.rho: float = share("rho", rho)
         self.epsilon: float = positive("epsilon", epsilon)
@@ -164,13 +153,9 @@ class Rprop(Optimizer):
     names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"before": "prev", "size": "step_size"})
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: float = 0.1,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50.0),
-        weight_decay: Any = 0.0,
-    ) -> None:
+        self, params: Any, learning_rate: float = 0.1, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50.0), weight_decay: Any = 0.0,
+    ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay)
         if not isinstance(learning_rate, (int, float)):
             raise AttributeValueError("Rprop: learning_rate is the first size of all steps, a number.")

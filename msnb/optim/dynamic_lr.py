@@ -56,13 +56,9 @@ def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[flo
 
 
 def exponential_decay_lr(
-    learning_rate: float,
-    decay_rate: float,
-    total_step: int,
-    step_per_epoch: int,
-    decay_epoch: int,
+    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int,
     is_stair: bool = False,
-) -> list[float]:
+) -> list[float]:  # fmt: skip
     """learning_rate * decay_rate ** (epoch / decay_epoch).
 
     Args:
@@ -84,13 +80,9 @@ def exponential_decay_lr(
 
 
 def natural_exp_decay_lr(
-    learning_rate: float,
-    decay_rate: float,
-    total_step: int,
-    step_per_epoch: int,
-    decay_epoch: int,
+    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int,
     is_stair: bool = False,
-) -> list[float]:
+) -> list[float]:  # fmt: skip
     """learning_rate * e ** (-decay_rate * epoch), the epoch rounded down to a multiple of decay_epoch with is_stair.
 
     Arguments as in ``exponential_decay_lr``.
@@ -106,13 +98,9 @@ def natural_exp_decay_lr(
 
 
 def inverse_decay_lr(
-    learning_rate: float,
-    decay_rate: float,
-    total_step: int,
-    step_per_epoch: int,
-    decay_epoch: int,
+    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int,
     is_stair: bool = False,
-) -> list[float]:
+) -> list[float]:  # fmt: skip
     """learning_rate / (1 + decay_rate * epoch / decay_epoch); arguments as in ``exponential_decay_lr``."""
     positive("learning_rate", learning_rate), positive("decay_rate", decay_rate), count("decay_epoch", decay_epoch)
     stairs = _stairs(is_stair)
@@ -141,14 +129,9 @@ def cosine_decay_lr(
 
 
 def polynomial_decay_lr(
-    learning_rate: float,
-    end_learning_rate: float,
-    total_step: int,
-    step_per_epoch: int,
-    decay_epoch: int,
-    power: float,
-    update_decay_epoch: bool = False,
-) -> list[float]:
+    learning_rate: float, end_learning_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int,
+    power: float, update_decay_epoch: bool = False,
+) -> list[float]:  # fmt: skip
     """end + (learning_rate - end) * (1 - epoch / decay_epoch) ** power.
 
     Args:

@@ -72,7 +72,7 @@ class GradientSteps(Cell):
                 hint="ms.set_context(device_target=...) chooses the device of a program.",
             )
 
-    # ---- rates ------------------------------------------------------------------------------------------------------
+    # ---- rates ----
 
     @property
     def dynamic_lr(self) -> bool:
@@ -122,7 +122,7 @@ class GradientSteps(Cell):
         decays = [self._decay_rate(group, self.steps_done) for group in self.param_groups]
         return tuple(decays[group] for group in self._group_of) if len(decays) > 1 else decays[0]
 
-    # ---- gradients --------------------------------------------------------------------------------------------------
+    # ---- gradients ----
 
     def flatten_gradients(self, gradients: Any) -> Any:
         """The gradients: every Parameter has memory of its own."""
@@ -148,7 +148,7 @@ class GradientSteps(Cell):
             return tuple(gradients)
         return tuple(grad * (1.0 / self.loss_scale) for grad in gradients)
 
-    # ---- words of MindSpore's own optimizers ------------------------------------------------------------------------
+    # ---- words of MindSpore's own optimizers ----
 
     @property
     def _parameters(self) -> ParameterTuple:

@@ -148,13 +148,9 @@ class PolynomialDecayLR(LearningRateSchedule):
     """
 
     def __init__(
-        self,
-        learning_rate: float,
-        end_learning_rate: float,
-        decay_steps: int,
-        power: float,
+        self, learning_rate: float, end_learning_rate: float, decay_steps: int, power: float,
         update_decay_steps: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.learning_rate: float = positive("learning_rate", learning_rate)
         self.end_learning_rate: float = positive("end_learning_rate", end_learning_rate, zero=True)

@@ -121,7 +121,7 @@ class Optimizer(GradientSteps):
         if "__init__" in vars(cls):
             cls.__init__ = worded(cls.__init__)  # type: ignore[method-assign]
 
-    # ---- what a step does -------------------------------------------------------------------------------------------
+    # ---- what a step does ----
 
     def construct(self, gradients: Any) -> Any:
         """One step: give every Parameter its new value.
@@ -195,7 +195,7 @@ class Optimizer(GradientSteps):
                     operands=[f"parameter: {param._type!r}", f"gradient: {got}"],
                 )
 
-    # ---- state ------------------------------------------------------------------------------------------------------
+    # ---- state ----
 
     def slots(self, prefix: str, *values: float) -> ParameterTuple:
         """State beside every Parameter, with its shape and dtype, called "prefix.name": zeros, or filled with a number,

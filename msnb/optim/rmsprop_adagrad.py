@@ -55,17 +55,9 @@ class RMSProp(Optimizer):
     mean_grad: ParameterTuple | tuple[()]
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: Any = 0.1,
-        decay: float = 0.9,
-        momentum: float = 0.0,
-        epsilon: float = 1e-10,
-        use_locking: bool = False,
-        centered: bool = False,
-        loss_scale: float = 1.0,
-        weight_decay: Any = 0.0,
-    ) -> None:
+        self, params: Any, learning_rate: Any = 0.1, decay: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10,
+        use_locking: bool = False, centered: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
+    ) -> None:  # fmt: skip
         if use_locking:
             events.ignored("RMSProp(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(learning_rate, params, weight_decay, loss_scale)
@@ -111,14 +103,9 @@ class Adagrad(Optimizer):
     """
 
     def __init__(
-        self,
-        params: Any,
-        accum: float = 0.1,
-        learning_rate: Any = 0.001,
-        update_slots: bool = True,
-        loss_scale: float = 1.0,
-        weight_decay: Any = 0.0,
-    ) -> None:
+        self, params: Any, accum: float = 0.1, learning_rate: Any = 0.001, update_slots: bool = True,
+        loss_scale: float = 1.0, weight_decay: Any = 0.0,
+    ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.update_slots: bool = bool(update_slots)
         self.accum: ParameterTuple = self.slots("accum", positive("accum", accum))

@@ -47,15 +47,9 @@ class SGD(Optimizer):
     accum: ParameterTuple | tuple[()]
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: Any = 0.1,
-        momentum: float = 0.0,
-        dampening: float = 0.0,
-        weight_decay: Any = 0.0,
-        nesterov: bool = False,
-        loss_scale: float = 1.0,
-    ) -> None:
+        self, params: Any, learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0,
+        weight_decay: Any = 0.0, nesterov: bool = False, loss_scale: float = 1.0,
+    ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.momentum: Any = self.held("momentum", positive("momentum", momentum, zero=True))
         self.dampening: float = positive("dampening", dampening, zero=True)
@@ -106,14 +100,9 @@ class Momentum(Optimizer):
     """
 
     def __init__(
-        self,
-        params: Any,
-        learning_rate: Any,
-        momentum: float,
-        weight_decay: Any = 0.0,
-        loss_scale: float = 1.0,
+        self, params: Any, learning_rate: Any, momentum: float, weight_decay: Any = 0.0, loss_scale: float = 1.0,
         use_nesterov: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.momentum: Any = self.held("momentum", positive("momentum", momentum, zero=True))
         self.use_nesterov: bool = bool(use_nesterov)

@@ -250,7 +250,7 @@ def _mark_all(cell: Cell, dtype: dtypes.DType, rule: Autocast | None) -> None:
         each.set_precision(dtype, None, rule)
 
 
-# ---- a training step ---------------------------------------------------------------------------------------------
+# ---- a training step ----
 
 _SCALED: dict[str, Any] = {"O2": DynamicLossScaleManager}
 AS_THE_LEVEL_SAYS: Any = type("AsTheLevelSays", (), {"__repr__": lambda self: "<as the level says>"})()
@@ -266,15 +266,9 @@ class _LossInFloat32(nn.WithLossCell):
 
 
 def build_train_network(
-    network: Cell,
-    optimizer: Any,
-    loss_fn: Any = None,
-    level: str = "O0",
-    boost_level: str = "O0",
-    *,
-    keep_batchnorm_fp32: bool | None = None,
-    loss_scale_manager: Any = AS_THE_LEVEL_SAYS,
-) -> Cell:
+    network: Cell, optimizer: Any, loss_fn: Any = None, level: str = "O0", boost_level: str = "O0", *,
+    keep_batchnorm_fp32: bool | None = None, loss_scale_manager: Any = AS_THE_LEVEL_SAYS,
+) -> Cell:  # fmt: skip
     """One step of training in mixed precision.
 
     Args:

@@ -134,13 +134,9 @@ class Sink:
     """
 
     def __init__(
-        self,
-        network: Cell,
-        steps: SinkSteps,
-        sinks: Iterable[Iterator[Row]],
-        hint: int,
+        self, network: Cell, steps: SinkSteps, sinks: Iterable[Iterator[Row]], hint: int,
         call: Callable[[Cell, Row], Any],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._network, self._steps, self._call = network, steps, call
         together = in_graph_mode() and steps.possible and wanted.key is None  # a plan does not split loops
         self._queue = read_ahead(blocks(sinks, hint, together), _AHEAD)

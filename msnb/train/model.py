@@ -73,19 +73,11 @@ class Model:
     """
 
     def __init__(
-        self,
-        network: Cell,
-        loss_fn: Any = None,
-        optimizer: Any = None,
-        metrics: Any = None,
-        eval_network: Cell | None = None,
-        eval_indexes: Sequence[int] | None = None,
-        amp_level: str = "O0",
-        boost_level: str = "O0",
-        *,
-        keep_batchnorm_fp32: bool | None = None,
+        self, network: Cell, loss_fn: Any = None, optimizer: Any = None, metrics: Any = None,
+        eval_network: Cell | None = None, eval_indexes: Sequence[int] | None = None, amp_level: str = "O0",
+        boost_level: str = "O0", *, keep_batchnorm_fp32: bool | None = None,
         loss_scale_manager: Any = amp.AS_THE_LEVEL_SAYS,
-    ) -> None:
+    ) -> None:  # fmt: skip
         _check_parts(network, loss_fn, optimizer, eval_network)
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
         self._metrics = as_metrics(metrics)
@@ -136,19 +128,12 @@ class Model:
         """
         return self._network.summary(*inputs)
 
-    # ---- training ------------------------------------------------------------------------------------------------
+    # ---- training ----
 
     def train(
-        self,
-        epoch: int,
-        train_dataset: Any,
-        callbacks: Any = None,
-        dataset_sink_mode: bool = False,
-        sink_size: int = -1,
-        initial_epoch: int = 0,
-        *,
-        verbose: Any = "auto",
-    ) -> None:
+        self, epoch: int, train_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False,
+        sink_size: int = -1, initial_epoch: int = 0, *, verbose: Any = "auto",
+    ) -> None:  # fmt: skip
         """Train over the data set.
 
         Args:
@@ -180,19 +165,10 @@ class Model:
         self._train(epoch, train_dataset, _reported(callbacks, verbose), sink, initial_epoch, None, 1)
 
     def fit(
-        self,
-        epoch: int,
-        train_dataset: Any,
-        valid_dataset: Any = None,
-        valid_frequency: int | Sequence[int] = 1,
-        callbacks: Any = None,
-        dataset_sink_mode: bool = False,
-        valid_dataset_sink_mode: bool = False,
-        sink_size: int = -1,
-        initial_epoch: int = 0,
-        *,
-        verbose: Any = "auto",
-    ) -> None:
+        self, epoch: int, train_dataset: Any, valid_dataset: Any = None, valid_frequency: int | Sequence[int] = 1,
+        callbacks: Any = None, dataset_sink_mode: bool = False, valid_dataset_sink_mode: bool = False,
+        sink_size: int = -1, initial_epoch: int = 0, *, verbose: Any = "auto",
+    ) -> None:  # fmt: skip
         """Train, and evaluate between the epochs.
 
         Args:
@@ -290,7 +266,7 @@ class Model:
         params.cur_step_num = done
         calls.call("on_train_step_end")
 
-    # ---- evaluation ----------------------------------------------------------------------------------------------
+    # ---- evaluation ----
 
     def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
         """The metrics over a data set.
@@ -361,7 +337,7 @@ class Model:
             else:
                 metric.update(*(values[i] for i in self._eval_indexes[1:]))
 
-    # ---- prediction ----------------------------------------------------------------------------------------------
+    # ---- prediction ----
 
     def predict(self, *predict_data: Any) -> Any:
         """The network's output, computed as in use (``training`` is False).
@@ -372,7 +348,7 @@ class Model:
         with _training(self._network, False):
             return self._network(*as_row(predict_data))
 
-    # ---- parts ---------------------------------------------------------------------------------------------------
+    # ---- parts ----
 
     def _params(self, mode: str, epochs: int, size: int, train: Any, valid: Any, sink: bool) -> RunParams:
         return RunParams(

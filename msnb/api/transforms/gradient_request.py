@@ -42,14 +42,9 @@ class GradientRequest:
     """
 
     def __init__(
-        self,
-        fn: Fn,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        position: Position,
-        weights: Any,
+        self, fn: Fn, args: tuple[Any, ...], kwargs: dict[str, Any], position: Position, weights: Any,
         integers: Integers = "refuse",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.names, self.integers = tuple(kwargs), integers
         self.args: tuple[Any, ...] = (*args, *kwargs.values())
         if position == ():

@@ -255,36 +255,24 @@ def _differentiated(
 
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: int = 0,
-    weights: None = None,
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: int = 0, weights: None = None, has_aux: bool = False,
     return_ids: Literal[False] = False,
-) -> Callable[P, tuple[R, Tensor]]: ...
+) -> Callable[P, tuple[R, Tensor]]: ...  # fmt: skip
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: tuple[int, ...],
-    weights: None = None,
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: tuple[int, ...], weights: None = None, has_aux: bool = False,
     return_ids: Literal[False] = False,
-) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
+) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...  # fmt: skip
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: None,
-    weights: Iterable[Parameter],
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: None, weights: Iterable[Parameter], has_aux: bool = False,
     return_ids: Literal[False] = False,
-) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
+) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...  # fmt: skip
 @overload
 def value_and_grad(
-    fn: Callable[P, R],
-    grad_position: Position = 0,
-    weights: Any = None,
-    has_aux: bool = False,
+    fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False,
     return_ids: bool = False,
-) -> Callable[P, tuple[R, Any]]: ...
+) -> Callable[P, tuple[R, Any]]: ...  # fmt: skip
 def value_and_grad(
     fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
 ) -> Fn:
@@ -340,28 +328,19 @@ def make_value_and_grad(
 
 @overload
 def grad(
-    fn: Callable[P, Any],
-    grad_position: int = 0,
-    weights: None = None,
-    has_aux: Literal[False] = False,
+    fn: Callable[P, Any], grad_position: int = 0, weights: None = None, has_aux: Literal[False] = False,
     return_ids: Literal[False] = False,
-) -> Callable[P, Tensor]: ...
+) -> Callable[P, Tensor]: ...  # fmt: skip
 @overload
 def grad(
-    fn: Callable[P, Any],
-    grad_position: tuple[int, ...],
-    weights: None = None,
-    has_aux: Literal[False] = False,
+    fn: Callable[P, Any], grad_position: tuple[int, ...], weights: None = None, has_aux: Literal[False] = False,
     return_ids: Literal[False] = False,
-) -> Callable[P, tuple[Tensor, ...]]: ...
+) -> Callable[P, tuple[Tensor, ...]]: ...  # fmt: skip
 @overload
 def grad(
-    fn: Callable[P, Any],
-    grad_position: Position = 0,
-    weights: Any = None,
-    has_aux: bool = False,
+    fn: Callable[P, Any], grad_position: Position = 0, weights: Any = None, has_aux: bool = False,
     return_ids: bool = False,
-) -> Callable[P, Any]: ...
+) -> Callable[P, Any]: ...  # fmt: skip
 def grad(
     fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
 ) -> Fn:

@@ -81,7 +81,7 @@ def recomputed(fn: Fn, args: tuple[Any, ...], name: str) -> Any:
     return _as_call(engine, fn, args, name)
 
 
-# ---- capturing ---------------------------------------------------------------------------------------------------
+# ---- capturing ----
 
 
 def _as_call(engine: Any, fn: Fn, args: tuple[Any, ...], name: str) -> Any:
@@ -100,7 +100,7 @@ def _as_call(engine: Any, fn: Fn, args: tuple[Any, ...], name: str) -> Any:
     return traced.rebuild(outs[: traced.n_results])
 
 
-# ---- eagerly -----------------------------------------------------------------------------------------------------
+# ---- eagerly ----
 
 
 class _Watching(EagerEngine):

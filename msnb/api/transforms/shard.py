@@ -13,13 +13,9 @@ from msnb.core.shard_annotation import sharding, unplaced
 
 
 def shard(
-    fn: Any,
-    in_strategy: Any,
-    out_strategy: Any = None,
-    parameter_plan: Mapping[str, Any] | None = None,
-    device: str = "Ascend",
-    level: int = 0,
-) -> Callable[..., Any]:
+    fn: Any, in_strategy: Any, out_strategy: Any = None, parameter_plan: Mapping[str, Any] | None = None,
+    device: str = "Ascend", level: int = 0,
+) -> Callable[..., Any]:  # fmt: skip
     """A function or Cell with a layout of its tensors; what is inside follows.
 
     Args:

@@ -236,7 +236,7 @@ def _all_tangents(program: FunctionTrace, tangents: Sequence[Any], values: Seque
     return out
 
 
-# ---- vmap --------------------------------------------------------------------------------------------------------
+# ---- vmap ----
 
 
 def vmap(fn: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, R]:

@@ -57,7 +57,7 @@ class Header:
     size: int
 
 
-# ---- writing -------------------------------------------------------------------------------------------------------
+# ---- writing ----
 
 
 def encode(arrays: Mapping[str, Array], metadata: Mapping[str, str], refuse: Refuse) -> bytes:
@@ -96,7 +96,7 @@ def _checksum(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
     return f"{crc:08x}"
 
 
-# ---- reading -------------------------------------------------------------------------------------------------------
+# ---- reading ----
 
 
 def decode(content: bytes, refuse: Refuse) -> tuple[dict[str, Array], dict[str, str]]:

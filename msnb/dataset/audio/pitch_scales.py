@@ -64,14 +64,9 @@ def _range(name: str, f_min: Any, f_max: Any, sample_rate: Any) -> tuple[float, 
 
 
 def melscale_fbanks(
-    n_freqs: int,
-    f_min: float,
-    f_max: float,
-    n_mels: int,
-    sample_rate: int,
-    norm: NormType = NormType.NONE,
+    n_freqs: int, f_min: float, f_max: float, n_mels: int, sample_rate: int, norm: NormType = NormType.NONE,
     mel_type: MelType = MelType.HTK,
-) -> Array:
+) -> Array:  # fmt: skip
     """A bank of triangles that are equally wide in mel.
 
     Args:
@@ -133,15 +128,9 @@ class MelScale(SoundTransform):
     axes = 2
 
     def __init__(
-        self,
-        n_mels: int = 128,
-        sample_rate: int = 16000,
-        f_min: float = 0.0,
-        f_max: float | None = None,
-        n_stft: int = 201,
-        norm: NormType = NormType.NONE,
-        mel_type: MelType = MelType.HTK,
-    ) -> None:
+        self, n_mels: int = 128, sample_rate: int = 16000, f_min: float = 0.0, f_max: float | None = None,
+        n_stft: int = 201, norm: NormType = NormType.NONE, mel_type: MelType = MelType.HTK,
+    ) -> None:  # fmt: skip
         high = sample_rate // 2 if f_max is None else f_max
         self.bank: Array = melscale_fbanks(n_stft, f_min, high, n_mels, sample_rate, norm, mel_type)
 
@@ -161,19 +150,10 @@ class InverseMelScale(SoundTransform):
     axes = 2
 
     def __init__(
-        self,
-        n_stft: int,
-        n_mels: int = 128,
-        sample_rate: int = 16000,
-        f_min: float = 0.0,
-        f_max: float | None = None,
-        max_iter: int = 100000,
-        tolerance_loss: float = 1e-5,
-        tolerance_change: float = 1e-8,
-        sgdargs: Mapping[str, float] | None = None,
-        norm: NormType = NormType.NONE,
-        mel_type: MelType = MelType.HTK,
-    ) -> None:
+        self, n_stft: int, n_mels: int = 128, sample_rate: int = 16000, f_min: float = 0.0, f_max: float | None = None,
+        max_iter: int = 100000, tolerance_loss: float = 1e-5, tolerance_change: float = 1e-8,
+        sgdargs: Mapping[str, float] | None = None, norm: NormType = NormType.NONE, mel_type: MelType = MelType.HTK,
+    ) -> None:  # fmt: skip
         name = "InverseMelScale"
         self.bank: Any = MelScale(n_mels, sample_rate, f_min, f_max, n_stft, norm, mel_type).bank.astype(np.float64)
         self.rounds: int = check_count(max_iter, f"{name}: max_iter")
@@ -205,24 +185,12 @@ class MelSpectrogram(SoundTransform):
     """A sound to its mel spectrogram [..., n_mels, frame]: `Spectrogram`, then `MelScale`; arguments as there."""
 
     def __init__(
-        self,
-        sample_rate: int = 16000,
-        n_fft: int = 400,
-        win_length: int | None = None,
-        hop_length: int | None = None,
-        f_min: float = 0.0,
-        f_max: float | None = None,
-        pad: int = 0,
-        n_mels: int = 128,
-        window: WindowType = WindowType.HANN,
-        power: float = 2.0,
-        normalized: bool = False,
-        center: bool = True,
-        pad_mode: BorderType = BorderType.REFLECT,
-        onesided: bool = True,
-        norm: NormType = NormType.NONE,
+        self, sample_rate: int = 16000, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None,
+        f_min: float = 0.0, f_max: float | None = None, pad: int = 0, n_mels: int = 128,
+        window: WindowType = WindowType.HANN, power: float = 2.0, normalized: bool = False, center: bool = True,
+        pad_mode: BorderType = BorderType.REFLECT, onesided: bool = True, norm: NormType = NormType.NONE,
         mel_scale: MelType = MelType.HTK,
-    ) -> None:
+    ) -> None:  # fmt: skip
         check_real(power, "MelSpectrogram: power", 0, open_low=True)
         self.spectrogram: Spectrogram = Spectrogram(
             n_fft, win_length, hop_length, pad, window, power, normalized, center, pad_mode, onesided
@@ -267,14 +235,9 @@ class MFCC(_Cepstrum):
     """
 
     def __init__(
-        self,
-        sample_rate: int = 16000,
-        n_mfcc: int = 40,
-        dct_type: int = 2,
-        norm: NormMode = NormMode.ORTHO,
-        log_mels: bool = False,
-        melkwargs: Mapping[str, Any] | None = None,
-    ) -> None:
+        self, sample_rate: int = 16000, n_mfcc: int = 40, dct_type: int = 2, norm: NormMode = NormMode.ORTHO,
+        log_mels: bool = False, melkwargs: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         self.mel: MelSpectrogram = MelSpectrogram(sample_rate, **_options("MFCC", melkwargs))
         self._begin(n_mfcc, self.mel.scale.bank.shape[1], dct_type, norm, log_mels)
 
@@ -292,17 +255,10 @@ class LFCC(_Cepstrum):
     """
 
     def __init__(
-        self,
-        sample_rate: int = 16000,
-        n_filter: int = 128,
-        n_lfcc: int = 40,
-        f_min: float = 0.0,
-        f_max: float | None = None,
-        dct_type: int = 2,
-        norm: NormMode = NormMode.ORTHO,
-        log_lf: bool = False,
+        self, sample_rate: int = 16000, n_filter: int = 128, n_lfcc: int = 40, f_min: float = 0.0,
+        f_max: float | None = None, dct_type: int = 2, norm: NormMode = NormMode.ORTHO, log_lf: bool = False,
         speckwargs: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.spectrogram: Spectrogram = Spectrogram(**_options("LFCC", speckwargs))
         high = sample_rate // 2 if f_max is None else f_max
         self.bank: Array = linear_fbanks(self.spectrogram.frames.n_fft // 2 + 1, f_min, high, n_filter, sample_rate)

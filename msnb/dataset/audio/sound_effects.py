@@ -46,15 +46,9 @@ class Phaser(SoundTransform):
     """
 
     def __init__(
-        self,
-        sample_rate: int,
-        gain_in: float = 0.4,
-        gain_out: float = 0.74,
-        delay_ms: float = 3.0,
-        decay: float = 0.4,
-        mod_speed: float = 0.5,
-        sinusoidal: bool = True,
-    ) -> None:
+        self, sample_rate: int, gain_in: float = 0.4, gain_out: float = 0.74, delay_ms: float = 3.0, decay: float = 0.4,
+        mod_speed: float = 0.5, sinusoidal: bool = True,
+    ) -> None:  # fmt: skip
         rate = check_rate("Phaser", sample_rate)
         self.before: float = check_real(gain_in, "Phaser: gain_in", 0, 1)
         self.behind: float = check_real(gain_out, "Phaser: gain_out", 0, 1e9)
@@ -83,17 +77,10 @@ class Flanger(SoundTransform):
     """
 
     def __init__(
-        self,
-        sample_rate: int,
-        delay: float = 0.0,
-        depth: float = 2.0,
-        regen: float = 0.0,
-        width: float = 71.0,
-        speed: float = 0.5,
-        phase: float = 25.0,
-        modulation: Modulation = Modulation.SINUSOIDAL,
+        self, sample_rate: int, delay: float = 0.0, depth: float = 2.0, regen: float = 0.0, width: float = 71.0,
+        speed: float = 0.5, phase: float = 25.0, modulation: Modulation = Modulation.SINUSOIDAL,
         interpolation: Interpolation = Interpolation.LINEAR,
-    ) -> None:
+    ) -> None:  # fmt: skip
         rate, name = check_rate("Flanger", sample_rate), "Flanger"
         least = check_real(delay, f"{name}: delay", 0, 30) / 1000
         most = least + check_real(depth, f"{name}: depth", 0, 10) / 1000
@@ -172,14 +159,10 @@ class Resample(SoundTransform):
     arguments: tuple[float, float, Any, int, float, float]
 
     def __init__(
-        self,
-        orig_freq: float = 16000,
-        new_freq: float = 16000,
-        resample_method: ResampleMethod = ResampleMethod.SINC_INTERPOLATION,
-        lowpass_filter_width: int = 6,
-        rolloff: float = 0.99,
-        beta: float | None = None,
-    ) -> None:
+        self, orig_freq: float = 16000, new_freq: float = 16000,
+        resample_method: ResampleMethod = ResampleMethod.SINC_INTERPOLATION, lowpass_filter_width: int = 6,
+        rolloff: float = 0.99, beta: float | None = None,
+    ) -> None:  # fmt: skip
         for what, rate in (("orig_freq", orig_freq), ("new_freq", new_freq)):
             if check_real(rate, f"Resample: {what}", 1) != int(rate):
                 raise AttributeValueError(f"Resample: {what} is a whole number of Hz, got {rate!r}")
@@ -202,15 +185,9 @@ class PitchShift(SoundTransform):
     """
 
     def __init__(
-        self,
-        sample_rate: int,
-        n_steps: int,
-        bins_per_octave: int = 12,
-        n_fft: int = 512,
-        win_length: int | None = None,
-        hop_length: int | None = None,
-        window: WindowType = WindowType.HANN,
-    ) -> None:
+        self, sample_rate: int, n_steps: int, bins_per_octave: int = 12, n_fft: int = 512,
+        win_length: int | None = None, hop_length: int | None = None, window: WindowType = WindowType.HANN,
+    ) -> None:  # fmt: skip
         octave = check_count(bins_per_octave, "PitchShift: bins_per_octave", least=-(1 << 30))
         if not octave:
             raise AttributeValueError("PitchShift: bins_per_octave is not 0")
@@ -296,13 +273,9 @@ class DetectPitchFrequency(SoundTransform):
     """
 
     def __init__(
-        self,
-        sample_rate: int,
-        frame_time: float = 0.01,
-        win_length: int = 30,
-        freq_low: float = 85,
+        self, sample_rate: int, frame_time: float = 0.01, win_length: int = 30, freq_low: float = 85,
         freq_high: float = 3400,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name = "DetectPitchFrequency"
         self.rate: float = check_rate("DetectPitchFrequency", sample_rate)
         self.size: int = math.ceil(self.rate * check_real(frame_time, f"{name}: frame_time", 0, open_low=True))
@@ -343,7 +316,7 @@ class DetectPitchFrequency(SoundTransform):
         return np.asarray(np.where(near, half.argmax(-1), whole.argmax(-1)))
 
 
-# ---- masks ---------------------------------------------------------------------------------------------------------
+# ---- masks ----
 
 
 def _masked(value: Array, axis: int, start: int, width: int, fill: float, what: str) -> Array:

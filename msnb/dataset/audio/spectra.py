@@ -86,16 +86,9 @@ class Frames:
 
 
 def frames_of(
-    name: str,
-    n_fft: int,
-    win_length: int | None,
-    hop_length: int | None,
-    window: WindowType,
-    normalized: bool = False,
-    center: bool = True,
-    pad_mode: BorderType = BorderType.REFLECT,
-    onesided: bool = True,
-) -> Frames:
+    name: str, n_fft: int, win_length: int | None, hop_length: int | None, window: WindowType, normalized: bool = False,
+    center: bool = True, pad_mode: BorderType = BorderType.REFLECT, onesided: bool = True,
+) -> Frames:  # fmt: skip
     """Checked arguments; the window stands in the middle of n_fft."""
     size = check_count(n_fft, f"{name}: n_fft")
     width = size if not win_length else check_count(win_length, f"{name}: win_length")
@@ -127,18 +120,10 @@ class Spectrogram(SoundTransform):
     frames: Frames
 
     def __init__(
-        self,
-        n_fft: int = 400,
-        win_length: int | None = None,
-        hop_length: int | None = None,
-        pad: int = 0,
-        window: WindowType = WindowType.HANN,
-        power: float = 2.0,
-        normalized: bool = False,
-        center: bool = True,
-        pad_mode: BorderType = BorderType.REFLECT,
-        onesided: bool = True,
-    ) -> None:
+        self, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None, pad: int = 0,
+        window: WindowType = WindowType.HANN, power: float = 2.0, normalized: bool = False, center: bool = True,
+        pad_mode: BorderType = BorderType.REFLECT, onesided: bool = True,
+    ) -> None:  # fmt: skip
         name = type(self).__name__
         self.frames = frames_of(name, n_fft, win_length, hop_length, window, normalized, center, pad_mode, onesided)
         self.pad: int = check_count(pad, f"{name}: pad", least=0)
@@ -161,18 +146,10 @@ class InverseSpectrogram(ComplexTransform):
     axes = 3
 
     def __init__(
-        self,
-        length: int | None = None,
-        n_fft: int = 400,
-        win_length: int | None = None,
-        hop_length: int | None = None,
-        pad: int = 0,
-        window: WindowType = WindowType.HANN,
-        normalized: bool = False,
-        center: bool = True,
-        pad_mode: BorderType = BorderType.REFLECT,
-        onesided: bool = True,
-    ) -> None:
+        self, length: int | None = None, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None,
+        pad: int = 0, window: WindowType = WindowType.HANN, normalized: bool = False, center: bool = True,
+        pad_mode: BorderType = BorderType.REFLECT, onesided: bool = True,
+    ) -> None:  # fmt: skip
         name = type(self).__name__
         self.frames = frames_of(name, n_fft, win_length, hop_length, window, normalized, center, pad_mode, onesided)
         self.length: int | None = None if not length else check_count(length, f"{name}: length")
@@ -196,17 +173,10 @@ class GriffinLim(SoundTransform):
     axes = 2
 
     def __init__(
-        self,
-        n_fft: int = 400,
-        n_iter: int = 32,
-        win_length: int | None = None,
-        hop_length: int | None = None,
-        window_type: WindowType = WindowType.HANN,
-        power: float = 2.0,
-        momentum: float = 0.99,
-        length: int | None = None,
-        rand_init: bool = True,
-    ) -> None:
+        self, n_fft: int = 400, n_iter: int = 32, win_length: int | None = None, hop_length: int | None = None,
+        window_type: WindowType = WindowType.HANN, power: float = 2.0, momentum: float = 0.99,
+        length: int | None = None, rand_init: bool = True,
+    ) -> None:  # fmt: skip
         name = type(self).__name__
         self.frames: Frames = frames_of(name, n_fft, win_length, hop_length, window_type)
         self.rounds: int = check_count(n_iter, f"{name}: n_iter")
@@ -303,14 +273,9 @@ class SpectralCentroid(SoundTransform):
     frequencies: Any
 
     def __init__(
-        self,
-        sample_rate: int,
-        n_fft: int = 400,
-        win_length: int | None = None,
-        hop_length: int | None = None,
-        pad: int = 0,
-        window: WindowType = WindowType.HANN,
-    ) -> None:
+        self, sample_rate: int, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None,
+        pad: int = 0, window: WindowType = WindowType.HANN,
+    ) -> None:  # fmt: skip
         self.spectrogram: Spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, 1.0)
         self.frequencies = np.linspace(0, check_rate("SpectralCentroid", sample_rate) // 2, 1 + n_fft // 2)[:, None]
 

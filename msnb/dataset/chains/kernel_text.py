@@ -51,7 +51,7 @@ class _Kernel:
     def _weight(self, name: str, index: str) -> str:
         return self.b.ins(f"load float, ptr {self.b.place('float', self._pointer(name), index)}")
 
-    # ---- picked ------------------------------------------------------------------------------------------------------
+    # ---- picked ----
 
     def _picked_row(self, y: str, _: list[str]) -> list[str]:
         b = self.b
@@ -72,7 +72,7 @@ class _Kernel:
         b.loop(("0", self.width, 1), [], pixel)
         return []
 
-    # ---- blended -----------------------------------------------------------------------------------------------------
+    # ---- blended ----
 
     def _blended_row(self, y: str, _: list[str]) -> list[str]:
         b = self.b
@@ -125,7 +125,7 @@ class _Kernel:
             self._store(y, x, c, b.ins(f"zext i32 {bits} to i64"))
         return []
 
-    # ---- results -----------------------------------------------------------------------------------------------------
+    # ---- results ----
 
     def _store(self, y: str, x: str, c: int, value: str) -> None:
         """What the table has for a value, where it belongs."""

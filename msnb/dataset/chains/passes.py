@@ -46,7 +46,7 @@ def _upwards(node: Node, rule: Rule) -> Node:
     return rule(with_parents(node, [_upwards(parent, rule) for parent in node.parents]))
 
 
-# ---- project ---------------------------------------------------------------------------------------------------------
+# ---- project ----
 
 
 def forward_projects(node: Node) -> Node:
@@ -87,7 +87,7 @@ def _before_map(project: Project, below: Map) -> Node:
     return _chosen(made, project.columns)
 
 
-# ---- maps, shuffles, batches -----------------------------------------------------------------------------------------
+# ---- maps, shuffles, batches ----
 
 
 def stages_of(node: Node) -> tuple[Map, ...]:

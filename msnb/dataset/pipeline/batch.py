@@ -91,16 +91,9 @@ class Batch(UnaryNode):
     as_they_are = True  # rows are stacked and nothing else
 
     def __init__(
-        self,
-        parent: Node,
-        size: BatchSize,
-        drop: bool,
-        function: Callable[..., Any] | None = None,
-        inputs: Sequence[str] = (),
-        outputs: Sequence[str] = (),
-        workers: int = 1,
-        processes: bool = False,
-    ) -> None:
+        self, parent: Node, size: BatchSize, drop: bool, function: Callable[..., Any] | None = None,
+        inputs: Sequence[str] = (), outputs: Sequence[str] = (), workers: int = 1, processes: bool = False,
+    ) -> None:  # fmt: skip
         self.size = size
         self.drop: bool = drop
         self.function: Callable[..., Any] | None = function

@@ -25,16 +25,9 @@ class BucketBatch(UnaryNode):
     label = "bucket_batch_by_length"
 
     def __init__(
-        self,
-        parent: Node,
-        columns: Sequence[str],
-        boundaries: Sequence[int],
-        sizes: Sequence[int],
-        length: Callable[..., Any] | None,
-        pad: PadInfo | None,
-        to_boundary: bool,
-        drop: bool,
-    ) -> None:
+        self, parent: Node, columns: Sequence[str], boundaries: Sequence[int], sizes: Sequence[int],
+        length: Callable[..., Any] | None, pad: PadInfo | None, to_boundary: bool, drop: bool,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
         self.taken: tuple[str, ...] = as_columns(columns, "column_names")
         self.order: tuple[int, ...] = positions(self.taken, parent.columns, self.label)

@@ -70,16 +70,10 @@ class Dataset:
     # operations ------------------------------------------------------------------------------------------------
 
     def map(
-        self,
-        operations: Any,
-        input_columns: Names = None,
-        output_columns: Names = None,
-        num_parallel_workers: int | None = None,
-        python_multiprocessing: bool = False,
-        *,
-        cache: row_cache.DatasetCache | None = None,
-        callbacks: Any = None,
-    ) -> Dataset:
+        self, operations: Any, input_columns: Names = None, output_columns: Names = None,
+        num_parallel_workers: int | None = None, python_multiprocessing: bool = False, *,
+        cache: row_cache.DatasetCache | None = None, callbacks: Any = None,
+    ) -> Dataset:  # fmt: skip
         """Applies operations to columns of every row.
 
         Args:
@@ -119,16 +113,10 @@ class Dataset:
         return Dataset(map_callbacks.CallbackMap(node, heard) if heard else node)
 
     def batch(
-        self,
-        batch_size: BatchSize,
-        drop_remainder: bool = False,
-        num_parallel_workers: int | None = None,
-        *,
-        per_batch_map: Callable[..., Any] | None = None,
-        input_columns: Names = None,
-        output_columns: Names = None,
+        self, batch_size: BatchSize, drop_remainder: bool = False, num_parallel_workers: int | None = None, *,
+        per_batch_map: Callable[..., Any] | None = None, input_columns: Names = None, output_columns: Names = None,
         python_multiprocessing: bool = False,
-    ) -> Dataset:
+    ) -> Dataset:  # fmt: skip
         """Stacks rows into batches along a new first axis.
 
         Args:
@@ -154,12 +142,9 @@ class Dataset:
         return Dataset(Batch(self._node, size, drop, per_batch_map, inputs, outputs, workers, processes))
 
     def padded_batch(
-        self,
-        batch_size: BatchSize,
-        drop_remainder: bool = False,
-        num_parallel_workers: int | None = None,
+        self, batch_size: BatchSize, drop_remainder: bool = False, num_parallel_workers: int | None = None,
         pad_info: PadInfo | None = None,
-    ) -> Dataset:
+    ) -> Dataset:  # fmt: skip
         """Batches rows of different shapes, filled up at the end of each axis.
 
         Args:
@@ -170,15 +155,10 @@ class Dataset:
         return Dataset(PaddedBatch(self._node, size, flag(drop_remainder), pad_info, workers_of(num_parallel_workers)))
 
     def bucket_batch_by_length(
-        self,
-        column_names: str | Sequence[str],
-        bucket_boundaries: Sequence[int],
-        bucket_batch_sizes: Sequence[int],
-        element_length_function: Callable[..., Any] | None = None,
-        pad_info: PadInfo | None = None,
-        pad_to_bucket_boundary: bool = False,
-        drop_remainder: bool = False,
-    ) -> Dataset:
+        self, column_names: str | Sequence[str], bucket_boundaries: Sequence[int], bucket_batch_sizes: Sequence[int],
+        element_length_function: Callable[..., Any] | None = None, pad_info: PadInfo | None = None,
+        pad_to_bucket_boundary: bool = False, drop_remainder: bool = False,
+    ) -> Dataset:  # fmt: skip
         """Batches rows of similar length together, padded: less filling than `padded_batch` of any rows.
 
         Args:
@@ -355,14 +335,9 @@ class Dataset:
         return self._iterator(self._node.columns, as_dict, num_epochs, output_numpy, state)
 
     def create_tuple_iterator(
-        self,
-        columns: Names = None,
-        num_epochs: int = -1,
-        output_numpy: bool = False,
-        do_copy: bool = True,
-        *,
+        self, columns: Names = None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = True, *,
         state: Any = None,
-    ) -> EpochIterator[list[Any]]:
+    ) -> EpochIterator[list[Any]]:  # fmt: skip
         """An iterator over rows as lists, in the order of the columns (or of `columns`); see `create_dict_iterator`."""
         flag(do_copy)
         chosen = as_columns(columns, "columns") or self._node.columns
@@ -376,13 +351,9 @@ class Dataset:
         self._next_epoch = 0
 
     def _iterator(
-        self,
-        columns: Sequence[str],
-        finish: Callable[[Sequence[str], Sequence[Any]], Any],
-        num_epochs: Any,
-        output_numpy: Any,
-        state: Any,
-    ) -> EpochIterator[Any]:
+        self, columns: Sequence[str], finish: Callable[[Sequence[str], Sequence[Any]], Any], num_epochs: Any,
+        output_numpy: Any, state: Any,
+    ) -> EpochIterator[Any]:  # fmt: skip
         order = positions(columns, self._node.columns, "create_tuple_iterator")
         place = None if state is None else IteratorState.read(state, self._node)
         if place is not None:

@@ -46,16 +46,11 @@ class EpochIterator(Generic[T]):
     """Iterates epoch after epoch; made by `create_dict_iterator` and `create_tuple_iterator`."""
 
     def __init__(
-        self,
-        node: Node,
-        next_state: Callable[[bool], IteratorState],
-        start: Callable[[IteratorState], tuple[Epoch, Iterator[Row]]],
-        state: IteratorState | None,
-        columns: Sequence[str],
-        finish: Callable[[Sequence[str], Sequence[Any]], T],
-        num_epochs: int,
+        self, node: Node, next_state: Callable[[bool], IteratorState],
+        start: Callable[[IteratorState], tuple[Epoch, Iterator[Row]]], state: IteratorState | None,
+        columns: Sequence[str], finish: Callable[[Sequence[str], Sequence[Any]], T], num_epochs: int,
         output_numpy: bool,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._node, self._next_state, self._start = node, next_state, start
         self._columns, self._finish = tuple(columns), finish
         self._state = state  # where to begin

@@ -55,14 +55,9 @@ class Map(UnaryNode):
     label = "map"
 
     def __init__(
-        self,
-        parent: Node,
-        operations: Sequence[Operation],
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        workers: int,
-        processes: bool = False,
-    ) -> None:
+        self, parent: Node, operations: Sequence[Operation], inputs: Sequence[str], outputs: Sequence[str],
+        workers: int, processes: bool = False,
+    ) -> None:  # fmt: skip
         self.operations: tuple[Operation, ...] = tuple(operations)
         self.workers: int = workers
         self.processes: bool = processes

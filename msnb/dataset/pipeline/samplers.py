@@ -186,13 +186,9 @@ class PKSampler(Sampler):
     """P classes, K rows of each: `num_val` rows of every class in `class_column`, class by class."""
 
     def __init__(
-        self,
-        num_val: int,
-        num_class: int | None = None,
-        shuffle: bool = False,
-        class_column: str = "label",
+        self, num_val: int, num_class: int | None = None, shuffle: bool = False, class_column: str = "label",
         num_samples: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(num_samples)
         self.num_val: int = check_count(num_val, "num_val")
         self.num_class: int | None = None if num_class is None else check_count(num_class, "num_class")

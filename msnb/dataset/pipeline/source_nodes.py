@@ -83,17 +83,9 @@ class IndexedSource(Node):
     label = "source"
 
     def __init__(
-        self,
-        name: str,
-        fetch: Callable[[int], Row],
-        length: Callable[[], int],
-        columns: Sequence[str],
-        sampler: Sampler,
-        workers: int = 1,
-        gather: Gather | None = None,
-        users: bool = False,
-        processes: bool = False,
-    ) -> None:
+        self, name: str, fetch: Callable[[int], Row], length: Callable[[], int], columns: Sequence[str],
+        sampler: Sampler, workers: int = 1, gather: Gather | None = None, users: bool = False, processes: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(columns)
         self.users: bool = users
         self.processes: bool = processes

@@ -137,12 +137,9 @@ class Ngram(TextTransform):
     right: tuple[str, int]
 
     def __init__(
-        self,
-        n: int | Sequence[int],
-        left_pad: tuple[str, int] = ("", 0),
-        right_pad: tuple[str, int] = ("", 0),
+        self, n: int | Sequence[int], left_pad: tuple[str, int] = ("", 0), right_pad: tuple[str, int] = ("", 0),
         separator: str = " ",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.sizes: list[int] = [check_count(size, "n") for size in (n if isinstance(n, (list, tuple)) else [n])]
         if not self.sizes:
             raise AttributeValueError("Ngram: n is empty")

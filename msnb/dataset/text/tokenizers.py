@@ -148,7 +148,7 @@ class PythonTokenizer(TextTransform):
         return to_array(self.tokenizer(self.one(value)))
 
 
-# ---- packages of their own -----------------------------------------------------------------------------------------
+# ---- packages of their own ----
 
 
 def _package(name: str, what: str) -> Any:
@@ -178,12 +178,9 @@ class JiebaTokenizer(Tokenizer):
     """
 
     def __init__(
-        self,
-        hmm_path: str | None = None,
-        mp_path: str | None = None,
-        mode: JiebaMode = JiebaMode.MIX,
+        self, hmm_path: str | None = None, mp_path: str | None = None, mode: JiebaMode = JiebaMode.MIX,
         with_offsets: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(with_offsets)
         if not isinstance(mode, JiebaMode):
             raise ArgumentError(f"JiebaTokenizer: mode is a JiebaMode, got {mode!r}")
@@ -244,13 +241,9 @@ class SentencePieceVocab:
 
     @classmethod
     def from_file(
-        cls,
-        file_path: Sequence[str],
-        vocab_size: int,
-        character_coverage: float,
-        model_type: SentencePieceModel,
+        cls, file_path: Sequence[str], vocab_size: int, character_coverage: float, model_type: SentencePieceModel,
         params: dict[str, str],
-    ) -> SentencePieceVocab:
+    ) -> SentencePieceVocab:  # fmt: skip
         """A model of the sentences in files.
 
         Args:
@@ -261,14 +254,9 @@ class SentencePieceVocab:
 
     @classmethod
     def from_dataset(
-        cls,
-        dataset: Any,
-        col_names: Sequence[str],
-        vocab_size: int,
-        character_coverage: float,
-        model_type: SentencePieceModel,
-        params: dict[str, str],
-    ) -> SentencePieceVocab:
+        cls, dataset: Any, col_names: Sequence[str], vocab_size: int, character_coverage: float,
+        model_type: SentencePieceModel, params: dict[str, str],
+    ) -> SentencePieceVocab:  # fmt: skip
         """A model of the sentences in columns of a data set; arguments as in ``from_file``."""
         rows = dataset.create_dict_iterator(num_epochs=1, output_numpy=True)
         sentences = (str(text) for row in rows for name in col_names for text in np.ravel(row[name]))

@@ -67,13 +67,9 @@ class Vocab:
 
     @classmethod
     def from_file(
-        cls,
-        file_path: str | os.PathLike[str],
-        delimiter: str = "",
-        vocab_size: int | None = None,
-        special_tokens: Iterable[str] | None = None,
-        special_first: bool = True,
-    ) -> Vocab:
+        cls, file_path: str | os.PathLike[str], delimiter: str = "", vocab_size: int | None = None,
+        special_tokens: Iterable[str] | None = None, special_first: bool = True,
+    ) -> Vocab:  # fmt: skip
         """The tokens of a text file, one per line; what stands behind ``delimiter`` is left out.
 
         Raises:
@@ -89,14 +85,10 @@ class Vocab:
 
     @classmethod
     def from_dataset(
-        cls,
-        dataset: Any,
-        columns: str | Sequence[str] | None = None,
-        freq_range: tuple[int | None, int | None] | None = None,
-        top_k: int | None = None,
-        special_tokens: Iterable[str] | None = None,
-        special_first: bool = True,
-    ) -> Vocab:
+        cls, dataset: Any, columns: str | Sequence[str] | None = None,
+        freq_range: tuple[int | None, int | None] | None = None, top_k: int | None = None,
+        special_tokens: Iterable[str] | None = None, special_first: bool = True,
+    ) -> Vocab:  # fmt: skip
         """The tokens of columns of text, frequent ones first, equally frequent ones in alphabetical order.
 
         Args:

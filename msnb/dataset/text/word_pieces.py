@@ -43,13 +43,10 @@ class BasicTokenizer(Tokenizer):
     """
 
     def __init__(
-        self,
-        lower_case: bool = False,
-        keep_whitespace: bool = False,
-        normalization_form: NormalizeForm = NormalizeForm.NONE,
-        preserve_unused_token: bool = True,
+        self, lower_case: bool = False, keep_whitespace: bool = False,
+        normalization_form: NormalizeForm = NormalizeForm.NONE, preserve_unused_token: bool = True,
         with_offsets: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(with_offsets)
         self.lower: bool = flag(lower_case)
         self.keep: bool = flag(keep_whitespace)

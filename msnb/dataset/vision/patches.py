@@ -61,14 +61,9 @@ class RandomErasing(Transform):
     """
 
     def __init__(
-        self,
-        prob: float = 0.5,
-        scale: Sequence[float] = (0.02, 0.33),
-        ratio: Sequence[float] = (0.3, 3.3),
-        value: Any = 0,
-        inplace: bool = False,
-        max_attempts: int = 10,
-    ) -> None:
+        self, prob: float = 0.5, scale: Sequence[float] = (0.02, 0.33), ratio: Sequence[float] = (0.3, 3.3),
+        value: Any = 0, inplace: bool = False, max_attempts: int = 10,
+    ) -> None:  # fmt: skip
         self.prob: float = check_probability(prob, "RandomErasing")
         self.scale: tuple[float, float] = as_range(scale, "RandomErasing: scale", 0, 1)
         self.ratio: tuple[float, float] = as_range(ratio, "RandomErasing: ratio", 1e-6)
@@ -188,12 +183,9 @@ class PadToSize(ImageTransform):
     """Padded to `size`: the image lies at `offset` (top, left; one number for both), or in the middle."""
 
     def __init__(
-        self,
-        size: int | Sequence[int],
-        offset: int | Sequence[int] | None = None,
-        fill_value: Any = 0,
+        self, size: int | Sequence[int], offset: int | Sequence[int] | None = None, fill_value: Any = 0,
         padding_mode: Border = Border.CONSTANT,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not isinstance(padding_mode, Border):
             raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
         self.size: tuple[int, int] = two_sides(size, "size")
@@ -257,14 +249,9 @@ class ResizedCrop(ImageTransform):
     part: tuple[int, int]
 
     def __init__(
-        self,
-        top: int,
-        left: int,
-        height: int,
-        width: int,
-        size: int | Sequence[int],
+        self, top: int, left: int, height: int, width: int, size: int | Sequence[int],
         interpolation: Inter = Inter.BILINEAR,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.corner = check_count(top, "ResizedCrop: top", 0), check_count(left, "ResizedCrop: left", 0)
         self.part = check_count(height, "ResizedCrop: height"), check_count(width, "ResizedCrop: width")
         self.size: tuple[int, int] = two_sides(size, "size")

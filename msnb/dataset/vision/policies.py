@@ -151,13 +151,9 @@ class RandAugment(_Policy):
     """`num_ops` drawn operations of one `magnitude` (a bin of `num_magnitude_bins`); uint8 pixels."""
 
     def __init__(
-        self,
-        num_ops: int = 2,
-        magnitude: int = 9,
-        num_magnitude_bins: int = 31,
-        interpolation: Inter = Inter.NEAREST,
+        self, num_ops: int = 2, magnitude: int = 9, num_magnitude_bins: int = 31, interpolation: Inter = Inter.NEAREST,
         fill_value: Any = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(interpolation, fill_value)
         self.ops: int = check_count(num_ops, "num_ops")
         self.bins: int = check_count(num_magnitude_bins, "num_magnitude_bins", 2)

@@ -43,13 +43,9 @@ class RandomWindow:
     """A window of `size` at a random place, after padding: what crops with and without boxes share."""
 
     def __init__(
-        self,
-        size: int | Sequence[int],
-        padding: int | Sequence[int] | None = None,
-        pad_if_needed: bool = False,
-        fill_value: Any = 0,
-        padding_mode: Border = Border.CONSTANT,
-    ) -> None:
+        self, size: int | Sequence[int], padding: int | Sequence[int] | None = None, pad_if_needed: bool = False,
+        fill_value: Any = 0, padding_mode: Border = Border.CONSTANT,
+    ) -> None:  # fmt: skip
         if not isinstance(padding_mode, Border):
             raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
         self.size: tuple[int, int] = two_sides(size, "size")
@@ -105,13 +101,9 @@ class RandomPart:
     """A random part of the image, resized to `size`: what crops with and without boxes share."""
 
     def __init__(
-        self,
-        size: int | Sequence[int],
-        scale: Sequence[float] = (0.08, 1.0),
-        ratio: Sequence[float] = (3 / 4, 4 / 3),
-        interpolation: Inter = Inter.BILINEAR,
-        max_attempts: int = 10,
-    ) -> None:
+        self, size: int | Sequence[int], scale: Sequence[float] = (0.08, 1.0), ratio: Sequence[float] = (3 / 4, 4 / 3),
+        interpolation: Inter = Inter.BILINEAR, max_attempts: int = 10,
+    ) -> None:  # fmt: skip
         for name, (low, high) in (("scale", scale), ("ratio", ratio)):
             if not 0 < low <= high:
                 raise AttributeValueError(

@@ -290,7 +290,7 @@ class RandomLighting(ImageTransform):
         return like(value.astype(np.float32) + self._axes @ amount, value)
 
 
-# ---- orders and spaces of colours ------------------------------------------------------------------------------------
+# ---- orders and spaces of colours ----
 
 ConvertMode: Enum = enum.Enum(  # type: ignore[misc]
     "ConvertMode",

@@ -86,14 +86,9 @@ class Affine(ImageTransform):
     """
 
     def __init__(
-        self,
-        degrees: float,
-        translate: Sequence[float],
-        scale: float,
-        shear: float | Sequence[float],
-        resample: Inter = Inter.NEAREST,
-        fill_value: Any = 0,
-    ) -> None:
+        self, degrees: float, translate: Sequence[float], scale: float, shear: float | Sequence[float],
+        resample: Inter = Inter.NEAREST, fill_value: Any = 0,
+    ) -> None:  # fmt: skip
         self.degrees: float = check_number(degrees, "Affine: degrees", -180, 180)
         self.translate: list[float] = [check_number(t, "Affine: translate", -1, 1) for t in translate]
         slant = shear if isinstance(shear, (tuple, list)) else (shear, 0.0)
@@ -116,13 +111,9 @@ class Rotate(ImageTransform):
     center: list[float] | None
 
     def __init__(
-        self,
-        degrees: float,
-        resample: Inter = Inter.NEAREST,
-        expand: bool = False,
-        center: Sequence[float] | None = None,
-        fill_value: Any = 0,
-    ) -> None:
+        self, degrees: float, resample: Inter = Inter.NEAREST, expand: bool = False,
+        center: Sequence[float] | None = None, fill_value: Any = 0,
+    ) -> None:  # fmt: skip
         self.degrees: float = check_number(degrees, "Rotate: degrees")
         self.method: str = check_interpolation(resample)
         self.expand: bool = bool(expand)
@@ -195,14 +186,10 @@ class RandomAffine(ImageTransform):
     shear: tuple[tuple[float, float], tuple[float, float]]
 
     def __init__(
-        self,
-        degrees: float | Sequence[float],
-        translate: Sequence[float] | None = None,
-        scale: Sequence[float] | None = None,
-        shear: float | Sequence[float] | None = None,
-        resample: Inter = Inter.NEAREST,
-        fill_value: Any = 0,
-    ) -> None:
+        self, degrees: float | Sequence[float], translate: Sequence[float] | None = None,
+        scale: Sequence[float] | None = None, shear: float | Sequence[float] | None = None,
+        resample: Inter = Inter.NEAREST, fill_value: Any = 0,
+    ) -> None:  # fmt: skip
         self.degrees: tuple[float, float] = as_range(degrees, "RandomAffine: degrees")
         shift = [*(translate or (0, 0)), 0, 0][:4]
         slant = (-shear, shear) if isinstance(shear, (int, float)) else (shear or (0, 0))
@@ -224,13 +211,9 @@ class RandomRotation(Rotate):
     """`Rotate` by an angle drawn from (-degrees, degrees) or (low, high)."""
 
     def __init__(
-        self,
-        degrees: float | Sequence[float],
-        resample: Inter = Inter.NEAREST,
-        expand: bool = False,
-        center: Sequence[float] | None = None,
-        fill_value: Any = 0,
-    ) -> None:
+        self, degrees: float | Sequence[float], resample: Inter = Inter.NEAREST, expand: bool = False,
+        center: Sequence[float] | None = None, fill_value: Any = 0,
+    ) -> None:  # fmt: skip
         super().__init__(0, resample, expand, center, fill_value)
         self.range: tuple[float, float] = as_range(degrees, "RandomRotation: degrees")
 

@@ -228,7 +228,7 @@ class Grouping:
         row = whole.size // max(left.size, 1) * min(whole.dtype.itemsize, 4)
         return row <= CORE.ub // 8 and _leading(whole.ints(), task) == left.size
 
-    # ---- what passes through memory ----------------------------------------------------------------------------------
+    # ---- what passes through memory ----
 
     def finish(self, keep: Sequence[Key]) -> list[Kernel]:
         """The kernels with their bytes and seconds.

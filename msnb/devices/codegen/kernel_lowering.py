@@ -90,7 +90,7 @@ class _Lowering:
             step *= size
         return Access(buffer, tuple(strides))
 
-    # ---- nodes ------------------------------------------------------------------------------------------------------
+    # ---- nodes ----
 
     def _number(self, value: int, dtype: DType) -> Inst:
         """A number that comes of sizes: a constant, or an operand where they are written down."""
@@ -239,7 +239,7 @@ def _share(kernel: Kernel) -> None:
     kernel.stores = [(a, same[id(v)]) for a, v in kernel.stores]
 
 
-# ---- dims -----------------------------------------------------------------------------------------------------------
+# ---- dims ----
 
 
 def merge_dims(kernel: Kernel) -> None:

@@ -75,7 +75,7 @@ class Emitter(LoopBuilder):
         super().__init__()
         self.lanes, self.scalef = lanes, scalef
 
-    # ---- types, constants and lanes ---------------------------------------------------------------------------------
+    # ---- types, constants and lanes ----
 
     def t(self, scalar: str) -> str:
         """A type, as wide as the lanes."""
@@ -148,7 +148,7 @@ class Emitter(LoopBuilder):
         self.loop(("0", str(self.lanes), 1), [], lane)
         return self.ins(f"load {kind}, ptr {held}")
 
-    # ---- memory -----------------------------------------------------------------------------------------------------
+    # ---- memory ----
 
     def load(self, dtype: DType, pointer: str, mask: str = "", align: int = 1) -> str:
         """Values from memory; only the lanes of ``mask``, the others are zero."""
@@ -196,7 +196,7 @@ class Emitter(LoopBuilder):
     def _kept(self, dtype: DType, value: str) -> str:
         return self.ins(f"zext {self.t('i1')} {value} to {self.t('i8')}") if dtype is dtypes.bool_ else value
 
-    # ---- conversions ------------------------------------------------------------------------------------------------
+    # ---- conversions ----
 
     def cast(self, x: str, old: DType, new: DType) -> str:
         """A value in another dtype."""

@@ -25,7 +25,7 @@ class LoopBuilder:
         self.block = "entry"
         self._next = 0
 
-    # ---- instructions -----------------------------------------------------------------------------------------------
+    # ---- instructions ----
 
     def name(self, prefix: str = "%v") -> str:
         """A fresh name."""
@@ -72,7 +72,7 @@ class LoopBuilder:
         """A function of the C library on scalars."""
         return self.call(function, kind, *((kind, a) for a in args), pure=" nounwind willreturn memory(none)")
 
-    # ---- sizes and addresses ----------------------------------------------------------------------------------------
+    # ---- sizes and addresses ----
 
     def i64(self, op: str, a: str, b: str | int) -> str:
         """Arithmetic of sizes."""
@@ -108,15 +108,12 @@ class LoopBuilder:
         """What lies in field number ``i`` of a table of 64-bit fields."""
         return self.ins(f"load {kind}, ptr {self.place('i64', base, i)}")
 
-    # ---- control ----------------------------------------------------------------------------------------------------
+    # ---- control ----
 
     def loop(
-        self,
-        bounds: tuple[str, str, int],
-        carried: Sequence[tuple[str, str]],
-        body: Callable[[str, list[str]], Sequence[str]],
-        counter: str = "i64",
-    ) -> list[str]:
+        self, bounds: tuple[str, str, int], carried: Sequence[tuple[str, str]],
+        body: Callable[[str, list[str]], Sequence[str]], counter: str = "i64",
+    ) -> list[str]:  # fmt: skip
         """for i in range(low, high, step): carried = body(i, carried).
 
         Args:
@@ -168,7 +165,7 @@ class LoopBuilder:
         self.label(after)
         return self.ins(f"phi {kind} [ {value}, %{before} ], [ {found}, %{end} ]")
 
-    # ---- text -------------------------------------------------------------------------------------------------------
+    # ---- text ----
 
     def function(self, head: str, attributes: str) -> str:
         """The function as text; ``head`` is its type, name and params."""

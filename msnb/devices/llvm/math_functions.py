@@ -48,7 +48,7 @@ class Maths:
         self.e, self.kind, self.t, self.b = e, kind, e.t(kind), e.t("i1")
         self.i: str = e.t("i32" if kind == "float" else "i64")
 
-    # ---- words ------------------------------------------------------------------------------------------------------
+    # ---- words ----
 
     def c(self, value: float) -> str:
         """A constant."""
@@ -143,7 +143,7 @@ class Maths:
         """2^n for an int n in the normal range of float32."""
         return self.floats(self.whole("shl", self.whole("add", n, 127), 23))
 
-    # ---- functions --------------------------------------------------------------------------------------------------
+    # ---- functions ----
 
     def exp(self, x: str) -> str:
         """e^x."""
@@ -252,7 +252,7 @@ class Maths:
             self.e.some(far), self.t, found, lambda: self.pick(far, self.e.one_by_one(function, x), found)
         )
 
-    # ---- pow --------------------------------------------------------------------------------------------------------
+    # ---- pow ----
 
     def pow(self, x: str, y: str) -> str:
         """x to the power of y, with C's rules at the edges."""

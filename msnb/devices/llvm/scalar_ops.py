@@ -55,7 +55,7 @@ def compare(e: Emitter, op: str, dtype: DType, a: str, b: str) -> str:
     return e.ins(f"icmp {sign}{op} {t} {a}, {b}")
 
 
-# ---- floats ---------------------------------------------------------------------------------------------------------
+# ---- floats ----
 
 
 def float_op(e: Emitter, op: str, dtype: DType, args: list[str]) -> str:
@@ -133,7 +133,7 @@ _SPECIAL: dict[str, Callable[..., str]] = {
 }
 
 
-# ---- integers and bools ---------------------------------------------------------------------------------------------
+# ---- integers and bools ----
 
 
 def int_op(e: Emitter, op: str, dtype: DType, args: list[str]) -> str:
@@ -193,7 +193,7 @@ def _divide(e: Emitter, op: str, t: str, signed: bool, a: str, b: str) -> str:
     return e.ins(f"select i1 {zero}, {t} 0, {t} {found}")
 
 
-# ---- reductions -----------------------------------------------------------------------------------------------------
+# ---- reductions ----
 
 
 def identity(kind: str, dtype: DType) -> str:

@@ -54,7 +54,7 @@ class SizeTemplate:
         self.symbols: SizeSymbols = symbols
         captured.settle({})
         self._tensors = list(symbols.tensors.values())
-        guards = [_relaxed(g, symbols) for g in captured.guards]
+        guards = [_relaxed(g) for g in captured.guards]
         self._check = compile_guards(guards, (), [source for source, _ in self._tensors])
         self._look = compile_guards((), (), symbols.paths)
         self.fixed: dict[Axis, Guard] = self._fixed()
@@ -191,7 +191,7 @@ def _is_sized(guard: Guard) -> bool:
     return guard.kind == "tensor" and not guard.consts[1].is_static
 
 
-def _relaxed(guard: Guard, symbols: SizeSymbols) -> Guard:
+def _relaxed(guard: Guard) -> Guard:
     if not _is_sized(guard):
         return guard
     return Guard("sizes", guard.sources, (guard.consts[0], _SameRank(guard.consts[1])), guard.where)

@@ -204,13 +204,9 @@ def _replay(entry: Mutation, owner: Any, args: list[Any]) -> None:
 
 
 def trace(
-    fn: Any,
-    args: tuple[Any, ...] = (),
-    kwargs: dict[str, Any] | None = None,
-    name: str = "",
-    symbols: SizeSymbols | None = None,
-    keep_blocks: bool = False,
-) -> CapturedProgram:
+    fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, name: str = "",
+    symbols: SizeSymbols | None = None, keep_blocks: bool = False,
+) -> CapturedProgram:  # fmt: skip
     """Capture ``fn`` as called with these arguments.
 
     Args:
@@ -299,7 +295,7 @@ def _conclude(session: Session, root: Capture, result: Any) -> CapturedProgram:
     writes = [_write(session, recipe, entry) for entry in session.journal.log]
     written = _states(session, recipe)
     root.graph.outputs = [root.lift(t) for t in outputs]
-    _link_state(session, root.graph, recipe, written)
+    _link_state(root.graph, written)
     inputs = _prune(session, root.graph)
     _guard_distinct(session, written)
     recipe.close()
@@ -327,7 +323,7 @@ def _states(session: Session, recipe: Reconstruction) -> list[tuple[int, int, An
     return out
 
 
-def _link_state(session: Session, graph: Graph, recipe: Reconstruction, written: list[tuple[int, int, Any]]) -> None:
+def _link_state(graph: Graph, written: list[tuple[int, int, Any]]) -> None:
     for output, _, first in written:
         graph.state[graph.params.index(first)] = output
 

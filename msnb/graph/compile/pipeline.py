@@ -117,14 +117,9 @@ class CompiledProgram:
     """
 
     def __init__(
-        self,
-        name: str,
-        source: Graph | BoundGraph,
-        keep: bool,
-        packs: bool = False,
-        copies: bool = False,
+        self, name: str, source: Graph | BoundGraph, keep: bool, packs: bool = False, copies: bool = False,
         symbolic: SymbolicSource | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.name: str = name
         self._given = source
         self.copies: bool = copies
@@ -283,14 +278,9 @@ def fuses(device: Any) -> bool:
 
 
 def compile_graph(
-    graph: Graph | BoundGraph,
-    *,
-    name: str = "",
-    keep_stages: bool | None = None,
-    packs: bool = False,
-    copies: bool = False,
-    symbolic: SymbolicSource | None = None,
-) -> CompiledProgram:
+    graph: Graph | BoundGraph, *, name: str = "", keep_stages: bool | None = None, packs: bool = False,
+    copies: bool = False, symbolic: SymbolicSource | None = None,
+) -> CompiledProgram:  # fmt: skip
     """Simplify a graph for the current device; its machine code is made at the first call, or by ``build()``.
 
     Args:

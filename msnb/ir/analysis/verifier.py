@@ -88,7 +88,7 @@ def _broken(graph: Graph, law: str, node: Node | None = None) -> VerifyError:
     return error
 
 
-# ---- always ---------------------------------------------------------------------------------------------------------
+# ---- always ----
 
 
 def _ordered(graph: Graph) -> None:
@@ -112,7 +112,7 @@ def _name(value: Value) -> str:
     return value.name or (f"a result of {value.node.op.name}" if value.node is not None else "a param")
 
 
-# ---- deep -----------------------------------------------------------------------------------------------------------
+# ---- deep ----
 
 
 def _deep(graph: Graph, stage: Stage) -> None:
@@ -188,7 +188,7 @@ def _list(types: Iterable[Type]) -> str:
     return ", ".join(map(write_type, types)) or "none"
 
 
-# ---- control flow ---------------------------------------------------------------------------------------------------
+# ---- control flow ----
 
 
 def _control(graph: Graph, node: Node) -> None:
@@ -280,7 +280,7 @@ def _call(graph: Graph, node: Node) -> None:
     _fits(graph, node, "callee", callee, [v.type for v in node.inputs], [v.type for v in node.outputs])
 
 
-# ---- order and life -------------------------------------------------------------------------------------------------
+# ---- order and life ----
 
 
 def _effects(graph: Graph) -> None:

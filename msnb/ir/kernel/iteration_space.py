@@ -85,7 +85,7 @@ class Space:
         self.row: frozenset[int] | None = None
         self.heavy: bool = False
 
-    # ---- adding a node ----------------------------------------------------------------------------------------------
+    # ---- adding a node ----
 
     def add(self, node: Node, spanned: bool = False) -> bool:
         """Give the node a place; False (and nothing changed) where it has none.
@@ -197,7 +197,7 @@ class Space:
         self.order.insert(high, len(self.sizes) - 1)
         return len(self.sizes) - 1
 
-    # ---- views and reductions ----------------------------------------------------------------------------------------
+    # ---- views and reductions ----
 
     def _view(self, node: Node) -> bool:
         x = node.inputs[0]
@@ -238,7 +238,7 @@ class Space:
         del self.over[marker]
         return fits
 
-    # ---- results ----------------------------------------------------------------------------------------------------
+    # ---- results ----
 
     def stored(self, value: Value) -> Axes | None:
         """The axes along which a value is stored: every axis above size 1 needs a dim. None where it finds none."""

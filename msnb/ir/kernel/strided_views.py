@@ -41,6 +41,15 @@ def whole(value: Value) -> View:
     return View(value, shape, dense_strides(shape))
 
 
+def strided(value: Value, strides: Sequence[int]) -> View | None:
+    """An operand with strides in bytes; None where elements repeat, run backwards or lie between others."""
+    assert isinstance(value.type, TensorType)
+    size, shape = value.type.dtype.numpy.itemsize, value.type.ints()
+    if any(d > 1 and (s <= 0 or s % size) for d, s in zip(shape, strides)):
+        return None
+    return View(value, shape, tuple(max(s, 0) // size for s in strides))
+
+
 def apply_view(node: Node, x: View) -> View | None:
     """The View that a view node makes of ``x``, or None."""
     out = node.out.type

@@ -40,7 +40,7 @@ class LiteralReader:
         self._filled: dict[tuple[Type, str], Const] = {}
         self._budget = MOST_FILLED
 
-    # ---- types ---------------------------------------------------------------------------------------------------
+    # ---- types ----
 
     def type(self) -> Type:
         """A type."""
@@ -84,7 +84,7 @@ class LiteralReader:
             raise self.words.error(f"expected a size, 0 or more, found {token.text!r}")
         return int(token.text)
 
-    # ---- constants -----------------------------------------------------------------------------------------------
+    # ---- constants ----
 
     def starts_literal(self) -> bool:
         """True where a constant stands, not a name."""
@@ -182,7 +182,7 @@ class LiteralReader:
             raise self.words.error(f"the {what} {key!r} is not in the text; pass constants=constants_of(graph)")
         return self._constants[key]
 
-    # ---- attributes ----------------------------------------------------------------------------------------------
+    # ---- attributes ----
 
     def attr(self) -> Any:
         """The value of a static attribute."""

@@ -61,7 +61,7 @@ class _Parser:
         self.read = TokenReader(text)
         self.literals = LiteralReader(self.read, constants)
 
-    # ---- graphs --------------------------------------------------------------------------------------------------
+    # ---- graphs ----
 
     def module(self) -> Graph:
         module = Module()
@@ -150,7 +150,7 @@ class _Parser:
             self.read.accept(",")
         return found
 
-    # ---- statements ----------------------------------------------------------------------------------------------
+    # ---- statements ----
 
     def _statements(self, graph: Graph, names: dict[str, Value], end: str) -> None:
         self.read.skip_newlines()
@@ -254,7 +254,7 @@ class _Parser:
         const = self.literals.const()
         return graph.add(constant, (), {"value": const}, (const.type,)).out
 
-    # ---- comments ------------------------------------------------------------------------------------------------
+    # ---- comments ----
 
     def _note(self, node: Node, comment: str | None = None) -> None:
         text = self.read.line_comment() if comment is None else comment

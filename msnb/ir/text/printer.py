@@ -166,7 +166,7 @@ class _Printer:
             return self.table.const(node.attrs["value"])
         return names.of[value]
 
-    # ---- nodes ---------------------------------------------------------------------------------------------------
+    # ---- nodes ----
 
     def _nodes(self, graph: Graph, names: Names, indent: str) -> list[str]:
         lines: list[str] = []

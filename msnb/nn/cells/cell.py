@@ -103,7 +103,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         if cls.__module__.startswith("msnb.") and "__init__" in vars(cls):
             cls.__init__ = explains_arguments(cls.__init__, cls.__name__)  # type: ignore[method-assign]
 
-    # ---- attributes ----------------------------------------------------------------------------------------------
+    # ---- attributes ----
 
     assigns_parameters = True
 
@@ -220,7 +220,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             raise TypeError(f"{asked} takes a {kind.__name__}, not {type(value).__name__}.")
         setattr(self, name, value)
 
-    # ---- running -------------------------------------------------------------------------------------------------
+    # ---- running ----
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """What this Cell computes; subclasses write it.
@@ -330,7 +330,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             )  # fmt: skip
         return None
 
-    # ---- flags ---------------------------------------------------------------------------------------------------
+    # ---- flags ----
 
     @property
     def scope_name(self) -> str:
@@ -436,7 +436,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         """Parameters have their data from the start: each maps to itself."""
         return {param: param for param in self.get_parameters()}
 
-    # ---- how it looks --------------------------------------------------------------------------------------------
+    # ---- how it looks ----
 
     def extend_repr(self) -> str:
         """What stands between the parentheses of a layer without Cells; subclasses write it."""

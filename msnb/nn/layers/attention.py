@@ -51,18 +51,10 @@ class MultiheadAttention(Cell):
     vdim: int
 
     def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        dropout: float = 0.0,
-        has_bias: bool = True,
-        add_bias_kv: bool = False,
-        add_zero_attn: bool = False,
-        kdim: int | None = None,
-        vdim: int | None = None,
-        batch_first: bool = False,
+        self, embed_dim: int, num_heads: int, dropout: float = 0.0, has_bias: bool = True, add_bias_kv: bool = False,
+        add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
         dtype: Any = dtypes.float32,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.embed_dim: int = positive_int("embed_dim", embed_dim)
         self.num_heads: int = positive_int("num_heads", num_heads)
@@ -87,15 +79,9 @@ class MultiheadAttention(Cell):
         self.out_proj: Dense = Dense(embed_dim, embed_dim, bias_init="zeros", has_bias=has_bias, dtype=dtype)
 
     def construct(
-        self,
-        query: Any,
-        key: Any,
-        value: Any,
-        key_padding_mask: Any = None,
-        need_weights: bool = True,
-        attn_mask: Any = None,
-        average_attn_weights: bool = True,
-    ) -> Any:
+        self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
+        attn_mask: Any = None, average_attn_weights: bool = True,
+    ) -> Any:  # fmt: skip
         """Attend.
 
         Args:

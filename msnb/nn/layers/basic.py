@@ -71,15 +71,9 @@ class Dense(Cell):
 
     @worded
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        weight_init: Any = None,
-        bias_init: Any = None,
-        has_bias: bool = True,
-        activation: Any = None,
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None,
+        has_bias: bool = True, activation: Any = None, dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.in_channels: int = positive_int("in_channels", in_channels)
         self.out_channels: int = positive_int("out_channels", out_channels)
@@ -136,14 +130,9 @@ class Linear(Dense):
     """
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        self, in_features: int, out_features: int, bias: bool = True, weight_init: Any = None, bias_init: Any = None,
         dtype: Any = dtypes.float32,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(in_features, out_features, weight_init, bias_init, bias, None, dtype)
 
     def extend_repr(self) -> str:
@@ -170,15 +159,9 @@ class Bilinear(Cell):
     """
 
     def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        weight_init: Any = None,
-        bias_init: Any = None,
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, weight_init: Any = None,
+        bias_init: Any = None, dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.in1_features: int = positive_int("in1_features", in1_features)
         self.in2_features: int = positive_int("in2_features", in2_features)
@@ -376,14 +359,9 @@ class Embedding(Cell):
     """
 
     def __init__(
-        self,
-        vocab_size: int,
-        embedding_size: int,
-        use_one_hot: bool = False,
-        embedding_table: Any = "normal",
-        dtype: Any = dtypes.float32,
-        padding_idx: int | None = None,
-    ) -> None:
+        self, vocab_size: int, embedding_size: int, use_one_hot: bool = False, embedding_table: Any = "normal",
+        dtype: Any = dtypes.float32, padding_idx: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.vocab_size: int = positive_int("vocab_size", vocab_size)
         self.embedding_size: int = positive_int("embedding_size", embedding_size)

@@ -41,20 +41,10 @@ class Convolution(Cell):
     _op: Any = None
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: IntOrInts,
-        stride: IntOrInts = 1,
-        pad_mode: str = "same",
-        padding: IntOrInts = 0,
-        dilation: IntOrInts = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, in_channels: int, out_channels: int, kernel_size: IntOrInts, stride: IntOrInts = 1,
+        pad_mode: str = "same", padding: IntOrInts = 0, dilation: IntOrInts = 1, group: int = 1, has_bias: bool = False,
+        weight_init: Any = None, bias_init: Any = None, dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         _need_channels(in_channels, out_channels, group)
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
@@ -168,21 +158,10 @@ class Conv2d(Convolution):
 
     @worded
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: IntOrInts,
-        stride: IntOrInts = 1,
-        pad_mode: str = "same",
-        padding: IntOrInts = 0,
-        dilation: IntOrInts = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
-        data_format: str = "NCHW",
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, in_channels: int, out_channels: int, kernel_size: IntOrInts, stride: IntOrInts = 1,
+        pad_mode: str = "same", padding: IntOrInts = 0, dilation: IntOrInts = 1, group: int = 1, has_bias: bool = False,
+        weight_init: Any = None, bias_init: Any = None, data_format: str = "NCHW", dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         need_format("Conv2d", data_format)
         super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
@@ -239,21 +218,11 @@ class Conv2dTranspose(ConvolutionTranspose):
 
     @worded
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: IntOrInts,
-        stride: IntOrInts = 1,
-        pad_mode: str = "same",
-        padding: IntOrInts = 0,
-        output_padding: IntOrInts = 0,
-        dilation: IntOrInts = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: IntOrInts, stride: IntOrInts = 1,
+        pad_mode: str = "same", padding: IntOrInts = 0, output_padding: IntOrInts = 0, dilation: IntOrInts = 1,
+        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
         dtype: Any = dtypes.float32,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, dtype,

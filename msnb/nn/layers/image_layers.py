@@ -180,13 +180,9 @@ class Upsample(Cell):
     """
 
     def __init__(
-        self,
-        size: Any = None,
-        scale_factor: Any = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
+        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.size: Any = size
         self.scale_factor: Any = scale_factor

@@ -52,19 +52,11 @@ class _BatchNorm(Cell):
     _said = ""
 
     def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.9,
-        affine: bool = True,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
-        moving_mean_init: Any = "zeros",
-        moving_var_init: Any = "ones",
-        use_batch_statistics: bool | None = None,
-        data_format: str = "NCHW",
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True,
+        gamma_init: Any = "ones", beta_init: Any = "zeros", moving_mean_init: Any = "zeros",
+        moving_var_init: Any = "ones", use_batch_statistics: bool | None = None, data_format: str = "NCHW",
         dtype: Any = dtypes.float32,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         need_format(type(self).__name__, data_format)
         self.data_format = data_format
@@ -210,15 +202,9 @@ class LayerNorm(Cell):
 
     @worded
     def __init__(
-        self,
-        normalized_shape: Any,
-        begin_norm_axis: int = -1,
-        begin_params_axis: int = -1,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
-        epsilon: float = 1e-7,
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, normalized_shape: Any, begin_norm_axis: int = -1, begin_params_axis: int = -1, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", epsilon: float = 1e-7, dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape: tuple[int] | tuple[Any, ...] = shape
@@ -293,15 +279,9 @@ class GroupNorm(Cell):
     """
 
     def __init__(
-        self,
-        num_groups: int,
-        num_channels: int,
-        eps: float = 1e-5,
-        affine: bool = True,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.num_groups: int = positive_int("num_groups", num_groups)
         self.num_channels: int = positive_int("num_channels", num_channels)
@@ -326,15 +306,9 @@ class _InstanceNorm(Cell):
     _ndim = 0
 
     def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = True,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True,
+        gamma_init: Any = "ones", beta_init: Any = "zeros", dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         if isinstance(momentum, bool) or not 0 <= momentum <= 1:
             raise AttributeValueError(

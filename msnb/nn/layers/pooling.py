@@ -35,14 +35,9 @@ class Pooling(Cell):
     _axes = 4
 
     def __init__(
-        self,
-        kernel_size: IntOrInts = 1,
-        stride: IntOrInts | None = None,
-        pad_mode: str = "valid",
-        padding: IntOrInts = 0,
-        ceil_mode: bool = False,
-        data_format: str = "NCHW",
-    ) -> None:
+        self, kernel_size: IntOrInts = 1, stride: IntOrInts | None = None, pad_mode: str = "valid",
+        padding: IntOrInts = 0, ceil_mode: bool = False, data_format: str = "NCHW",
+    ) -> None:  # fmt: skip
         super().__init__()
         need_format(type(self).__name__, data_format)
         if self._rows and data_format != NCHW:
@@ -86,16 +81,10 @@ class MaxPooling(Pooling):
     return_indices: bool
 
     def __init__(
-        self,
-        kernel_size: IntOrInts = 1,
-        stride: IntOrInts | None = None,
-        pad_mode: str = "valid",
-        padding: IntOrInts = 0,
-        dilation: IntOrInts = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
+        self, kernel_size: IntOrInts = 1, stride: IntOrInts | None = None, pad_mode: str = "valid",
+        padding: IntOrInts = 0, dilation: IntOrInts = 1, return_indices: bool = False, ceil_mode: bool = False,
         data_format: str = "NCHW",
-    ) -> None:
+    ) -> None:  # fmt: skip
         if isinstance(dilation, bool) or isinstance(return_indices, str):
             raise AttributeValueError(
                 f"{type(self).__name__}: dilation and return_indices stand before ceil_mode.",
@@ -145,16 +134,10 @@ class MaxPool1d(MaxPooling):
 
 class AveragePooling(Pooling):
     def __init__(
-        self,
-        kernel_size: IntOrInts = 1,
-        stride: IntOrInts = 1,
-        pad_mode: str = "valid",
-        padding: IntOrInts = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
+        self, kernel_size: IntOrInts = 1, stride: IntOrInts = 1, pad_mode: str = "valid", padding: IntOrInts = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
         data_format: str = "NCHW",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         if divisor_override is not None and not divisor_override:
             raise AttributeValueError(f"{type(self).__name__}: divisor_override must not be 0.")

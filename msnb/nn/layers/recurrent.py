@@ -51,16 +51,9 @@ class _Recurrent(Cell):
     b_ih_list, b_hh_list = _parameters("bias_ih"), _parameters("bias_hh")
 
     def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        has_bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, input_size: int, hidden_size: int, num_layers: int = 1, has_bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.input_size = positive_int("input_size", input_size)
         self.hidden_size = positive_int("hidden_size", hidden_size)
@@ -173,17 +166,9 @@ class RNN(_Recurrent):
     """
 
     def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        nonlinearity: str = "tanh",
-        has_bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", has_bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
         self.nonlinearity: str = legal_nonlinearity(nonlinearity)
         self.kind: str = f"rnn {nonlinearity}"

@@ -151,13 +151,9 @@ class RNNCell(RNNCellBase):
     """
 
     def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        has_bias: bool = True,
-        nonlinearity: str = "tanh",
+        self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh",
         dtype: Any = dtypes.float32,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, has_bias, 1, dtype)
         self.nonlinearity: str = legal_nonlinearity(nonlinearity)
 

@@ -34,17 +34,9 @@ class _Layer(Cell):
     """What encoder and decoder layers share: self-attention and the network."""
 
     def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Any = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
+        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
         self._says_dense = like_mindspore()
@@ -123,14 +115,9 @@ class TransformerDecoderLayer(_Layer):
             put_last(self, ("dense1", "dense2", "norm1", "norm2", "norm3"))
 
     def construct(
-        self,
-        tgt: Any,
-        memory: Any,
-        tgt_mask: Any = None,
-        memory_mask: Any = None,
-        tgt_key_padding_mask: Any = None,
+        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
         memory_key_padding_mask: Any = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """The layer: tgt [positions, n, d_model], memory [sources, n, d_model]."""
         x, mask, padding = tgt, memory_mask, memory_key_padding_mask
         if self.norm_first:
@@ -189,14 +176,9 @@ class TransformerDecoder(Cell):
         self.norm = norm
 
     def construct(
-        self,
-        tgt: Any,
-        memory: Any,
-        tgt_mask: Any = None,
-        memory_mask: Any = None,
-        tgt_key_padding_mask: Any = None,
+        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
         memory_key_padding_mask: Any = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """All layers."""
         x = tgt
         for layer in self.layers:
@@ -224,21 +206,11 @@ class Transformer(Cell):
     decoder: Cell
 
     def __init__(
-        self,
-        d_model: int = 512,
-        nhead: int = 8,
-        num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Any = "relu",
-        custom_encoder: Cell | None = None,
-        custom_decoder: Cell | None = None,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu", custom_encoder: Cell | None = None,
+        custom_decoder: Cell | None = None, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         super().__init__()
         for what, cell in (("custom_encoder", custom_encoder), ("custom_decoder", custom_decoder)):
             if cell is not None and not isinstance(cell, Cell):
@@ -256,16 +228,9 @@ class Transformer(Cell):
                 param.set_data(initializer("xavier_uniform", param.shape, param.dtype))
 
     def construct(
-        self,
-        src: Any,
-        tgt: Any,
-        src_mask: Any = None,
-        tgt_mask: Any = None,
-        memory_mask: Any = None,
-        src_key_padding_mask: Any = None,
-        tgt_key_padding_mask: Any = None,
-        memory_key_padding_mask: Any = None,
-    ) -> Any:
+        self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None,
+        src_key_padding_mask: Any = None, tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
+    ) -> Any:  # fmt: skip
         """The decoder's result for tgt, given src."""
         memory = self.encoder(src, src_mask, src_key_padding_mask)
         return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)

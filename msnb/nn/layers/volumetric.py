@@ -47,21 +47,10 @@ class Conv3d(Convolution):
 
     @worded
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: IntOrInts,
-        stride: IntOrInts = 1,
-        pad_mode: str = "same",
-        padding: IntOrInts = 0,
-        dilation: IntOrInts = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
-        data_format: str = "NCDHW",
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, in_channels: int, out_channels: int, kernel_size: IntOrInts, stride: IntOrInts = 1,
+        pad_mode: str = "same", padding: IntOrInts = 0, dilation: IntOrInts = 1, group: int = 1, has_bias: bool = False,
+        weight_init: Any = None, bias_init: Any = None, data_format: str = "NCDHW", dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         _need_ncdhw(self._layer, data_format)
         super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
@@ -91,22 +80,11 @@ class Conv3dTranspose(ConvolutionTranspose):
 
     @worded
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: IntOrInts,
-        stride: IntOrInts = 1,
-        pad_mode: str = "same",
-        padding: IntOrInts = 0,
-        dilation: IntOrInts = 1,
-        group: int = 1,
-        output_padding: IntOrInts = 0,
-        has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
-        data_format: str = "NCDHW",
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, in_channels: int, out_channels: int, kernel_size: IntOrInts, stride: IntOrInts = 1,
+        pad_mode: str = "same", padding: IntOrInts = 0, dilation: IntOrInts = 1, group: int = 1,
+        output_padding: IntOrInts = 0, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        data_format: str = "NCDHW", dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         _need_ncdhw(self._layer, data_format)
         super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,

@@ -71,7 +71,7 @@ class AutoParallel(Cell):
     def construct(self, *inputs: Any, **named: Any) -> Any:
         return self.network(*inputs, **named)
 
-    # ---- files and data ----------------------------------------------------------------------------------------------
+    # ---- files and data ----
 
     def load_operator_strategy_file(self, file_path: str) -> None:
         """Take the strategies from a file."""
@@ -98,7 +98,7 @@ class AutoParallel(Cell):
     def no_init_parameters_in_compile(self) -> None:
         """Parameters have their values from the start."""
 
-    # ---- optimizer, pipeline, gradients ------------------------------------------------------------------------------
+    # ---- optimizer, pipeline, gradients ----
 
     def hsdp(self, shard_size: int = -1, threshold: int = 64, optimizer_level: str = "level1") -> None:
         """Copies of a weight share its update.
@@ -155,7 +155,7 @@ class AutoParallel(Cell):
         """Kept for MindSpore's programs; a plan counts a loss once."""
         set_auto_parallel_context(loss_repeated_mean=False)
 
-    # ---- what MindSpore writes while a step runs ---------------------------------------------------------------------
+    # ---- what MindSpore writes while a step runs ----
 
     def print_local_norm(self) -> None:
         """Kept for MindSpore's programs; nothing is printed."""

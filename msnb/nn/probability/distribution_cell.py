@@ -146,7 +146,7 @@ class Distribution(Cell):
                 return name, own
         raise UnsupportedDistributionError(f"{type(self).__name__} has no formula for {names[0]}.")
 
-    # ---- questions about a value ------------------------------------------------------------------------------
+    # ---- questions about a value ----
 
     def prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The density at ``value``; of counts and classes, the probability."""
@@ -188,7 +188,7 @@ class Distribution(Cell):
         found = ops.exp(found) if name == "log_cdf" else found
         return ops.log(found if name == "survival" else 1.0 - found)
 
-    # ---- questions about the distribution ---------------------------------------------------------------------
+    # ---- questions about the distribution ----
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
         """The mean."""
@@ -245,7 +245,7 @@ class Distribution(Cell):
             raise ArgumentError(f"{type(self).__name__}: the other's {', '.join(self.parameter_names)} are needed.")
         return (*self._parameters(given, {}), *self._parameters(args[n:], rest))
 
-    # ---- draws --------------------------------------------------------------------------------------------------
+    # ---- draws ----
 
     def sample(self, shape: Any = (), *args: Any, **kwargs: Any) -> Any:
         """Numbers of the distribution.

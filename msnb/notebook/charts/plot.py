@@ -141,7 +141,7 @@ def _rule(x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = "
     return f'<path d="{d}" stroke="{colour}" stroke-width="1" fill="none"{dashes}/>'
 
 
-# ---- roofline -------------------------------------------------------------------------------------------------------
+# ---- roofline ----
 
 
 def loglog_svg(title: str, lines: Sequence[Line], dots: Sequence[Dot], left_out: int) -> str:
@@ -210,7 +210,7 @@ def _dots(dots: Sequence[Dot], x: Scale, y: Scale) -> list[str]:
     return parts
 
 
-# ---- curves ---------------------------------------------------------------------------------------------------------
+# ---- curves ----
 
 
 def curves_svg(title: str, panels: Sequence[Panel], xlabel: str, tall: float = 150.0) -> str:

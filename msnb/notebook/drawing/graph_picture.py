@@ -85,7 +85,7 @@ class _Painter:
         self._open()
         return self._assemble(title)
 
-    # ---- boxes ------------------------------------------------------------------------------------------------------
+    # ---- boxes ----
 
     def _readers(self) -> dict[tuple[Value, Group], list[Group]]:
         """Per param and side: the innermost groups of its readers."""
@@ -151,7 +151,7 @@ class _Painter:
             box.frames.append(Frame(label, inner))
         return box
 
-    # ---- edges ------------------------------------------------------------------------------------------------------
+    # ---- edges ----
 
     def _read(self, values: Sequence[Value], target: BoxInGroup, root: Group) -> None:
         port = 0
@@ -208,7 +208,7 @@ class _Painter:
         key = edge.source + f":{edge.leaving}", edge.target, edge.port
         self.canvas[group].edges.setdefault(key, edge)
 
-    # ---- results ----------------------------------------------------------------------------------------------------
+    # ---- results ----
 
     def _results(self) -> None:
         names = {j: self.graph.params[i].name for i, j in self.graph.state.items()}
@@ -234,7 +234,7 @@ class _Painter:
         self.canvas[group].boxes.append(box)
         return box
 
-    # ---- the whole --------------------------------------------------------------------------------------------------
+    # ---- the whole ----
 
     def _open(self) -> None:
         extra = {g: len(c.boxes) - len(g.children) for g, c in self.canvas.items()}

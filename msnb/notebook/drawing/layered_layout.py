@@ -178,7 +178,7 @@ class _Layout:
             return found
         return self._finish(GAP_Y + min((height - found.h) / rows, STRETCH))
 
-    # ---- 1, 2: layers and dummies -----------------------------------------------------------------------------------
+    # ---- 1, 2: layers and dummies ----
 
     def _levels(self) -> tuple[list[int], list[int]]:
         level = [0] * len(self.placed)
@@ -236,7 +236,7 @@ class _Layout:
         self.chains.append((edge, chain))
         return len(between)
 
-    # ---- 3: order ---------------------------------------------------------------------------------------------------
+    # ---- 3: order ----
 
     def _sort(self, down: bool) -> None:
         for layer in self.layers if down else self.layers[::-1]:
@@ -248,7 +248,7 @@ class _Layout:
             for i, spot in enumerate(layer):
                 spot.order = i - len(layer) / 2
 
-    # ---- 4: places --------------------------------------------------------------------------------------------------
+    # ---- 4: places ----
 
     def _first_places(self) -> None:
         for layer in self.layers:
@@ -274,7 +274,7 @@ class _Layout:
             for spot, x, weight in zip(layer, _spread(layer, wish), before):
                 spot.center, spot.weight = x, weight
 
-    # ---- 5: the drawing ---------------------------------------------------------------------------------------------
+    # ---- 5: the drawing ----
 
     def _finish(self, gap: float) -> Drawing:
         left = min(s.center - s.width / 2 for layer in self.layers for s in layer) - FRAME_GAP

@@ -49,7 +49,7 @@ def page(w: float, h: float, parts: list[str], label: str) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{TEXT_FONT}" {told}>{"".join(parts)}</svg>'
 
 
-# ---- frames, lines, boxes -------------------------------------------------------------------------------------------
+# ---- frames, lines, boxes ----
 
 
 def _sheet(sheet: ColumnLayout, x: float, y: float) -> str:
@@ -191,7 +191,7 @@ def _body(label: str, x: float, y: float, drawing: Drawing, depth: int) -> str:
     return frame + tag + _drawing(drawing, x, y, depth + 1)
 
 
-# ---- the legend ----------------------------------------------------------------------------------------------------
+# ---- the legend ----
 
 WORDS = {"param": "input", "again": "input, shown again", "state": "state", "result": "result", "group": "closed group"}
 

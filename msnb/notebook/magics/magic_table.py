@@ -109,7 +109,7 @@ COSTS = {
 }
 
 MAGICS = (
-    # ---- the session ------------------------------------------------------------------------------------------------
+    # ---- the session ----
     Magic(
         "ms_mode", _mode, "Switch between eager and graph mode, or say which is on.\n\nExample: %ms_mode graph",
         (argument("mode", nargs="?", choices=sorted(MODES),
@@ -148,7 +148,7 @@ MAGICS = (
         (argument("dataset", nargs=REST, help="a Dataset, or an expression that gives one"),
          argument("--seconds", type=float, default=2.0, help="for about how long")),
     ),
-    # ---- cells ------------------------------------------------------------------------------------------------------
+    # ---- cells ----
     Magic(
         "ms_graph", cell_magics.graph,
         "Run the cell, compile its functions, bind them, and show the graph of one.\n\nExample:\n"
@@ -171,7 +171,7 @@ MAGICS = (
          OUTPUT, BOXES, QUIET),
         cell=True,
     ),
-    # ---- views of a call --------------------------------------------------------------------------------------------
+    # ---- views of a call ----
     call_magic(
         "ms_ir", _ir,
         "Show the IR of a function for the arguments of a call. The function is captured, not run.\n\n"
@@ -249,7 +249,7 @@ MAGICS = (
         "Show two programs and what changed from the first to the second.\n\nExample: %ms_compare f(x), g(x)",
         (argument("calls", nargs=REST, help="two calls or graphs: f(x), g(x)"),),
     ),
-    # ---- devices ----------------------------------------------------------------------------------------------------
+    # ---- devices ----
     Magic(
         "ms_plan", _plan,
         "Show how a call is laid out over many devices: mesh, layouts, collectives, simulated timeline.\n\n"

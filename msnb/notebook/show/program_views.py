@@ -218,14 +218,9 @@ def _arena_of(fn: Any, args: Any, kwargs: Any, gradient: bool) -> ArenaView:
 
 
 def profile(
-    fn: Any,
-    *args: Any,
-    times: bool = False,
-    repeats: int = 7,
-    gradient: bool = False,
-    optimised: bool = True,
+    fn: Any, *args: Any, times: bool = False, repeats: int = 7, gradient: bool = False, optimised: bool = True,
     **kwargs: Any,
-) -> ProfileView:
+) -> ProfileView:  # fmt: skip
     """What each op and each line costs.
 
     Args:
@@ -254,14 +249,9 @@ def profile(
 
 
 def step(
-    fn: Any,
-    *args: Any,
-    stop: Stop | Sequence[Stop] = (),
-    nan: bool = True,
-    gradient: bool = False,
-    optimised: bool = False,
-    **kwargs: Any,
-) -> StepView:
+    fn: Any, *args: Any, stop: Stop | Sequence[Stop] = (), nan: bool = True, gradient: bool = False,
+    optimised: bool = False, **kwargs: Any,
+) -> StepView:  # fmt: skip
     """Go through a program node by node.
 
     Args:

@@ -74,7 +74,7 @@ class CurvesView(View, Callback):
         self._samples = 0
         self.over: bool = False
 
-    # ---- collecting -------------------------------------------------------------------------------------------------
+    # ---- collecting ----
 
     def record(self, step: int | None = None, **values: Any) -> None:
         """Note values of a step.
@@ -146,7 +146,7 @@ class CurvesView(View, Callback):
         if kind is not None and self.series:
             self.done()
 
-    # ---- showing ----------------------------------------------------------------------------------------------------
+    # ---- showing ----
 
     def _redraw(self) -> None:
         now = perf_counter()

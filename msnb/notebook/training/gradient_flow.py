@@ -69,7 +69,7 @@ class FlowView(View, Callback):
         self.steps: list[int] = []
         self.sizes: dict[str, list[float]] = {layer_of(p.name): [] for p in self.weights}
 
-    # ---- collecting -------------------------------------------------------------------------------------------------
+    # ---- collecting ----
 
     def record(self, gradients: Sequence[Any], step: int | None = None) -> None:
         """Note the gradients of one step.
@@ -106,7 +106,7 @@ class FlowView(View, Callback):
         if not self.steps or step - self.steps[-1] >= self.every or step < self.steps[-1]:
             self.record(_gradients(params, self.weights), step)
 
-    # ---- judging ----------------------------------------------------------------------------------------------------
+    # ---- judging ----
 
     def verdict(self, layer: str) -> str:
         """``vanishing``, ``exploding`` or nothing, by the last step."""

@@ -109,7 +109,7 @@ def _named_cells(row: EpochRow) -> list[tuple[str, str]]:
     return [*named, ("speed", speed), ("time", time)]
 
 
-# ---- drawings --------------------------------------------------------------------------------------------------------
+# ---- drawings ----
 
 
 def bar_svg(share: float) -> str:

@@ -152,7 +152,7 @@ class StepView(View):
         """On to the next stop; None when the program ends before one."""
         return next((event for event in self._events if event.stop), None)
 
-    # ---- the static view --------------------------------------------------------------------------------------------
+    # ---- the static view ----
 
     @property
     def rows(self) -> list[Row]:

@@ -214,13 +214,9 @@ class GraphView(View):
     kind = "graph"
 
     def __init__(
-        self,
-        graph: Graph,
-        title: str = "",
-        compiled: CompiledProgram | None = None,
-        notes: Sequence[str] = (),
+        self, graph: Graph, title: str = "", compiled: CompiledProgram | None = None, notes: Sequence[str] = (),
         max_boxes: int = MOST_BOXES,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(title or graph.name, notes)
         self.graph: Graph = graph
         self.compiled: CompiledProgram | None = compiled

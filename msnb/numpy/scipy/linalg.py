@@ -166,17 +166,9 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
 
 
 def eigh(
-    a: Any,
-    b: Any = None,
-    lower: bool = True,
-    eigvals_only: bool = False,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    turbo: bool = True,
-    eigvals: Any = None,
-    type: int = 1,
-    check_finite: bool = True,
-) -> Any:
+    a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
+    overwrite_b: bool = False, turbo: bool = True, eigvals: Any = None, type: int = 1, check_finite: bool = True,
+) -> Any:  # fmt: skip
     """Eigenvalues, increasing, and eigenvectors of a Hermitian matrix.
 
     Args:
@@ -212,14 +204,9 @@ def eigh(
 
 
 def solve_triangular(
-    a: Any,
-    b: Any,
-    trans: Any = 0,
-    lower: bool = False,
-    unit_diagonal: bool = False,
-    overwrite_b: bool = False,
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
     check_finite: bool = True,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The x with a x = b for a triangular ``a``.
 
     Args:

@@ -132,7 +132,7 @@ def _prelu(writer: NodeWriter, scope: Scope, types: Mapping[str, TensorType]) ->
     return writer.emit("PRelu", scope["x"], writer.array(weight.value.reshape(shape)))
 
 
-# ---- recurrent layers ------------------------------------------------------------------------------------------------
+# ---- recurrent layers ----
 
 _GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn tanh": (0,), "rnn relu": (0,)}  # ONNX's order of ours
 _KINDS = {"lstm": "LSTM", "gru": "GRU", "rnn tanh": "RNN", "rnn relu": "RNN"}

@@ -222,7 +222,7 @@ class _GraphWriter:
     def _unsayable(self, node: Node, xs: Sequence[ModelValue]) -> list[ModelValue]:
         raise CaptureError(f"ONNX has no operator for {node.op.name}.")
 
-    # ---- control flow --------------------------------------------------------------------------------------------
+    # ---- control flow ----
 
     def _call(self, node: Node, xs: Sequence[ModelValue]) -> list[ModelValue]:
         """A function with a name is its operator, else its body."""
@@ -340,7 +340,7 @@ def _is_small(node: Node) -> bool:
     )
 
 
-# ---- after the last node ---------------------------------------------------------------------------------------------
+# ---- after the last node ----
 
 
 def _reads(node: Any) -> set[str]:

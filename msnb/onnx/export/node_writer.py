@@ -108,7 +108,7 @@ class NodeWriter:
         self.open_sizes: dict[str, tuple[ModelValue, int]] = {} if outer is None else outer.open_sizes
         self.scope: str = "" if outer is None else outer.scope
 
-    # ---- names and constants -------------------------------------------------------------------------------------
+    # ---- names and constants ----
 
     def unique(self, name: str) -> str:
         """A name that nothing else has."""
@@ -145,7 +145,7 @@ class NodeWriter:
         self.arrays[made] = value
         return ModelValue(made, dtype, value)
 
-    # ---- nodes ---------------------------------------------------------------------------------------------------
+    # ---- nodes ----
 
     def emit(self, kind: str, *inputs: ModelValue | None, outputs: int = 1, **attributes: Any) -> Any:
         """Append an operator; one value, or a tuple of several.
@@ -243,7 +243,7 @@ class NodeWriter:
         """Whether this version has the operator."""
         return bool(onnx_package("defs").has(kind, self.opset, ""))
 
-    # ---- dtypes --------------------------------------------------------------------------------------------------
+    # ---- dtypes ----
 
     def _bind(self, schema: Any, given: Sequence[ModelValue]) -> list[DType]:
         """The dtype that each input gets: those that share a name of a type get one that the operator takes."""

@@ -68,7 +68,7 @@ def _by_text(text: str, writer: NodeWriter, node: Node, xs: Values) -> Any:
     return evaluate(text, writer, scope)
 
 
-# ---- reductions ------------------------------------------------------------------------------------------------------
+# ---- reductions ----
 
 _REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "prod": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin",
                "any": "ReduceMax", "all": "ReduceMin", "count_nonzero": "ReduceSum"}  # fmt: skip
@@ -122,7 +122,7 @@ def _variance(writer: NodeWriter, node: Node, x: ModelValue, axes: Sequence[int]
     return writer.emit("Div", _reduced(writer, "ReduceSum", squares, axes, keep), count)  # type: ignore[no-any-return]
 
 
-# ---- views -----------------------------------------------------------------------------------------------------------
+# ---- views ----
 
 
 def _transpose(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
@@ -143,7 +143,7 @@ _VIEWS: dict[str, Callable[[NodeWriter, Node, Values], ModelValue]] = {
     "index": index,
 }
 
-# ---- the other rules -------------------------------------------------------------------------------------------------
+# ---- the other rules ----
 
 
 def _channels_first(writer: NodeWriter, node: Node, x: ModelValue) -> ModelValue:

@@ -144,7 +144,7 @@ def _targets(x: Any, axes: list[int], scales: Any, sizes: Any, policy: str) -> t
     return [one] * len(axes), [int(np.floor(x.shape[a] * one + 0.5)) for a in axes]
 
 
-# ---- samples at points -----------------------------------------------------------------------------------------------
+# ---- samples at points ----
 
 
 @operator("GridSample")
@@ -219,7 +219,7 @@ def _taken(x: Any, places: list[Any], padding_mode: str, corners: bool) -> Any:
     return found if padding_mode != "zeros" else found * ops.expand_dims(inside, 1).astype(x.dtype)
 
 
-# ---- pictures --------------------------------------------------------------------------------------------------------
+# ---- pictures ----
 
 
 @operator("ImageDecoder")

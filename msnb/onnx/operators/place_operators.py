@@ -49,9 +49,6 @@ def gather_nd(x: Tensor, index: Tensor, *, batch_dims: int = 0) -> Any:
     return ops.gather_nd(x, ops.concat([rows, index], -1))
 
 
-_ELEMENTS: dict[str, str] = {"none": "none", "add": "add", "mul": "mul", "max": "max", "min": "min"}
-
-
 def _combined(x: Any, flat_index: Any, updates: Any, reduction: str) -> Any:
     """A flat tensor with updates at flat indices, combined as asked."""
     kinds: dict[str, Callable[..., Any]] = {

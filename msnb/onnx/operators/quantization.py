@@ -16,9 +16,6 @@ from msnb.onnx.model_reader import numpy_dtype
 from msnb.onnx.operator_table import Known, has_tensors, known, operator, tensor
 from msnb.onnx.operators.convolutions import conv_integer
 
-# of the floats of 8 bits, those that say "not a number" where a value is too large and nothing saturates
-_FINITE = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz)
-
 
 @operator("Constant")
 def constant(*, value: Any = None, value_float: Any = None, value_floats: Any = None, value_int: Any = None,
@@ -140,7 +137,7 @@ def bit_cast(x: Known, *, to: int) -> Any:
     return np.ascontiguousarray(x).view(numpy_dtype(to)).reshape(x.shape)
 
 
-# ---- quantized operators ---------------------------------------------------------------------------------------------
+# ---- quantized operators ----
 
 
 def _beside(v: Any, x: Any, axis: int, block: int) -> Any:

@@ -93,7 +93,7 @@ _enter_window("HammingWindow", 25 / 46, -21 / 46)
 _enter_window("BlackmanWindow", 0.42, -0.5, 0.08)
 
 
-# ---- random numbers: from the stream that ms.set_seed seeds, whatever seed the file has ------------------------------
+# ---- random numbers: from the stream that ms.set_seed seeds, whatever seed the file has ----
 
 
 def _drawn(fn: Any, shape: Any, code: int | None, like: Any) -> Any:

@@ -107,7 +107,7 @@ def _raises(op: Op) -> Iterator[str]:
         yield from (f"    {line}" for line in found)
 
 
-# ---- examples ---------------------------------------------------------------------------------------------------
+# ---- examples ----
 
 
 def _examples(op: Op) -> str:

@@ -186,7 +186,7 @@ class Op:
         # several results are a tuple, which type checkers may unpack too: a Tensor can be iterated over
         return slot.engine.apply(self, inputs, self.bind_attrs(attrs) if attrs or self.attrs else _NONE)  # type: ignore[no-any-return]
 
-    # ---- signature -----------------------------------------------------------------------------------------------
+    # ---- signature ----
 
     def _named_inputs(self, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Tensors that are given by name, beside those given by place; the attributes that are left."""
@@ -223,7 +223,7 @@ class Op:
             out[name] = static(value)
         return out
 
-    # ---- types ---------------------------------------------------------------------------------------------------
+    # ---- types ----
 
     def result_types(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> tuple[Type, ...]:
         """The types of the results, cached by signature (not where every call mints Dims of its own). Raises what
@@ -288,33 +288,15 @@ def family_of(function: Callable[..., Any]) -> str:
 
 
 def define(
-    name: str,
-    inputs: str,
-    *,
-    infer: Infer,
-    body: Body,
-    doc: str,
-    attrs: Mapping[str, Any] | Iterable[str] = (),
-    grad: Callable[..., Any] | None = None,
-    no_grad: str = "",
-    scalar: str | None = None,
-    axes: str | Callable[..., str] | None = None,
-    batch: Callable[..., Any] | None = None,
-    work: Callable[..., Work] | None = None,
-    traits: Iterable[str] = ("pure",),
-    promotes: bool = False,
-    optional: Iterable[str] = (),
-    examples: Sequence[Example] = (),
-    wrong: Sequence[InvalidExample] = (),
-    family: str = "",
-    windows: Callable[..., Mapping[str, Any]] | None = None,
-    reduction: str = "",
-    view: str = "",
-    images: tuple[int, ...] = (),
-    onnx: str = "",
-    decomposition: Callable[..., Any] | None = None,
+    name: str, inputs: str, *, infer: Infer, body: Body, doc: str, attrs: Mapping[str, Any] | Iterable[str] = (),
+    grad: Callable[..., Any] | None = None, no_grad: str = "", scalar: str | None = None,
+    axes: str | Callable[..., str] | None = None, batch: Callable[..., Any] | None = None,
+    work: Callable[..., Work] | None = None, traits: Iterable[str] = ("pure",), promotes: bool = False,
+    optional: Iterable[str] = (), examples: Sequence[Example] = (), wrong: Sequence[InvalidExample] = (),
+    family: str = "", windows: Callable[..., Mapping[str, Any]] | None = None, reduction: str = "", view: str = "",
+    images: tuple[int, ...] = (), onnx: str = "", decomposition: Callable[..., Any] | None = None,
     numpy: Callable[..., Any] | None = None,
-) -> Op:
+) -> Op:  # fmt: skip
     """Make and register a record. ``inputs`` is ``"x, y"`` or ``"*xs"``; ``attrs`` maps names to defaults."""
     names = tuple(part.strip() for part in inputs.split(",") if part.strip())
     left_out = frozenset(optional)

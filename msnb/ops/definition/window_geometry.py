@@ -126,15 +126,9 @@ def out_size(size: Size, before: int, after: int, span: int, stride: int, ceil: 
 
 
 def out_sizes(
-    name: str,
-    x: TensorType,
-    kernel: Pair,
-    stride: Pair,
-    pads: Pads,
-    dilation: Pair,
-    ceil: bool = False,
+    name: str, x: TensorType, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair, ceil: bool = False,
     axes: Pair = (2, 3),
-) -> tuple[Size, Size]:
+) -> tuple[Size, Size]:  # fmt: skip
     """Rows and columns of windows over ``axes`` of ``x``. Raises ShapeError where not one fits."""
     outs = []
     for i, axis in enumerate(axes):
@@ -191,7 +185,7 @@ def inner(big: Any, pads: Pads, size: Pair) -> Any:
     return big[:, :, pads[0] : pads[0] + size[0], pads[2] : pads[2] + size[1]]
 
 
-# ---- pieces of images --------------------------------------------------------------------------------------------
+# ---- pieces of images ----
 
 
 class WindowExtent(NamedTuple):

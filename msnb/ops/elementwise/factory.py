@@ -42,21 +42,10 @@ def _wrong_kind(kinds: str, arity: int) -> tuple[InvalidExample, ...]:
 
 
 def unary(
-    name: str,
-    body: Callable[..., Any],
-    scalar: str,
-    doc: str,
-    grad: Callable[..., Any] | None = None,
-    *,
-    x: np.ndarray[Any, Any] = example_inputs.SIGNED,
-    kinds: str = KINDS,
-    floating: bool = False,
-    dtype: DType | None = None,
-    no_grad: str = "",
-    traits: Sequence[str] = (),
-    infer: Any = None,
-    onnx: str = "",
-) -> Op:
+    name: str, body: Callable[..., Any], scalar: str, doc: str, grad: Callable[..., Any] | None = None, *,
+    x: np.ndarray[Any, Any] = example_inputs.SIGNED, kinds: str = KINDS, floating: bool = False,
+    dtype: DType | None = None, no_grad: str = "", traits: Sequence[str] = (), infer: Any = None, onnx: str = "",
+) -> Op:  # fmt: skip
     """An elementwise record of one input. ``x``: an example inside the domain of ``body``."""
     examples = [Example((x,)), Example((x[0, 1].copy(),)), Example((x[:0],))]
     return define(
@@ -79,21 +68,11 @@ def unary(
 
 
 def binary(
-    name: str,
-    body: Callable[..., Any],
-    scalar: str,
-    doc: str,
-    grad: Callable[..., Any] | None = None,
-    *,
-    x: np.ndarray[Any, Any] = example_inputs.SIGNED,
-    y: np.ndarray[Any, Any] = example_inputs.OTHER,
-    weak: Any = 2.0,
-    kinds: str = KINDS,
-    floating: bool = False,
-    dtype: DType | None = None,
-    no_grad: str = "",
+    name: str, body: Callable[..., Any], scalar: str, doc: str, grad: Callable[..., Any] | None = None, *,
+    x: np.ndarray[Any, Any] = example_inputs.SIGNED, y: np.ndarray[Any, Any] = example_inputs.OTHER, weak: Any = 2.0,
+    kinds: str = KINDS, floating: bool = False, dtype: DType | None = None, no_grad: str = "",
     traits: Sequence[str] = (),
-) -> Op:
+) -> Op:  # fmt: skip
     """An elementwise record of two inputs. ``x``, ``y``, ``weak`` (a Python scalar): examples."""
     examples = [
         Example((x, y)),

@@ -53,7 +53,7 @@ identity: Op = _itself("identity", "The value itself.", lambda dout: dout)
 stop_gradient: Op = _itself("stop_gradient", "The value itself, without a gradient.", no_grad="it stops the gradient")
 
 
-# ---- printing ----------------------------------------------------------------------------------------------------
+# ---- printing ----
 
 
 def _on_host(x: Any) -> Any:
@@ -116,7 +116,7 @@ def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
 print_ = print
 
 
-# ---- conditions --------------------------------------------------------------------------------------------------
+# ---- conditions ----
 
 
 def _require_body(xp: Any, condition: Any, *data: Any, sentence: str, summarize: int) -> tuple[()]:
@@ -177,7 +177,7 @@ def tell_summary(plugin: str, name: str, value: Any) -> None:
     slot.engine.apply(SUMMARY, (value,), {"plugin": plugin, "name": name})
 
 
-# ---- assignment --------------------------------------------------------------------------------------------------
+# ---- assignment ----
 
 Rule = Callable[[Tensor, Tensor], Tensor]
 _rule: Rule | None = None

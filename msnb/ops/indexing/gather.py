@@ -216,7 +216,7 @@ def gather_nd(x: Any, index: Any) -> Tensor:
     return INDEX(t, *parts, spec=("t",) * len(parts))
 
 
-# ---- one index per element ------------------------------------------------------------------------------------------
+# ---- one index per element ----
 
 
 def along(name: str, shape: Shape, index: Any, axis: int) -> tuple[Any, ...]:

@@ -70,7 +70,7 @@ def type_as(x: Any, other: Any) -> Tensor:
     return cast.cast(as_tensor(x), as_tensor(other).dtype)
 
 
-# ---- blocks ---------------------------------------------------------------------------------------------------------
+# ---- blocks ----
 
 
 def _split_along(name: str, least: int, axis: int) -> Any:
@@ -146,7 +146,7 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     return GATHER(found, as_tensor(rows), axis=0)
 
 
-# ---- numbers --------------------------------------------------------------------------------------------------------
+# ---- numbers ----
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None) -> Tensor:

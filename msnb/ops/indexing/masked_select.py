@@ -201,7 +201,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
     return where(m, chosen, t)  # type: ignore[no-any-return]
 
 
-# ---- unique ------------------------------------------------------------------------------------------------------
+# ---- unique ----
 
 
 def _unique_type(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:

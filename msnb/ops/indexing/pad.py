@@ -88,7 +88,7 @@ PAD: Op = define(
 )
 
 
-# ---- borders read from the tensor -----------------------------------------------------------------------------------
+# ---- borders read from the tensor ----
 
 
 def _reflected(position: Any, size: int) -> Any:

@@ -36,7 +36,7 @@ __all__ = [
 FULL = (None, None, None)
 
 
-# ---- axes in other places -------------------------------------------------------------------------------------------
+# ---- axes in other places ----
 
 
 @cached
@@ -164,7 +164,7 @@ def _each(xs: Sequence[Any], fn: Any) -> Any:
     return found if many else found[0]
 
 
-# ---- other orders ---------------------------------------------------------------------------------------------------
+# ---- other orders ----
 
 
 @cached
@@ -251,7 +251,7 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return flip(swapaxes(t, a, b), b) if turns else t
 
 
-# ---- repetition -----------------------------------------------------------------------------------------------------
+# ---- repetition ----
 
 
 @cached

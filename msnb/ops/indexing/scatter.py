@@ -150,7 +150,7 @@ def _divided(x: Any, indices: Sequence[Any], spec: Any, value: Any) -> Tensor:
     return (x - fmod(x, by)) // by  # type: ignore[no-any-return]
 
 
-# ---- coordinates ----------------------------------------------------------------------------------------------------
+# ---- coordinates ----
 
 
 def scatter_nd(index: Any, updates: Any, shape: Any) -> Tensor:
@@ -191,7 +191,7 @@ tensor_scatter_mul: Callable[..., Tensor] = _tensor_scatter("mul", "multiplied i
 tensor_scatter_div: Callable[..., Tensor] = _tensor_scatter("div", "divided out")
 
 
-# ---- elements -------------------------------------------------------------------------------------------------------
+# ---- elements ----
 
 
 def tensor_scatter_elements(x: Any, index: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Tensor:
@@ -311,7 +311,7 @@ def _rows_of_parameter(x: Any, index: Any, updates: Any, *, how: str) -> Tensor:
     return changed(x, combine(x, (as_tensor(index),), ("t",), updates, how))
 
 
-# ---- rows -----------------------------------------------------------------------------------------------------------
+# ---- rows ----
 
 
 def _rows(name: str, x: Any, axis: int, index: Any, value: Any, how: str) -> Tensor:

@@ -87,7 +87,7 @@ EIG: Op = define(
 )  # fmt: skip
 
 
-# ---- functions of matrices ------------------------------------------------------------------------------------------
+# ---- functions of matrices ----
 
 
 def _block(xp: Any, a: Any, e: Any) -> Any:

@@ -75,7 +75,7 @@ _WRONG = (
 )
 
 
-# ---- QR -------------------------------------------------------------------------------------------------------------
+# ---- QR ----
 
 
 def _qr_type(x: TensorType) -> tuple[TensorType, TensorType]:
@@ -134,7 +134,7 @@ def qr(x: Any, mode: str = "reduced") -> tuple[Any, Any]:
     return q, r[..., :n]
 
 
-# ---- singular values ------------------------------------------------------------------------------------------------
+# ---- singular values ----
 
 
 def _svd_type(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:

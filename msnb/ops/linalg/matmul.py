@@ -162,7 +162,7 @@ matmul: Op = define(
 )
 
 
-# ---- relatives ---------------------------------------------------------------------------------------------------
+# ---- relatives ----
 
 
 def _need_rank(name: str, *pairs: tuple[Any, int]) -> None:

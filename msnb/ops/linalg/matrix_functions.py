@@ -158,7 +158,7 @@ CHOLESKY: Op = define(
 )  # fmt: skip
 
 
-# ---- solve ----------------------------------------------------------------------------------------------------------
+# ---- solve ----
 
 
 def _solve_type(a: TensorType, b: TensorType) -> TensorType:
@@ -207,7 +207,7 @@ def solve(a: Any, b: Any) -> Tensor:
     return SQUEEZE(SOLVE(m, EXPAND_DIMS(v, axis=1)), axis=-1) if v.ndim == 1 else SOLVE(m, v)
 
 
-# ---- eigenvalues of symmetric matrices ------------------------------------------------------------------------------
+# ---- eigenvalues of symmetric matrices ----
 
 
 def _eigh_type(x: TensorType) -> tuple[TensorType, TensorType]:
@@ -234,7 +234,7 @@ EIGH: Op = define(
 )  # fmt: skip
 
 
-# ---- functions ------------------------------------------------------------------------------------------------------
+# ---- functions ----
 
 
 def inverse(x: Any) -> Tensor:

@@ -137,7 +137,7 @@ def ger(input: Any, vec2: Any) -> Any:
     return outer(input, vec2)
 
 
-# ---- LU --------------------------------------------------------------------------------------------------------------
+# ---- LU ----
 
 
 def _lu_type(x: TensorType) -> tuple[TensorType, TensorType]:
@@ -257,7 +257,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     return (turn, _unit_lower(factors), triu(factors)) if unpack_data else (turn, None, None)
 
 
-# ---- reflections -----------------------------------------------------------------------------------------------------
+# ---- reflections ----
 
 
 def geqrf(input: Any) -> tuple[Any, Any]:

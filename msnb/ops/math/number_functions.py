@@ -254,7 +254,7 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     return found[0] if len(found) == 1 else tuple(found)
 
 
-# ---- drawn -----------------------------------------------------------------------------------------------------------
+# ---- drawn ----
 
 
 def standard_laplace(shape: Any, seed: Any = None) -> Any:

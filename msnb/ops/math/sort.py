@@ -212,7 +212,7 @@ def _or_nan(t: Any, axis: int, found: ValuesAndIndices, keepdims: bool = False) 
     return ValuesAndIndices(where(some, math.nan, values), where(some, cast(place, indices.dtype), indices))
 
 
-# ---- positions ------------------------------------------------------------------------------------------------------
+# ---- positions ----
 
 
 def _search_type(boundaries: TensorType, x: TensorType, *, right: bool) -> TensorType:
@@ -310,7 +310,7 @@ def searchsorted(
     return cast(found, dtypes.int32) if out_int32 else found
 
 
-# ---- counting -------------------------------------------------------------------------------------------------------
+# ---- counting ----
 
 
 def _count_type(x: TensorType, *, minlength: int) -> TensorType:

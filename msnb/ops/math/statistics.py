@@ -345,7 +345,7 @@ def histc(x: Any, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Tensor
     return unsorted_segment_sum(counted, number, bins)
 
 
-# ---- segments -------------------------------------------------------------------------------------------------------
+# ---- segments ----
 
 
 def _segments(name: str, x: Any, segment_ids: Any, num_segments: int, start: float) -> tuple[Any, Any, Any]:

@@ -46,25 +46,11 @@ _NOT_BUILT = {
 
 
 def flash_attention_score(
-    query: Any,
-    key: Any,
-    value: Any,
-    head_num: int,
-    real_shift: Any = None,
-    drop_mask: Any = None,
-    padding_mask: Any = None,
-    attn_mask: Any = None,
-    prefix: Any = None,
-    actual_seq_qlen: Any = None,
-    actual_seq_kvlen: Any = None,
-    keep_prob: float = 1.0,
-    scalar_value: float = 1.0,
-    pre_tokens: int = FAR,
-    next_tokens: int = FAR,
-    inner_precise: int = 0,
-    input_layout: str = "BSH",
-    sparse_mode: int = 0,
-) -> Tensor:
+    query: Any, key: Any, value: Any, head_num: int, real_shift: Any = None, drop_mask: Any = None,
+    padding_mask: Any = None, attn_mask: Any = None, prefix: Any = None, actual_seq_qlen: Any = None,
+    actual_seq_kvlen: Any = None, keep_prob: float = 1.0, scalar_value: float = 1.0, pre_tokens: int = FAR,
+    next_tokens: int = FAR, inner_precise: int = 0, input_layout: str = "BSH", sparse_mode: int = 0,
+) -> Tensor:  # fmt: skip
     """dropout(softmax(mask(scalar_value query key^T + real_shift))) value, head by head.
 
     Args:

@@ -324,7 +324,7 @@ def npu_gelu(input: Any, approximate: str = "none") -> Any:
     return ops.gelu(input, approximate)
 
 
-# ---- batch normalisation in parts ------------------------------------------------------------------------------------
+# ---- batch normalisation in parts ----
 
 
 def batch_norm_stats(input: Any, eps: float) -> tuple[Any, Any]:

@@ -242,7 +242,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     return ops.one_hot(tensor, count).astype("int64")
 
 
-# ---- results that may be put where the input was ---------------------------------------------------------------------
+# ---- results that may be put where the input was ----
 
 
 def _into(input: Any, found: Any, inplace: bool) -> Any:

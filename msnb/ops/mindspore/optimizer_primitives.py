@@ -21,7 +21,7 @@ NEEDED: Any = inspect.Parameter.empty
 _LOCK = {"use_locking": False}  # one program writes a weight once: there is nothing to lock
 
 
-# ---- rules: (states, scalars, gradient; attributes) -> new states -------------------------------------------------
+# ---- rules: (states, scalars, gradient; attributes) -> new states ----
 
 
 def _momentum(
@@ -197,7 +197,7 @@ def _proximal_adagrad(var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any
     return _near(var - step * grad, step, l1, l2), accum
 
 
-# ---- primitives ---------------------------------------------------------------------------------------------------
+# ---- primitives ----
 
 
 def _updating(rule: Rule, states: tuple[int, ...], all_results: bool) -> Callable[..., Any]:

@@ -145,7 +145,7 @@ def _bent(x: Any, offsets: Any, strides: Any, pads: Any, ksize: Any, dilations: 
     return deformable_offsets(x, offsets, strides, pads, ksize, dilations, deformable_groups)
 
 
-# ---- regions ------------------------------------------------------------------------------------------------------
+# ---- regions ----
 
 
 def _bins(low: Any, high: Any, group: int, size: int) -> Any:

@@ -304,7 +304,7 @@ def _keywords(fn: Any) -> frozenset[str]:
     return frozenset(p.name for p in parameters if p.default is not inspect.Parameter.empty)
 
 
-# ---- operators whose attributes or results are not those of our functions ---------------------------------------
+# ---- operators whose attributes or results are not those of our functions ----
 
 
 def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:

@@ -45,7 +45,7 @@ def _parts(x: COOTensor, kind: Any) -> tuple[Any, Any, Tensor]:
     return x.indices, x.values, Tensor(list(x.shape), kind)
 
 
-# ---- coordinates ----------------------------------------------------------------------------------------------------
+# ---- coordinates ----
 
 
 def sparse_to_dense(indices: Any, values: Any, sparse_shape: Any) -> Tensor:
@@ -149,7 +149,7 @@ def _softmax(indices: Any, values: Any, shape: Any) -> Any:
     return ops.gather(csr_softmax(flat).values, ops.argsort(order), 0)
 
 
-# ---- matrices -------------------------------------------------------------------------------------------------------
+# ---- matrices ----
 
 
 def _csr(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any) -> CSRTensor:

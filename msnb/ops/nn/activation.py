@@ -273,7 +273,7 @@ def threshold(x: Any, thr: float, value: float) -> Tensor:
     return out
 
 
-# ---- softmax --------------------------------------------------------------------------------------------------------
+# ---- softmax ----
 
 
 def _floats(x: Any, dtype: Any) -> Tensor:

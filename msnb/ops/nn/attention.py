@@ -30,15 +30,9 @@ TILED_FEATURES = (32, 64, 96, 128)
 
 
 def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
     scale: float | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """softmax(query key^T * scale + mask) value.
 
     Args:

@@ -41,7 +41,7 @@ _ATTRS = {"scale": 1.0, "is_causal": False}
 _NAMES = ("q", "k", "v", "dy", "lse", "delta")
 
 
-# ---- types -----------------------------------------------------------------------------------------------------------
+# ---- types ----
 
 
 def _check(name: str, *types: TensorType) -> None:
@@ -93,7 +93,7 @@ def _grad_infer(*types: TensorType, scale: float, is_causal: bool) -> tuple[Tens
     return q, k, v
 
 
-# ---- bodies ----------------------------------------------------------------------------------------------------------
+# ---- bodies ----
 
 
 def _turn(x: Any) -> Any:
@@ -138,7 +138,7 @@ def _grad_body(
     return tuple(x.reshape(shape) for x, shape in zip(found, shapes))
 
 
-# ---- in other ops ----------------------------------------------------------------------------------------------------
+# ---- in other ops ----
 
 
 def _in_ops(q: Any, k: Any, v: Any, *, scale: float, is_causal: bool) -> tuple[Any, Any]:
@@ -162,7 +162,7 @@ def _grad_in_ops(
     return tuple(cast(reshape(x, shape), dtype) for x, shape in zip((matmul(ds, k), dk, dv), shapes))
 
 
-# ---- gradients -------------------------------------------------------------------------------------------------------
+# ---- gradients ----
 
 
 def _grad(douts: Any, q: Any, k: Any, v: Any, outs: Any, scale: float, is_causal: bool) -> tuple[Any, ...]:
@@ -215,7 +215,7 @@ def _seen(x: Any, fill: float, is_causal: bool) -> Any:
     return find("where")(tril(ones(x.shape[-2:], dtypes.bool_)), x, fill) if is_causal else x
 
 
-# ---- what others ask -------------------------------------------------------------------------------------------------
+# ---- what others ask ----
 
 
 def _axes(types: Any, attrs: Any) -> str:

@@ -107,7 +107,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     return _reduced("huber_loss", where(d <= delta, d * d * 0.5, (d - 0.5 * delta) * delta), reduction)
 
 
-# ---- classes --------------------------------------------------------------------------------------------------------
+# ---- classes ----
 
 
 def _class_axis(logits: Tensor) -> int:
@@ -284,7 +284,7 @@ def focal_loss(input: Tensor, target: Tensor, weight: Any = None, gamma: float =
     return _reduced("focal_loss", loss, reduction)
 
 
-# ---- yes and no -----------------------------------------------------------------------------------------------------
+# ---- yes and no ----
 
 
 @cached
@@ -412,7 +412,7 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, red
     return _reduced("multilabel_soft_margin_loss", MEAN(loss, axis=-1, keepdims=False), reduction)
 
 
-# ---- distributions and distances ----------------------------------------------------------------------------------
+# ---- distributions and distances ----
 
 
 @cached

@@ -123,16 +123,9 @@ def batch_norm_train(
 
 @whole
 def batch_norm(
-    x: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any = None,
-    bias: Any = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-    axis: int = 1,
-) -> Tensor:
+    x: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5, axis: int = 1,
+) -> Tensor:  # fmt: skip
     """Normalise every channel, by the batch's statistics in training and by the running ones otherwise.
 
     Args:

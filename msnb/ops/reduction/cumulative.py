@@ -198,7 +198,7 @@ LINEAR_RECURRENCE_SHIFT = define(
 )  # fmt: skip
 
 
-# ---- running extremes --------------------------------------------------------------------------------------------
+# ---- running extremes ----
 
 
 def _extreme_infer(name: str) -> Callable[..., Any]:
@@ -211,7 +211,7 @@ def _extreme_infer(name: str) -> Callable[..., Any]:
     return infer
 
 
-def _extreme(name: str, better: str) -> Callable[..., Any]:
+def _extreme(better: str) -> Callable[..., Any]:
     """Values and where they stand; of equal ones the last. NaN stays once it came."""
 
     def body(xp: Any, x: Any, *, axis: int) -> tuple[Any, Any]:
@@ -240,7 +240,7 @@ def _extreme_grad(douts: Any, outs: Any, types: Any, axis: int) -> Any:
 
 def _running_extreme(name: str, better: str, doc: str) -> Op:
     return define(
-        name, "x", attrs={"axis": 0}, infer=_extreme_infer(name), body=_extreme(name, better), grad=_extreme_grad,
+        name, "x", attrs={"axis": 0}, infer=_extreme_infer(name), body=_extreme(better), grad=_extreme_grad,
         doc=doc, axes=lambda types, attrs: f"{_labels(types, attrs)}, {_labels(types, attrs).partition(' -> ')[0]}",
         examples=(Example((example_inputs.SIGNED,), {"axis": 1}), Example((example_inputs.CUBE,), {"axis": -1}),
                   Example((example_inputs.EMPTY,), {"axis": 0})),
@@ -253,7 +253,7 @@ CUMMAX = _running_extreme("cummax", "greater_equal", "Largest element so far alo
 CUMMIN = _running_extreme("cummin", "less_equal", "Smallest element so far along an axis, and its index.")
 
 
-# ---- public functions -------------------------------------------------------------------------------------------
+# ---- public functions ----
 
 
 @cached

@@ -115,20 +115,11 @@ def _over(axis: Any) -> Any:
 
 
 def _reduction(
-    name: str,
-    body: Callable[..., Any],
-    result: Callable[[DType], DType],
-    doc: str,
-    grad: Callable[..., Any] | None = None,
-    *,
-    no_grad: str = "",
-    label: str = "",
-    nonempty: bool = False,
-    kinds: str = "bifc",
-    extra: tuple[Example, ...] = (),
-    attrs: dict[str, Any] | None = None,
+    name: str, body: Callable[..., Any], result: Callable[[DType], DType], doc: str,
+    grad: Callable[..., Any] | None = None, *, no_grad: str = "", label: str = "", nonempty: bool = False,
+    kinds: str = "bifc", extra: tuple[Example, ...] = (), attrs: dict[str, Any] | None = None,
     numpy: Callable[..., Any] | None = None,
-) -> Op:
+) -> Op:  # fmt: skip
     both = {"axis": None, "keepdims": False, **(attrs or {})}
     wrong = [InvalidExample((example_inputs.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),
              InvalidExample((example_inputs.SIGNED,), {"axis": (0, -2)}, "twice", ValueError)]  # fmt: skip
@@ -159,7 +150,7 @@ def _reduction(
     )
 
 
-# ---- sums --------------------------------------------------------------------------------------------------------
+# ---- sums ----
 
 
 def _sum_grad(dout: Any, x: Any, types: Any, axis: Any, keepdims: Any) -> Any:
@@ -268,7 +259,7 @@ PROD = _reduction(
 )  # fmt: skip
 
 
-# ---- extremes ----------------------------------------------------------------------------------------------------
+# ---- extremes ----
 
 
 def _extreme_grad(arg: str) -> Callable[..., Any]:
@@ -366,7 +357,7 @@ def _arg(name: str) -> Op:
 ARGMAX, ARGMIN = _arg("argmax"), _arg("argmin")
 
 
-# ---- spread ------------------------------------------------------------------------------------------------------
+# ---- spread ----
 
 
 def _var(xp: Any, x: Any, *, axis: Any, keepdims: Any, ddof: Any) -> Any:

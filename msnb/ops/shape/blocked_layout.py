@@ -39,7 +39,7 @@ def _behind_batch(attrs: dict[str, Any]) -> dict[str, Any]:
     return {"order": (0, *(a + 1 for a in order)), "inner": tuple((a + 1, size) for a, size in inner)}
 
 
-# ---- block -------------------------------------------------------------------------------------------------------
+# ---- block ----
 
 
 def _block_type(x: TensorType, *, order: Any, inner: Any) -> TensorType:
@@ -70,7 +70,7 @@ BLOCK: Op = define(
 )
 
 
-# ---- unblock -----------------------------------------------------------------------------------------------------
+# ---- unblock ----
 
 
 def _unblock_type(x: TensorType, *, order: Any, inner: Any) -> TensorType:

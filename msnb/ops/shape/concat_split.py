@@ -52,7 +52,7 @@ def _off_axis(shape: Shape, axis: int) -> Shape:
     return shape[:axis] + shape[axis + 1 :]
 
 
-# ---- concat and split --------------------------------------------------------------------------------------------
+# ---- concat and split ----
 
 
 def _joining_hint(xs: tuple[TensorType, ...]) -> str:
@@ -199,7 +199,7 @@ def split_sizes(x: Any, sizes: Sequence[Size], axis: int) -> tuple[Tensor, ...]:
     return parts if isinstance(parts, tuple) else (parts,)
 
 
-# ---- stack -------------------------------------------------------------------------------------------------------
+# ---- stack ----
 
 
 def _stack_type(*xs: TensorType, axis: int) -> TensorType:
@@ -287,7 +287,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(SQUEEZE(part, axis=axis) for part in split_sizes(t, (1,) * count, axis))
 
 
-# ---- taking apart ---------------------------------------------------------------------------------------------------
+# ---- taking apart ----
 
 
 def _axis_size(name: str, t: Any, axis: int) -> int:

@@ -258,7 +258,7 @@ def empty_like(x: Any, *, dtype: Any = None, device: str | None = None, pin_memo
     return _placed("empty_like", zeros_like(x, dtype=dtype), device, pin_memory)
 
 
-# ---- ranges ------------------------------------------------------------------------------------------------------
+# ---- ranges ----
 
 
 def _arange_size(start: Any, stop: Any, step: Any) -> Size:

@@ -44,7 +44,7 @@ _I, _J = np.array([1, 0, 1]), np.array([[2], [-1]])
 _FULL = (None, None, None)
 
 
-# ---- labels and batching -----------------------------------------------------------------------------------------
+# ---- labels and batching ----
 
 _AXES, _NEW, _JOINT = "abcdefgh", "ABCDEFGH", "stuvwxyz"
 
@@ -142,7 +142,7 @@ def _unindex_batch(
     return UNINDEX(y, *own, spec=new, shape=(axis_size, *shape)), True
 
 
-# ---- the records -------------------------------------------------------------------------------------------------
+# ---- the records ----
 
 
 def _read_type(name: str) -> Any:

@@ -32,7 +32,7 @@ _EMPTY = np.zeros((0, 3))
 _LABELS = "abcdefghijklmnopqrstuvwxyz"
 
 
-# ---- slice -------------------------------------------------------------------------------------------------------
+# ---- slice ----
 
 
 def _slices(begin: tuple[int, ...], end: tuple[Any, ...], step: tuple[int, ...]) -> tuple[slice, ...]:

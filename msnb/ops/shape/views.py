@@ -38,7 +38,7 @@ _FEW = 1024
 _LABELS = "abcdefghijklmnopqrstuvwxyz"
 
 
-# ---- reshape -----------------------------------------------------------------------------------------------------
+# ---- reshape ----
 
 
 def _new_shape(old: Shape, shape: Shape) -> Shape | None:
@@ -133,7 +133,7 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Tensor:
     return RESHAPE(t, shape=_new_shape(t.shape, wanted) or wanted)
 
 
-# ---- transpose ---------------------------------------------------------------------------------------------------
+# ---- transpose ----
 
 
 def _transpose_type(x: TensorType, *, perm: tuple[int, ...]) -> TensorType:
@@ -222,7 +222,7 @@ def transpose(x: Any, *axes: Any, perm: Any = None, dim0: int | None = None, dim
     return TRANSPOSE(t, perm=tuple(order))
 
 
-# ---- broadcast_to and sum_to -------------------------------------------------------------------------------------
+# ---- broadcast_to and sum_to ----
 
 
 def _broadcast_type(x: TensorType, *, shape: Shape) -> TensorType:
@@ -384,7 +384,7 @@ def sum_to(x: Any, shape: Any) -> Tensor:
     return t if t.shape == wanted else SUM_TO(t, shape=wanted)
 
 
-# ---- axes of size 1 ----------------------------------------------------------------------------------------------
+# ---- axes of size 1 ----
 
 
 def _expanded(name: str, ndim: int, axis: int | tuple[int, ...]) -> tuple[int, ...]:

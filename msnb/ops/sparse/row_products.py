@@ -66,7 +66,7 @@ def _work(types: Any, out_types: Any, attrs: Any) -> Work:
     return Work(vector=2.0 * types[1].shape[0] * wide)
 
 
-# ---- A x ------------------------------------------------------------------------------------------------------------
+# ---- A x ----
 
 
 def _matmul_type(indptr: TensorType, indices: TensorType, values: TensorType, x: TensorType) -> TensorType:
@@ -111,7 +111,7 @@ RECORDS["csr_matmul"] = CSR_MATMUL = define(
 )
 
 
-# ---- A^T y ----------------------------------------------------------------------------------------------------------
+# ---- A^T y ----
 
 
 def _transposed_type(
@@ -155,7 +155,7 @@ RECORDS["csr_matmul_transposed"] = CSR_MATMUL_TRANSPOSED = define(
 )
 
 
-# ---- a b^T where A has entries --------------------------------------------------------------------------------
+# ---- a b^T where A has entries ----
 
 
 def _sampled_type(indptr: TensorType, indices: TensorType, a: TensorType, b: TensorType) -> TensorType:

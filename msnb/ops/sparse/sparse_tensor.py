@@ -107,7 +107,7 @@ class SparseTensor:
         """The values in another dtype."""
         return self.with_values(cast(self.values, dtype))
 
-    # ---- operators ---------------------------------------------------------------------------------------------------
+    # ---- operators ----
 
     def __neg__(self) -> Any:
         return self.with_values(-self.values)

@@ -109,7 +109,7 @@ def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:
     return _overlap(wide(anchors), wide(truth), 1.0, mode == "iou").astype(anchors.dtype)
 
 
-# ---- rotated boxes ---------------------------------------------------------------------------------------------------
+# ---- rotated boxes ----
 
 
 def rotated_iou(
@@ -221,7 +221,7 @@ def _area_of_points(xs: Any, ys: Any, valid: Any) -> Any:
     return total(dx * roll(dy, -1, -1) - dy * roll(dx, -1, -1), -1) / 2
 
 
-# ---- offsets ---------------------------------------------------------------------------------------------------------
+# ---- offsets ----
 
 
 def _pairs_of(name: str, **given: Any) -> tuple[Any, ...]:
@@ -357,7 +357,7 @@ def check_valid(bboxes: Any, img_metas: Any) -> Tensor:
     return (x0 >= 0) & (y0 >= 0) & (x1 <= width * ratio - 1) & (y1 <= height * ratio - 1)
 
 
-# ---- which boxes to keep ---------------------------------------------------------------------------------------------
+# ---- which boxes to keep ----
 
 
 def _unsuppressed_type(over: TensorType) -> TensorType:

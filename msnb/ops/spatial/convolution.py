@@ -45,16 +45,9 @@ def _need_axes(name: str, x: Any, weight: Any, ndim: int, axes: str) -> None:
 
 
 def conv2d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: IntOrInts = 1,
-    pad_mode: str = "valid",
-    padding: IntOrInts = 0,
-    dilation: IntOrInts = 1,
-    groups: int = 1,
-    data_format: str = NCHW,
-) -> Tensor:
+    x: Any, weight: Any, bias: Any = None, stride: IntOrInts = 1, pad_mode: str = "valid", padding: IntOrInts = 0,
+    dilation: IntOrInts = 1, groups: int = 1, data_format: str = NCHW,
+) -> Tensor:  # fmt: skip
     """Slide a kernel over images (cross-correlation, as in every deep-learning framework).
 
     Args:
@@ -114,15 +107,9 @@ def _row_pads(name: str, padding: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def conv1d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: int = 1,
-    pad_mode: str = "valid",
-    padding: int | Sequence[int] = 0,
-    dilation: int = 1,
-    groups: int = 1,
-) -> Tensor:
+    x: Any, weight: Any, bias: Any = None, stride: int = 1, pad_mode: str = "valid", padding: int | Sequence[int] = 0,
+    dilation: int = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
     """Slide a kernel over rows of samples.
 
     Args:
@@ -155,7 +142,7 @@ def conv1d(
     return squeeze(y, 2)
 
 
-# ---- transposed --------------------------------------------------------------------------------------------------
+# ---- transposed ----
 
 
 def transposed_axis(
@@ -173,16 +160,9 @@ def transposed_axis(
 
 
 def conv2d_transpose(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: IntOrInts = 1,
-    pad_mode: str = "valid",
-    padding: IntOrInts = 0,
-    output_padding: IntOrInts = 0,
-    dilation: IntOrInts = 1,
-    groups: int = 1,
-) -> Tensor:
+    x: Any, weight: Any, bias: Any = None, stride: IntOrInts = 1, pad_mode: str = "valid", padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0, dilation: IntOrInts = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
     """Transposed convolution: spread every input element over a window of the result.
 
     Args:
@@ -245,16 +225,9 @@ def legal_output_padding(name: str, value: IntOrInts, pad_mode: str, stride: Seq
 
 
 def conv1d_transpose(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: int = 1,
-    pad_mode: str = "valid",
-    padding: int | Sequence[int] = 0,
-    output_padding: int = 0,
-    dilation: int = 1,
-    groups: int = 1,
-) -> Tensor:
+    x: Any, weight: Any, bias: Any = None, stride: int = 1, pad_mode: str = "valid", padding: int | Sequence[int] = 0,
+    output_padding: int = 0, dilation: int = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
     """Transposed convolution over rows of samples.
 
     Args:

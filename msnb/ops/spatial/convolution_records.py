@@ -54,7 +54,7 @@ Attrs = Mapping[str, Any]
 _COLUMN_ELEMENTS = 1 << 21
 
 
-# ---- types -------------------------------------------------------------------------------------------------------
+# ---- types ----
 
 
 def check_attrs(name: str, stride: Any, pads: Any, dilation: Any, groups: Any, data_format: Any = NCHW) -> None:
@@ -115,16 +115,9 @@ def _need_windows(name: str, dout: TensorType, expected: Shape, lines: list[str]
 
 
 def _infer_input_grad(
-    dout: TensorType,
-    weight: TensorType,
-    *,
-    size: Pair,
-    stride: Pair,
-    pads: Pads,
-    dilation: Pair,
-    groups: int,
+    dout: TensorType, weight: TensorType, *, size: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int,
     data_format: str,
-) -> TensorType:
+) -> TensorType:  # fmt: skip
     name = "conv2d_input_grad"
     check_attrs(name, stride, pads, dilation, groups, data_format)
     need_images(name, dout)
@@ -140,16 +133,9 @@ def _infer_input_grad(
 
 
 def _infer_weight_grad(
-    x: TensorType,
-    dout: TensorType,
-    *,
-    kernel: Pair,
-    stride: Pair,
-    pads: Pads,
-    dilation: Pair,
-    groups: int,
+    x: TensorType, dout: TensorType, *, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int,
     data_format: str,
-) -> TensorType:
+) -> TensorType:  # fmt: skip
     name = "conv2d_weight_grad"
     check_attrs(name, stride, pads, dilation, groups, data_format)
     need_images(name, x)
@@ -164,7 +150,7 @@ def _infer_weight_grad(
     return tensor_type((outputs, channels // groups, *kernel), x.dtype)
 
 
-# ---- bodies ------------------------------------------------------------------------------------------------------
+# ---- bodies ----
 
 
 def _wide(xp: Any, a: Any) -> Any:
@@ -243,7 +229,7 @@ def _body_weight_grad(
     return dw.reshape(o, c // groups, *kernel)
 
 
-# ---- what else is asked of a record ------------------------------------------------------------------------------
+# ---- what else is asked of a record ----
 
 
 def _flops(dout: TensorType, weight: TensorType, data_format: str) -> Work:
@@ -311,7 +297,7 @@ def _batch(op: str, first: int, second: int, result: int) -> Any:
     return lambda axis_size, inputs, batched, **attrs: rule(axis_size, inputs, tuple(map(bool, batched)), **attrs)
 
 
-# ---- records -----------------------------------------------------------------------------------------------------
+# ---- records ----
 
 _draw = np.random.default_rng(7).standard_normal
 _X, _W = _draw((2, 4, 5, 6)), _draw((6, 4, 3, 2))

@@ -130,7 +130,7 @@ def _begins(u: Any, size: int, kernel: int, count: int) -> Any:
     return concat(((floor((steps + u) * step) - floor(u * step)).astype(dtypes.int64), last), -1)
 
 
-# ---- windows between boundaries ----------------------------------------------------------------------------------
+# ---- windows between boundaries ----
 
 
 def boundaries(size: int, count: int, pseudo_random: bool, seed: int) -> list[int]:

@@ -34,17 +34,9 @@ def asks_more(dilation: Any, return_indices: bool) -> bool:
 
 
 def largest_of_windows(
-    name: str,
-    x: Any,
-    axes: int,
-    kernel_size: Any,
-    stride: Any,
-    pad_mode: str,
-    padding: Any,
-    dilation: Any,
-    return_indices: bool,
-    ceil_mode: bool,
-) -> Any:
+    name: str, x: Any, axes: int, kernel_size: Any, stride: Any, pad_mode: str, padding: Any, dilation: Any,
+    return_indices: bool, ceil_mode: bool,
+) -> Any:  # fmt: skip
     """The largest element of each window over the last ``axes`` axes; with ``return_indices`` (values, int64 places).
 
     Raises:

@@ -42,16 +42,10 @@ def _plan(
 
 @cached
 def max_pool2d(
-    x: Any,
-    kernel_size: IntOrInts = 2,
-    stride: IntOrInts | None = None,
-    pad_mode: str = "valid",
-    padding: IntOrInts = 0,
-    ceil_mode: bool = False,
-    data_format: str = NCHW,
-    dilation: IntOrInts = 1,
+    x: Any, kernel_size: IntOrInts = 2, stride: IntOrInts | None = None, pad_mode: str = "valid",
+    padding: IntOrInts = 0, ceil_mode: bool = False, data_format: str = NCHW, dilation: IntOrInts = 1,
     return_indices: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """The largest value of each window.
 
     Args:
@@ -91,15 +85,9 @@ def max_pool2d(
 
 @cached
 def avg_pool2d(
-    x: Any,
-    kernel_size: IntOrInts = 2,
-    stride: IntOrInts | None = None,
-    pad_mode: str = "valid",
-    padding: IntOrInts = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    data_format: str = NCHW,
-) -> Tensor:
+    x: Any, kernel_size: IntOrInts = 2, stride: IntOrInts | None = None, pad_mode: str = "valid",
+    padding: IntOrInts = 0, ceil_mode: bool = False, count_include_pad: bool = True, data_format: str = NCHW,
+) -> Tensor:  # fmt: skip
     """The mean of each window.
 
     Args:
@@ -149,15 +137,9 @@ def _in_row(
 
 
 def max_pool1d(
-    x: Any,
-    kernel_size: int = 2,
-    stride: int | None = None,
-    pad_mode: str = "valid",
-    padding: int | Sequence[int] = 0,
-    ceil_mode: bool = False,
-    dilation: int = 1,
-    return_indices: bool = False,
-) -> Any:
+    x: Any, kernel_size: int = 2, stride: int | None = None, pad_mode: str = "valid", padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False, dilation: int = 1, return_indices: bool = False,
+) -> Any:  # fmt: skip
     """The largest value of each window of x [n, channels, length]; arguments and errors as in ``max_pool2d``.
 
     Source: `mindspore.nn.MaxPool1d`
@@ -175,14 +157,9 @@ def max_pool1d(
 
 
 def avg_pool1d(
-    x: Any,
-    kernel_size: int = 2,
-    stride: int | None = None,
-    pad_mode: str = "valid",
-    padding: int | Sequence[int] = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:
+    x: Any, kernel_size: int = 2, stride: int | None = None, pad_mode: str = "valid", padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
     """The mean of each window of x [n, channels, length]; arguments and errors as in ``avg_pool2d``.
 
     Source: `mindspore.nn.AvgPool1d`
@@ -196,7 +173,7 @@ def avg_pool1d(
     return _in_row("avg_pool1d", avg_pool2d, x, kernel_size, stride, pad_mode, padding, **more)
 
 
-# ---- adaptive ----------------------------------------------------------------------------------------------------
+# ---- adaptive ----
 
 
 def _targets(name: str, x: Any, output_size: Any) -> tuple[Pair, Pair]:

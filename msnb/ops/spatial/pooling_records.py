@@ -42,7 +42,7 @@ from msnb.ops.shape.views import reshape
 _ONE: Pair = (1, 1)
 
 
-# ---- types -------------------------------------------------------------------------------------------------------
+# ---- types ----
 
 
 def _check_window(name: str, kernel: Any, stride: Any, pads: Any) -> None:
@@ -102,7 +102,7 @@ def _infer_avg_grad(dy: TensorType, *, size: Pair, count_include_pad: bool, **at
     return found
 
 
-# ---- bodies ------------------------------------------------------------------------------------------------------
+# ---- bodies ----
 
 
 def _cover(size: tuple[int, ...], outs: tuple[int, ...], kernel: Pair, stride: Pair, pads: Pads) -> Pads:
@@ -200,7 +200,7 @@ def _body_avg_grad(
     return inner(big, cover, size).copy()
 
 
-# ---- records -----------------------------------------------------------------------------------------------------
+# ---- records ----
 
 
 def _batch(op: str) -> Any:

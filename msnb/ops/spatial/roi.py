@@ -67,7 +67,7 @@ def _blended(x: Any, image: Any, row: Any, column: Any) -> Any:
     return out
 
 
-# ---- crops -----------------------------------------------------------------------------------------------------------
+# ---- crops ----
 
 
 def _stretched(start: Any, end: Any, size: int, out: int) -> Any:
@@ -136,7 +136,7 @@ def _need_crops(name: str, t: Any, corners: Any, at: Any, method: str, crop_size
         raise AttributeValueError(f"{name}: crop_size is (rows, columns), both at least 1; got {crop_size!r}.")
 
 
-# ---- regions of features ---------------------------------------------------------------------------------------------
+# ---- regions of features ----
 
 
 def _sampled(start: Any, end: Any, bins: int, samples: int) -> Any:

@@ -169,7 +169,7 @@ def channel_shuffle(x: Any, groups: int) -> Tensor:
     return reshape(transpose(split, (0, 2, 1, *range(3, t.ndim + 1))), t.shape)
 
 
-# ---- windows as columns ---------------------------------------------------------------------------------------------
+# ---- windows as columns ----
 
 
 class _Windows:

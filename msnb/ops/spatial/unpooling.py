@@ -49,7 +49,7 @@ def _images(name: str, x: Any, count: int) -> Any:
     return t
 
 
-# ---- Lp --------------------------------------------------------------------------------------------------------------
+# ---- Lp ----
 
 
 def _lp_pool(name: str, x: Any, norm_type: float, kernel: Any, stride: Any, ceil_mode: bool, count: int) -> Any:
@@ -102,7 +102,7 @@ def lp_pool2d(x: Any, norm_type: float, kernel_size: Any, stride: Any = None, ce
     return _lp_pool("lp_pool2d", x, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
-# ---- adaptive maxima -------------------------------------------------------------------------------------------------
+# ---- adaptive maxima ----
 
 
 def _adaptive_windows(size: int, out: int) -> Any:
@@ -159,7 +159,7 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
     return _adaptive_max("adaptive_max_pool3d", input, output_size, return_indices, 3)
 
 
-# ---- the way back ----------------------------------------------------------------------------------------------------
+# ---- the way back ----
 
 
 def _max_unpool(name: str, x: Any, indices: Any, kernel: Any, stride: Any, padding: Any, size: Any, count: int) -> Any:
@@ -216,7 +216,7 @@ def max_unpool3d(x: Any, indices: Any, kernel_size: Any, stride: Any = None, pad
     return _max_unpool("max_unpool3d", x, indices, kernel_size, stride, padding, output_size, 3)
 
 
-# ---- neighbouring channels -------------------------------------------------------------------------------------------
+# ---- neighbouring channels ----
 
 
 def lrn(x: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,

@@ -55,15 +55,9 @@ def _need_volumes(name: str, x: Any) -> None:
 
 
 def conv3d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: IntOrInts = 1,
-    pad_mode: str = "valid",
-    padding: IntOrInts = 0,
-    dilation: IntOrInts = 1,
-    groups: int = 1,
-) -> Tensor:
+    x: Any, weight: Any, bias: Any = None, stride: IntOrInts = 1, pad_mode: str = "valid", padding: IntOrInts = 0,
+    dilation: IntOrInts = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
     """Slide a kernel over volumes.
 
     Args:
@@ -135,16 +129,9 @@ def _merged(windows: Any) -> tuple[Any, ...]:
 
 
 def conv3d_transpose(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: IntOrInts = 1,
-    pad_mode: str = "valid",
-    padding: IntOrInts = 0,
-    output_padding: IntOrInts = 0,
-    dilation: IntOrInts = 1,
-    groups: int = 1,
-) -> Tensor:
+    x: Any, weight: Any, bias: Any = None, stride: IntOrInts = 1, pad_mode: str = "valid", padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0, dilation: IntOrInts = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
     """Transposed convolution of volumes: spread every input element over a window of the result.
 
     Args:
@@ -205,19 +192,13 @@ def _overlapped(parts: Any, step: int, hole: int, front: int, deep: int) -> Any:
     return functools.reduce(operator.add, placed)[:, :, front : front + deep]
 
 
-# ---- poolings ----------------------------------------------------------------------------------------------------
+# ---- poolings ----
 
 
 def _pooled(
-    name: str,
-    pool: Any,
-    x: Any,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None,
-    pad_mode: str,
-    padding: IntOrInts,
+    name: str, pool: Any, x: Any, kernel_size: IntOrInts, stride: IntOrInts | None, pad_mode: str, padding: IntOrInts,
     **more: Any,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     x = as_tensor(x)
     _need_volumes(name, x)
     kernel = per_axis(name, "kernel_size", kernel_size, 3)
@@ -233,15 +214,9 @@ def _pooled(
 
 
 def max_pool3d(
-    x: Any,
-    kernel_size: IntOrInts = 2,
-    stride: IntOrInts | None = None,
-    pad_mode: str = "valid",
-    padding: IntOrInts = 0,
-    ceil_mode: bool = False,
-    dilation: IntOrInts = 1,
-    return_indices: bool = False,
-) -> Any:
+    x: Any, kernel_size: IntOrInts = 2, stride: IntOrInts | None = None, pad_mode: str = "valid",
+    padding: IntOrInts = 0, ceil_mode: bool = False, dilation: IntOrInts = 1, return_indices: bool = False,
+) -> Any:  # fmt: skip
     """The largest value of each window of volumes.
 
     Args:
@@ -271,14 +246,9 @@ def max_pool3d(
 
 
 def avg_pool3d(
-    x: Any,
-    kernel_size: IntOrInts = 2,
-    stride: IntOrInts | None = None,
-    pad_mode: str = "valid",
-    padding: IntOrInts = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:
+    x: Any, kernel_size: IntOrInts = 2, stride: IntOrInts | None = None, pad_mode: str = "valid",
+    padding: IntOrInts = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
     """The mean of each window of volumes; arguments as in ``max_pool3d``.
 
     Args:

@@ -67,7 +67,7 @@ DFT: Op = define(
 )  # fmt: skip
 
 
-# ---- along one axis --------------------------------------------------------------------------------------------------
+# ---- along one axis ----
 
 
 def _complex(x: Any) -> Any:
@@ -202,7 +202,7 @@ def ihfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
     return conj(rfft(input, n, dim, _turned("ihfft", norm)))
 
 
-# ---- along several axes ----------------------------------------------------------------------------------------------
+# ---- along several axes ----
 
 
 def _axes(name: str, t: Any, s: Any, dim: Any) -> tuple[list[int], list[Any]]:
@@ -309,7 +309,7 @@ def ihfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None) -> 
     return ihfftn(input, s, dim, norm)
 
 
-# ---- frequencies -----------------------------------------------------------------------------------------------------
+# ---- frequencies ----
 
 
 def _frequencies(name: str, n: Any, d: float, dtype: Any) -> Any:

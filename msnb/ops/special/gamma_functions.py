@@ -237,7 +237,7 @@ def zeta(input: Any, other: Any) -> Any:
     return ZETA(REFUSE_DERIVATIVE(as_tensor(input), name="zeta", operand="input"), as_tensor(other))
 
 
-# ---- incomplete gamma functions ----------------------------------------------------------------------------------
+# ---- incomplete gamma functions ----
 
 
 def _factor(xp: Any, a: Any, x: Any) -> Any:
@@ -365,7 +365,7 @@ def mvlgamma(input: Any, p: int) -> Any:
     return total
 
 
-# ---- incomplete beta function ------------------------------------------------------------------------------------
+# ---- incomplete beta function ----
 
 
 def _beta_fraction(xp: Any, a: Any, b: Any, x: Any) -> Any:

@@ -197,7 +197,7 @@ def _both(x: Any, at: Any) -> list[str]:
     return operand_lines(x._type, at._type, names=("x1", "x2"))
 
 
-# ---- Tensor's methods -------------------------------------------------------------------------------------------
+# ---- Tensor's methods ----
 
 
 def _copied(x: Any) -> Tensor:

@@ -130,7 +130,7 @@ class ManualPlan(PlanBase):
             out.append(known[kinds])
         return out
 
-    # ---- running ---------------------------------------------------------------------------------------------------
+    # ---- running ----
 
     def run(self, *inputs: Any, engine: str | Engine = "inproc", keep: bool = False) -> list[Any]:
         """Run every rank's program.
@@ -202,7 +202,7 @@ class ManualPlan(PlanBase):
         found: list[Any] = self.captured[rank].owners(for_rank(inputs, rank, self.mesh.size), {})
         return found
 
-    # ---- what there is to see ----------------------------------------------------------------------------------------
+    # ---- what there is to see ----
 
     @property
     def size(self) -> int:
@@ -267,7 +267,7 @@ class ManualPlan(PlanBase):
         return (f"{head}\n  {c.kind} among ranks {', '.join(map(str, c.group))}: {c.nbytes} bytes in, {c.sent} sent, "
                 f"{c.seconds * 1e6:.1f} us (simulated)")  # fmt: skip
 
-    # ---- what nobody decided -----------------------------------------------------------------------------------------
+    # ---- what nobody decided ----
 
     @property
     def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:

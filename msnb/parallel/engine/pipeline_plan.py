@@ -112,7 +112,7 @@ class PipelinePlan(PlanBase, Runnable):
         each = str(sizes[0]) if len(sizes) == 1 else " + ".join(map(str, self.devices))
         return f"<PipelinePlan: {self.pipes} stages of {each} devices, {self.micro} micro-batches, {self.scheduler}>"
 
-    # ---- what it costs ---------------------------------------------------------------------------------------------
+    # ---- what it costs ----
 
     @property
     def rematerialized(self) -> tuple[Layer, ...]:
@@ -214,7 +214,7 @@ class PipelinePlan(PlanBase, Runnable):
             lines.append(f"  {len(twice)} layer{'s' * (len(twice) > 1)} computed twice: {', '.join(twice)}")
         return "\n".join([*lines, str(self.timeline)])
 
-    # ---- files -----------------------------------------------------------------------------------------------------
+    # ---- files ----
 
     def to_dict(self) -> dict[str, Any]:
         """MindSpore's strategy file: every operator says its stage."""
@@ -260,7 +260,7 @@ def _by_stage(what: str, name: str) -> NotDecided:
     return NotDecided(f"{what} stage by stage.", hint=f"[p.{name} for p in plan.plans] tells it of every piece.")
 
 
-# ---- planning --------------------------------------------------------------------------------------------------------
+# ---- planning ----
 
 
 @dataclass

@@ -30,25 +30,13 @@ from msnb.parallel.sharding.device_mesh import Cluster, Mesh
 
 
 def plan(
-    program: Any,
-    *inputs: Any,
-    device_num: int | None = None,
-    cluster: Cluster | None = None,
-    parallel_mode: str | None = None,
-    search_mode: str | None = None,
-    strategies: Mapping[str, Any] | None = None,
-    training: bool | None = None,
-    cost_model: str = "time",
-    memory_limit: float | None = None,
-    optimizer_states: int | None = None,
-    max_split: int | None = None,
-    overlap: float = 0.0,
-    optimizer_level: int | None = None,
-    recompute: Any = None,
-    pipeline_stages: int | None = None,
-    pipeline_scheduler: str | None = None,
-    stage_devices: Sequence[int] | str | None = None,
-) -> Any:
+    program: Any, *inputs: Any, device_num: int | None = None, cluster: Cluster | None = None,
+    parallel_mode: str | None = None, search_mode: str | None = None, strategies: Mapping[str, Any] | None = None,
+    training: bool | None = None, cost_model: str = "time", memory_limit: float | None = None,
+    optimizer_states: int | None = None, max_split: int | None = None, overlap: float = 0.0,
+    optimizer_level: int | None = None, recompute: Any = None, pipeline_stages: int | None = None,
+    pipeline_scheduler: str | None = None, stage_devices: Sequence[int] | str | None = None,
+) -> Any:  # fmt: skip
     """Plan a Cell or a function over devices.
 
     Args:

@@ -191,7 +191,7 @@ class Trainer:
         events.notice(f"step {at + 1} failed ({why}); the ranks were {how}, training goes on after step {self.done}.",
                       key=f"ranks failed {next(_FAILURES)}")  # fmt: skip
 
-    # ---- weights ---------------------------------------------------------------------------------------------------
+    # ---- weights ----
 
     def save(self, folder: str | Path | None = None) -> str:
         """Write a sharded checkpoint; gives its folder.

@@ -133,7 +133,7 @@ def scheduled(gradients: Sequence[Gradient], cuts: Sequence[int], seconds: Secon
     return Segments(algorithm, tuple(gradients), tuple(cuts), tuple(events), computed)
 
 
-# ---- the ways to cut ------------------------------------------------------------------------------------------------
+# ---- the ways to cut ----
 
 
 def optimal(ready: Sequence[float], seconds: Floats) -> tuple[int, ...]:
@@ -210,7 +210,7 @@ def by_tail(gradients: Sequence[Gradient], tail_time: float, inherent: float, ba
     return tuple(reversed(cuts))
 
 
-# ---- what a plan says -----------------------------------------------------------------------------------------------
+# ---- what a plan says ----
 
 
 def names_of_late(joint: TrainingGraph) -> dict[Value, str]:

@@ -103,7 +103,7 @@ class Partitioner:
     def _note(self, node: Node | None) -> None:
         self.made_for += [node] * (len(self.program.steps) - len(self.made_for))
 
-    # ---- copies that share their update ------------------------------------------------------------------------------
+    # ---- copies that share their update ----
 
     def _shared(self, weight: Value, layout: TensorLayout) -> TensorLayout:
         """Where a weight's optimizer state is."""
@@ -160,7 +160,7 @@ class Partitioner:
         value, layout = self._where_it_is(value)
         return self._bring(value, TensorLayout(layout.dims), BACKWARD, "sum") if layout.partial else (value, layout)
 
-    # ---- steps -----------------------------------------------------------------------------------------------------
+    # ---- steps ----
 
     def _bring(self, value: Value, target: TensorLayout, phase: str, where: str) -> Buffer:
         """The value in this layout; a step if it is not there yet."""
@@ -200,7 +200,7 @@ class Partitioner:
         added = strategy.partial or any(moves_closing(self.mesh, call, strategy))
         return asked and bool(added) and any(widened(t) is not t for t in call.outs)
 
-    # ---- gradients -------------------------------------------------------------------------------------------------
+    # ---- gradients ----
 
     def _run_back(self, node: Node, copied: set[Value]) -> None:
         call = self.problem.prices.call(node).saying(node.attrs)

@@ -97,7 +97,7 @@ class MicrobatchedProgram:
         asked = {*rest, *self.graph.outputs}
         return [v for n in self.parts[0] for v in n.outputs if v in asked]
 
-    # ---- what every stage can have for itself ------------------------------------------------------------------------
+    # ---- what every stage can have for itself ----
 
     def _free(self) -> set[Value]:
         """Params that need no other stage, and what follows from them. State whose new value needs one is not free."""

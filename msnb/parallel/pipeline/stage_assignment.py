@@ -71,7 +71,7 @@ def placed(runs: Runs, stages: int) -> list[int] | None:
     return out
 
 
-# ---- what stages cost ------------------------------------------------------------------------------------------------
+# ---- what stages cost ----
 
 
 @dataclass
@@ -168,7 +168,7 @@ def _from_to(row: Floats) -> Floats:
     return found
 
 
-# ---- the best stages -------------------------------------------------------------------------------------------------
+# ---- the best stages ----
 
 
 @dataclass

@@ -207,7 +207,7 @@ def _scheduled(share: StageProgram, problem: CostGraphBuilder, strategies: Mappi
     return _TeamSteps(share, part, steps)
 
 
-# ---- between teams ---------------------------------------------------------------------------------------------------
+# ---- between teams ----
 
 
 def _joined(made: Sequence[_TeamSteps]) -> list[list[spmd.Step]]:
@@ -251,7 +251,7 @@ def _send(v: Value, sender: _TeamSteps, receiver: _TeamSteps) -> spmd.SendStep:
     return spmd.SendStep(v, sender.share.number, source, receiver.share.number, target, phase, where)
 
 
-# ---- one program -----------------------------------------------------------------------------------------------------
+# ---- one program ----
 
 
 def _together(placement: Placement, made: Sequence[_TeamSteps], steps: Sequence[Sequence[spmd.Step]],

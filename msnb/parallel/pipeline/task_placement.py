@@ -79,7 +79,7 @@ class Placement:
         for p, weight in b.joint.companions.items():
             self.home[p] = self.home.get(weight, 0)
 
-    # ---- nodes -------------------------------------------------------------------------------------------------------
+    # ---- nodes ----
 
     def _place(self, node: Node) -> None:
         b = self.batched
@@ -103,7 +103,7 @@ class Placement:
         back = any(self.task[n][0] == "B" for n in made)
         return "B" if back else "F", min(p for _, p, _ in here) if back else max(p for _, p, _ in here), parts.pop()
 
-    # ---- sums of gradients -------------------------------------------------------------------------------------------
+    # ---- sums of gradients ----
 
     def _sum_anew(self) -> None:
         graph = self.batched.graph

@@ -83,9 +83,9 @@ class _NodeRequests:
     ) -> None:
         self.name, self.call, self.wishes, self.mesh = name, call, wishes, problem.mesh
         self.problem = problem
-        self.splits = {i: self._split(i, w.split) for i, w in wishes.items()}
+        self.splits = {i: self._split(w.split) for i, w in wishes.items()}
 
-    def _split(self, i: int, split: Any) -> tuple[int, ...]:
+    def _split(self, split: Any) -> tuple[int, ...]:
         if not hasattr(split, "tensor_map"):
             return tuple(split)
         split.need_mesh(self.mesh.size)

@@ -208,7 +208,7 @@ class Plan(PlanBase):
         names = {x.name for x in which}
         return tuple(x for x in layers(self.problem, choices) if x.name in names) if names else ()
 
-    # ---- what was chosen -------------------------------------------------------------------------------------------
+    # ---- what was chosen ----
 
     @cached_property
     def chosen(self) -> dict[Node, Strategy]:
@@ -250,7 +250,7 @@ class Plan(PlanBase):
                 out[self.problem.names[node]] = s.outputs[0].mindspore(self.mesh)
         return out
 
-    # ---- what it costs ---------------------------------------------------------------------------------------------
+    # ---- what it costs ----
 
     @cached_property
     def replica(self) -> Plan | None:
@@ -369,7 +369,7 @@ class Plan(PlanBase):
                 raise AttributeValueError(f"choice {choice} of node {at} is not there; legal: 0 to {n - 1}.")
         return self.changed(choices, "given")
 
-    # ---- why -------------------------------------------------------------------------------------------------------
+    # ---- why ----
 
     def explain(self, op: str, most: int = 8) -> str:
         """Why an operator is laid out as it is.
@@ -422,7 +422,7 @@ class Plan(PlanBase):
             f"collectives, {size:,.1f} MB per device, a step of {self.step_time * 1e6:,.1f} us (simulated)>"
         )
 
-    # ---- files -----------------------------------------------------------------------------------------------------
+    # ---- files ----
 
     def to_dict(self) -> dict[str, Any]:
         """MindSpore's strategy file."""

@@ -109,7 +109,7 @@ def _plain(graph: Graph) -> list[Node]:
     return [n for n in graph.nodes if n.op is not constant]
 
 
-# ---- writing -------------------------------------------------------------------------------------------------------
+# ---- writing ----
 
 
 class _DocumentWriter:
@@ -210,7 +210,7 @@ def _array_out(key: str, value: Any) -> list[Any]:
     return [value.dtype.name, list(value.shape), base64.b64encode(value.tobytes()).decode()]
 
 
-# ---- reading -------------------------------------------------------------------------------------------------------
+# ---- reading ----
 
 
 class _Step(Kind):

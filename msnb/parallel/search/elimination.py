@@ -75,7 +75,7 @@ class Eliminator:
         self._folded: dict[Hashable, Content] = {}
         self._made: list[tuple[Content, Callable[[], Content]]] = []
 
-    # ---- tables ----------------------------------------------------------------------------------------------------
+    # ---- tables ----
 
     def _key(self, key: Hashable) -> int:
         return self._keys.setdefault(key, len(self._keys))
@@ -163,7 +163,7 @@ class Eliminator:
             time, memory, order = _thinned(time, memory, order, self.points)
         return Content(time, memory, key, order)
 
-    # ---- the search ------------------------------------------------------------------------------------------------
+    # ---- the search ----
 
     def solve(self) -> list[int]:
         """The best choice of every node.

@@ -218,7 +218,7 @@ class Mesh:
             out[next(i for i, unit in enumerate(units) if reach <= unit)] *= self.factors[a]
         return tuple(out)
 
-    # ---- seconds ---------------------------------------------------------------------------------------------------
+    # ---- seconds ----
 
     def seconds(self, kind: str, axes: tuple[int, ...], nbytes: float) -> float:
         """Simulated seconds of a collective.

@@ -125,7 +125,7 @@ def _canonical(mesh: Mesh, source: TensorLayout, target: TensorLayout, shape: tu
 Place = tuple[int | None, int | None]  # the tensor axis that a mesh axis splits, in the source and in the target
 
 
-def _atoms(mesh: Mesh, source: TensorLayout, target: TensorLayout) -> dict[int, Axes]:
+def _atoms(source: TensorLayout, target: TensorLayout) -> dict[int, Axes]:
     """Every used mesh axis -> the run of axes that it belongs to in source and target alike."""
 
     def following(layout: TensorLayout) -> dict[int, int]:
@@ -212,7 +212,7 @@ class _Search:
     """The neighbours of a layout on the way to a target."""
 
     def __init__(self, mesh: Mesh, source: TensorLayout, target: TensorLayout, shape: Axes, itemsize: int) -> None:
-        atoms = _atoms(mesh, source, target)
+        atoms = _atoms(source, target)
         self.mesh, self.shape = mesh, shape
         self.nbytes = itemsize
         for n in shape:

@@ -206,7 +206,7 @@ def scattered(call: OpSignature, strategy: Strategy, mesh: Mesh) -> Iterator[Str
             yield Strategy(strategy.blocks, strategy.inputs, (spread,), strategy.partial, "sum", dim)
 
 
-# ---- strategies that people write ----------------------------------------------------------------------------------
+# ---- strategies that people write ----
 
 
 def chosen(name: str, call: OpSignature, splits: Sequence[Sequence[int]], mesh: Mesh) -> Strategy:

@@ -83,15 +83,9 @@ class EarlyStopping(Callback):
     """
 
     def __init__(
-        self,
-        monitor: str = "eval_loss",
-        min_delta: float = 0,
-        patience: int = 0,
-        verbose: bool = False,
-        mode: str = "auto",
-        baseline: float | None = None,
-        restore_best_weights: bool = False,
-    ) -> None:
+        self, monitor: str = "eval_loss", min_delta: float = 0, patience: int = 0, verbose: bool = False,
+        mode: str = "auto", baseline: float | None = None, restore_best_weights: bool = False,
+    ) -> None:  # fmt: skip
         self._watch = BestValue(monitor, mode, min_delta, baseline)
         self._patience = need_count("patience", patience, 0)
         self._verbose, self._restore = verbose, restore_best_weights
@@ -170,16 +164,9 @@ class ReduceLROnPlateau(LearningRateWriter):
     """
 
     def __init__(
-        self,
-        monitor: str = "eval_loss",
-        factor: float = 0.1,
-        patience: int = 10,
-        verbose: bool = False,
-        mode: str = "auto",
-        min_delta: float = 1e-4,
-        cooldown: int = 0,
-        min_lr: float = 0,
-    ) -> None:
+        self, monitor: str = "eval_loss", factor: float = 0.1, patience: int = 10, verbose: bool = False,
+        mode: str = "auto", min_delta: float = 1e-4, cooldown: int = 0, min_lr: float = 0,
+    ) -> None:  # fmt: skip
         if not 0 <= factor < 1:
             raise AttributeValueError(f"factor must be at least 0 and below 1, got {factor}.")
         self._watch = BestValue(monitor, mode, min_delta)

@@ -222,21 +222,11 @@ class LambdaCallback(Callback):
     """
 
     def __init__(
-        self,
-        on_train_epoch_begin: OnRun = None,
-        on_train_epoch_end: OnRun = None,
-        on_train_step_begin: OnRun = None,
-        on_train_step_end: OnRun = None,
-        on_train_begin: OnRun = None,
-        on_train_end: OnRun = None,
-        on_eval_epoch_begin: OnRun = None,
-        on_eval_epoch_end: OnRun = None,
-        on_eval_step_begin: OnRun = None,
-        on_eval_step_end: OnRun = None,
-        on_eval_begin: OnRun = None,
-        on_eval_end: OnRun = None,
-        **others: OnRun,
-    ) -> None:
+        self, on_train_epoch_begin: OnRun = None, on_train_epoch_end: OnRun = None, on_train_step_begin: OnRun = None,
+        on_train_step_end: OnRun = None, on_train_begin: OnRun = None, on_train_end: OnRun = None,
+        on_eval_epoch_begin: OnRun = None, on_eval_epoch_end: OnRun = None, on_eval_step_begin: OnRun = None,
+        on_eval_step_end: OnRun = None, on_eval_begin: OnRun = None, on_eval_end: OnRun = None, **others: OnRun,
+    ) -> None:  # fmt: skip
         said = {name: value for name, value in locals().items() if name.startswith("on_")}
         if others:
             raise ArgumentError(f"LambdaCallback has no {next(iter(others))!r}; legal: {', '.join(said)}.")

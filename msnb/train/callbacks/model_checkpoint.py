@@ -48,23 +48,12 @@ class CheckpointConfig:
     crc_check: bool
 
     def __init__(
-        self,
-        save_checkpoint_steps: int | None = 1,
-        save_checkpoint_seconds: int | None = 0,
-        keep_checkpoint_max: int | None = 5,
-        integrated_save: bool = True,
-        async_save: bool = False,
-        saved_network: Any = None,
-        append_info: Any = None,
-        exception_save: bool = False,
-        crc_check: bool = False,
-        *,
-        keep_checkpoint_per_n_minutes: int | None = 0,
-        enc_key: bytes | None = None,
-        enc_mode: str = "AES-GCM",
-        remove_redundancy: bool = False,
-        format: str = "ckpt",
-    ) -> None:
+        self, save_checkpoint_steps: int | None = 1, save_checkpoint_seconds: int | None = 0,
+        keep_checkpoint_max: int | None = 5, integrated_save: bool = True, async_save: bool = False,
+        saved_network: Any = None, append_info: Any = None, exception_save: bool = False, crc_check: bool = False, *,
+        keep_checkpoint_per_n_minutes: int | None = 0, enc_key: bytes | None = None, enc_mode: str = "AES-GCM",
+        remove_redundancy: bool = False, format: str = "ckpt",
+    ) -> None:  # fmt: skip
         self.save_checkpoint_steps: int = need_count("save_checkpoint_steps", save_checkpoint_steps or 0, 0)
         self.save_checkpoint_seconds: int = need_count("save_checkpoint_seconds", save_checkpoint_seconds or 0, 0)
         self.keep_checkpoint_max: int = need_count("keep_checkpoint_max", keep_checkpoint_max or 0, 0)

@@ -268,7 +268,7 @@ def progress_monitor(verbose: Any, callbacks: tuple[Callback, ...]) -> tuple[Cal
     return (ProgressMonitor(int(verbose)),) if verbose else ()
 
 
-# ---- the terminal ----------------------------------------------------------------------------------------------------
+# ---- the terminal ----
 
 
 def _print(progress: TrainingProgress, moment: str, rewrites: bool) -> None:
@@ -324,7 +324,7 @@ def seconds_word(seconds: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-# ---- what a step says ------------------------------------------------------------------------------------------------
+# ---- what a step says ----
 
 
 def _first(outputs: Any) -> Any:

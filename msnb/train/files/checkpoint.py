@@ -37,18 +37,10 @@ _TEXTS, _PARAMETERS = "msnb.texts", safetensors_file.PARAMETERS
 
 
 def save_checkpoint(
-    save_obj: Any,
-    ckpt_file_name: str | os.PathLike[str],
-    integrated_save: bool = True,
-    async_save: bool = False,
-    append_dict: Mapping[str, Any] | None = None,
-    choice_func: Callable[[str], bool] | None = None,
-    format: str = "ckpt",
-    *,
-    enc_key: bytes | None = None,
-    enc_mode: str = "AES-GCM",
-    crc_check: bool = False,
-) -> None:
+    save_obj: Any, ckpt_file_name: str | os.PathLike[str], integrated_save: bool = True, async_save: bool = False,
+    append_dict: Mapping[str, Any] | None = None, choice_func: Callable[[str], bool] | None = None,
+    format: str = "ckpt", *, enc_key: bytes | None = None, enc_mode: str = "AES-GCM", crc_check: bool = False,
+) -> None:  # fmt: skip
     """Save parameters to a file, which is afterwards either complete or as it was before.
 
     Args:
@@ -106,19 +98,11 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    ckpt_file_name: str | os.PathLike[str],
-    net: Any = None,
-    strict_load: bool = False,
-    filter_prefix: str | Iterable[str] | None = None,
-    choice_func: Callable[[str], bool] | None = None,
-    *,
-    dec_key: bytes | None = None,
-    dec_mode: str = "AES-GCM",
-    specify_prefix: str | Iterable[str] | None = None,
-    crc_check: bool = False,
-    remove_redundancy: bool = False,
-    format: str = "ckpt",
-) -> dict[str, Any]:
+    ckpt_file_name: str | os.PathLike[str], net: Any = None, strict_load: bool = False,
+    filter_prefix: str | Iterable[str] | None = None, choice_func: Callable[[str], bool] | None = None, *,
+    dec_key: bytes | None = None, dec_mode: str = "AES-GCM", specify_prefix: str | Iterable[str] | None = None,
+    crc_check: bool = False, remove_redundancy: bool = False, format: str = "ckpt",
+) -> dict[str, Any]:  # fmt: skip
     """Read a checkpoint: safetensors, MindSpore's protobuf, or PyTorch's weights (``load_torch_state_dict`` maps their
     names to those of a network); the content tells, not the name. Of weights in several files the index is given
     (``model.safetensors.index.json``).
@@ -207,7 +191,7 @@ def _read(path: str, need_checksum: bool) -> dict[str, Any]:
     return {**{name: Parameter(array, name) for name, array in arrays.items()}, **texts}
 
 
-# ---- what to save --------------------------------------------------------------------------------------------------
+# ---- what to save ----
 
 
 def _named(obj: Any) -> Iterable[tuple[str, Tensor]]:

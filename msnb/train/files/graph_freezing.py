@@ -202,7 +202,7 @@ def _copy(name: str, owner: Tensor) -> Parameter:
     return Parameter(owner._host(), name, requires_grad=trained)
 
 
-# ---- without Python --------------------------------------------------------------------------------------------------
+# ---- without Python ----
 
 
 def _leave_out_own_gradients(graph: Graph) -> None:

@@ -109,7 +109,7 @@ def read(path: str) -> SavedGraph:
         ) from error
 
 
-# ---- a graph as arrays and strings, and back ------------------------------------------------------------------------
+# ---- a graph as arrays and strings, and back ----
 
 
 def _stored(saved: SavedGraph) -> tuple[dict[str, Any], dict[str, str]]:

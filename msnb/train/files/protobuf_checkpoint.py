@@ -34,7 +34,7 @@ _TEXT, _MARK, _SLICE = "str", b"crc_num", 512 << 20
 _VARINT, _FIXED64, _FIXED32 = 0, 1, 5
 
 
-# ---- writing -------------------------------------------------------------------------------------------------------
+# ---- writing ----
 
 
 def encode(arrays: Mapping[str, Array], texts: Mapping[str, str], refuse: Refuse) -> bytes:
@@ -67,7 +67,7 @@ def _entry(name: str, shape: tuple[int, ...], kind: str, content: memoryview) ->
     return [b"\x0a" + varint(len(value) + len(content)) + value, content]
 
 
-# ---- reading -------------------------------------------------------------------------------------------------------
+# ---- reading ----
 
 
 @dataclass

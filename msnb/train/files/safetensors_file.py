@@ -33,7 +33,7 @@ class MissingCheckpoint(CheckpointError, FileNotFoundError):
     """There is no file of that name."""
 
 
-# ---- bytes ---------------------------------------------------------------------------------------------------------
+# ---- bytes ----
 
 
 def encode(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
@@ -91,7 +91,7 @@ def _need_own_kind(first: bytes, total: int, path: str) -> None:
             raise CheckpointError(f"{path!r} is not a checkpoint in the safetensors format.", hint=advice)
 
 
-# ---- files ---------------------------------------------------------------------------------------------------------
+# ---- files ----
 
 
 def read(path: str) -> tuple[dict[str, Array], dict[str, str]]:

@@ -77,7 +77,7 @@ def _of_one_shape(metric: Metric, outputs: Array, labels: Array) -> tuple[Array,
     return outputs, labels
 
 
-# ---- surfaces -----------------------------------------------------------------------------------------------------
+# ---- surfaces ----
 
 _DISTANCES: Mapping[str, Callable[[Array], Array]] = MappingProxyType({
     "euclidean": lambda steps: np.sqrt((steps.astype(np.float64) ** 2).sum(-1)),
@@ -255,7 +255,7 @@ class RootMeanSquareDistance(MeanSurfaceDistance):
         return np.sqrt(np.mean(ways))
 
 
-# ---- confusion ----------------------------------------------------------------------------------------------------
+# ---- confusion ----
 
 
 class _Cells:

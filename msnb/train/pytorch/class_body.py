@@ -75,7 +75,7 @@ class BodyWriter(LocalNames):
                 self.operator(number, item)
         return self.body
 
-    # ---- values ------------------------------------------------------------------------------------------------------
+    # ---- values ----
 
     def resolve(self, pieces: Text) -> Text:
         """Pieces without Operand: local names, weights, sizes."""
@@ -139,7 +139,7 @@ class BodyWriter(LocalNames):
             name += "_"
         return name
 
-    # ---- modules inside ----------------------------------------------------------------------------------------------
+    # ---- modules inside ----
 
     def child(self, number: int, item: Scope) -> None:
         """The call of a module, as a layer or as a class of its own."""
@@ -194,7 +194,7 @@ class BodyWriter(LocalNames):
             value, last = made[0], int(number)
         return self.scope.outputs == [value]
 
-    # ---- operators ---------------------------------------------------------------------------------------------------
+    # ---- operators ----
 
     def operator(self, number: int, call: Call) -> None:
         """A line for an operator."""

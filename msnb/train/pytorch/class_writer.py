@@ -70,7 +70,7 @@ class ClassWriter:
         """Calls of operators that have no rule."""
         return [call for body in self.bodies.values() for call in body.missing]
 
-    # ---- which scopes are one class ----------------------------------------------------------------------------------
+    # ---- which scopes are one class ----
 
     def _compose_all(self) -> None:
         """The bodies of all scopes; a module that cannot be a class is opened, and all begins anew."""
@@ -132,7 +132,7 @@ class ClassWriter:
         text = nested(self.program.result_tree, lambda: _result_text(next(flat), writer))
         lines.append(["return " + text])
 
-    # ---- arguments ---------------------------------------------------------------------------------------------------
+    # ---- arguments ----
 
     def _arguments(self, found: _Class) -> None:
         """Which constants become arguments: those in which the scopes differ."""
@@ -184,7 +184,7 @@ class ClassWriter:
             pieces.append(Slot(name, slots[place].value, f"{', ' if i else ''}{name}="))
         return [*pieces, ")"]
 
-    # ---- text --------------------------------------------------------------------------------------------------------
+    # ---- text ----
 
     def _class_text(self, found: _Class) -> str:
         scope = found.scopes[0]

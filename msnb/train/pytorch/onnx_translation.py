@@ -70,7 +70,7 @@ class Translator:
         self.found.arrays = {full: self.arrays[name] for name, full in self.weight_names.items()}
         return self.found
 
-    # ---- values ------------------------------------------------------------------------------------------------------
+    # ---- values ----
 
     @property
     def weight_names(self) -> dict[str, str]:
@@ -128,7 +128,7 @@ class Translator:
         """The weight's own name, where it is a path of names."""
         return name if re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*", name) else None
 
-    # ---- calls -------------------------------------------------------------------------------------------------------
+    # ---- calls ----
 
     def call(self, target: str, arguments: dict[str, Any], results: list[Any] | None = None) -> Ref:
         """Add a call; its results are the node's, unless others are named."""
@@ -145,7 +145,7 @@ class Translator:
         settings = {key: value for key, value in node.attributes.items() if isinstance(value, (int, float, str, list))}
         self.call(f"onnx.{node.kind}", arguments | settings)
 
-    # ---- modules -----------------------------------------------------------------------------------------------------
+    # ---- modules ----
 
     def stack(self, node: ModelNode) -> tuple[Module, ...]:
         """The modules around a node: those of its name, and its own where it is a layer."""

@@ -170,7 +170,7 @@ def _png(pixels: Array) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + data + chunk(b"IEND", b"")
 
 
-# ---- lineage: from what a training was made --------------------------------------------------------------------------
+# ---- lineage: from what a training was made ----
 
 # the parts of a lineage: name -> (path of field numbers, kind)
 _TRAIN = {

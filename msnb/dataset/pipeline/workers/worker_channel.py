@@ -122,7 +122,7 @@ def _exactly(link: socket.socket, size: int) -> bytearray:
     return out
 
 
-# ---- blocks ----------------------------------------------------------------------------------------------------------
+# ---- blocks ----
 
 
 def _offsets(sizes: Sequence[int]) -> list[int]:

@@ -115,7 +115,7 @@ def ordered_map(owner: object, job: Job, items: Iterable[Any], workers: int) -> 
         yield from prefetch.ahead(lambda item: crew.ask(work, item), items, workers, lambda: crew.hurry(work))
 
 
-# ---- work ------------------------------------------------------------------------------------------------------------
+# ---- work ----
 
 
 class _Work:
@@ -170,7 +170,7 @@ def _dumps() -> worker_channel.Dumps:
     return dumps
 
 
-# ---- processes -------------------------------------------------------------------------------------------------------
+# ---- processes ----
 
 
 # not -m: the package imports its own modules, and Python warns of a module that is there before it is run
@@ -368,7 +368,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
 
 
-# ---- answers ---------------------------------------------------------------------------------------------------------
+# ---- answers ----
 
 
 class WorkerTraceback(Exception):

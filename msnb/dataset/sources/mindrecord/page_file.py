@@ -133,7 +133,7 @@ class PageFile:
         """The content of a page."""
         return self._read(self._start(entry), entry["page_size"])
 
-    # ---- the header ------------------------------------------------------------------------------------------------
+    # ---- the header ----
 
     def _read_header(self) -> dict[str, Any]:
         size = size_of(self._file)
@@ -199,7 +199,7 @@ class PageFile:
                 found[entry["id"]] = Span(page["page_id"], start, entry["offset"], end - entry["offset"])
         return found
 
-    # ---- rows ------------------------------------------------------------------------------------------------------
+    # ---- rows ----
 
     def _read(self, start: int, count: int) -> bytes:
         with self._lock:

@@ -31,7 +31,7 @@ def blob_fields(schema: Schema) -> list[str]:
     return sorted(name for name, entry in schema.items() if "shape" in entry or entry["type"] == "bytes")
 
 
-# ---- writing -------------------------------------------------------------------------------------------------------
+# ---- writing ----
 
 
 def checked_value(name: str, entry: Mapping[str, Any], value: Any) -> Any:
@@ -144,7 +144,7 @@ def _packed_ints(array: Array) -> bytes:
     return b"".join((struct.pack(">I", len(flat)), table.tobytes(), content.tobytes()))
 
 
-# ---- reading -------------------------------------------------------------------------------------------------------
+# ---- reading ----
 
 
 def unpacked_map(content: bytes, refuse: Refuse) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def _matrix(body: memoryview, order: str, wanted: tuple[str, ...], refuse: Refus
     return called, numbers.astype(_CLASSES[kind & 0xFF])
 
 
-# ---- structures, cells and sparse arrays ---------------------------------------------------------------------------
+# ---- structures, cells and sparse arrays ----
 
 _CELL, _STRUCT, _SPARSE, _DEEPEST = 1, 2, 5, 8
 

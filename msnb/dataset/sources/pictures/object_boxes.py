@@ -63,21 +63,11 @@ class CocoDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        annotation_file: Name,
-        task: str = "Detection",
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool = False,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-        extra_metadata: bool = False,
-        decrypt: Callable[[str], bytes] | None = None,
-    ) -> None:
+        self, dataset_dir: Name, annotation_file: Name, task: str = "Detection", num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, decode: bool = False, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+        extra_metadata: bool = False, decrypt: Callable[[str], bytes] | None = None,
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = _TASKS[chosen(name, "task", task, tuple(_TASKS), "Detection")]
         refuse_decrypt(name, decrypt)
@@ -157,22 +147,12 @@ class VOCDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        task: str = "Segmentation",
-        usage: str = "train",
-        class_indexing: Mapping[str, int] | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool = False,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-        extra_metadata: bool = False,
-        decrypt: Callable[[str], bytes] | None = None,
-    ) -> None:
+        self, dataset_dir: Name, task: str = "Segmentation", usage: str = "train",
+        class_indexing: Mapping[str, int] | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, decode: bool = False, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+        extra_metadata: bool = False, decrypt: Callable[[str], bytes] | None = None,
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         boxes = chosen(name, "task", task, ("Segmentation", "Detection"), "Segmentation") == "Detection"
         refuse_decrypt(name, decrypt)

@@ -248,20 +248,11 @@ class CelebADataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        usage: str = "all",
-        sampler: Any = None,
-        decode: bool = False,
-        extensions: Sequence[str] | None = None,
-        num_samples: int | None = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-        decrypt: Callable[[str], bytes] | None = None,
-    ) -> None:
+        self, dataset_dir: Name, num_parallel_workers: int | None = None, shuffle: Order = None, usage: str = "all",
+        sampler: Any = None, decode: bool = False, extensions: Sequence[str] | None = None,
+        num_samples: int | None = None, num_shards: int | None = None, shard_id: int | None = None,
+        cache: DatasetCache | None = None, decrypt: Callable[[str], bytes] | None = None,
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "usage", usage, ("train", "valid", "test", "all"), "all")
         refuse_decrypt(name, decrypt)
@@ -316,18 +307,10 @@ class Flowers102Dataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        task: str = "Classification",
-        usage: str = "all",
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = 1,
-        shuffle: Order = None,
-        decode: bool = False,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-    ) -> None:
+        self, dataset_dir: Name, task: str = "Classification", usage: str = "all", num_samples: int | None = None,
+        num_parallel_workers: int | None = 1, shuffle: Order = None, decode: bool = False, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None,
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         both = chosen(name, "task", task, ("Classification", "Segmentation"), "Classification") == "Segmentation"
         wanted = chosen(name, "usage", usage, ("train", "valid", "test", "all"), "all")
@@ -368,19 +351,11 @@ class ManifestDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_file: Name,
-        usage: str = "train",
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        sampler: Any = None,
-        class_indexing: Mapping[str, int] | None = None,
-        decode: bool = False,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_file: Name, usage: str = "train", num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = None, sampler: Any = None,
+        class_indexing: Mapping[str, int] | None = None, decode: bool = False, num_shards: int | None = None,
+        shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         name, path = type(self).__name__, Path(dataset_file)
         if not path.is_file():
             raise FileNotFoundError(f"{name}: there is no file {str(path)!r}")

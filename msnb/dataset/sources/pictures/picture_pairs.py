@@ -116,20 +116,11 @@ class DIV2KDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str = "train",
-        downgrade: str = "bicubic",
-        scale: int = 2,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool | None = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, dataset_dir: Name, usage: str = "train", downgrade: str = "bicubic", scale: int = 2,
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = None,
+        decode: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "usage", usage, ("train", "valid", "all"), "train")
         kind = chosen(name, "downgrade", downgrade, tuple(_SCALES), "bicubic")
@@ -170,20 +161,11 @@ class CityscapesDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        usage: str = "train",
-        quality_mode: str = "fine",
-        task: str = "instance",
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = None,
-        decode: bool | None = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, dataset_dir: Name, usage: str = "train", quality_mode: str = "fine", task: str = "instance",
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = None,
+        decode: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         quality = chosen(name, "quality_mode", quality_mode, ("fine", "coarse"), "fine")
         parts = ("train", "test", "val") if quality == "fine" else ("train", "train_extra", "val")

@@ -226,18 +226,10 @@ class SBDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        task: str = "Boundaries",
-        usage: str = "all",
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = 1,
-        shuffle: Order = None,
-        decode: bool | None = None,
-        sampler: Any = None,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-    ) -> None:
+        self, dataset_dir: Name, task: str = "Boundaries", usage: str = "all", num_samples: int | None = None,
+        num_parallel_workers: int | None = 1, shuffle: Order = None, decode: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None,
+    ) -> None:  # fmt: skip
         name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
         wanted = chosen(name, "task", task, ("Boundaries", "Segmentation"), "Boundaries")
         part = chosen(name, "usage", usage, ("train", "val", "train_noval", "all"), "all")

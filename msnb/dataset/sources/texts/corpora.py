@@ -213,17 +213,10 @@ class CLUEDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_files: Name | Sequence[Name],
-        task: str = "AFQMC",
-        usage: str = "train",
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = True,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_files: Name | Sequence[Name], task: str = "AFQMC", usage: str = "train",
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = True,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         name = type(self).__name__
         fields = _CLUE[chosen(name, "task", task, tuple(_CLUE), "AFQMC")]
         part = "test" if chosen(name, "usage", usage, ("train", "test", "eval"), "train") == "test" else "labeled"

@@ -66,18 +66,11 @@ class CSVDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_files: Name | Sequence[Name],
-        field_delim: str = ",",
-        column_defaults: Sequence[Any] | None = None,
-        column_names: Sequence[str] | None = None,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = True,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_files: Name | Sequence[Name], field_delim: str = ",",
+        column_defaults: Sequence[Any] | None = None, column_names: Sequence[str] | None = None,
+        num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = True,
+        num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         name = type(self).__name__
         if not isinstance(field_delim, str) or len(field_delim) != 1 or field_delim in '"\r\n':
             raise AttributeValueError(
@@ -149,7 +142,7 @@ def _convert(name: str, default: Any) -> Convert:
     return lambda field: np.array(parse(field) if field else default, dtype)
 
 
-# ---- corpora in such files -----------------------------------------------------------------------------------------
+# ---- corpora in such files ----
 
 
 _BRIEF = "dataset_dir, usage: as of every corpus of CSV files."

@@ -70,15 +70,10 @@ class TextFileDataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_files: Name | Sequence[Name],
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = True,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
-        cache: DatasetCache | None = None,
-    ) -> None:
+        self, dataset_files: Name | Sequence[Name], num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Order = True, num_shards: int | None = None,
+        shard_id: int | None = None, cache: DatasetCache | None = None,
+    ) -> None:  # fmt: skip
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
         name = type(self).__name__
         super().__init__(line_table(name, listed_files(name, dataset_files)), choice)
@@ -132,15 +127,10 @@ class EnWik9Dataset(TableDataset):
     """
 
     def __init__(
-        self,
-        dataset_dir: Name,
-        num_samples: int | None = None,
-        num_parallel_workers: int | None = None,
-        shuffle: Order = True,
-        num_shards: int | None = None,
-        shard_id: int | None = None,
+        self, dataset_dir: Name, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: Order = True, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache)
         name = type(self).__name__
         super().__init__(line_table(name, [file_in(name, folder_of(name, dataset_dir), "enwik9")]), choice)

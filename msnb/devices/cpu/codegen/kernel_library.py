@@ -223,7 +223,7 @@ def _refused(reason: UnsupportedKernel, sizes: Any) -> None:
     notice(f"a group of operations runs without code generation: {reason}.", key=f"codegen {reason}")
 
 
-# ---- recipes --------------------------------------------------------------------------------------------------------
+# ---- recipes ----
 
 
 @dataclass

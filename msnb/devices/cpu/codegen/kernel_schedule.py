@@ -130,7 +130,7 @@ class KernelSchedule:
         long = inst.dtype is dtypes.float32 and inst.attr.kind in ("sum", "prod") and inst.attr.over >= self.kernel.row
         return dtypes.float64 if long else inst.dtype
 
-    # ---- vectors ----------------------------------------------------------------------------------------------------
+    # ---- vectors ----
 
     def lanes(self, level: int) -> int:
         """Lanes of the main part: light sweeps work on several registers at once, which hides what one waits for."""

@@ -29,7 +29,6 @@ from msnb.devices.llvm.loop_builder import LoopBuilder, module, shared
 
 ROWS, CHAINS, REPEATED = 9, 6, 6
 SLOT_BITS = 24
-_BODY = "void (ptr, ptr, i1, i64, i64)"
 
 
 @functools.lru_cache(maxsize=1)
@@ -117,7 +116,7 @@ def _cut(e: LoopBuilder, end: str, total: str) -> str:
     return e.ins(f"select i1 {e.ins(f'icmp eq i64 {end}, {total}')}, i64 {total}, i64 {whole}")
 
 
-# ---- rows -----------------------------------------------------------------------------------------------------------
+# ---- rows ----
 
 
 def _rows(e: LoopBuilder) -> None:
@@ -147,7 +146,7 @@ def _rows_share(e: LoopBuilder) -> None:
     e.do("ret void")
 
 
-# ---- chains ---------------------------------------------------------------------------------------------------------
+# ---- chains ----
 
 
 def _record(e: LoopBuilder, words: str, k: str, n: str) -> str:
@@ -201,7 +200,7 @@ def _within(e: LoopBuilder, end: str, offset: str, extent: str) -> str:
     return _cut(e, e.smaller(here, extent), extent)
 
 
-# ---- repeated -------------------------------------------------------------------------------------------------------
+# ---- repeated ----
 
 
 def _repeated(e: LoopBuilder) -> None:

@@ -59,7 +59,7 @@ class Body:
         self.e.do("ret void")
         return [*self.e.entry, *self.e.lines]
 
-    # ---- places -----------------------------------------------------------------------------------------------------
+    # ---- places ----
 
     def size(self, n: int) -> str:
         """A size as an operand of instructions."""
@@ -105,7 +105,7 @@ class Body:
         index = self.index(strides, dims, "0")
         return base if index == "0" else self.e.ins(f"getelementptr {kind}, ptr {base}, i64 {index}")
 
-    # ---- a row ------------------------------------------------------------------------------------------------------
+    # ---- a row ----
 
     def _whole(self, number: str, _: list[str]) -> list[str]:
         """All rows that are added up at one place of the shared dims, and what is made of the sums."""
@@ -190,7 +190,7 @@ class Body:
             test = self.e.ins(f"and i1 {test}, {other}")
         self.e.when(test, action)
 
-    # ---- accumulators -----------------------------------------------------------------------------------------------
+    # ---- accumulators ----
 
     def _begin_accumulators(self) -> None:
         for r in self.plan.acc_insts:
@@ -300,7 +300,7 @@ class RowPass:
     def _is_kept(self, inst: Inst) -> bool:
         return id(inst) in self.plan.scratch.caches and id(inst) in self.done
 
-    # ---- loops ------------------------------------------------------------------------------------------------------
+    # ---- loops ----
 
     def _depth(self, dims: frozenset[int]) -> int:
         """The deepest loop that changes what depends on these dims; -1 for none."""
@@ -402,7 +402,7 @@ class RowPass:
                 carried = self._total_dtype(r) is not r.dtype
                 self.body.row[id(r)] = self.e.ins(f"fptrunc double {total} to float") if carried else total
 
-    # ---- scalars of loops that are not the innermost ----------------------------------------------------------------
+    # ---- scalars of loops that are not the innermost ----
 
     def _scalars(self, depth: int) -> None:
         for inst in self.insts:
@@ -436,7 +436,7 @@ class RowPass:
         walked = frozenset(d for d in self.inner if access.strides[d])
         return self._depth(walked | value.dims)
 
-    # ---- vectors ----------------------------------------------------------------------------------------------------
+    # ---- vectors ----
 
     def _splats(self) -> Names:
         """What the innermost loop reads and does not change, in all lanes."""

@@ -55,7 +55,7 @@ from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
 from msnb.devices.cpu.onednn import provider
 from msnb.devices.cpu.program.run.arena_pool import SHELF, aligned
 from msnb.ir.graph import Graph, Node, Value, sizes_of
-from msnb.ir.kernel.strided_views import View, dense_strides, whole
+from msnb.ir.kernel.strided_views import View, dense_strides, strided, whole
 from msnb.ops.definition.record import Op
 
 Kernel = Callable[..., Any]
@@ -201,7 +201,7 @@ class EagerKernel:
         return found
 
     def _prepared(self, key: tuple[Strides, ...]) -> KernelEntry | None:
-        views = {v: _view(v, strides) for v, strides in zip(self.node.inputs, key)}
+        views = {v: strided(v, strides) for v, strides in zip(self.node.inputs, key)}
         if None in views.values():
             return None
         recipe = recipe_of(self.node, lambda v: views[v] or whole(v))
@@ -239,15 +239,6 @@ def _bytes(value: Value, strides: Strides) -> Strides:
 def _same(value: Value, a: Strides, b: Strides) -> bool:
     """True when both say the same places: an axis of size 1 has no stride."""
     return all(d == 1 or s == t for d, s, t in zip(sizes_of(value), a, b))
-
-
-def _view(value: Value, strides: Strides) -> View | None:
-    """An operand with strides in bytes; None where elements repeat, run backwards or lie between others."""
-    assert isinstance(value.type, TensorType)
-    size, shape = value.type.dtype.numpy.itemsize, sizes_of(value)
-    if any(d > 1 and (s <= 0 or s % size) for d, s in zip(shape, strides)):
-        return None
-    return View(value, shape, tuple(max(s, 0) // size for s in strides))
 
 
 class KernelEntry:

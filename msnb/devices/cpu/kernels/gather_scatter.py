@@ -99,7 +99,7 @@ def _axis(spec: Any) -> int | None:
     return int(spec.index("t"))
 
 
-# ---- code -----------------------------------------------------------------------------------------------------------
+# ---- code ----
 
 
 @functools.lru_cache(maxsize=64)

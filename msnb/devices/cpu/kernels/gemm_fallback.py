@@ -126,7 +126,7 @@ def _one_lead(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
     return x, y
 
 
-# ---- code -----------------------------------------------------------------------------------------------------------
+# ---- code ----
 
 
 def lanes_of(dtype: DType) -> int:
@@ -157,7 +157,7 @@ class _Code:
             base = self.e.place(self.kind, base, self.e.i64("mul", a, b))
         return base
 
-    # ---- panels -----------------------------------------------------------------------------------------------------
+    # ---- panels ----
 
     def pack(self) -> None:
         """Units are panels: each is written row behind row, zeros beyond the last column."""
@@ -199,7 +199,7 @@ class _Code:
     def zero(self) -> str:
         return "0.0" if self.dtype.is_float else "0"
 
-    # ---- tiles ------------------------------------------------------------------------------------------------------
+    # ---- tiles ----
 
     def product(self) -> None:
         """Units are so many rows of one product of the batch."""

@@ -229,7 +229,7 @@ def _fits(kind: str, whole: TensorType, data: Sequence[TensorType]) -> bool:
     return kind != "add" or whole.dtype in _ADDED
 
 
-# ---- the table ------------------------------------------------------------------------------------------------------
+# ---- the table ----
 
 
 @functools.lru_cache(maxsize=16)
@@ -299,7 +299,7 @@ def filled() -> Library:
     return Library("\n".join(text))
 
 
-# ---- access ---------------------------------------------------------------------------------------------------------
+# ---- access ----
 
 
 class _Access(LineEmitter):

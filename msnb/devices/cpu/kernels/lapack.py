@@ -127,7 +127,7 @@ def _lengths(name: str, dtype: DType, sizes: tuple[int, int, int]) -> tuple[int,
     return ()
 
 
-# ---- code -----------------------------------------------------------------------------------------------------------
+# ---- code ----
 
 
 class _Matrices(LineEmitter):

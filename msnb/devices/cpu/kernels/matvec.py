@@ -141,7 +141,7 @@ def _images(x: Matrix, y: Matrix) -> tuple[tuple[int, int, int], tuple[int, int,
     return first, second
 
 
-# ---- code -----------------------------------------------------------------------------------------------------------
+# ---- code ----
 
 
 def lanes_of(dtype: DType) -> int:

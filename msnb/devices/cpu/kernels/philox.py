@@ -233,7 +233,7 @@ def _mixed(e: Emitter, product: str, other: str, key: str) -> str:
     return e.ins(f"xor {i64} {e.ins(f'xor {i64} {upper}, {other}')}, {e.splat('i64', key)}")
 
 
-# ---- what is made of words -----------------------------------------------------------------------------------------
+# ---- what is made of words ----
 
 
 def _numbers(e: Emitter, kind: str, dtype: DType, words: list[str], range_: tuple[str, str]) -> list[str]:

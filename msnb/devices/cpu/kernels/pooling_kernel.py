@@ -141,7 +141,7 @@ class _Body:
         c.loop(("%begin", "%end", 1), [], self._unit)
         c.do("ret void")
 
-    # ---- where things are --------------------------------------------------------------------------------------------
+    # ---- where things are ----
 
     def _unit(self, u: str, _: list[str]) -> list[str]:
         """One image and chunk of channels, or one plane."""
@@ -267,7 +267,7 @@ class _Body:
             here = index if self.channel == "0" else self.code.i64("add", index, self.channel)
             yield here, self.code.ins(f"and {self.code.mask} {self.inner}, {seen}") if seen else self.inner
 
-    # ---- what is computed --------------------------------------------------------------------------------------------
+    # ---- what is computed ----
 
     def _window(self, index: str, divisor: str) -> None:
         steps: dict[str, Callable[[str, str], None]] = {
@@ -317,7 +317,7 @@ class _Body:
         for place, mask in self._places():
             c.give(self._at(1, place), mask, share)
 
-    # ---- how many places a window averages over ----------------------------------------------------------------------
+    # ---- how many places a window averages over ----
 
     def _count(self, start: str, axis: int, before: str, after: str, size: str) -> str:
         """Along one axis: the window's end minus its begin, both cut at the image (or at its padding)."""

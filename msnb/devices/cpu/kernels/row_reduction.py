@@ -92,7 +92,7 @@ class ReductionRecipe(NativeKernel):
         return [KernelCall(symbol, (self.rows.results, worth, ins[0], outs[0], self.rows.turns, self.rows.row))]
 
 
-# ---- code -----------------------------------------------------------------------------------------------------------
+# ---- code ----
 
 
 @functools.lru_cache(maxsize=len(DTYPES))

@@ -97,7 +97,7 @@ def _is_walk(op: Op) -> bool:
     return op.family == "sparse" and op.name.removeprefix("csr_") in _WRITERS
 
 
-# ---- code -----------------------------------------------------------------------------------------------------------
+# ---- code ----
 
 
 class _EntryWalk(LineEmitter):

@@ -46,12 +46,9 @@ class Steps(NativeKernel):
     """A recipe of primitives that run one after the other."""
 
     def __init__(
-        self,
-        reads: Sequence[Value],
-        temps: Sequence[int],
-        steps: Sequence[tuple[Primitive, dict[int, DataRef]]],
+        self, reads: Sequence[Value], temps: Sequence[int], steps: Sequence[tuple[Primitive, dict[int, DataRef]]],
         inplace: Sequence[tuple[int, int]] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.reads, self.temps, self.inplace = tuple(reads), tuple(temps), tuple(inplace)
         self.steps: tuple[tuple[Primitive, dict[int, DataRef]], ...] = tuple(steps)
 

@@ -334,7 +334,7 @@ def _elements(*layouts: Layout | Argument) -> float:
     return max(known) if known else max(v.primitive.size(v.number) / 4 for v in layouts if isinstance(v, Argument))
 
 
-# ---- descriptions as plain data -------------------------------------------------------------------------------------
+# ---- descriptions as plain data ----
 
 _MAKERS: dict[str, Callable[..., Primitive | None]] = {
     "conv": convolution,

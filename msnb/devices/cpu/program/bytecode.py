@@ -46,7 +46,7 @@ HEADER = 64
 class _Text(LoopBuilder):
     """LLVM IR in the making."""
 
-    # ---- what instructions are made of --------------------------------------------------------------------------
+    # ---- what instructions are made of ----
 
     def operand(self, i: int) -> str:
         """Operand ``i`` of the instruction."""

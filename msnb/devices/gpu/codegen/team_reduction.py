@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.thread_emitter import WARP, ThreadEmitter
 from msnb.devices.llvm.emitter import memory_name, type_name
 from msnb.devices.llvm.scalar_ops import combine
@@ -66,7 +65,7 @@ class TeamReduction:
         warp, lane = e.i64("lshr", tid, 5), e.i64("and", tid, 31)
         if self.repeated:
             e.barrier()
-        places = [self._place(table, r.dtype, k * warps, warp) for k, r in enumerate(reduces)]
+        places = [self._place(table, k * warps, warp) for k in range(len(reduces))]
 
         def leave() -> None:
             for r, name, place in zip(reduces, names, places):
@@ -77,10 +76,10 @@ class TeamReduction:
         mine = group // WARP
         first = e.i64("and", warp, -mine)
         which = e.i64("add", first, e.i64("and", lane, mine - 1))
-        found = [e.read(r.dtype, self._place(table, r.dtype, k * warps, which)) for k, r in enumerate(reduces)]
+        found = [e.read(r.dtype, self._place(table, k * warps, which)) for k, r in enumerate(reduces)]
         return [self._in_warp(r, name, mine) for r, name in zip(reduces, found)]
 
-    def _place(self, table: str, dtype: DType, first: int, index: str) -> str:
+    def _place(self, table: str, first: int, index: str) -> str:
         at = self.e.i64("mul nsw", index, SLOT)
         return self.e.ins(f"getelementptr i8, ptr {table}, i64 {self.e.i64('add nsw', at, SLOT * first)}")
 

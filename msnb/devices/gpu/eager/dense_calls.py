@@ -136,14 +136,9 @@ class _Any:
     """Any number of operands, numbers, results, launches and workspaces."""
 
     def __init__(
-        self,
-        device: Any,
-        types: list[TensorType],
-        outs: list[ResultCache],
-        made: SingleKernels,
-        odd: Kernel,
+        self, device: Any, types: list[TensorType], outs: list[ResultCache], made: SingleKernels, odd: Kernel,
         body: Kernel | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._takes, self._made, self._odd, self._body = [cache.take for cache in outs], made, odd, body
         self._workspaces = [device.results_of((size,), np.uint8).take for size in made.workspaces]
         self._arrays = [i for i, t in enumerate(types) if not t.weak]

@@ -17,7 +17,7 @@ from msnb.devices.gpu.codegen.kernel_generator import generate
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.node_lowering import library_call
 from msnb.ir.graph import Node, Value
-from msnb.ir.kernel.strided_views import View, dense_strides, whole
+from msnb.ir.kernel.strided_views import dense_strides, strided, whole
 
 Kernel = Callable[..., Any]
 Strides = tuple[int, ...]
@@ -68,7 +68,7 @@ class LibraryKernel:
             return self._layouts[key]
 
     def _prepared(self, key: tuple[Strides, ...]) -> _Call | None:
-        views = {v: _view(v, strides) for v, strides in zip(self.node.inputs, key)}
+        views = {v: strided(v, strides) for v, strides in zip(self.node.inputs, key)}
         if None in views.values() or (self.node.op.name != "matmul" and key != self._dense):
             return None
         call = library_call(self.node, lambda v: views[v] or whole(v))
@@ -78,15 +78,6 @@ class LibraryKernel:
 def _dense(value: Value) -> Strides:
     assert isinstance(value.type, TensorType)
     return tuple(s * value.type.dtype.numpy.itemsize for s in dense_strides(value.type.ints()))
-
-
-def _view(value: Value, strides: Strides) -> View | None:
-    """An operand with strides in bytes; None where elements repeat, run backwards or lie between others."""
-    assert isinstance(value.type, TensorType)
-    size, shape = value.type.dtype.numpy.itemsize, value.type.ints()
-    if any(d > 1 and (s <= 0 or s % size) for d, s in zip(shape, strides)):
-        return None
-    return View(value, shape, tuple(max(s, 0) // size for s in strides))
 
 
 class _Call:

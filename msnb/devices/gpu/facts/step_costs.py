@@ -79,7 +79,7 @@ def _dtype(step: DeviceStep, matrix: bool = False) -> str:
     return "tf32" if name == "float32" and precision() == "high" else name
 
 
-# ---- kernels ---------------------------------------------------------------------------------------------------------
+# ---- kernels ----
 
 
 def _kernel_cost(kernel: Kernel) -> tuple[int, int, float]:

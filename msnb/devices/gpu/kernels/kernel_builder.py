@@ -246,14 +246,9 @@ class KernelBuilder:
     bytes: int
 
     def __init__(
-        self,
-        name: str,
-        reads: Sequence[TensorType],
-        writes: Sequence[TensorType],
-        faults: Sequence[Callable[[int], MsnbError]] = (),
-        workspace: bool = False,
-        target: GpuTarget = NEWEST,
-    ) -> None:
+        self, name: str, reads: Sequence[TensorType], writes: Sequence[TensorType],
+        faults: Sequence[Callable[[int], MsnbError]] = (), workspace: bool = False, target: GpuTarget = NEWEST,
+    ) -> None:  # fmt: skip
         self.name, self.faults, self.target = name, tuple(faults), target
         self.reads, self.writes = ([Buffer(t.dtype, t.size) for t in types] for types in (reads, writes))
         self.bytes = 0

@@ -239,7 +239,7 @@ def alignment_of(*addresses: int) -> int:
     return together & -together
 
 
-# ---- plans and handles ---------------------------------------------------------------------------------------------
+# ---- plans and handles ----
 
 PLANS: PlanCache[MatmulPlan] = PlanCache()
 

@@ -249,7 +249,7 @@ def _filter(api: c.CudnnApi, problem: ConvProblem) -> c.CudnnDescriptor:
     return c.CudnnDescriptor(api, "Filter", c.DTYPES[problem.dtype], layout, *problem.weight)
 
 
-# ---- plans ---------------------------------------------------------------------------------------------------------
+# ---- plans ----
 
 PLANS: PlanCache[ConvPlan] = PlanCache()
 

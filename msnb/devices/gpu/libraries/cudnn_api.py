@@ -183,7 +183,7 @@ def leading_pads(
     return before if made == tuple(out) else None
 
 
-# ---- the library and its handles -----------------------------------------------------------------------------------
+# ---- the library and its handles ----
 
 
 @functools.lru_cache(maxsize=1)

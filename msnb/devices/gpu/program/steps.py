@@ -169,14 +169,9 @@ class ArrayStep(DeviceStep):
     launches: int
 
     def __init__(
-        self,
-        node: Node,
-        kernel: Callable[..., Any],
-        operands: Sequence[tuple[Place, TensorType] | HostNumber],
-        results: Sequence[tuple[Place, TensorType] | None],
-        capturable: bool = True,
-        launches: int = 1,
-    ) -> None:
+        self, node: Node, kernel: Callable[..., Any], operands: Sequence[tuple[Place, TensorType] | HostNumber],
+        results: Sequence[tuple[Place, TensorType] | None], capturable: bool = True, launches: int = 1,
+    ) -> None:  # fmt: skip
         super().__init__(
             node, [o[0] for o in operands if isinstance(o, tuple)], [r[0] for r in results if r is not None]
         )

@@ -44,7 +44,7 @@ define internal i32 @unit.warp() noinline {
   ret i32 %place
 }
 
-; ---- mma.m16n8k16 -----------------------------------------------------------------------------------------------------
+; ---- mma.m16n8k16 ----
 
 define internal void @unit.give(i32 %a0, i32 %a1, i32 %a2, i32 %a3, i32 %b0, i32 %b1) noinline {
   %place = call i32 @unit.next()
@@ -133,7 +133,7 @@ define internal { float, float, float, float } @unit.take(float %c0, float %c1, 
   ret { float, float, float, float } %r3
 }
 
-; ---- ldmatrix: lane 8 m + r shows row r of matrix m, 16 bytes --------------------------------------------------------
+; ---- ldmatrix: lane 8 m + r shows row r of matrix m, 16 bytes ----
 
 define internal void @unit.show(ptr %row, i32 %site, i1 %checks) noinline {
 entry:
@@ -193,7 +193,7 @@ define internal { i32, i32, i32, i32 } @unit.matrices(i1 %turned) noinline {
   ret { i32, i32, i32, i32 } %r3
 }
 
-; ---- cp.async: what is read now lands when the thread waits for its group; until then NaNs lie there -----------------
+; ---- cp.async: what is read now lands when the thread waits for its group; until then NaNs lie there ----
 
 define internal void @unit.copy(ptr %to, ptr %from, i32 %size, i32 %bytes, i32 %site, i1 %checks) noinline {
 entry:

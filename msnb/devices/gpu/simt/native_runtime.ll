@@ -460,7 +460,7 @@ define half @__truncdfhf2(double %x) {
   %found = fptrunc float %odd to half
   ret half %found
 }
-; ---- threads, barriers, shuffles ------------------------------------------------------------------------------------
+; ---- threads, barriers, shuffles ----
 ; states of a thread: 0 ready, 1 at a barrier, 2 at a shuffle, 3 at a barrier of its warp, 4 ended
 
 define internal void @simt.be(i32 %t) {

@@ -81,14 +81,9 @@ class SimtModule:
         return tuple(self._host.kernels)
 
     def launch(
-        self,
-        name: str,
-        grid: Size,
-        block: Size,
-        args: Sequence[int | float],
-        shared_bytes: int = 0,
+        self, name: str, grid: Size, block: Size, args: Sequence[int | float], shared_bytes: int = 0,
         buffers: Sequence[Buffer] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Run a kernel to its end.
 
         Args:

@@ -254,7 +254,7 @@ def compute(found: Callable[..., Any], args: Any, options: Any = None, name: str
     return _recorded(found, hosts, named, capture, stream)
 
 
-# ---- captures --------------------------------------------------------------------------------------------------------
+# ---- captures ----
 
 
 def _arrays(x: Any) -> Iterator[Any]:

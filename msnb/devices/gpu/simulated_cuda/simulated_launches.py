@@ -96,7 +96,7 @@ def load_kernels(text: str) -> KernelModule:
     return KernelModule(text)
 
 
-# ---- copies ----------------------------------------------------------------------------------------------------------
+# ---- copies ----
 
 
 def memcpy(dst: int, src: int, nbytes: int, kind: int) -> None:

@@ -50,7 +50,7 @@ class Converter(expression_converter.Expressions):
         self._made = 0
         self._open: list[str] = []
 
-    # ---- functions ------------------------------------------------------------------------------------------------
+    # ---- functions ----
 
     def function(self, node: function_source.FunctionNode) -> function_source.FunctionNode:
         """The converted function; defaults and decorators belong to the surroundings."""
@@ -120,7 +120,7 @@ class Converter(expression_converter.Expressions):
             node.value = self.visit(node.value)
         return node
 
-    # ---- control flow ---------------------------------------------------------------------------------------------
+    # ---- control flow ----
 
     def _names(self, node: ast.AST, *parts: list[Any]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
         """Variables that some parts may bind, and in which lines (0: not there; none: nobody reads it afterwards)."""

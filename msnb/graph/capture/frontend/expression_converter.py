@@ -33,7 +33,7 @@ class Expressions(ast.NodeTransformer):
     class_names: list[str]
     _open: list[str]
 
-    # ---- making code ----------------------------------------------------------------------------------------------
+    # ---- making code ----
 
     def rt(self, name: str, at: ast.AST, *args: ast.expr) -> ast.expr:
         """``rt.name(*args)``."""
@@ -54,7 +54,7 @@ class Expressions(ast.NodeTransformer):
         owner = self.class_names[-1].lstrip("_")
         return f"_{owner}{name}" if owner else name
 
-    # ---- names ----------------------------------------------------------------------------------------------------
+    # ---- names ----
 
     def visit_Name(self, node: ast.Name) -> Any:
         node.id = self._mangle(node.id)
@@ -95,7 +95,7 @@ class Expressions(ast.NodeTransformer):
             return None
         return ast.copy_location(ast.Expr(made), target)
 
-    # ---- assignments ----------------------------------------------------------------------------------------------
+    # ---- assignments ----
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         value = node.value if getattr(node.value, "converted", False) else self.visit(node.value)
@@ -179,7 +179,7 @@ class Expressions(ast.NodeTransformer):
             out.append(ast.copy_location(ast.Expr(made), node))
         return out
 
-    # ---- reads ----------------------------------------------------------------------------------------------------
+    # ---- reads ----
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         node.attr = self._mangle(node.attr)
@@ -246,7 +246,7 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         return self.rt("new", node, node)
 
-    # ---- functions and comprehensions -----------------------------------------------------------------------------
+    # ---- functions and comprehensions ----
 
     def function(self, node: Any) -> Any:
         """Convert a nested function (the converter knows how)."""
@@ -287,7 +287,7 @@ class Expressions(ast.NodeTransformer):
         node.value = self.rt("yielding", node, self.visit(node.value), handles)
         return node
 
-    # ---- decisions ------------------------------------------------------------------------------------------------
+    # ---- decisions ----
 
     def test(self, node: ast.expr) -> ast.expr:
         """An expression of which only the truth matters."""

@@ -42,12 +42,9 @@ _ORDINARY: tuple[Any, ...] = (object.__getattribute__, types.SimpleNamespace.__g
 
 
 def quick_check(
-    guards: Sequence[Any],
-    inputs: Sequence[tuple[Source, str]],
-    objects: Sequence[Source],
-    known: dict[tuple[Any, ...], Any],
-    exact: Callable[[], Callable[..., Any]],
-) -> Callable[..., Any]:
+    guards: Sequence[Any], inputs: Sequence[tuple[Source, str]], objects: Sequence[Source],
+    known: dict[tuple[Any, ...], Any], exact: Callable[[], Callable[..., Any]],
+) -> Callable[..., Any]:  # fmt: skip
     """The quick function.
 
     Args:
@@ -127,7 +124,7 @@ class QuickEmitter(Emitter):
         self._groups: dict[Any, tuple[Source, list[tuple[Any, Any]]]] = {}
         self.singles: list[Any] = self._grouped(guards)
 
-    # ---- what may be compared in bulk --------------------------------------------------------------------------------
+    # ---- what may be compared in bulk ----
 
     def _grouped(self, guards: Sequence[Any]) -> list[Any]:
         found: dict[Any, list[tuple[Any, Source, Any, Any]]] = {}
@@ -190,7 +187,7 @@ class QuickEmitter(Emitter):
     def _need(self, test: str) -> None:
         self.lines.append(f"if not ({test}): return slow(args, kwargs)")
 
-    # ---- single tests ------------------------------------------------------------------------------------------------
+    # ---- single tests ----
 
     def test(self, guard: Any) -> None:
         """The test of one guard."""
@@ -230,7 +227,7 @@ class QuickEmitter(Emitter):
         self._need(f"{name!r} not in {self._dict_of(base)}")
         return True
 
-    # ---- paths -------------------------------------------------------------------------------------------------------
+    # ---- paths ----
 
     def _expression(self, source: Source) -> str:
         if self._in_dict(source):

@@ -229,7 +229,7 @@ def _class(owner: Any) -> str:
     return ".".join([*public, type(owner).__qualname__])
 
 
-# ---- methods of built-in objects ---------------------------------------------------------------------------------
+# ---- methods of built-in objects ----
 
 
 def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -278,7 +278,7 @@ def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[An
     return getattr(reads.mapping(engine.session, owner), name)(*args, **kwargs)
 
 
-# ---- built-in functions ------------------------------------------------------------------------------------------
+# ---- built-in functions ----
 
 
 def _len(engine: Capture, owner: Any) -> Any:

@@ -87,7 +87,7 @@ def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return builtin_calls.call(engine, fn, args, kwargs)
 
 
-# ---- Python functions --------------------------------------------------------------------------------------------
+# ---- Python functions ----
 
 
 def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -187,7 +187,7 @@ def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str
     return values, kwvalues
 
 
-# ---- classes -----------------------------------------------------------------------------------------------------
+# ---- classes ----
 
 
 def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -57,7 +57,7 @@ class Capture(GraphBuilder):
         if self.session.inputs.root is None:
             self.session.inputs.root = self
 
-    # ---- operations -----------------------------------------------------------------------------------------------
+    # ---- operations ----
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Append a node, in the precision that the rule in force asks for."""
@@ -184,7 +184,7 @@ class Capture(GraphBuilder):
         made: Parameter = self.session.interpreter.call(Parameter, *args)
         return made
 
-    # ---- the outside ----------------------------------------------------------------------------------------------
+    # ---- the outside ----
 
     def convert(self, fn: Any) -> Any:
         """The converted twin of a function or method."""
@@ -219,7 +219,7 @@ class Capture(GraphBuilder):
         """``fn(*inputs)`` as a closed graph of its own; what it writes comes back as ``writes``."""
         return self.session.interpreter.trace(self, fn, inputs, types, lane)
 
-    # ---- gradients ------------------------------------------------------------------------------------------------
+    # ---- gradients ----
 
     def owe_gradient(
         self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], args: Sequence[Any], douts: Sequence[Any]
@@ -235,7 +235,7 @@ class Capture(GraphBuilder):
             self.session.pythonic.adopt(value, out._value)
         return found
 
-    # ---- places and refusals --------------------------------------------------------------------------------------
+    # ---- places and refusals ----
 
     def locate(self) -> Origin | None:
         """The user's frames up to the captured function."""

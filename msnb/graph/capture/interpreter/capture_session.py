@@ -198,7 +198,7 @@ class Session:
         self.autocast: Any = None
         self.stands_for: dict[Value, Value] = {}  # params of functions that were traced: the values that they are given
 
-    # ---- guards ---------------------------------------------------------------------------------------------------
+    # ---- guards ----
 
     def guard(self, kind: str, sources: tuple[Source, ...], consts: tuple[Any, ...]) -> None:
         """Assume something of the outside."""
@@ -206,7 +206,7 @@ class Session:
         if self.guards.add(made):
             made.where = here(2, 1).where
 
-    # ---- outside values -------------------------------------------------------------------------------------------
+    # ---- outside values ----
 
     def known_objects(self) -> dict[tuple[Any, ...], Any]:
         """Every outside object by the ident of its path."""
@@ -313,7 +313,7 @@ class Session:
             self.objects.hold(obj, source)
         return source
 
-    # ---- tensors --------------------------------------------------------------------------------------------------
+    # ---- tensors ----
 
     def _tensor(self, value: Tensor, source: Source) -> Any:
         type_ = self.symbols.type_of(value, source) if type(value) is Tensor else value._type
@@ -348,7 +348,7 @@ class Session:
         made = self.states.own[id(owner)] = State(owner, paths.ref(owner), first.__copy__())  # type: ignore[arg-type]
         return made
 
-    # ---- writes ---------------------------------------------------------------------------------------------------
+    # ---- writes ----
 
     def assign(self, target: SymbolicTensor, value: SymbolicTensor, label: str) -> None:
         """A Tensor object takes another value."""
@@ -365,7 +365,7 @@ class Session:
         self.journal.levels.append(Level())
         self.journal.log.clear()
 
-    # ---- nesting --------------------------------------------------------------------------------------------------
+    # ---- nesting ----
 
     def level(self) -> tuple[int, int, int]:
         """How deep we are in blocks, journal levels and ``try`` statements."""

@@ -41,7 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-# ---- names -------------------------------------------------------------------------------------------------------
+# ---- names ----
 
 
 def name(value: Any, which: str) -> Any:
@@ -75,7 +75,7 @@ def set_cell(reader: Any, value: Any) -> None:
     writes.set_cell(reader.__closure__[0], reader.__code__.co_freevars[0], value)
 
 
-# ---- objects -----------------------------------------------------------------------------------------------------
+# ---- objects ----
 
 
 def attr(owner: Any, which: str) -> Any:
@@ -181,7 +181,7 @@ def fstring(*parts: Any) -> Any:
     return side_effects.fstring(parts)
 
 
-# ---- decisions ---------------------------------------------------------------------------------------------------
+# ---- decisions ----
 
 
 def branch(value: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], space: dict[str, Any]) -> Any:
@@ -268,7 +268,7 @@ def assert_end(message: Any, has_message: bool) -> None:
         raise AssertionError(*([message] if has_message else []))
 
 
-# ---- exceptions --------------------------------------------------------------------------------------------------
+# ---- exceptions ----
 
 
 def level() -> tuple[int, int, int, int]:

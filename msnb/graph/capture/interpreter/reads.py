@@ -96,7 +96,7 @@ def free(session: Session | None, cells: dict[str, Any], name: str) -> Any:
     return session.track(value, paths.content(source, name))
 
 
-# ---- attributes --------------------------------------------------------------------------------------------------
+# ---- attributes ----
 
 
 def attr(session: Session | None, owner: Any, name: str) -> Any:
@@ -219,7 +219,7 @@ def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
     session.guard("is", (paths.attr(paths.ref(type(owner)), name),), (getattr(type(owner), name),))
 
 
-# ---- items -------------------------------------------------------------------------------------------------------
+# ---- items ----
 
 
 def _outside_item(session: Session, owner: Any, source: paths.Source, key: Any) -> Any:

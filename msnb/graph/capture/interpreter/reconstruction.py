@@ -43,7 +43,6 @@ class Reconstruction:
         self.held: list[Source] = held
         self.steps: list[Step] = []
         self._slots: dict[int, tuple[Any, int]] = {}
-        self._out_index: dict[int, int] = {}
 
     def add(self, value: Any) -> int:
         """The number of the step that gives ``value``."""

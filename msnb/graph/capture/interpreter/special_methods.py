@@ -59,7 +59,7 @@ def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:
     return session.interpreter.call(fn, owner, *args)
 
 
-# ---- operators ---------------------------------------------------------------------------------------------------
+# ---- operators ----
 
 
 def _equality(engine: Capture, equal: bool, left: Any, right: Any) -> Any:
@@ -190,7 +190,7 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     return NotImplemented if known else _by_methods(engine, op, old, value)
 
 
-# ---- conversions, members, iteration, with -----------------------------------------------------------------------
+# ---- conversions, members, iteration, with ----
 
 
 def converted(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:

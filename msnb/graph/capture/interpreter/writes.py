@@ -142,7 +142,7 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     return getattr(owner, name)(*args, **kwargs)
 
 
-# ---- merging what branches wrote ---------------------------------------------------------------------------------
+# ---- merging what branches wrote ----
 
 
 def merge_changes(merge: Any, a: dict[Any, journal.Change], b: dict[Any, journal.Change]) -> list[tuple[Any, Write]]:

@@ -77,7 +77,7 @@ def is_tensor(x: Any) -> bool:
     return not is_lazy(x) and isinstance(x, (Tensor, TrackedArray))
 
 
-# ---- containers --------------------------------------------------------------------------------------------------
+# ---- containers ----
 
 
 def flatten(value: Any) -> tuple[list[Any], Rebuild, Any]:
@@ -172,7 +172,7 @@ def describe(x: Any) -> str:
     return f"a {type(x).__name__}"
 
 
-# ---- branches ----------------------------------------------------------------------------------------------------
+# ---- branches ----
 
 
 class Merge:
@@ -187,13 +187,9 @@ class Merge:
     """
 
     def __init__(
-        self,
-        then: Any,
-        other: Any,
-        dead: tuple[bool, bool] = (False, False),
-        changes: Any = ({}, {}),
+        self, then: Any, other: Any, dead: tuple[bool, bool] = (False, False), changes: Any = ({}, {}),
         born: Any = ((), ()),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.builders: tuple[Any, Any] = (then, other)
         self.dead = dead
         self.changes = changes
@@ -235,8 +231,8 @@ class Merge:
     def _without_dead(self, a: Any, b: Any) -> tuple[Any, Any]:
         """Both values, what stands in for the one of a branch that never gets to its end."""
         if self.dead[0]:
-            return self._instead(a, b), b
-        return (a, self._instead(b, a)) if self.dead[1] else (a, b)
+            return self._instead(b), b
+        return (a, self._instead(a)) if self.dead[1] else (a, b)
 
     def _outlives(self, side: int, value: Any) -> bool:
         """Was it there before its branch? Then it is what it was: the other branch never gets here."""
@@ -250,7 +246,7 @@ class Merge:
         """The value that a Tensor object had at the end of its branch, where it was written."""
         return end_of(self.builders[0].session, self.changes[side], leaf)
 
-    def _instead(self, dead: Any, live: Any) -> Any:
+    def _instead(self, live: Any) -> Any:
         """A branch that raises may leave anything: take the other's Python values, zeros for its tensors."""
         if isinstance(live, UndefinedVariable):
             return live
@@ -260,7 +256,7 @@ class Merge:
     def _holes(self, label: str, a: Any, b: Any) -> tuple[Any, Any]:
         """The slot of a return value that was not set on one side is never read there: fill it."""
         if label == RETURN and isinstance(a, UndefinedVariable) != isinstance(b, UndefinedVariable):
-            return (self._instead(a, b), b) if isinstance(a, UndefinedVariable) else (a, self._instead(b, a))
+            return (self._instead(b), b) if isinstance(a, UndefinedVariable) else (a, self._instead(a))
         return a, b
 
     def _missing(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:

@@ -55,7 +55,7 @@ class Aliases:
         """Is it one of several objects, a tensor decides which?"""
         return any(alias.merged is tensor for alias in self.found)
 
-    # ---- writes ---------------------------------------------------------------------------------------------------
+    # ---- writes ----
 
     def written(self, engine: Any, target: Any) -> None:
         """The Tensor object ``target`` has a new value: so has whatever may be the same object."""
@@ -94,7 +94,7 @@ class Aliases:
         if id(tensor) in self._stale:
             raise _refusal("is read after that object was written")
 
-    # ---- lists, dicts, objects ------------------------------------------------------------------------------------
+    # ---- lists, dicts, objects ----
 
     def blend(self, made: Any, *parts: Any) -> Any:
         """``made`` was put together out of two objects, of which it is one."""

@@ -103,7 +103,7 @@ def _short(key: Any) -> str:
     return text if len(text) < 40 else f"{text[:36]}..."
 
 
-# ---- expressions of outside numbers ------------------------------------------------------------------------------
+# ---- expressions of outside numbers ----
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,

@@ -44,14 +44,9 @@ class Pruner:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        module: Module,
-        effects: NestedSearch,
-        log: Log,
-        wanted: Sequence[int] | None = None,
+        self, graph: Graph, module: Module, effects: NestedSearch, log: Log, wanted: Sequence[int] | None = None,
         primals: dict[Node, Node] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.source: Graph = graph
         self.effects: NestedSearch = effects
         self.log: Log = log
@@ -124,7 +119,7 @@ class Pruner:
         """True for a node that reads what it read: it stands in both graphs."""
         return not any(v in seen for v in node.inputs) and (node.primal is None or node.primal not in self._primals)
 
-    # ---- control nodes ----------------------------------------------------------------------------------------------
+    # ---- control nodes ----
 
     def _plan(self, node: Node) -> PruningPlan | None:
         if not node.graphs or node.op not in (IF, WHILE, SCAN):

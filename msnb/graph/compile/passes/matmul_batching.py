@@ -142,7 +142,7 @@ def _places(side: Side) -> list[int]:
     return [place[row] for row in first]
 
 
-# ---- the plan ----------------------------------------------------------------------------------------------------
+# ---- the plan ----
 
 
 class BatchingPlan:
@@ -270,7 +270,7 @@ class BatchingPlan:
                 self.rows.update((node, (one, rows)) for node, rows in found)
 
 
-# ---- writing it ----------------------------------------------------------------------------------------------------
+# ---- writing it ----
 
 SUM_LAW = "a sum of products is one product", "operands side by side: the sum over products is part of the product"
 ROWS_LAW = "rows times one matrix", "products of parts of one tensor and one matrix are parts of one product"

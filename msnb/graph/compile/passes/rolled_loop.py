@@ -132,7 +132,7 @@ class _LoopWriter:
     def _at(self, node: Node) -> None:
         self.b.scope, self.b.origin = node.scope, node.where
 
-    # ---- the Scan ----------------------------------------------------------------------------------------------------
+    # ---- the Scan ----
 
     def _scan(self) -> None:
         loop, first = self.loop, self.loop.graph.nodes[self.loop.begin]
@@ -159,7 +159,7 @@ class _LoopWriter:
             x = find("transpose")(x, perm=(axis, *(i for i in range(x.ndim) if i != axis)))  # type: ignore[assignment]
         return x if x.shape[0] == turns else find("index")(x, spec=((first, first + turns, 1),))
 
-    # ---- what stands behind it ---------------------------------------------------------------------------------------
+    # ---- what stands behind it ----
 
     def _end(self, value: Value) -> int | None:
         """Which of the carried values it is at the end; None for others."""
@@ -251,7 +251,7 @@ class _Body:
         self.graph = self.builder.graph
         self._write()
 
-    # ---- before the loop ---------------------------------------------------------------------------------------------
+    # ---- before the loop ----
 
     def _outer(self, source: Source) -> tuple[str, Any] | None:
         """An operand before the loop: ("same", tensor) or ("row", tensor of all rows); None for what the turns make."""
@@ -277,7 +277,7 @@ class _Body:
         elif _is_product(node, kinds, tensors) or _is_bias(node, kinds, sources, self.outside, self.turn):
             self.outside[j] = ("row", node.op(*tensors, **node.attrs))
 
-    # ---- the turn ----------------------------------------------------------------------------------------------------
+    # ---- the turn ----
 
     def _write(self) -> None:
         loop, b = self.loop, self.builder

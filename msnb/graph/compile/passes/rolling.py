@@ -69,7 +69,7 @@ def _longest(graph: Graph, copies: bool) -> RolledLoop | None:
     return None
 
 
-# ---- where something repeats -----------------------------------------------------------------------------------------
+# ---- where something repeats ----
 
 
 def _words(graph: Graph) -> list[int]:
@@ -106,7 +106,7 @@ def _runs(words: Sequence[int]) -> Iterator[tuple[int, int, int]]:
                 start = None
 
 
-# ---- whether the turns agree -----------------------------------------------------------------------------------------
+# ---- whether the turns agree ----
 
 
 @dataclass

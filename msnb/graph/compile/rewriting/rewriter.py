@@ -49,14 +49,9 @@ class GraphRewriter:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        module: Module,
-        pass_name: str,
-        make_rule: Callable[[], Rule],
-        log: Log,
+        self, graph: Graph, module: Module, pass_name: str, make_rule: Callable[[], Rule], log: Log,
         primals: dict[Node, Node] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.source = graph
         self.out: Graph = Graph(graph.name, module)
         self.pass_name: str = pass_name
@@ -132,7 +127,7 @@ class GraphRewriter:
         self.out.nodes.append(node)
         return node.outputs
 
-    # ---- what rules use ---------------------------------------------------------------------------------------------
+    # ---- what rules use ----
 
     def accept(self, node: Node, values: Sequence[Value], law: str, reason: str = "") -> Answer:
         """``values`` as the answer for ``node`` if they have its types (else None); the change is noted."""

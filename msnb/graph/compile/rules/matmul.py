@@ -99,7 +99,7 @@ def _gains_by_swap(product: Node) -> bool:
     return matrices and any(_transposed_base(v) is not None for v in product.inputs)
 
 
-# ---- indexing by numbers -------------------------------------------------------------------------------------------
+# ---- indexing by numbers ----
 
 
 def _box(spec: tuple[Any, ...], sizes: Shape) -> dict[str, Any] | None:

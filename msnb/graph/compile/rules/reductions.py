@@ -252,7 +252,7 @@ def _sum_of_terms(sweep: GraphRewriter, node: Node) -> Found:
     return _reshaped(sweep, total, _shape(node.out))
 
 
-# ---- quotients: the gradient of softmax --------------------------------------------------------------------------
+# ---- quotients: the gradient of softmax ----
 
 
 def _quotient(value: Value) -> Node | None:

@@ -48,19 +48,10 @@ class OptimizeResults(NamedTuple):
 
 
 def minimize(
-    func: Callable[..., Any],
-    x0: Any,
-    args: tuple[Any, ...] = (),
-    method: str | None = None,
-    jac: Callable[..., Any] | None = None,
-    hess: None = None,
-    hessp: None = None,
-    bounds: None = None,
-    constraints: tuple[()] = (),
-    tol: float | None = None,
-    callback: None = None,
-    options: dict[str, Any] | None = None,
-) -> OptimizeResults:
+    func: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), method: str | None = None,
+    jac: Callable[..., Any] | None = None, hess: None = None, hessp: None = None, bounds: None = None,
+    constraints: tuple[()] = (), tol: float | None = None, callback: None = None, options: dict[str, Any] | None = None,
+) -> OptimizeResults:  # fmt: skip
     """A minimum of a scalar function of a vector.
 
     Args:

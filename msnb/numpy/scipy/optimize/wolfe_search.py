@@ -50,17 +50,9 @@ class LineSearchResults(NamedTuple):
 
 
 def line_search(
-    f: Callable[..., Any],
-    xk: Any,
-    pk: Any,
-    jac: Callable[..., Any] | None = None,
-    gfk: Any = None,
-    old_fval: Any = None,
-    old_old_fval: Any = None,
-    c1: float = 1e-4,
-    c2: float = 0.9,
-    maxiter: int = 20,
-) -> LineSearchResults:
+    f: Callable[..., Any], xk: Any, pk: Any, jac: Callable[..., Any] | None = None, gfk: Any = None,
+    old_fval: Any = None, old_old_fval: Any = None, c1: float = 1e-4, c2: float = 0.9, maxiter: int = 20,
+) -> LineSearchResults:  # fmt: skip
     """A step length along a direction that satisfies the strong Wolfe conditions.
 
     Args:
@@ -101,16 +93,9 @@ def evaluation(f: Callable[..., Any], jac: Callable[..., Any] | None) -> Evaluat
 
 
 def search(
-    evaluate: Evaluation,
-    x: Any,
-    direction: Any,
-    value: Any,
-    gradient: Any,
-    earlier: Any,
-    conditions: tuple[float, float],
-    maxiter: int,
-    known: int = 0,
-) -> LineSearchResults:
+    evaluate: Evaluation, x: Any, direction: Any, value: Any, gradient: Any, earlier: Any,
+    conditions: tuple[float, float], maxiter: int, known: int = 0,
+) -> LineSearchResults:  # fmt: skip
     """``line_search`` from a value and a gradient that are known; ``known`` counts what they took."""
     c1, c2 = conditions
 

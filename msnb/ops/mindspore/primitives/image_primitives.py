@@ -30,7 +30,7 @@ from msnb.ops.spatial.resize import sizes_of
 NEEDED: Any = inspect.Parameter.empty
 
 
-# ---- colours --------------------------------------------------------------------------------------------------------
+# ---- colours ----
 
 
 def _channels(name: str, image: Any, rank: int) -> tuple[Any, Any, Any]:
@@ -81,7 +81,7 @@ def _hsv_to_rgb(x: Any) -> Any:
     return _colours(ops.floor_mod(hue, 1) * 6, most, share * most, x)
 
 
-# ---- other sizes ----------------------------------------------------------------------------------------------------
+# ---- other sizes ----
 
 
 def _along(x: Any, axis: int, matrix: Any) -> Any:
@@ -167,7 +167,7 @@ def _scale_and_translate(
     return t
 
 
-# ---- windows --------------------------------------------------------------------------------------------------------
+# ---- windows ----
 
 
 def _glimpse(

@@ -36,7 +36,7 @@ from msnb.ops.special.gamma_functions import betainc
 NEEDED: Any = inspect.Parameter.empty
 
 
-# ---- counts and sums ------------------------------------------------------------------------------------------------
+# ---- counts and sums ----
 
 
 def _bincount(array: Any, size: Any, weights: Any) -> Any:
@@ -141,7 +141,7 @@ def _ranges(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> tuple[Any, A
     return splits.astype(Tsplits), ops.gather(a, which, 0) + nth * ops.gather(d, which, 0)
 
 
-# ---- matrices -------------------------------------------------------------------------------------------------------
+# ---- matrices ----
 
 
 def _eigh(x: Any, compute_eigenvectors: bool, lower: bool) -> Any:
@@ -213,7 +213,7 @@ def _margins(x: Any, target: Any, reduction: str) -> tuple[Any, Any]:
     return loss, meant.astype(dtypes.int32).reshape(x.shape)
 
 
-# ---- places, blocks and bits ----------------------------------------------------------------------------------------
+# ---- places, blocks and bits ----
 
 
 def _index_put(x1: Any, x2: Any, indices: Any, accumulate: int) -> Any:
@@ -329,7 +329,7 @@ def _epsilon(x: Any) -> Any:
     return ops.full_like(x, float(np.finfo(x.dtype.numpy).eps))
 
 
-# ---- draws ----------------------------------------------------------------------------------------------------------
+# ---- draws ----
 
 
 def _cauchy(size: Any, median: float, sigma: float) -> Any:

@@ -22,7 +22,7 @@ from msnb.ops.elementwise.cast import limit
 from msnb.ops.nn.ctc_loss import loss_and_gradient
 from msnb.ops.sparse.sparse_tensor import is_known
 
-# ---- losses without an alignment ------------------------------------------------------------------------------------
+# ---- losses without an alignment ----
 
 
 def _ctc_loss(
@@ -77,10 +77,10 @@ def _ctc_loss_v2(
     return ops.ctc_loss(log_probs, targets, times, counts, blank, "none", False)
 
 
-# ---- distances and n-grams ------------------------------------------------------------------------------------------
+# ---- distances and n-grams ----
 
 
-def _rows_of(indices: Any, values: Any, shape: Any, lead: tuple[int, ...], longest: int) -> tuple[Any, Any]:
+def _rows_of(indices: Any, values: Any, lead: tuple[int, ...], longest: int) -> tuple[Any, Any]:
     """(sequences [groups, longest], their lengths) of values by coordinates."""
     group: Any = 0
     wide = indices.astype(dtypes.int64)
@@ -106,8 +106,8 @@ def _edit_distance(
         raise ShapeError(f"EditDistance takes two known shapes with as many axes, got {shapes[0]} and {shapes[1]}.")
     lead = tuple(max(a, b) for a, b in zip(shapes[0][:-1], shapes[1][:-1]))
     ends = [shape[-1] for shape in shapes]
-    first, m = _rows_of(hypothesis_indices, hypothesis_values, hypothesis_shape, lead, ends[0])
-    second, n = _rows_of(truth_indices, truth_values, truth_shape, lead, ends[1])
+    first, m = _rows_of(hypothesis_indices, hypothesis_values, lead, ends[0])
+    second, n = _rows_of(truth_indices, truth_values, lead, ends[1])
     steps = ops.arange(ends[1] + 1).astype(dtypes.float32)
     row = ops.broadcast_to(steps, (first.shape[0], ends[1] + 1))
     rows = [row]
@@ -143,7 +143,7 @@ def _no_repeat(state_seq: Any, log_probs: Any, ngram_size: int) -> Any:
     return ops.where(counts > 0, limit(log_probs.dtype, False), log_probs).astype(log_probs.dtype)
 
 
-# ---- recurrent layers -----------------------------------------------------------------------------------------------
+# ---- recurrent layers ----
 
 
 def _need_plain(name: str, given: dict[str, Any], legal: dict[str, Any]) -> None:

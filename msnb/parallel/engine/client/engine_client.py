@@ -146,7 +146,7 @@ class Engine:
         self._folder = ""
         self._also: list[str] = []
 
-    # ---- life --------------------------------------------------------------------------------------------------------
+    # ---- life ----
 
     def start(self) -> Engine:
         """Begin the ranks (nothing happens when they run already)."""
@@ -251,7 +251,7 @@ class Engine:
         state = "not started" if not self.started else "needs recover()" if self.failed else "ready"
         return f"<Engine {self.backend}, {self.n} ranks: {state}>"
 
-    # ---- work --------------------------------------------------------------------------------------------------------
+    # ---- work ----
 
     def load(self, key: str, text: str, often: bool = False) -> None:
         """Make a plan ready on every rank.
@@ -319,7 +319,7 @@ class Engine:
             out[rank] = "silent" if busy is None else f"busy at step {at}" if busy else "idle"
         return out
 
-    # ---- talk --------------------------------------------------------------------------------------------------------
+    # ---- talk ----
 
     def _all(self, command: str, *args: Any, patience: float | None = None) -> list[Any]:
         """A command to every rank, and their answers.

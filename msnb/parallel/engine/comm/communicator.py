@@ -69,7 +69,7 @@ class Communicator:
         self.why: str = ""
         self._groups: dict[Any, list[int]] = {}
 
-    # ---- what a back end brings --------------------------------------------------------------------------------------
+    # ---- what a back end brings ----
 
     def exchange(self, out: Mapping[int, Array], into: Mapping[int, Array], what: str, deadline: float) -> None:
         """Send each array of ``out`` to its peer and fill those of ``into`` from theirs.
@@ -107,7 +107,7 @@ class Communicator:
         if self.stopped.is_set():
             raise RankStop(self.why)
 
-    # ---- collectives -------------------------------------------------------------------------------------------------
+    # ---- collectives ----
 
     def all_gather(self, array: Array, group: Group | None = None, axis: int = 0,
                    deadline: float | None = None) -> Array:  # fmt: skip
@@ -216,7 +216,7 @@ class Communicator:
         found.bytes += nbytes
         found.seconds += time.monotonic() - start
 
-    # ---- plans -------------------------------------------------------------------------------------------------------
+    # ---- plans ----
 
     def answer(self, run: Run, mesh: Mesh) -> list[Any]:
         """Walk a plan to its end, doing what the walk asks for."""

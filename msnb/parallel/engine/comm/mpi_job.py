@@ -113,7 +113,7 @@ class Job:
                 self._kill()
         return running
 
-    # ---- ends --------------------------------------------------------------------------------------------------------
+    # ---- ends ----
 
     def _hear_signals(self) -> socket.socket:
         """Signals wake the selector: those of children to see who ended, the others to pass them on."""
@@ -154,7 +154,7 @@ class Job:
         with contextlib.suppress(OSError):
             os.unlink(f"/dev/shm/mpich_shm_{hashed:x}_0")
 
-    # ---- the process management interface ----------------------------------------------------------------------------
+    # ---- the process management interface ----
 
     def _read(self, rank: Rank) -> None:
         try:

@@ -21,7 +21,7 @@ from msnb.parallel.sharding.reshard import Move
 if TYPE_CHECKING:
     from msnb.parallel.engine.rank.rank_executor import RankExecutor
 
-# ---- what a rank asks for --------------------------------------------------------------------------------------------
+# ---- what a rank asks for ----
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ Request = CollectiveRequest | ReplicatedWork | SendRequest | RecvRequest
 Run = Generator[Request, Any, list[Any]]
 Going = Generator[Request, Any, None]
 
-# ---- its way ---------------------------------------------------------------------------------------------------------
+# ---- its way ----
 
 
 @dataclass

@@ -106,7 +106,7 @@ def member(what: str, rank: int, group: str | None) -> int:
     return rank
 
 
-# ---- tensors --------------------------------------------------------------------------------------------------------
+# ---- tensors ----
 
 
 def _tensor(what: str, tensor: Any) -> Tensor:
@@ -366,7 +366,7 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequenc
     return _done(async_op)
 
 
-# ---- between two ranks ----------------------------------------------------------------------------------------------
+# ---- between two ranks ----
 
 
 def isend(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:

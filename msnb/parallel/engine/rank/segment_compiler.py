@@ -162,7 +162,7 @@ class _Cutter:
         on_way = any(value in (talk.source[0], talk.target[0]) for talk in self.waiting.values())
         return on_way or value in self.open.fresh or value in self.owed or value in self.read_later
 
-    # ---- steps -----------------------------------------------------------------------------------------------------
+    # ---- steps ----
 
     def _move(self, step: MoveStep) -> None:
         source, target = (step.value, step.source), self._name((step.value, step.target))
@@ -231,7 +231,7 @@ class _Cutter:
             key = out
         return key
 
-    # ---- parts -----------------------------------------------------------------------------------------------------
+    # ---- parts ----
 
     def _name(self, buffer: Buffer) -> Buffer:
         """Under which name a part is kept that is made: of what every rank has whole, the whole."""
@@ -303,7 +303,7 @@ class _Cutter:
         self.open.makes[name] = value
         self.open.first, self.open.last = self.open.first or self.at, self.at
 
-    # ---- cutting ---------------------------------------------------------------------------------------------------
+    # ---- cutting ----
 
     def _end(self) -> None:
         """The stretch ends here; behind it stand the talks that waited, in the order of their steps."""

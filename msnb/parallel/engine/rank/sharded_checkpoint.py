@@ -58,7 +58,7 @@ class ShardEntry:
     dtype: str
 
 
-# ---- writing -------------------------------------------------------------------------------------------------------
+# ---- writing ----
 
 
 def write_parts(folder: str, rank: int, parts: Mapping[str, Any]) -> None:
@@ -114,7 +114,7 @@ def _file(folder: str, rank: int) -> Path:
     return Path(folder, f"rank-{rank:04}.safetensors")
 
 
-# ---- reading -------------------------------------------------------------------------------------------------------
+# ---- reading ----
 
 
 class Snapshot:

@@ -70,7 +70,7 @@ class Worker:
         self._say("hello", comm.rank, os.getpid())
         threading.Thread(target=self._read, daemon=True, name="msnb rank reader").start()
 
-    # ---- the reader thread -------------------------------------------------------------------------------------------
+    # ---- the reader thread ----
 
     def _read(self) -> None:
         goodbye = False
@@ -112,7 +112,7 @@ class Worker:
         with self._sending:
             self.link.send_bytes(content)
 
-    # ---- the main thread ---------------------------------------------------------------------------------------------
+    # ---- the main thread ----
 
     def serve(self) -> None:
         """Do commands until told to leave."""
@@ -162,7 +162,7 @@ class Worker:
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         return Failure(type(error).__name__, text or "interrupted", where, trace)
 
-    # ---- commands ----------------------------------------------------------------------------------------------------
+    # ---- commands ----
 
     def do_load(self, key: str, text: str, settings: Mapping[str, Any], often: bool) -> None:
         """Make a plan ready for one step or often; its steps run under these settings (``set_context``)."""

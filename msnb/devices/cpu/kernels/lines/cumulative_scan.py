@@ -152,7 +152,7 @@ class _Total(LineEmitter):
         """The address of an element."""
         return self.place(memory_name(dtype), base, i)
 
-    # ---- lines that lie close ---------------------------------------------------------------------------------------
+    # ---- lines that lie close ----
 
     def chunk(self, unit: str) -> tuple[str, str, str]:
         """First element of the unit's line, and the ends of its chunk (whole vectors, but for the last)."""
@@ -289,7 +289,7 @@ def _of_columns(*about: Any) -> LineEmitter:
     return e
 
 
-# ---- running extremes -----------------------------------------------------------------------------------------------
+# ---- running extremes ----
 
 
 class CumulativeExtremumRecipe(NativeKernel):

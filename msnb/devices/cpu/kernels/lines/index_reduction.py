@@ -97,7 +97,7 @@ class _Best:
         e, pairs = self.e, zip((self.scalar, "i32"), new, old)
         return [e.ins(f"select {e.t('i1')} {test}, {e.t(kind)} {a}, {e.t(kind)} {b}") for kind, a, b in pairs]
 
-    # ---- a line -----------------------------------------------------------------------------------------------------
+    # ---- a line ----
 
     def of_line(self, unit: str, x: str, out: str) -> None:
         """Lanes run along the line."""
@@ -143,7 +143,7 @@ class _Best:
         chosen = e.ins(f"select {e.t('i1')} {ones}, {e.t('i32')} {place}, {e.t('i32')} {e.const(_NONE, 'i32')}")
         return across(e, "min", dtypes.int32, chosen)
 
-    # ---- a bundle of short lines ------------------------------------------------------------------------------------
+    # ---- a bundle of short lines ----
 
     def of_bundle(self, unit: str, x: str, out: str) -> None:
         """A lane for each line, whose elements are picked together; ``inner`` is the number of lines here."""
@@ -166,7 +166,7 @@ class _Best:
         e.store(dtypes.int64, wide, e.place("i64", out, e.i64("mul", unit, self.lanes)), mask)
         e.lanes = 1
 
-    # ---- a block of lines -------------------------------------------------------------------------------------------
+    # ---- a block of lines ----
 
     def of_columns(self, unit: str, x: str, out: str) -> None:
         """Lanes run across neighbouring lines; their state lies in the first cache."""

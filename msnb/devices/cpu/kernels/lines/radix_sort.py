@@ -141,7 +141,7 @@ class _Keys(line_kernel.LineEmitter):
         self.do(f"store i64 {wide}, ptr {self.place('i64', self.places, at)}")
 
 
-# ---- a whole line ---------------------------------------------------------------------------------------------------
+# ---- a whole line ----
 
 
 def _sort(dtype: DType, descending: bool) -> line_kernel.LineEmitter:
@@ -235,7 +235,7 @@ def _pass(e: _Keys, own: tuple[str, str, str, str], table: str, digit: int, plac
     e.when(needed, run)
 
 
-# ---- few of many ----------------------------------------------------------------------------------------------------
+# ---- few of many ----
 
 
 def _top_k(dtype: DType, descending: bool) -> line_kernel.LineEmitter:

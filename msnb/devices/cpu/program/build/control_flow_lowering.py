@@ -56,7 +56,7 @@ class ControlFlowLowering:
             results = self.graph(self.callee(node), args)
         self.places.update(zip(node.outputs, results))
 
-    # ---- values that change their place -----------------------------------------------------------------------------
+    # ---- values that change their place ----
 
     def _fresh(self, t: Type, name: str) -> Spot:
         """A place for a value of this type that several instructions write."""
@@ -100,7 +100,7 @@ class ControlFlowLowering:
         self._put(aside, first, t)
         return [(d, BufferRef(aside.buffer, s.offset) if s.buffer is first.buffer else s, x) for d, s, x in todo]
 
-    # ---- loops ------------------------------------------------------------------------------------------------------
+    # ---- loops ----
 
     def _while(self, node: Node, args: Sequence[Spot]) -> list[Spot]:
         cond, body = node.graphs
@@ -167,7 +167,7 @@ class ControlFlowLowering:
         self.tape.emit(m.ROW, [whole], [BufferRef(made)], counter, size)
         return BufferRef(made)
 
-    # ---- branches ---------------------------------------------------------------------------------------------------
+    # ---- branches ----
 
     def _if(self, node: Node, args: Sequence[Spot]) -> list[Spot]:
         results = [self._fresh(v.type, v.name or "chosen") for v in node.outputs]
@@ -192,7 +192,7 @@ class ControlFlowLowering:
         self.tape.emit(m.JUMP_IF, [spots[0]], [], end, *_bits(node.inputs[0].type))
         return end
 
-    # ---- stacks -----------------------------------------------------------------------------------------------------
+    # ---- stacks ----
 
     popped: list[tuple[BufferRef, int]] | None = None
 

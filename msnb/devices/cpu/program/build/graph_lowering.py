@@ -115,7 +115,7 @@ class Lowering(ControlFlowLowering):
         self.tape.copy(BufferRef(made), place, made.size)
         return made
 
-    # ---- what may stand behind COMMIT -------------------------------------------------------------------------------
+    # ---- what may stand behind COMMIT ----
 
     def _guard(self, node: Node) -> Guard | None:
         recipe = self.choice.recipes.get(node)
@@ -172,7 +172,7 @@ class Lowering(ControlFlowLowering):
             return bool(self.choice.given.of(node)) or node.op.name == "zeros"
         return not recipe.declines
 
-    # ---- graphs and nodes -------------------------------------------------------------------------------------------
+    # ---- graphs and nodes ----
 
     def graph(self, graph: Graph, args: Sequence[Spot]) -> list[Spot]:
         """The instructions of a graph; the places of its results."""
@@ -281,7 +281,7 @@ class Lowering(ControlFlowLowering):
         if skip is not None:
             self.tape.label(skip)
 
-    # ---- what lies outside -----------------------------------------------------------------------------------------
+    # ---- what lies outside ----
 
     def _constant(self, const: Const) -> BufferRef:
         if id(const) not in self._held:

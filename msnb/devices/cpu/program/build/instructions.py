@@ -90,13 +90,9 @@ class Instruction:
     __slots__ = ("also", "host", "loop", "node", "numbers", "op", "reads", "recipe", "temps", "writes")
 
     def __init__(
-        self,
-        op: int,
-        reads: Sequence[BufferRef] = (),
-        writes: Sequence[BufferRef] = (),
-        numbers: Sequence[int | Label] = (),
-        loop: InstructionLoop | None = None,
-    ) -> None:
+        self, op: int, reads: Sequence[BufferRef] = (), writes: Sequence[BufferRef] = (),
+        numbers: Sequence[int | Label] = (), loop: InstructionLoop | None = None,
+    ) -> None:  # fmt: skip
         self.op, self.loop = op, loop
         self.reads, self.writes, self.numbers = tuple(reads), tuple(writes), tuple(numbers)
         self.recipe: NativeKernel | None = None

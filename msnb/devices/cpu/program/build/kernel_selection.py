@@ -134,7 +134,7 @@ class Choice:
             kind.prepare(recipes)
         self.recipes = {n: r for n, r in self.recipes.items() if not r.refused}
 
-    # ---- what is needed -------------------------------------------------------------------------------------------
+    # ---- what is needed ----
 
     def reads(self, node: Node) -> list[Value]:
         """The values that must lie somewhere when ``node`` runs."""

@@ -147,7 +147,7 @@ class MemoryPlan:
         x, y = self._of.get(a.buffer), self._of.get(b.buffer)
         return x is not None and x is y and a.offset == b.offset
 
-    # ---- sharing ----------------------------------------------------------------------------------------------------
+    # ---- sharing ----
 
     def _shared_by_copies(
         self, state: Sequence[tuple[MemoryBlock, MemoryBlock]], apart: frozenset[MemoryBlock]
@@ -222,7 +222,7 @@ class MemoryPlan:
         reads = [i for i, p in enumerate(instr.reads) if self._of.get(p.buffer) is a]
         return bool(reads) and all((i, writes[0]) in pairs and not instr.reads[i].offset for i in reads)
 
-    # ---- parameters -------------------------------------------------------------------------------------------------
+    # ---- parameters ----
 
     def _lends(self, param: MemoryBlock, result: MemoryBlock) -> bool:
         a, b = self._of.get(param), self._of.get(result)
@@ -242,7 +242,7 @@ class MemoryPlan:
         """A copy of the old value to where the new one goes: nothing happens there when they are one memory."""
         return instr.reads[0] == BufferRef(param) and self._of.get(instr.writes[0].buffer) is result
 
-    # ---- swapping ---------------------------------------------------------------------------------------------------
+    # ---- swapping ----
 
     def _swaps(self, k: int, instr: Instruction) -> bool:
         a, b, loop = self._of.get(instr.writes[0].buffer), self._of.get(instr.reads[0].buffer), instr.loop
@@ -269,7 +269,7 @@ def _depth(loop: InstructionLoop | None) -> int:
     return 0 if loop is None else 1 + _depth(loop.parent)
 
 
-# ---- lifetimes ------------------------------------------------------------------------------------------------------
+# ---- lifetimes ----
 
 
 def _touching(instrs: list[Instruction]) -> dict[MemoryBlock, list[int]]:
@@ -326,7 +326,7 @@ def _until(k: int, loop: InstructionLoop | None, home: InstructionLoop | None) -
     return 2 * last + 1
 
 
-# ---- placement ------------------------------------------------------------------------------------------------------
+# ---- placement ----
 
 
 def place_all(memories: list[Memory]) -> int:

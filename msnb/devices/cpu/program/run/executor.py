@@ -193,7 +193,7 @@ class NativeProgram:
             self._reference = kind(self.device, self.graph)
         return self._reference(args)
 
-    # ---- one call ---------------------------------------------------------------------------------------------------
+    # ---- one call ----
 
     def _run(self, p: LoadedProgram, args: Sequence[Any]) -> list[Any]:
         bound = p.binding.bind(args if args.__class__ is list else list(args))
@@ -281,7 +281,7 @@ class NativeProgram:
         else:
             self._poison(p, self._build().checks[number])
 
-    # ---- stacks -----------------------------------------------------------------------------------------------------
+    # ---- stacks ----
 
     def _grow(self, p: LoadedProgram) -> None:
         """One more chunk for stacks, twice as large as the last."""
@@ -303,7 +303,7 @@ class NativeProgram:
             last = self._chunks[0]
             p.env[m.BUMP], p.env[m.LIMIT] = aligned(last), last.ctypes.data + last.nbytes
 
-    # ---- checking ---------------------------------------------------------------------------------------------------
+    # ---- checking ----
 
     def _poison(self, p: LoadedProgram, k: int) -> None:
         """Fill what does not live behind instruction k."""

@@ -55,7 +55,7 @@ class Unstorable(Exception):
     """This program stays in its process; why, in words."""
 
 
-# ---- keys -----------------------------------------------------------------------------------------------------------
+# ---- keys ----
 
 
 def _library() -> str:
@@ -75,7 +75,7 @@ def key_of(content: Content, packs: bool = False) -> str:
     return disk_cache.key_of(FORMAT, str(packs), content.key, disk_cache.sources(*_ROOMS), *around)
 
 
-# ---- links ----------------------------------------------------------------------------------------------------------
+# ---- links ----
 
 
 def _code(key: str, name: str) -> Relocation:
@@ -90,7 +90,7 @@ LINKS: dict[str, Callable[..., Relocation]] = {"code": _code, "onednn": _onednn,
 """How links of each kind are made from their data; they raise LookupError where that cannot be."""
 
 
-# ---- writing --------------------------------------------------------------------------------------------------------
+# ---- writing ----
 
 
 class _ImageWriter:
@@ -182,7 +182,7 @@ def encoded(image: Image, content: Content) -> bytes:
     return b"".join([len(text).to_bytes(8, "little"), text, *w.blobs])
 
 
-# ---- reading --------------------------------------------------------------------------------------------------------
+# ---- reading ----
 
 
 class _ImageReader:
@@ -278,7 +278,7 @@ def decoded(data: bytes, content: Content) -> Image:
     return found
 
 
-# ---- the cache ------------------------------------------------------------------------------------------------------
+# ---- the cache ----
 
 
 @timed("program cache")

@@ -76,7 +76,7 @@ def _read(value: Value, view_of: ViewOf) -> tuple[Value, Rows] | None:
     return value, Rows(shape[1], shape[2], (dense[0], dense[1], dense[2]))
 
 
-# ---- kernels ---------------------------------------------------------------------------------------------------------
+# ---- kernels ----
 
 
 def forward(case: AttentionCase, target: GpuTarget = NEWEST, tiling: Tiling | None = None) -> GpuKernel:

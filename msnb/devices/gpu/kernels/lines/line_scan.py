@@ -131,7 +131,7 @@ def _total(node: Node, target: GpuTarget) -> GpuKernel:
     return LineScan(node, target).builder.made()
 
 
-# ---- one element after the other ------------------------------------------------------------------------------------
+# ---- one element after the other ----
 
 
 def _recurrence(node: Node, target: GpuTarget) -> GpuKernel:

@@ -77,7 +77,7 @@ def _store(
         e.put(dtypes_[1], e.cast(value, *dtypes_), e.result(), place)
 
 
-# ---- the largest ----------------------------------------------------------------------------------------------------
+# ---- the largest ----
 
 
 def _max(builder: KernelBuilder, node: Node, walk: WindowWalk) -> None:
@@ -211,7 +211,7 @@ def _picked(e: ThreadCode, walk: WindowWalk, at: ImagePlace, lane: int, dtype: D
     )
 
 
-# ---- the mean -------------------------------------------------------------------------------------------------------
+# ---- the mean ----
 
 
 def _avg(builder: KernelBuilder, node: Node, walk: WindowWalk) -> None:

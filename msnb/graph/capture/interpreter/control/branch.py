@@ -186,7 +186,7 @@ def is_plain(graph: Graph) -> bool:
     return not any({"control", "effect", "random"} & n.op.traits for n in graph.nodes)
 
 
-# ---- yield --------------------------------------------------------------------------------------------------
+# ---- yield ----
 
 
 def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
@@ -201,7 +201,7 @@ def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
     return value
 
 
-# ---- and, or, ternary --------------------------------------------------------------------------------------------
+# ---- and, or, ternary ----
 
 
 class ShortCircuit(Handle):

@@ -63,7 +63,7 @@ class LoopCapture(Handle):
         self.load = False
         return self.values
 
-    # ---- capturing ------------------------------------------------------------------------------------------------
+    # ---- capturing ----
 
     def begin_capture(self, engine: Capture, begin: dict[str, Any]) -> None:
         """From here on the body is captured."""
@@ -248,7 +248,7 @@ class While(LoopCapture):
             self.enter = False
             self.phase = "retest"
 
-    # ---- a condition with side effects: its truth is carried ------------------------------------------------------
+    # ---- a condition with side effects: its truth is carried ----
 
     def _carry_truth(self) -> bool:
         assert self.body is not None

@@ -111,9 +111,9 @@ class LoopVariable:
         session = builder.session
         self.after = [end_of(session, changes, x) if x is not self.leaves[i] else x for i, x in enumerate(leaves)]
         stable = sum(not self._leaf(i, x) for i, x in enumerate(self.after)) == 0
-        return stable & self._same_ends(leaves, builder, changes)
+        return stable & self._same_ends(leaves, builder)
 
-    def _same_ends(self, leaves: list[Any], builder: Any, changes: Any) -> bool:
+    def _same_ends(self, leaves: list[Any], builder: Any) -> bool:
         """Which objects from outside does the body leave? One that it writes to as well must be known at its start."""
         stable = True
         for i, leaf in enumerate(leaves):

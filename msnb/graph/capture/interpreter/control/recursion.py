@@ -231,7 +231,7 @@ class Recursion:
             "write the decision as an if statement.",
         )
 
-    # ---- one turn -------------------------------------------------------------------------------------------------
+    # ---- one turn ----
 
     def _turn(self) -> None:
         """Capture the graph once."""

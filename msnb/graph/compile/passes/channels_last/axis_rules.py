@@ -67,7 +67,7 @@ def is_seed(node: Node) -> bool:
     return all(is_image(node.inputs[i]) for i in node.op.images if i >= 0)
 
 
-# ---- the rules ---------------------------------------------------------------------------------------------------
+# ---- the rules ----
 
 
 def _as_it_is(node: Node) -> Attrs | None:

@@ -118,7 +118,7 @@ class _Turner:
         free = x not in self.plain and is_free(shape_of(x))
         self.plain[node.out] = self._reshaped(self.last[x] if free else self._plain(x), shape_of(node.out))
 
-    # ---- forms -----------------------------------------------------------------------------------------------------
+    # ---- forms ----
 
     def _plain(self, value: Value) -> Value:
         found = self.plain.get(value)
@@ -196,7 +196,7 @@ class _Turner:
             self._made[key] = new.out
         return self._made[key]
 
-    # ---- nodes -----------------------------------------------------------------------------------------------------
+    # ---- nodes ----
 
     def _append(self, node: Node, inputs: Sequence[Value], attrs: dict[str, Any], types: Sequence[Any]) -> Node:
         bodies = [_turn_graph(g, self.out.module, self.log, self._primals) for g in node.graphs]

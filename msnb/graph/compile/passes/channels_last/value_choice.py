@@ -67,7 +67,7 @@ class Choice:
         value = self._tied.get(node)
         return None if value is None else self._find(value) in self._last
 
-    # ---- regions -------------------------------------------------------------------------------------------------
+    # ---- regions ----
 
     def _find(self, value: Value) -> Value:
         root = value
@@ -85,7 +85,7 @@ class Choice:
         if values:
             self._tied[node] = values[0]
 
-    # ---- gain and cost ---------------------------------------------------------------------------------------------
+    # ---- gain and cost ----
 
     def _count_gains(self, nodes: Iterable[Node]) -> None:
         for node in nodes:

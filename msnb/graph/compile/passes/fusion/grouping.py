@@ -151,7 +151,7 @@ class _Fusion:
         made = [g for g in self.groups if id(g) in self.outputs]
         self.batches = batched(made, self.outputs, self._bounds(), self._tensors_read, self._fit)
 
-    # ---- who belongs where -----------------------------------------------------------------------------------------
+    # ---- who belongs where ----
 
     def _visit(self, i: int, node: Node) -> None:
         if node.op is constant:
@@ -288,7 +288,7 @@ class _Fusion:
         group = self.home.get(value)
         return self.moment[value] if group is None else group.key
 
-    # ---- what groups give ------------------------------------------------------------------------------------------
+    # ---- what groups give ----
 
     def _bounds(self) -> dict[int, Key]:
         """Up to which moment (exclusive) each group may be put off: that of its first reader."""
