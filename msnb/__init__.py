@@ -49,6 +49,7 @@ from msnb.core.dtypes import (
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.random import Generator, get_seed, set_seed
 from msnb.core.tensor import Tensor, from_dlpack, from_numpy
+from msnb.core.types import Symbol
 
 if TYPE_CHECKING:
     from msnb import dataset, lazy_names, train
@@ -95,7 +96,7 @@ def unload_ipython_extension(ipython: Any) -> None:
 
 __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "DType", "Generator", "GradOperation", "Model", "MsnbError", "Parameter",
-    "ParameterTuple", "Tensor", "amp", "bfloat16", "bool_", "complex64", "complex128", "custom_vjp", "dataset",
+    "ParameterTuple", "Symbol", "Tensor", "amp", "bfloat16", "bool_", "complex64", "complex128", "custom_vjp", "dataset",
     "double", "explain", "float16", "float32", "float64", "float_", "from_dlpack", "from_numpy", "get_context",
     "get_seed", "grad", "half", "hessian", "int8", "int16", "int32", "int64", "int_", "jacfwd", "jacrev", "jit",
     "jvp", "load_checkpoint", "load_param_into_net", "nn", "ops", "plugins", "recompute", "reset_context", "runtime",

@@ -15,7 +15,8 @@ from typing import Any
 
 from msnb.api.cell_inputs import declared_inputs
 from msnb.base.errors import DTypeError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import AbstractTensor, Tensor
+from msnb.core.types import Symbol
 from msnb.graph.capture.size_template import SizeChange
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.size_symbols import Axis
@@ -41,11 +42,13 @@ class InputSignature:
         """The axes that change, with their sizes in a call.
 
         Raises:
-            ShapeError: a tensor has another rank or fixed size than was said; DTypeError: another dtype.
+            ShapeError: a tensor has another rank or size than was said; DTypeError: another dtype.
         """
         found: dict[Axis, SizeChange] = {}
+        unique: dict[Symbol, int] = {}
         for said, given, source in self._pairs(fn, args, kwargs):
             _need(said, given, source)
+            _need_symbols(said, given, source, unique)
             for k, (want, size) in enumerate(zip(said._type.shape, given._type.ints())):
                 if want == -1:
                     found[source.ident, k] = SizeChange(size, size, f"{source.label}.shape[{k}]")
@@ -81,6 +84,16 @@ def _need(said: Tensor, given: Tensor, source: Source) -> None:
         return
     if t.ndim != want.ndim or any(w not in (-1, d) for w, d in zip(want.shape, t.shape)):
         raise ShapeError(text, hint=_HINT)
+
+
+def _need_symbols(said: Tensor, given: Tensor, source: Source, unique: dict[Symbol, int]) -> None:
+    for k, symbol in said.symbols.items() if isinstance(said, AbstractTensor) else ():
+        size = given._type.ints()[k]
+        if not symbol.allows(size):
+            raise ShapeError(f"{source.label}.shape[{k}] is {size}, and was declared as {symbol}.", hint=_HINT)
+        if symbol.unique and unique.setdefault(symbol, size) != size:
+            told = f"{source.label}.shape[{k}] is {size}, and another axis of the same {symbol} is {unique[symbol]}."
+            raise ShapeError(told, hint="axes of a unique symbol have one size; without unique=True they may differ.")
 
 
 def _names(fn: Any) -> list[str]:

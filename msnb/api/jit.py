@@ -285,7 +285,7 @@ class CompiledFunction(Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]
     ) -> tuple[CapturedProgram, BoundSizes] | None:
         """A program that is bound to the sizes of a call, and its template; None where something is to be captured."""
-        known = wanted.key is None and (failed or declared_axes(self.signature, self.__msnb_fn__, args, kwargs))
+        known = wanted.key is None and (declared_axes(self.signature, self.__msnb_fn__, args, kwargs) or failed)
         return self._templates.bind(args, kwargs) if known else None
 
     def _captured(

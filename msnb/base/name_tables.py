@@ -280,7 +280,6 @@ SAID: dict[str, dict[str, str]] = {
     "msnb": {
         **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
         "SummaryLandscape": SAID_MODULES["msnb.train.callback.SummaryLandscape"],
-        "Symbol": f"{_PART}; another shape compiles another version by itself.",
         "get_grad": f"{_PART}; gradients come in the order of the parameters.",
         "fft": "is spelled ms.ops.fft, or ms.numpy.fft.fft as in NumPy.",
         "load_mindir": "is spelled ms.load: a file that ms.export wrote.",

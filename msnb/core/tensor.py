@@ -38,7 +38,7 @@ from msnb.core.storage.memory_exchange import (
 )
 from msnb.core.storage.shared_memory import SharedValue
 from msnb.core.tensor_summary import tensor_html
-from msnb.core.types import TensorType, is_open, need_index, not_one, tensor_type, truth_of_many
+from msnb.core.types import Symbol, TensorType, is_open, need_index, not_one, tensor_type, truth_of_many
 
 if TYPE_CHECKING:
     from msnb.core.tensor_methods import TensorMethods  # a stub alone, made by tools/stubs.py
@@ -106,7 +106,9 @@ class Tensor(TensorMethods):
         if input_data is None:
             if init is None and want is not None and is_open(shape):
                 self.__class__ = AbstractTensor
-                self._type = tensor_type((-2,) if shape is None else tuple(-1 if n is None else n for n in shape), want)
+                self._kept = () if shape is None else tuple(shape)
+                sizes = tuple(n if isinstance(n, int) else -1 for n in self._kept)
+                self._type = tensor_type((-2,) if shape is None else sizes, want)
                 return
             input_data = _initial(shape, want, init)
         if isinstance(input_data, Tensor):
@@ -457,8 +459,12 @@ class AbstractTensor(Tensor):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        sizes = None if self.shape == (-2,) else [None if n == -1 else n for n in self.shape]
-        return Tensor, (None, self._type.dtype, sizes)
+        return Tensor, (None, self._type.dtype, None if self.shape == (-2,) else list(self._kept))
+
+    @property
+    def symbols(self) -> dict[int, Symbol]:
+        """What is known of axes that change."""
+        return {k: n for k, n in enumerate(self._kept) if isinstance(n, Symbol)}
 
     def __repr__(self) -> str:
         return f"Tensor(shape={list(self._type.shape)}, dtype={self._type.dtype!r}, value= <no values>)"

@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import DTypeError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.symbolic_int import PARTS, is_symbolic, plain
@@ -223,6 +223,55 @@ def truth_of_many(x: Any) -> ShapeError:
     return ShapeError(f"the truth of a tensor with shape {list(x.shape)} is not one value; use .any() or .all().")
 
 
+# ---- what is said of sizes that change ----
+
+
+class Symbol:
+    """What is known of an axis whose size changes, for ``Tensor(shape=[...])`` in the place of None.
+
+    Args:
+        max: the largest size; 0 says nothing.
+        min: the smallest size.
+        divisor: every size is a multiple of it, or
+        remainder: so much more than a multiple.
+        unique: axes with this symbol have one size in a call; else they share what is known only.
+
+    Raises:
+        TypeError: ArgumentError: a number that is no int, or ``unique`` that is no bool.
+        ValueError: AttributeValueError: no size would be allowed.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Symbol.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> net = ms.nn.Dense(8, 2)
+        >>> net.set_inputs(ms.Tensor(shape=[ms.Symbol(max=64, divisor=4), 8], dtype=ms.float32))
+    """
+
+    def __init__(self, max: int = 0, min: int = 1, divisor: int = 1, remainder: int = 0, unique: bool = False) -> None:
+        numbers = {"max": max, "min": min, "divisor": divisor, "remainder": remainder}
+        for name, value in numbers.items():
+            if type(value) is not int:
+                raise ArgumentError(f"Symbol: {name} must be an int, got {value!r}.")
+        if not isinstance(unique, bool):
+            raise ArgumentError(f"Symbol: unique must be a bool, got {unique!r}.")
+        if min < 1 or divisor < 1 or not 0 <= remainder < divisor or 0 < max < min or max < 0:
+            told = f"Symbol: no size is meant by {', '.join(f'{n}={v}' for n, v in numbers.items())}."
+            raise AttributeValueError(told, hint="1 <= min, min <= max or max=0, and 0 <= remainder < divisor.")
+        self.max, self.min, self.divisor, self.remainder, self.unique = max, min, divisor, remainder, unique
+
+    def allows(self, size: int) -> bool:
+        """Whether an axis may have this size."""
+        return self.min <= size <= (self.max or size) and size % self.divisor == self.remainder
+
+    def __repr__(self) -> str:
+        said = {n: v for n, v in vars(self).items() if v != _UNSAID[n]}
+        return f"Symbol({', '.join(f'{n}={v}' for n, v in said.items())})"
+
+
+_UNSAID = {"max": 0, "min": 1, "divisor": 1, "remainder": 0, "unique": False}
+
+
 def is_open(shape: Any) -> bool:
     """Whether a shape says that axes, or their number, are not known."""
-    return shape is None or (isinstance(shape, (list, tuple)) and None in shape)
+    return shape is None or (isinstance(shape, (list, tuple)) and any(n is None or isinstance(n, Symbol) for n in shape))

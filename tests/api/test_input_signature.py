@@ -117,3 +117,31 @@ def test_inputs_of_a_cell_by_name(mode: int) -> None:
         assert float(net(_rows(2), y=_rows(n))) == _rows(2).asnumpy().sum() - _rows(n).asnumpy().sum()
         assert float(net(_rows(2), _rows(n))) == _rows(2).asnumpy().sum() - _rows(n).asnumpy().sum()
     assert mode == ms.PYNATIVE_MODE or compiled_cell(net)._bound == 4
+
+
+def test_symbols_say_which_sizes_may_come(mode: int) -> None:
+    any_size, even, same = ms.Symbol(max=9, min=2), ms.Symbol(divisor=4, remainder=1), ms.Symbol(max=32, unique=True)
+    net = nn.ReLU()
+    net.set_inputs(Tensor(shape=(any_size, even, even, same, same), dtype=ms.float32))
+    for shape in ((2, 5, 9, 3, 3), (9, 13, 5, 32, 32)):
+        assert net(ops.ones(shape)).shape == shape
+    if mode == ms.GRAPH_MODE:
+        for shape, told in {
+            (1, 5, 9, 3, 3): "shape.0. is 1, and was declared as Symbol.max=9, min=2",
+            (10, 5, 9, 3, 3): "shape.0. is 10",
+            (2, 6, 9, 3, 3): "shape.1. is 6, and was declared as Symbol.divisor=4, remainder=1",
+            (2, 5, 9, 3, 4): "shape.4. is 4, and another axis of the same Symbol",
+            (2, 5, 9, 33, 33): "max=32",
+        }.items():
+            with pytest.raises(ShapeError, match=told):
+                net(ops.ones(shape))
+    copied = pickle.loads(pickle.dumps(Tensor(shape=[any_size, 3, None], dtype=ms.int32)))
+    assert copied.shape == (-1, 3, -1) and copied.symbols[0].max == 9
+
+
+@pytest.mark.parametrize("wrong", [{"min": 0}, {"max": 2, "min": 3}, {"divisor": 0}, {"divisor": 2, "remainder": 2}])
+def test_symbols_that_mean_no_size(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="no size is meant"):
+        ms.Symbol(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="divisor must be an int"):
+        ms.Symbol(divisor=2.0)  # type: ignore[arg-type]

@@ -34,6 +34,7 @@ from msnb.ops.elementwise import arithmetic, transcendental
 from msnb.ops.elementwise.cast import is_complex, real
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.elementwise.factory import times_adjoint
+from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.failures import refusing
 from msnb.ops.linalg.matmul import conjugate_transpose, matmul
@@ -191,14 +192,12 @@ def svd(x: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
 
     Args:
         x: [..., m, n] float32, float64 or complex.
-        full_matrices: only False: as many vectors as values.
+        full_matrices: whether U and V are square; vectors without a value complete the basis, in any way.
         compute_uv: False: the values alone.
 
     Returns:
-        s [..., k] decreasing, U [..., m, k], V [..., n, k] with U diag(s) V' = x, k the smaller of m and n; or s.
-
-    Raises:
-        ValueError: ``full_matrices``.
+        s [..., k] decreasing, U [..., m, k], V [..., n, k] with U diag(s) V' = x, k the smaller of m and n; or s. No
+        gradient goes through vectors without a value.
 
     Source: `mindspore.ops.svd`
 
@@ -207,10 +206,16 @@ def svd(x: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
         >>> ms.ops.svd(ms.Tensor([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False).tolist()
         [2.0, 1.0]
     """
-    if full_matrices:
-        raise ShapeError("svd gives as many vectors as values; full_matrices=True is not part of msnb yet.")
     s, u, v = SVD(as_tensor(x))
+    if full_matrices:
+        u, v = _completed(u), _completed(v)
     return (s, u, v) if compute_uv else s
+
+
+def _completed(u: Tensor) -> Tensor:
+    """Orthonormal columns [..., m, k], and behind them m - k more."""
+    m, k = u.shape[-2:]
+    return u if m == k else concat([u, qr(stop_gradient(u), "complete")[0][..., k:]], axis=-1)
 
 
 def pinv(x: Any, rtol: Any = None, *, atol: Any = None, hermitian: bool = False) -> Tensor:

@@ -216,8 +216,9 @@ def addmv(c: Any, x: Any, v: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
 
 
 def baddbmm(c: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * c + alpha * (x @ y)`` for stacks of matrices."""
-    return _scaled(c, beta) + _scaled(bmm(x, y), alpha)
+    """``beta * c + alpha * (x @ y)`` for stacks of matrices, or for two matrices."""
+    a, b = as_tensor(x), as_tensor(y)
+    return _scaled(c, beta) + _scaled(matmul(a, b) if a.ndim == b.ndim == 2 else bmm(a, b), alpha)
 
 
 def addbmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:

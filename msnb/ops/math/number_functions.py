@@ -269,14 +269,16 @@ def laplace(shape: Any, mean: Any, lambda_param: Any, seed: Any = None) -> Any:
         shape: of the result.
         mean: the middle.
         lambda_param: the scale, above 0.
-        seed: not taken: ``ms.set_seed`` starts the stream of all draws.
+        seed: an int draws from a stream of its own, as in ``rand``; else from that of ``ms.set_seed``.
 
-    Raises:
-        ArgumentError: a seed.
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.laplace.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.laplace((2, 3), ms.Tensor(1.0), ms.Tensor(1.0), seed=5).shape
+        (2, 3)
     """
-    if seed:
-        raise ArgumentError("laplace takes no seed of its own.", hint="ms.set_seed(seed) starts the stream of draws.")
-    share = draws.uniform(shape, -0.5, 0.5)
+    share = draws.uniform(shape, -0.5, 0.5, seed)
     return mean - lambda_param * arithmetic.sign(share) * transcendental.log1p(-2 * arithmetic.abs(share))
 
 

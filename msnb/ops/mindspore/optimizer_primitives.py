@@ -205,7 +205,7 @@ def _updating(rule: Rule, states: tuple[int, ...], all_results: bool) -> Callabl
 
     def primitive(*inputs: Any, use_locking: bool = False, **attrs: Any) -> Any:
         new = rule(*inputs, **attrs)
-        written = tuple([assign(inputs[i], value) for i, value in zip(states, new)])
+        written = tuple([assign(inputs[i], value).value() for i, value in zip(states, new)])
         return written if all_results else written[0]
 
     return primitive

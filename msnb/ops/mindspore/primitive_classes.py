@@ -234,7 +234,7 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("groups",): ("ChannelShuffle",), ("indices",): ("InplaceAdd", "InplaceSub"), ("adjoint",): ("MatrixSolve",),
     ("steps", "base", "dtype"): ("LogSpace",), ("unpack_data", "unpack_pivots"): ("LuUnpack",),
     ("n",): ("MatrixPower",),
-    ("p", "margin", "reduction"): ("MultiMarginLoss",), ("left", "transpose"): ("Ormqr",),
+    ("left", "transpose"): ("Ormqr",),
     ("p", "swap", "eps", "reduction"): ("TripletMarginLoss",),
     ("use_locking",): (
         "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul", "ScatterNdAdd", "ScatterNdDiv", "ScatterNdMax",
@@ -572,6 +572,9 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "NLLLoss": (results.nll_loss, {"reduction": "mean", "ignore_index": -100}),
     "Unique": (results.unique, {}),
     "UniqueConsecutive": (results.unique_consecutive, {"return_idx": False, "return_counts": False, "axis": None}),
+    "GroupNorm": (results.group_norm, {}),
+    "MultiMarginLoss": (lambda x, target, weight=None, **attrs: ops.multi_margin_loss(x, target, weight=weight, **attrs),
+                        {"p": 1, "margin": 1.0, "reduction": "mean"}),
     "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False, "ignore_nan": False}),
     "Dropout": (results.dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
     "Dropout2D": (results.channel_dropout("Dropout2D", 2), {"keep_prob": 0.5}),

@@ -85,6 +85,13 @@ def _middle_number(t: Any, axis: int, keep_dims: bool) -> tuple[Any, Any]:
     return (parts[0], parts[1]) if keep_dims else (parts[0].squeeze(axis), parts[1].squeeze(axis))
 
 
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """(y, mean, 1 / standard deviation), the last two [n, groups]."""
+    y = ops.group_norm(input, num_groups, weight, bias, eps)
+    rows = as_tensor(input).astype("float32").reshape((input.shape[0], num_groups, -1))
+    return y, ops.mean(rows, -1).astype(input.dtype), ops.rsqrt(ops.var(rows, -1, 0) + eps).astype(input.dtype)
+
+
 def nll_loss(logits: Any, labels: Any, weight: Any, reduction: str, ignore_index: int) -> tuple[Any, Any]:
     """(loss, sum of the weights of the targets that count)."""
     loss = ops.nll_loss(logits, labels, weight, ignore_index, reduction)

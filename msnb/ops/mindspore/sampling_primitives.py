@@ -225,6 +225,26 @@ def _within_two(shape: Any, dtype: Any, key: Any = None) -> Any:
     return ops.clip(ops.erfinv(u) * math.sqrt(2.0), -2.0, 2.0).astype(dtype)
 
 
+def _gamma(shape: Any, alpha: Any, beta: Any, key: Any = None) -> Any:
+    """Draws in the shape in which ``shape`` and those of alpha and beta meet."""
+    whole = np.broadcast_shapes(as_sizes("Gamma", (shape,)), alpha.shape, beta.shape)
+    return ops.gamma((), ops.broadcast_to(alpha, whole), beta, key)
+
+
+def _laplace(shape: Any, key: Any = None) -> Any:
+    """Draws of mean 0 and scale 1."""
+    share = drawn_uniform(as_sizes("StandardLaplace", (shape,)), key) - 0.5
+    return -ops.sign(share) * ops.log1p(-2.0 * ops.abs(share))
+
+
+def _bernoulli(x: Any, p: Any = 0.5, offset: int = 0, key: Any = None) -> Any:
+    """1 with the probability p, else 0, in the shape and dtype of x; an offset moves the stream of a seed on."""
+    if offset and key is None:
+        raise AttributeValueError("Bernoulli: an offset moves the stream of a seed on, and seed is 0: any.")
+    drawn = drawn_uniform((*x.shape, offset + 1), key)[..., offset]
+    return (drawn < p).astype(x.dtype)
+
+
 SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "UniformCandidateSampler": (uniform_candidates, {
         **dict.fromkeys(("num_true", "num_sampled", "unique", "range_max"), NEEDED), "seed": 0,
@@ -237,6 +257,8 @@ SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "TruncatedNormal": (_within_two, {"dtype": dtypes.float32, **_SEEDS}),
     "Poisson": (lambda shape, mean, key=None: ops.random_poisson(shape, mean, key, dtypes.int32), _SEEDS),
     "RandomGamma": (lambda shape, alpha, key=None: ops.random_gamma(shape, alpha, key), _SEEDS),
-    "Gamma": (lambda shape, alpha, beta, key=None: ops.gamma(shape, alpha, beta, key), _SEEDS),
+    "Gamma": (_gamma, _SEEDS),
+    "Bernoulli": (_bernoulli, {"seed": 0, "offset": 0}),
+    "StandardLaplace": (_laplace, _SEEDS),
 }  # fmt: skip
 """Name -> (function of tensors, attributes and a key, attributes with defaults)."""

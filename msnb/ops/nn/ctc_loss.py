@@ -193,7 +193,8 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     """-log of the probability that a sequence says its labels, at whatever times.
 
     Args:
-        log_probs: [time, n, classes], log_softmax of what a network gives; float, computed in at least 32 bits.
+        log_probs: [time, n, classes], log_softmax of what a network gives; float, computed in at least 32 bits. Of one
+            sequence [time, classes], its targets [labels].
         targets: [n, labels], whole numbers, each row filled up behind its labels with anything.
         input_lengths, target_lengths: [n], how much of each row counts; tensors or lists.
         blank: the class that stands for no label.
@@ -219,6 +220,11 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     """
     log_probs, targets = as_tensor(log_probs), as_tensor(targets)
     lengths = as_tensor(input_lengths), as_tensor(target_lengths)
+    if log_probs.ndim == 2 and targets.ndim == 1:
+        counts = [reshape(count, (-1,)) for count in lengths]
+        one = expand_dims(log_probs, 1), expand_dims(targets, 0), *counts
+        alone, alpha = ctc_loss(*one, blank, reduction, zero_infinity)
+        return reshape(alone, ()), alpha[0]
     _checked(log_probs, targets, lengths, blank, reduction)
     states = _states(_without_padding(targets, lengths[1], blank), blank)
     alpha = stack(_rows(wide(log_probs), states, blank), 1)
