@@ -21,12 +21,13 @@ class SoundTransform(Transform):
     """A transform of [..., time]: subclasses define `sound(array of floats) -> array`."""
 
     axes = 1  # the fewest that it takes
+    result: np.dtype[Any] | None = None  # the dtype of its floats; None: as what it is given
 
     def apply(self, value: Array) -> Any:
         if value.dtype.kind not in "iufb" or value.ndim < self.axes:
             raise ArgumentError(f"{type(self).__name__} expects numbers [..., {self._shape()}], got {describe(value)}")
         given = value if value.dtype in (np.float32, np.float64) else value.astype(np.float32)
-        return cast_back(self.sound(given.astype(np.float64)), given.dtype)
+        return cast_back(self.sound(given.astype(np.float64)), self.result or given.dtype)
 
     def sound(self, value: Array) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define sound(array)")

@@ -25,8 +25,9 @@ from msnb.dataset.pipeline.batch import Batch, BatchInfo, stack
 from msnb.dataset.pipeline.epoch_rng import Epoch, draws, many_draws, row_draws
 from msnb.dataset.pipeline.map import Map
 from msnb.dataset.pipeline.nodes import Node, Shuffle, UnaryNode, failure
-from msnb.dataset.pipeline.rows import Array, Row
+from msnb.dataset.pipeline.rows import Array, Row, to_array
 from msnb.dataset.pipeline.workers import prefetch
+from msnb.dataset.vision.images import is_picture
 
 
 class MapStages(UnaryNode):
@@ -209,7 +210,7 @@ def _common(chain: Chain, column: Column) -> tuple[int, int, int] | None:
 def _deferred(stage: Map, chain: Chain, epoch: Epoch, number: int, value: Array) -> Any:
     """A row of a chain, up to its pixels; all of it where the kernel does not take the row."""
     with row_draws(epoch, stage.height, number):
-        values = stage.called(chain.first, (value,), number)
+        values = tuple([to_array(v) if is_picture(v) else v for v in stage.called(chain.first, (value,), number)])
         with refusals(stage, number):
             if len(values) == 1 and chain.opens(values[0]):
                 image, image_map = chain.opened(values[0])

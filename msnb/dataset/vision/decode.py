@@ -18,7 +18,7 @@ from msnb.base.files.bounded_reader import need_room
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.vision.geometry import resized
-from msnb.dataset.vision.images import check_image
+from msnb.dataset.vision.images import as_picture, check_image, pillow
 from msnb.dataset.vision.random import RandomResizedCrop
 
 __all__ = ["Decode", "RandomCropDecodeResize", "ToNumpy", "ToPIL"]
@@ -118,7 +118,7 @@ class Decode(Transform):
     """The bytes of a picture file, uint8[n], to its pixels, uint8[h,w,3].
 
     Args:
-        to_pil: accepted; pixels are arrays here, and every transform takes them.
+        to_pil: whether a picture of Pillow's is given, for functions that take such. Transforms take both.
 
     Raises:
         TypeError: not a row of bytes. DatasetError: no picture.
@@ -126,6 +126,10 @@ class Decode(Transform):
 
     def __init__(self, to_pil: bool = False) -> None:
         self.to_pil = to_pil
+
+    def __call__(self, value: Any) -> Any:
+        out = super().__call__(value)
+        return as_picture(out) if self.to_pil else out
 
     def apply(self, value: Array) -> Array:
         check_bytes(value, "Decode")
@@ -178,7 +182,7 @@ def _at_scale(first: int, count: int, scale: float) -> tuple[int, int]:
 class ToPIL(Transform):
     """Pixels [h,w,3] or [h,w], 0 to 255, to a picture of Pillow's, which knows ``show()``.
 
-    All transforms take such pictures, and pipelines keep them as arrays.
+    All transforms take such pictures, and what pipelines give are arrays.
     """
 
     def apply(self, value: Array) -> Any:
@@ -193,12 +197,3 @@ class ToNumpy(Transform):
     def apply(self, value: Array) -> Array:
         check_image(value, "ToNumpy")
         return value
-
-
-def pillow() -> Any:
-    """The module of Pillow, imported when it is needed."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise ModuleNotFoundError("pictures take Pillow: pip install 'msnb[images]'") from None
-    return Image

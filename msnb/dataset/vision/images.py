@@ -17,7 +17,16 @@ from msnb.dataset.vision.enums import Border, Inter
 
 
 class ImageTransform(Transform):
-    """A transform of [..., h, w, c]: subclasses define `image(array) -> array`; [h, w] is lent a channel axis."""
+    """A transform of [..., h, w, c]: subclasses define `image(array) -> array`; [h, w] is lent a channel axis.
+
+    Called with a picture of Pillow's it gives one, or several.
+    """
+
+    gives_pictures = True
+
+    def __call__(self, value: Any) -> Any:
+        out = super().__call__(value)
+        return as_picture(out) if self.gives_pictures and is_picture(value) else out
 
     def apply(self, value: Array) -> Any:
         check_image(value, type(self).__name__)
@@ -27,6 +36,31 @@ class ImageTransform(Transform):
 
     def image(self, value: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} must define image(array)")
+
+
+def is_picture(value: Any) -> bool:
+    """Whether it is a picture of Pillow's, which is not imported to see that."""
+    return type(value).__module__.startswith("PIL.")
+
+
+def as_picture(value: Any) -> Any:
+    """Pixels, bytes from 0 to 255, as a picture of Pillow's; each of several; anything else as it is."""
+    if isinstance(value, tuple):
+        return tuple(map(as_picture, value))
+    if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.ndim not in (2, 3):
+        return value
+    if value.ndim == 3 and value.shape[2] == 1:
+        value = value[..., 0]
+    return pillow().fromarray(value) if value.ndim == 2 or value.shape[2] in (3, 4) else value
+
+
+def pillow() -> Any:
+    """The module of Pillow, imported when it is needed."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ModuleNotFoundError("pictures take Pillow: pip install 'msnb[images]'") from None
+    return Image
 
 
 def check_image(value: Array, what: str) -> None:

@@ -149,6 +149,8 @@ class TenCrop(FiveCrop):
 class SlicePatches(ImageTransform):
     """An image as num_height x num_width tiles of one size, row by row, one column of the data set for each."""
 
+    gives_pictures = False
+
     def __init__(
         self, num_height: int = 1, num_width: int = 1, slice_mode: SliceMode = SliceMode.PAD, fill_value: int = 0
     ) -> None:
@@ -239,7 +241,7 @@ class LinearTransformation(Transform):
         if value.ndim < 3 or math.prod(value.shape[-3:]) != len(self.matrix):
             raise ShapeError(f"LinearTransformation: {describe(value)} has not the {len(self.matrix)} values per image")
         rows = value.reshape(*value.shape[:-3], -1) - self.mean
-        return np.asarray((rows @ self.matrix).reshape(value.shape), np.float32)
+        return np.asarray((rows @ self.matrix).reshape(value.shape))
 
 
 class ResizedCrop(ImageTransform):

@@ -330,23 +330,24 @@ class ConvertColor(ImageTransform):
 
 
 class RgbToHsv(Transform):
-    """Red, green, blue from 0 to 1 to hue, saturation, value from 0 to 1; channels last with `is_hwc`, else first."""
+    """Red, green, blue from 0 to 1 to hue, saturation, value from 0 to 1, float64; channels last with `is_hwc`, else
+    first."""
 
     def __init__(self, is_hwc: bool = False) -> None:
         self.axis = -1 if is_hwc else -3
 
     def apply(self, value: Array) -> Array:
-        return np.stack(self.turned(self._parts(value)), self.axis).astype(np.float32)
+        return np.stack(self.turned(self._parts(value)), self.axis)
 
     def _parts(self, value: Array) -> Array:
         if value.ndim < 3 or value.shape[self.axis] != 3:
             raise ShapeError(f"{type(self).__name__} expects three channels on axis {self.axis}, got {describe(value)}")
-        return np.moveaxis(value.astype(np.float32), self.axis, 0)
+        return np.moveaxis(value.astype(np.float64), self.axis, 0)
 
     def turned(self, parts: Array) -> list[Array]:
         r, g, b = parts
         high, low = parts.max(0), parts.min(0)
-        span = np.where(high > low, high - low, np.float32(1))
+        span = np.where(high > low, high - low, 1.0)
         hue = np.where(high == r, (g - b) / span, np.where(high == g, 2 + (b - r) / span, 4 + (r - g) / span))
         hue = np.where(high > low, hue / 6 % 1, 0)
         return [hue, np.where(high > 0, (high - low) / np.where(high > 0, high, 1), 0), high]
