@@ -213,6 +213,10 @@ class Parameter(Tensor):
         """What it is now."""
         return boxed(self.v)
 
+    def clone(self) -> Tensor:
+        """Another Parameter: no gradient goes from it to this one."""
+        return boxed(number(self.v))
+
 
 def _in_place(name: str) -> Any:
     """``p += x`` writes a Parameter; of any other tensor it makes a new one."""
