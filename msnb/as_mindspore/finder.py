@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from msnb.api.graph_breaks import break_at_branches
-from msnb.as_mindspore.assignments import stored
+from msnb.as_mindspore.assignments import settle_layers, stored
 from msnb.as_mindspore.differences import ANSWERS
 from msnb.as_mindspore.module_paths import FURTHER, PATHS
 from msnb.as_mindspore.placeholders import placeholder
@@ -257,6 +257,7 @@ def install() -> None:
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     install_rule(stored)
+    settle_layers(True)
     name_by_last_place(True)
     break_at_branches(True)
     take_lists_as_tuples(True)
@@ -267,6 +268,7 @@ def install() -> None:
 def uninstall() -> None:
     """``mindspore`` is again what is installed under this name. Objects that a program has stay what they are."""
     install_rule(None)
+    settle_layers(False)
     name_by_last_place(False)
     break_at_branches(False)
     take_lists_as_tuples(False)

@@ -29,6 +29,8 @@ _PRIVATE = {
         "msnb.as_mindspore.executor_names",
     ),
     "hal": "msnb.as_mindspore.executor_names",
+    "dataset.context": "msnb.base.settings",
+    "mint.functional": "msnb.ops.mindspore.mint_functional",
     "common._decorator": "msnb.as_mindspore.private_names",
     "common._grad_function": "msnb.as_mindspore.private_names",
     "common._register_for_tensor": "msnb.core.tensor",
@@ -170,7 +172,8 @@ _GRADIENTS = "msnb.as_mindspore.gradient_operators"
 FURTHER: dict[str, tuple[str, ...]] = {
     "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime", "msnb.as_mindspore.private_names",
                   "msnb.as_mindspore.log_functions"),
-    **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype"), (_DTYPES, _TYPES)),
+    **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype",
+                     "mindspore._c_expression.typing"), (_DTYPES, _TYPES)),
     **dict.fromkeys(("mindspore.dataset", "mindspore.dataset.engine", "mindspore.dataset.engine.datasets"), (_TYPES,)),
     "mindspore.common.api": (_EXECUTORS, "msnb.as_mindspore.private_names"),
     "mindspore._checkparam": (_EXECUTORS,),

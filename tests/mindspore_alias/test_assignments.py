@@ -10,6 +10,7 @@ import pytest
 import msnb
 from msnb import Parameter, Tensor, nn, ops
 from msnb.as_mindspore import uninstall
+from msnb.base import events
 
 
 def by_call(net: Any, x: Any) -> None:
@@ -207,3 +208,44 @@ def test_a_tensor_that_takes_a_value_hands_gradients_on(mode: int) -> None:
 
     by_x, by_y = msnb.grad(fn, (0, 1))(Tensor([1.0]), Tensor([2.0]))
     assert (float(by_x[0]), float(by_y[0])) == (0.0, 24.0)
+
+
+IMAGE = Tensor([[[[1.0, 4.0], [3.0, -2.0]], [[0.5, 2.0], [7.0, 1.0]]]])
+SETTLED = [
+    (lambda: nn.BatchNorm2d(2), "eps", 0.5),
+    (lambda: nn.BatchNorm2d(2), "momentum", 0.5),
+    (lambda: nn.LayerNorm((2,)), "epsilon", 0.5),
+    (lambda: nn.Conv2d(2, 2, 2, weight_init="ones"), "stride", (2, 2)),
+    (lambda: nn.Conv2d(2, 2, 2, weight_init="ones"), "pad_mode", "valid"),
+    (lambda: nn.MaxPool2d(2), "kernel_size", 1),
+    (lambda: nn.Softmax(), "axis", 1),
+]
+
+
+@pytest.mark.parametrize(("make", "name", "value"), SETTLED)
+def test_settings_of_a_made_layer_stay(mode: int, make: Any, name: str, value: Any) -> None:
+    made, changed = make().set_train(), make().set_train()
+    told: list[str] = []
+    with events.listening("notice", lambda text, **_: told.append(text)):
+        setattr(changed, name, value)
+    assert not told or f"{name} = {value!r} changes nothing, as in MindSpore" in told[0]  # it is told once
+    assert (made(IMAGE) == changed(IMAGE)).all()
+    for a, b in zip(made.get_parameters(), changed.get_parameters()):
+        assert (a == b).all()
+    uninstall()
+    setattr(changed, name, value)
+    assert getattr(changed, name) == value
+
+
+class OwnNorm(nn.BatchNorm2d):
+    def construct(self, x: Any) -> Any:
+        return x * self.eps
+
+
+def test_settings_stay_open_to_a_construct_of_ones_own(mode: int) -> None:
+    net = OwnNorm(2)
+    net.eps = 2.0
+    assert (net(IMAGE) == IMAGE * 2).all()
+    loss = nn.L1Loss()
+    loss.reduction = "sum"  # which MindSpore's reads at every call
+    assert loss(IMAGE, IMAGE * 0).item() == 20.5

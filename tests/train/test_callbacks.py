@@ -218,19 +218,21 @@ def test_early_stopping_waits_and_restores(capsys: pytest.CaptureFixture[str], m
     note = LambdaCallback(on_train_epoch_end=lambda run: weights.append(trained.predict_network.weight.asnumpy()))
     stop = EarlyStopping("eval_mse", patience=2, verbose=True, restore_best_weights=True)
     trained.fit(9, rows(), rows(1), callbacks=[note, scripted([3, 2, 2.5, 2.4, 2.3, 1, 1, 1, 1]), stop])
-    assert len(weights) == 5 and stop.stopped_epoch == 5
+    assert len(weights) == 4 and stop.stopped_epoch == 4
     assert trained.predict_network.weight.asnumpy().tobytes() == weights[1].tobytes()
-    assert "epoch 5: eval_mse has been at best 2 for 3 epochs" in capsys.readouterr().out
+    assert "epoch 4: eval_mse has been at best 2 for 2 epochs" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("options", "values", "epochs"),
     [
-        ({}, [1, 2, 0, 0], 2),
-        ({"mode": "max"}, [1, 2, 3, 2, 9], 4),
-        ({"min_delta": 0.5}, [3, 2, 1.8, 0], 3),
-        ({"baseline": 1.0}, [2, 0, 0, 0], 1),
-        ({"patience": 1}, [1, 2, 0, 1, 2, 0], 5),
+        ({}, [3, 2, 1], 1),
+        ({"patience": 1}, [1, 2, 0, 0], 2),
+        ({"patience": 1, "mode": "max"}, [1, 2, 3, 2, 9], 4),
+        ({"patience": 1, "min_delta": 0.5}, [3, 2, 1.8, 0], 3),
+        ({"patience": 1, "baseline": 1.0}, [2, 0, 0, 0], 1),
+        ({"patience": 2, "baseline": 1.0}, [2, 0, 1, 0, 0], 4),
+        ({"patience": 2}, [1, 2, 0, 1, 2, 0], 5),
     ],
 )
 def test_early_stopping_rules(options: dict[str, Any], values: list[float], epochs: int) -> None:

@@ -37,7 +37,7 @@ from msnb.eager.recording import Recording, is_eager
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn, host_call, replay
 from msnb.ir.graph import Graph
-from msnb.ops import cast, ones_like, zeros_like
+from msnb.ops import broadcast_to, cast, ones_like, reshape, zeros_like
 from msnb.ops.definition.type_inference import need_bools
 
 Fn = Callable[..., Any]
@@ -140,11 +140,17 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any, result: Any) -> list[Any
     given = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves]
     if len(given) != len(losses):
         raise ArgumentError(f"{len(given)} sensitivities were given for {len(losses)} outputs.")
-    for g, loss in zip(given, losses):
-        if g.shape != loss.shape:
-            raise ShapeError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
-    dtypes = [loss.dtype if loss.dtype.differentiable else float64 for loss in losses]  # integers became reals
-    return [g if g.dtype is dtype else cast(g, dtype=dtype) for g, dtype in zip(given, dtypes)]
+    return [_sensitivity(g, loss) for g, loss in zip(given, losses)]
+
+
+def _sensitivity(g: Tensor, loss: Tensor) -> Tensor:
+    """``g`` in the shape and dtype of ``loss``: one number is that of all elements."""
+    if g.shape != loss.shape and g.size == 1:
+        g = broadcast_to(reshape(g, ()), loss.shape)
+    if g.shape != loss.shape:
+        raise ShapeError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
+    dtype = loss.dtype if loss.dtype.differentiable else float64  # integers became reals
+    return g if g.dtype is dtype else cast(g, dtype=dtype)
 
 
 def _eagerly(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:

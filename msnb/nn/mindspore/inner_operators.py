@@ -17,6 +17,8 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.basic import Dense
 from msnb.nn.layers.convolution import Conv1d, Conv2d
 from msnb.nn.layers.normalization import BatchNorm1d, BatchNorm2d, LayerNorm
+from msnb.nn.training.loss import LossBase
+from msnb.nn.training.loss_scale import TrainOneStepWithLossScaleCell
 
 
 class InnerOperator:
@@ -45,11 +47,20 @@ def _normalization(layer: Any, training: bool) -> dict[str, Any]:
     return {"is_training": training, "epsilon": layer.eps, "momentum": share, "data_format": layer.data_format}
 
 
+def _plain(**names: str) -> dict[str, InnerOperator]:
+    return {attribute: InnerOperator(name, lambda layer: {}) for attribute, name in names.items()}
+
+
 _OPERATORS: dict[type[Cell], dict[str, InnerOperator]] = {
     Dense: {
         "matmul": InnerOperator("MatMul", lambda layer: {"transpose_b": True}),
         "bias_add": InnerOperator("BiasAdd", lambda layer: {}),
+        **_plain(reshape="Reshape", shape_op="Shape"),
     },
+    LossBase: _plain(reduce_mean="ReduceMean", reduce_sum="ReduceSum", mul="Mul", cast="Cast"),
+    TrainOneStepWithLossScaleCell: _plain(
+        hyper_map="HyperMap", allreduce="AllReduce", less_equal="LessEqual", reduce_sum="ReduceSum"
+    ),
     Conv2d: {
         "conv2d": InnerOperator("Conv2D", _convolution),
         "bias_add": InnerOperator("BiasAdd", lambda layer: {"data_format": layer.data_format}),
@@ -68,6 +79,7 @@ _OPERATORS: dict[type[Cell], dict[str, InnerOperator]] = {
         kind: {
             "bn_train": InnerOperator("BatchNorm", lambda layer: _normalization(layer, True)),
             "bn_infer": InnerOperator("BatchNorm", lambda layer: _normalization(layer, False)),
+            **_plain(shape="Shape", reshape="Reshape"),
         }
         for kind in (BatchNorm1d, BatchNorm2d)
     },

@@ -11,6 +11,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.type_inference import need_numbers, operand_lines
 
@@ -37,13 +38,19 @@ class LossBase(Cell):
         if reduction not in ("mean", "sum", "none"):
             raise AttributeValueError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}.")
         self.reduction = reduction
+        self.reduce: bool = reduction != "none"
+        self.average: bool = reduction != "sum"
+
+    def get_axis(self, x: Any) -> tuple[int, ...]:
+        """All axes of ``x``."""
+        return tuple(range(len(x.shape)))
 
     def get_loss(self, x: Any, weights: Any = 1.0) -> Any:
-        """Weigh and reduce: for losses that users write."""
-        x = x * weights
-        if self.reduction == "mean":
-            return ops.mean(x)
-        return ops.sum(x) if self.reduction == "sum" else x
+        """Weigh and reduce in float32, then in the dtype of ``x``: for losses that users write."""
+        wide = ops.cast(x, dtypes.float32) * weights
+        if self.reduce:
+            wide = ops.mean(wide) if self.average else ops.sum(wide)
+        return ops.cast(wide, x.dtype)
 
     def extend_repr(self) -> str:
         """Its reduction."""

@@ -12,19 +12,19 @@ Source: Micikevicius et al., "Mixed Precision Training", 2018, arXiv:1710.03740.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
 from msnb.api.transforms.gradients import value_and_grad
 from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base.settings import get_context
 from msnb.core import dtypes, pytree
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
-from msnb.nn.training.gradient_reducer import DistributedGradReducer, reducer_of
-from msnb.nn.training.training_cells import need_cell
+from msnb.nn.training.training_cells import TrainOneStepCell
+from msnb.parallel.context import STAND_ALONE
 
 __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"]
 
@@ -177,7 +177,7 @@ class DynamicLossScaleUpdateCell(Cell):
         return overflow
 
 
-class TrainOneStepWithLossScaleCell(Cell):
+class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     """One step of training with a scaled loss; a step that overflows changes nothing but the scale.
 
     Args:
@@ -203,23 +203,16 @@ class TrainOneStepWithLossScaleCell(Cell):
         (False, 1024.0)
     """
 
-    network: Cell
-    optimizer: Any
-
-    _is_step = True
-
     def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
-        super().__init__(auto_prefix=False)
-        need_cell("the network of TrainOneStepWithLossScaleCell", network)
-        need_cell("the optimizer of TrainOneStepWithLossScaleCell", optimizer)
-        self.network, self.optimizer = network, optimizer
+        super().__init__(network, optimizer)
         self.loss_scaling_manager: Cell | None = scale_sense if isinstance(scale_sense, Cell) else None
-        if like_mindspore():
-            self.weights: Any = optimizer.parameters
-        first = self._first_scale(scale_sense)
-        self.scale_sense: Parameter = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
-        self.grad_fn: Callable[..., Any] = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
-        self.grad_reducer: DistributedGradReducer | None = reducer_of(optimizer.parameters)
+        first, axes = self._first_scale(scale_sense), getattr(scale_sense, "shape", ())
+        scale = ops.full(axes, first, dtype=dtypes.float32)
+        self.scale_sense: Parameter = Parameter(scale, name="scale_sense", requires_grad=False)
+        self.grad_fn = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
+        self.is_distributed: bool = self.parallel_mode != STAND_ALONE
+        self.gpu_target: bool = get_context("device_target") == "GPU"
+        self.base: Tensor = Tensor(1.0)
 
     def _first_scale(self, given: Any) -> float:
         if hasattr(given, "get_loss_scale"):
@@ -233,18 +226,43 @@ class TrainOneStepWithLossScaleCell(Cell):
 
     def _scaled_loss(self, *inputs: Any) -> Any:
         loss = self.network(*inputs)
-        return scaled(loss, self.scale_sense), loss
+        return scaled(loss, self.scale_sense.reshape(())), loss
 
     def construct(self, *inputs: Any) -> Any:
         scale = self.scale_sense * 1.0
         (_, loss), grads = self.grad_fn(*inputs)
-        grads = scaled(grads, 1.0 / scale)
-        if self.grad_reducer is not None:  # before the test: an overflow on one rank is seen, and skipped, on all
-            grads = self.grad_reducer(grads)
+        grads = self.grad_reducer(scaled(grads, 1.0 / scale.reshape(())))  # an overflow on one rank is then on all
         overflow = ops.logical_not(all_finite(grads))
         if not self.process_loss_scale(overflow):
             self.optimizer(grads)
         return loss, overflow, scale
+
+    def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[Tensor, Any]:
+        """Begin to look for an overflow: where it is seen in the numbers, as here, nothing needs to be cleared before.
+
+        Args:
+            pre_cond: a tensor that is to be there before, for instance the loss.
+            compute_input: what the gradients are computed from.
+
+        Returns:
+            The status for ``get_overflow_status``, int32 (8,); ``compute_input``.
+        """
+        return ops.depend(ops.zeros(8, dtypes.int32), pre_cond), compute_input
+
+    def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
+        """Whether the gradients hold an infinity or a NaN, on any rank.
+
+        Args:
+            status: the first of what ``start_overflow_check`` gave.
+            compute_output: a tensor or a tree of them.
+
+        Returns:
+            A 0-d bool tensor.
+        """
+        overflow = ops.logical_not(ops.depend(all_finite(compute_output), status))
+        if getattr(self.grad_reducer, "together", False):
+            overflow = ops.all_reduce(overflow.astype(dtypes.float32)) > 0
+        return overflow
 
     def process_loss_scale(self, overflow: Any) -> Any:
         """Let the scale follow; returns ``overflow``."""
@@ -260,4 +278,4 @@ class TrainOneStepWithLossScaleCell(Cell):
         """
         if self.loss_scaling_manager is not None:
             raise ArgumentError("this step's scale is managed by its update cell.", hint="make it with a Tensor.")
-        self.scale_sense.set_data(Tensor(self._first_scale(sens), dtypes.float32))
+        self.scale_sense.set_data(ops.full(self.scale_sense.shape, self._first_scale(sens), dtype=dtypes.float32))

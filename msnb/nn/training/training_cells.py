@@ -16,11 +16,14 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msnb.api.transforms.gradients import value_and_grad
+from msnb.api.transforms.gradients import GradOperation, value_and_grad
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.microbatch_scope import in_micro, parts_of
 from msnb.nn.cells.cell import Cell
-from msnb.nn.training.gradient_reducer import DistributedGradReducer, reducer_of
+from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.nn.layers.basic import Identity
+from msnb.nn.training.gradient_reducer import reducer_of
+from msnb.parallel.context import DATA_PARALLEL, HYBRID_PARALLEL, get_auto_parallel_context
 
 __all__ = ["PipelineCell", "TrainOneStepCell", "WithEvalCell", "WithLossCell"]
 
@@ -148,6 +151,9 @@ class WithEvalCell(Cell):
 class TrainOneStepCell(Cell):
     """One step of training: loss, gradients, update.
 
+    A step of your own is a subclass with another ``construct``: ``self.grad(network, optimizer.parameters)(*x, sens)``
+    gives the gradients (``self.grad_no_sens`` without ``sens``), ``self.grad_reducer`` those of all ranks.
+
     Args:
         network: gives the loss: a WithLossCell or a network of your own.
         optimizer: the optimizer of its weights.
@@ -171,16 +177,24 @@ class TrainOneStepCell(Cell):
         need_cell("the optimizer of TrainOneStepCell", optimizer)
         self.network = network
         self.optimizer = optimizer
+        if sens == 0:
+            raise AttributeValueError("sens is 0: every gradient would be 0; legal: any other number.")
+        self.sense_flag: bool = sens is not None
         self.sens, self.return_grad = 1.0 if sens is None else sens, bool(return_grad)
+        if like_mindspore():
+            self.weights: Any = optimizer.parameters
+        self.grad: GradOperation = GradOperation(get_by_list=True, sens_param=True)
+        self.grad_no_sens: GradOperation = GradOperation(get_by_list=True)
+        self.parallel_mode: str = get_auto_parallel_context("parallel_mode")
+        self.reducer_flag: bool = self.parallel_mode in (DATA_PARALLEL, HYBRID_PARALLEL)
         self.grad_fn: Callable[..., Any] = value_and_grad(network, None, optimizer.parameters)
-        self.grad_reducer: DistributedGradReducer | None = reducer_of(optimizer.parameters)
+        self.grad_reducer: Cell = reducer_of(optimizer.parameters) or Identity()
 
     def construct(self, *inputs: Any) -> Any:
         loss, grads = self.grad_fn(*inputs)
         if self.sens != 1.0:
             grads = tuple([grad * self.sens for grad in grads])
-        if self.grad_reducer is not None:
-            grads = self.grad_reducer(grads)
+        grads = self.grad_reducer(grads)
         self.optimizer(grads)
         if self.return_grad:
             return loss, {param.name: grad for param, grad in zip(self.optimizer.parameters, grads)}

@@ -21,7 +21,8 @@ from msnb.train.callbacks.logging_callbacks import need_count
 
 __all__ = ["EarlyStopping", "LearningRateScheduler", "ReduceLROnPlateau"]
 
-_LARGER_IS_BETTER = ("acc", "f1", "precision", "recall", "top")
+_SMALLER_IS_BETTER = {"loss", "mse", "mae", "perplexity", "hausdorff_distance", "mean_surface_distance",
+                      "root_mean_square_distance"}  # fmt: skip
 
 
 class BestValue:
@@ -29,29 +30,32 @@ class BestValue:
 
     Args:
         monitor: what to watch, see the head of this file.
-        mode: "min", "max", or "auto" (max for accuracy and its kind).
+        mode: "min", "max", or "auto" (min for losses, errors and distances, else max).
         min_delta: a change of less is no improvement.
-        baseline: the number to beat first.
     """
 
-    def __init__(self, monitor: str, mode: str, min_delta: float, baseline: float | None = None) -> None:
+    def __init__(self, monitor: str, mode: str, min_delta: float) -> None:
         if mode not in ("min", "max", "auto"):
             raise AttributeValueError(f"mode must be 'min', 'max' or 'auto', got {mode!r}.")
         self.monitor = monitor
-        larger = mode == "max" or (mode == "auto" and any(part in monitor.lower() for part in _LARGER_IS_BETTER))
-        self._sign, self._delta, self._baseline = (-1.0 if larger else 1.0), abs(min_delta), baseline
+        smaller = mode == "min" or (mode == "auto" and monitor.removeprefix("eval_") in _SMALLER_IS_BETTER)
+        self._sign, self._delta = (1.0 if smaller else -1.0), abs(min_delta)
         self.reset()
 
     def reset(self) -> None:
         """Forget what was best."""
-        self.best: float = self._sign * math.inf if self._baseline is None else self._baseline
+        self.best: float = self._sign * math.inf
 
     def better(self, value: float) -> bool:
         """True (and remembered) if ``value`` improves on the best."""
-        if not self._sign * value < self._sign * self.best - self._delta:
+        if not self.beats(value, self.best):
             return False
         self.best = value
         return True
+
+    def beats(self, value: float, other: float) -> bool:
+        """True if ``value`` is better than ``other`` by more than ``min_delta``."""
+        return self._sign * value < self._sign * other - self._delta
 
     def value(self, params: RunParams) -> float | None:
         """The number in this epoch; None in an epoch without evaluation. Raises ValueError if it does not exist."""
@@ -73,10 +77,10 @@ class EarlyStopping(Callback):
     Args:
         monitor: what to watch.
         min_delta: a change of less is no improvement.
-        patience: epochs without improvement to wait.
+        patience: training stops after so many epochs in a row without improvement; 0: after the first epoch.
         verbose: print when it stops.
         mode: "min", "max" or "auto".
-        baseline: stop unless this is beaten.
+        baseline: an epoch that does not beat this counts as one without improvement.
         restore_best_weights: put the network's best values back when it stops.
 
     Source: `mindspore.train.EarlyStopping`
@@ -86,7 +90,8 @@ class EarlyStopping(Callback):
         self, monitor: str = "eval_loss", min_delta: float = 0, patience: int = 0, verbose: bool = False,
         mode: str = "auto", baseline: float | None = None, restore_best_weights: bool = False,
     ) -> None:  # fmt: skip
-        self._watch = BestValue(monitor, mode, min_delta, baseline)
+        self._watch = BestValue(monitor, mode, min_delta)
+        self._baseline = baseline
         self._patience = need_count("patience", patience, 0)
         self._verbose, self._restore = verbose, restore_best_weights
         self._wait = 0
@@ -104,13 +109,13 @@ class EarlyStopping(Callback):
         value = self._watch.value(params)
         if value is None:
             return
-        if self._watch.better(value):
-            self._wait = 0
-            if self._restore:
-                self._kept = {p: p.value() for p in params.network.get_parameters()}
-            return
         self._wait += 1
-        if self._wait > self._patience or self._patience == 0:
+        better = self._watch.better(value)
+        if self._restore and (better or not self._kept):
+            self._kept = {p: p.value() for p in params.train_network.get_parameters()}
+        if better and (self._baseline is None or self._watch.beats(value, self._baseline)):
+            self._wait = 0
+        if self._wait >= self._patience:
             self._stop(run_context)
 
     def _stop(self, run_context: RunContext) -> None:

@@ -57,6 +57,12 @@ class Metric:
             raise AttributeValueError(f"{type(self).__name__}.update takes {count} values, got {len(found)}.")
         return list(found)
 
+    def _convert_data(self, data: Tensor | Array | list[Any]) -> Array:
+        """The NumPy array of what an ``update`` that users write was given. Raises TypeError."""
+        if not isinstance(data, (Tensor, np.ndarray, list)):
+            raise ArgumentError(f"{type(self).__name__} takes a Tensor, array or list, got {type(data).__name__}.")
+        return as_array(data)
+
     def picked(self, inputs: tuple[Any, ...], count: int) -> list[Array]:
         """The ``count`` arrays this metric works on."""
         return [as_array(x) for x in self.chosen(inputs, count)]

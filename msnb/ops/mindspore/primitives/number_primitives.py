@@ -387,6 +387,12 @@ def _permutation(n: Any, seed: Any, offset: Any, dtype: Any) -> Any:
     return ops.argsort(drawn_uniform((count,), key)).astype(dtype)
 
 
+def _padded_permutation(n: Any, max_length: int, pad: int, dtype: Any) -> Any:
+    inside = ops.arange(max_length) < n
+    order = ops.argsort(ops.where(inside, drawn_uniform((max_length,), None), 2.0))
+    return ops.where(inside, order, pad).astype(dtype)
+
+
 NUMBERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **{f"Segment{kind}": (_segment(kind), {}) for kind in ("Max", "Mean", "Min", "Prod", "Sum")},
     "AccumulateNV2": (_accumulated, {}),
@@ -430,6 +436,7 @@ NUMBERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "NonDeterministicInts": (_any_ints, {"dtype": dtypes.int64}),
     "NuclearNorm": (_nuclear, {"dim": None, "keepdim": False}),
     "RaggedRange": (_ranges, {"Tsplits": NEEDED}),
+    "Randperm": (_padded_permutation, {"max_length": 1, "pad": -1, "dtype": dtypes.int32}),
     "RandpermV2": (_permutation, {"seed": 0, "offset": 0, "dtype": dtypes.int64}),
     "SpaceToBatch": (lambda x, block_size, paddings: ops.space_to_batch_nd(x, [block_size] * 2, paddings),
                      {"block_size": NEEDED, "paddings": NEEDED}),
