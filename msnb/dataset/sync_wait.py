@@ -1,6 +1,6 @@
 """Rows that wait for the program: `sync_wait` holds them back until `sync_update` has told what training found.
 
-    rows         0 .. num_batch - 1    | num_batch ..                 | ...
+    batches      0 .. num_batch - 1    | num_batch ..                 | ...
     may leave    from the start        | after the first sync_update  | after the second
 
 Augmentation that follows the loss is what it is for: the callback gets the data of each update before the next row is
@@ -24,7 +24,7 @@ class SyncWait(UnaryNode):
     """Gives rows out as updates allow it.
 
     Attributes:
-        name: of the condition; number: rows per update; passed, allowed: rows that left, and that may.
+        name: of the condition; number: batches per update, of so many rows; passed, allowed: rows that left, and may.
     """
 
     label = "sync_wait"
@@ -40,18 +40,19 @@ class SyncWait(UnaryNode):
             raise AttributeValueError(f"sync_wait: condition {name!r} stands twice in this data set")
         self.name = name
         self.number: int = check_count(number, "num_batch", least=1)
+        self.rows_per_batch: int = 1
         self.callback: Callable[..., Any] | None = callback
         self.passed: int = 0
         self.allowed: int = self.number
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
-        self.allowed = max(self.allowed, self.passed + self.number)
+        self.allowed = max(self.allowed, self.passed + self.number * self.rows_per_batch)
         for index, row in enumerate(self.parent.rows(epoch, start), start):
             if self.passed >= self.allowed:
                 raise DatasetError(
                     f"sync_wait: row {index} is asked for before sync_update({self.name!r})",
                     hint="call dataset.sync_update(condition_name=...) in every step; what is behind sync_wait must "
-                    "not work ahead: num_parallel_workers=1, no prefetch, no shuffle, batches of num_batch rows",
+                    "not work ahead: num_parallel_workers=1, no prefetch, no shuffle",
                 )
             self.passed += 1
             yield row
@@ -61,7 +62,7 @@ class SyncWait(UnaryNode):
         more = self.number if number is None else check_count(number, "num_batch", least=1)
         if self.callback is not None:
             self.callback(data)
-        self.allowed = self.passed + more
+        self.allowed = self.passed + more * self.rows_per_batch
 
 
 def waits(node: Node) -> Iterator[SyncWait]:
@@ -70,6 +71,13 @@ def waits(node: Node) -> Iterator[SyncWait]:
         yield node
     for parent in node.parents:
         yield from waits(parent)
+
+
+def count_batches(node: Node, size: Any) -> None:
+    """What waits below a ``batch`` counts batches from here on."""
+    for wait in waits(node) if isinstance(size, int) else ():
+        wait.rows_per_batch = size
+        wait.allowed = wait.number * size
 
 
 def update(node: Node, name: str, number: int | None, data: Any) -> None:

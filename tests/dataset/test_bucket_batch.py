@@ -55,8 +55,8 @@ def test_wrong_buckets(names, boundaries, sizes):
         ragged().bucket_batch_by_length(names, boundaries, sizes)
 
 
-def steps(row):
-    return ds.NumpySlicesDataset(np.arange(int(row[0])), "i").map(lambda i: i * 10, "i")
+def steps(n):
+    return ds.NumpySlicesDataset(np.arange(int(n)), "i").map(lambda i: i * 10, "i")
 
 
 def test_every_row_becomes_rows():
@@ -71,6 +71,16 @@ def test_every_row_becomes_rows():
     for number, state in enumerate(states[:-1]):
         again = data.create_dict_iterator(1, output_numpy=True, state=json.loads(state))
         assert [int(row["i"]) for row in again] == rows[number:]
+
+
+def test_columns_are_arguments():
+    pairs = ds.NumpySlicesDataset(([[0, 1], [2, 3]], [[0, -1], [-2, -3]]), shuffle=False)
+    rows = pairs.flat_map(lambda a, b: ds.NumpySlicesDataset((a + 1, b - 1), shuffle=False))
+    found = [[int(v) for v in row] for row in rows.create_tuple_iterator(output_numpy=True)]
+    assert found == [[1, -1], [2, -2], [3, -3], [4, -4]]
+    whole = ds.NumpySlicesDataset([[0, 1], [2, 3]], shuffle=False)
+    rows = whole.flat_map(lambda array: ds.NumpySlicesDataset(array, shuffle=False).repeat(2))
+    assert [int(v) for (v,) in rows.create_tuple_iterator(output_numpy=True)] == [0, 1, 0, 1, 2, 3, 2, 3]
 
 
 def test_a_function_that_makes_no_data_set():

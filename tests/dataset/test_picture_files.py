@@ -10,7 +10,7 @@ import pytest
 import msnb as ms
 import msnb.dataset as ds
 from msnb.base.errors import MsnbError
-from msnb.dataset import vision
+from msnb.dataset import transforms, vision
 
 
 def record(labels, seed):
@@ -85,6 +85,35 @@ def test_pictures_of_pillow():
     assert vision.HWC2CHW()(picture).shape == (3, 1, 3) and vision.ToPIL()(PIXELS[..., :1]).size == (3, 1)
     rows = ds.NumpySlicesDataset({"image": PIXELS[None]}).map(vision.ToPIL(), "image")
     np.testing.assert_array_equal(next(rows.create_tuple_iterator(output_numpy=True))[0], PIXELS)
+
+
+def test_pictures_stay_pictures(flowers):
+    image = pytest.importorskip("PIL.Image")
+    picture = vision.ToPIL()(np.arange(8 * 9 * 3, dtype=np.uint8).reshape(8, 9, 3))
+    assert vision.CenterCrop(4)(picture).size == (4, 4) and vision.Grayscale(1)(picture).mode == "L"
+    assert [crop.size for crop in vision.FiveCrop((4, 5))(picture)] == [(5, 4)] * 5
+    tiles = vision.SlicePatches(2, 1)(picture)
+    assert all(type(tile) is np.ndarray for tile in tiles)
+    np.testing.assert_array_equal(
+        vision.ToNumpy()(vision.HorizontalFlip()(picture)), vision.HorizontalFlip()(vision.ToNumpy()(picture))
+    )
+    seen = []
+
+    def turned(picture):
+        seen.append(picture)
+        return picture.rotate(180)
+
+    for listed in ([vision.Decode(to_pil=True), vision.Resize((2, 3)), turned, vision.ToTensor()],
+                   [transforms.Compose([vision.Decode(True), vision.Resize((2, 3)), turned, vision.ToTensor()])]):
+        rows = ds.ImageFolderDataset(flowers, shuffle=False).map(listed, "image").batch(3)
+        assert next(rows.create_tuple_iterator(output_numpy=True))[0].shape == (3, 3, 2, 3)
+    assert len(seen) == 6 and all(isinstance(each, image.Image) and each.size == (3, 2) for each in seen)
+    plain = [vision.Decode(), vision.Resize((2, 2)), vision.ToTensor()]
+    for to_pil in (False, True):
+        rows = ds.ImageFolderDataset(flowers, shuffle=False).map([vision.Decode(to_pil), *plain[1:]], "image").batch(3)
+        found = next(rows.create_tuple_iterator(output_numpy=True))[0]
+        want = [row[0] for row in ds.ImageFolderDataset(flowers, shuffle=False).map(plain, "image")]
+        np.testing.assert_array_equal(found, np.stack([w.asnumpy() for w in want]))
 
 
 def test_folders_and_files_that_do_not_fit(flowers):

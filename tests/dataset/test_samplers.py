@@ -95,6 +95,26 @@ def test_own_sampler_child_and_use_sampler():
         again.batch(2).use_sampler([0])
 
 
+def test_the_sampler_of_a_data_set_is_changed_in_place():
+    data = ds.NumpySlicesDataset([5, 6, 7, 8], "x", shuffle=False)
+    assert data.use_sampler(ds.SequentialSampler(1)) is data
+    data.add_sampler(ds.SequentialSampler(1, 1))
+    assert [int(x) for (x,) in data.create_tuple_iterator(output_numpy=True)] == [7]
+    sampler = ds.SequentialSampler(0, 3)
+    sampler.add_child(ds.RandomSampler(num_samples=2))
+    assert sampler.get_num_samples() == 2 and isinstance(sampler.get_child(), ds.RandomSampler)
+    assert ds.SequentialSampler().get_num_samples() is None and ds.SequentialSampler().get_child() is None
+    with pytest.raises(ValueError, match="add_sampler works on a random-access source"):
+        data.batch(1).add_sampler(sampler)
+
+
+def test_a_schema_is_parsed_anew():
+    schema = ds.Schema()
+    schema.parse_columns([{"name": "a", "type": "int8", "shape": [3]}])
+    schema.parse_columns({"a": {"type": "int32", "shape": [1]}, "b": {"type": "int8", "shape": [1]}})
+    assert [column.name for column in schema.columns] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -41,7 +41,7 @@ def test_rows_follow_the_updates_over_epochs() -> None:
 
 def test_whole_batches_wait() -> None:
     policy = Policy()
-    data = rows(6).sync_wait(condition_name="policy", num_batch=2, callback=policy.update).map(policy.scaled).batch(2)
+    data = rows(6).sync_wait(condition_name="policy", callback=policy.update).map(policy.scaled).batch(2)
     found = []
     for (x,) in data.create_tuple_iterator(num_epochs=1, output_numpy=True):
         found.append(x.tolist())

@@ -137,7 +137,7 @@ class FlatMap(UnaryNode):
         if row is None:
             raise DatasetError("flat_map: the dataset has no row, so the columns of what comes out are not known")
         try:
-            made = self.function(list(row))
+            made = self.function(*row)
         except Exception as error:
             raise failure(self.label, self.function, index, self.parent.columns, row, error) from error
         try:

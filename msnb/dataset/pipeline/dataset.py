@@ -139,6 +139,7 @@ class Dataset:
         inputs, outputs = as_columns(input_columns, "input_columns"), as_columns(output_columns, "output_columns")
         workers = workers_of(num_parallel_workers)
         drop = flag(drop_remainder)
+        sync_wait.count_batches(self._node, size)
         return Dataset(Batch(self._node, size, drop, per_batch_map, inputs, outputs, workers, processes))
 
     def padded_batch(
@@ -182,13 +183,13 @@ class Dataset:
         return Dataset(BucketBatch(self._node, names, bucket_boundaries, bucket_batch_sizes, element_length_function,
                                    pad_info, to_boundary, drop))  # fmt: skip
 
-    def flat_map(self, func: Callable[[list[Any]], Dataset]) -> Dataset:
-        """Every row (a list of its columns) becomes the rows of the Dataset that `func` makes of it, one after the
-        other; all these must have the same columns. The first row is read at once, for their names.
+    def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
+        """Every row becomes the rows of the Dataset that `func(column, ...)` makes of it, one after the other; all these
+        must have the same columns. The first row is read at once, for their names.
 
         >>> from msnb.dataset import NumpySlicesDataset
         >>> sizes = NumpySlicesDataset([2, 1], "n", shuffle=False)
-        >>> ds = sizes.flat_map(lambda row: NumpySlicesDataset(list(range(int(row[0]))), "i", shuffle=False))
+        >>> ds = sizes.flat_map(lambda n: NumpySlicesDataset(list(range(int(n))), "i", shuffle=False))
         >>> [int(row["i"]) for row in ds.create_dict_iterator(1, output_numpy=True)]
         [0, 1, 0]
         """
@@ -223,6 +224,7 @@ class Dataset:
 
         Args:
             condition_name: what `sync_update` calls it.
+            num_batch: batches, where a `batch` follows; else rows.
             callback: gets the `data` of each update before the next row is made.
 
         >>> from msnb.dataset import NumpySlicesDataset
@@ -239,7 +241,7 @@ class Dataset:
         return Dataset(sync_wait.SyncWait(self._node, condition_name, num_batch, callback))
 
     def sync_update(self, condition_name: str, num_batch: int | None = None, data: Any = None) -> None:
-        """Let `num_batch` rows more (None: as many as `sync_wait` says) leave; its callback gets `data`."""
+        """Let `num_batch` batches or rows more (None: as many as `sync_wait` says) leave; its callback gets `data`."""
         sync_wait.update(self._node, condition_name, num_batch, data)
 
     def zip(self, datasets: Dataset | Sequence[Dataset]) -> Dataset:
@@ -301,10 +303,24 @@ class Dataset:
         return Dataset(nodes.Prefetch(self._node, check_count(buffer_size, "buffer_size")))
 
     def use_sampler(self, new_sampler: Any) -> Dataset:
-        """The same random-access source read through another sampler; only directly on a source."""
+        """Read the source, with random access, through another sampler from here on; returns this Dataset."""
+        self._node = self._source("use_sampler").with_sampler(as_sampler(new_sampler))
+        return self
+
+    def add_sampler(self, new_sampler: Any) -> Dataset:
+        """Let a sampler choose among what the present one of the source chooses; returns this Dataset.
+
+        Source: `mindspore.dataset.Dataset` (add_sampler)
+        """
+        source, sampler = self._source("add_sampler"), as_sampler(new_sampler)
+        sampler.add_child(source.sampler)
+        self._node = source.with_sampler(sampler)
+        return self
+
+    def _source(self, what: str) -> IndexedSource:
         if not isinstance(self._node, IndexedSource):
-            raise DatasetError(f"use_sampler works on a random-access source, this is {self._node.describe()}")
-        return Dataset(self._node.with_sampler(as_sampler(new_sampler)))
+            raise DatasetError(f"{what} works on a random-access source, this is {self._node.describe()}")
+        return self._node
 
     # reading ---------------------------------------------------------------------------------------------------
 

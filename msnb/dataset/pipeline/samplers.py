@@ -51,6 +51,16 @@ class Sampler:
             raise ArgumentError(f"add_child expects a Sampler, got {type(sampler).__name__}")
         self.child = sampler
 
+    def get_child(self) -> Sampler | None:
+        """What ``add_child`` added; None: nothing."""
+        return self.child
+
+    def get_num_samples(self) -> int | None:
+        """The most rows of an epoch, as this sampler and those below it were told; None: nothing was said."""
+        below = None if self.child is None else self.child.get_num_samples()
+        said = [n for n in (self.num_samples, below) if n is not None]
+        return min(said, default=None)
+
     def indices(self, size: int, generator: np.random.Generator, labels: Labels | None = None) -> Array:
         """The row numbers of one epoch, in order: int64[n], each in 0..size-1."""
         if self.child is None:

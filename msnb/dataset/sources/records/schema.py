@@ -86,11 +86,12 @@ class Schema:
         self.columns.append(SchemaColumn(name, _type(de_type), sizes))
 
     def parse_columns(self, columns: Any) -> None:
-        """Columns from a dict (name -> type, rank, shape) or a list of these with a name."""
+        """Columns from a dict (name -> type, rank, shape) or a list of these with a name, in place of those there."""
         if isinstance(columns, dict):
             columns = [{**page, "name": name} if isinstance(page, dict) else page for name, page in columns.items()]
         if not isinstance(columns, list) or any(not isinstance(page, dict) for page in columns):
             raise ArgumentError(f"Schema: columns is a dict or a list of dicts, got {columns!r:.60}")
+        self.columns = []
         for page in columns:
             unknown = set(page) - {"name", "type", "rank", "shape"}
             if unknown or not {"name", "type"} <= set(page):
