@@ -304,16 +304,20 @@ def _one(position: Any) -> Any:
     return position[0] if isinstance(position, tuple) and len(position) == 1 else position
 
 
-def grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False) -> Any:
+def grad(
+    fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False,
+    sens_param: bool = False,
+) -> Any:  # fmt: skip
     """``msnb.grad``, also by integer tensors, whose gradients are cut off to integers; (0,) means 0."""
-    return make_grad(fn, kept(weights), _one(grad_position), has_aux, return_ids, "real")
+    return make_grad(fn, kept(weights), _one(grad_position), has_aux, return_ids, "real", sens_param)
 
 
 def value_and_grad(
-    fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
-) -> Any:
+    fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False,
+    sens_param: bool = False,
+) -> Any:  # fmt: skip
     """``msnb.value_and_grad``, also by integer tensors; (0,) means 0."""
-    return make_value_and_grad(fn, kept(weights), _one(grad_position), has_aux, return_ids, "real")
+    return make_value_and_grad(fn, kept(weights), _one(grad_position), has_aux, return_ids, "real", sens_param)
 
 
 class GradOperation(gradients.GradOperation):

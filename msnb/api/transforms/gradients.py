@@ -277,11 +277,12 @@ def value_and_grad(
 @overload
 def value_and_grad(
     fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False,
-    return_ids: bool = False,
+    return_ids: bool = False, sens_param: bool = False,
 ) -> Callable[P, tuple[R, Any]]: ...  # fmt: skip
 def value_and_grad(
-    fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
-) -> Fn:
+    fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False,
+    sens_param: bool = False,
+) -> Fn:  # fmt: skip
     """A function that gives the value of ``fn`` and its gradient.
 
     Args:
@@ -292,6 +293,8 @@ def value_and_grad(
         weights: Parameters to differentiate by, or one Parameter.
         has_aux: only the first part of the result is differentiated; the rest comes along.
         return_ids: each gradient comes as ``(position or parameter name, gradient)``; ``get_grad`` picks one.
+        sens_param: the last argument of a call, or the one called ``sens``, is the sensitivity of the result: the
+            cotangent, a tensor of its shape (ones by default).
 
     Returns:
         ``call(*args, **kwargs) -> (value, gradients)``; gradients are one tensor for one position, a tuple for a tuple
@@ -312,22 +315,26 @@ def value_and_grad(
         [2., 4.])
     """
 
-    return make_value_and_grad(fn, kept(weights), grad_position, has_aux, return_ids)
+    return make_value_and_grad(fn, kept(weights), grad_position, has_aux, return_ids, sens_param=sens_param)
 
 
 def make_value_and_grad(
-    fn: Fn, weights: Any, position: Position, has_aux: bool, return_ids: bool, integers: Integers = "refuse"
-) -> Fn:
+    fn: Fn, weights: Any, position: Position, has_aux: bool, return_ids: bool, integers: Integers = "refuse",
+    sens_param: bool = False,
+) -> Fn:  # fmt: skip
     """``value_and_grad`` with a choice of what gradients by integers are."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        given, sens = (args, kwargs), None
+        if sens_param:
+            args, kwargs, sens = _without_sensitivity(args, kwargs)
         request = GradientRequest(fn, args, kwargs, position, weights, integers)
         if request.needs_graph:
-            return run_staged(wrapper, args, kwargs)
-        value, gradients = _value_and_grad(fn, request, has_aux)
+            return run_staged(wrapper, *given)
+        value, gradients = _value_and_grad(fn, request, has_aux, sens)
         return value, _with_ids(request, gradients) if return_ids else gradients
 
-    step = TransformStep(make_value_and_grad, fn, weights, (position, has_aux, return_ids, integers))
+    step = TransformStep(make_value_and_grad, fn, weights, (position, has_aux, return_ids, integers, sens_param))
     wrapper = marked(compiled_in_graph_mode(named(call, fn, "value_and_grad")), step)
     return wrapper
 
@@ -345,17 +352,19 @@ def grad(
 @overload
 def grad(
     fn: Callable[P, Any], grad_position: Position = 0, weights: Any = None, has_aux: bool = False,
-    return_ids: bool = False,
+    return_ids: bool = False, sens_param: bool = False,
 ) -> Callable[P, Any]: ...  # fmt: skip
 def grad(
-    fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
-) -> Fn:
+    fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False,
+    sens_param: bool = False,
+) -> Fn:  # fmt: skip
     """A function that gives the gradient of ``fn``.
 
     Args:
         fn, grad_position, weights: see ``value_and_grad``.
         has_aux: the call gives ``(gradients, aux)``, aux a tuple of the rest of the result.
         return_ids: each gradient comes as ``(position or parameter name, gradient)``.
+        sens_param: see ``value_and_grad``.
 
     Returns:
         ``call(*args, **kwargs) -> gradients``.
@@ -371,24 +380,28 @@ def grad(
         12.0
     """
 
-    return make_grad(fn, kept(weights), grad_position, has_aux, return_ids)
+    return make_grad(fn, kept(weights), grad_position, has_aux, return_ids, sens_param=sens_param)
 
 
 def make_grad(
-    fn: Fn, weights: Any, position: Position, has_aux: bool, return_ids: bool, integers: Integers = "refuse"
-) -> Fn:
+    fn: Fn, weights: Any, position: Position, has_aux: bool, return_ids: bool, integers: Integers = "refuse",
+    sens_param: bool = False,
+) -> Fn:  # fmt: skip
     """``grad`` with a choice of what gradients by integers are."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        given, sens = (args, kwargs), None
+        if sens_param:
+            args, kwargs, sens = _without_sensitivity(args, kwargs)
         request = GradientRequest(fn, args, kwargs, position, weights, integers)
         if request.needs_graph:
-            return run_staged(wrapper, args, kwargs)
-        value, gradients = _value_and_grad(fn, request, has_aux)
+            return run_staged(wrapper, *given)
+        value, gradients = _value_and_grad(fn, request, has_aux, sens)
         if return_ids:
             gradients = _with_ids(request, gradients)
         return (gradients, tuple(value[1:])) if has_aux else gradients
 
-    step = TransformStep(make_grad, fn, weights, (position, has_aux, return_ids, integers))
+    step = TransformStep(make_grad, fn, weights, (position, has_aux, return_ids, integers, sens_param))
     wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
     return wrapper
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from msnb.api.cell_inputs import declare_inputs
+from msnb.api.cell_inputs import declare_inputs, declared_inputs
 from msnb.api.graph_mode import compile_cell
 from msnb.core import dtypes
 
@@ -68,6 +68,11 @@ class CellFlags:
             >>> net.set_inputs(ms.Tensor(shape=[None, 8], dtype=ms.float32))
         """
         declare_inputs(self, inputs, kwargs)
+
+    def get_inputs(self) -> tuple[Any, ...] | None:
+        """What ``set_inputs`` said of the positional arguments; None: nothing."""
+        said = declared_inputs(self)
+        return None if said is None else said[0]
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile the Cell for these arguments, in either mode, and do not run it.

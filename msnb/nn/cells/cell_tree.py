@@ -88,6 +88,25 @@ class CellTree:
                 found[name] = cell
         return found
 
+    def get_sub_cell(self, target: str) -> Cell:
+        """The Cell at a path: ``get_sub_cell("encoder.0")``; of "" the Cell itself.
+
+        Raises:
+            AttributeError: no Cell is there.
+
+        Examples:
+            >>> from msnb import nn
+            >>> nn.SequentialCell(nn.SequentialCell(nn.ReLU())).get_sub_cell("0.0")
+            ReLU()
+        """
+        found: Any = self
+        for part in target.split(".") if target else ():
+            inside = dict(owned(found, CellTree))
+            if part not in inside:
+                raise AttributeError(f"{type(self).__name__} has no Cell {target!r}; cells_and_names() has their paths.")
+            found = inside[part]
+        return found  # type: ignore[no-any-return]
+
     @property
     def _cells(self) -> OrderedDict[str, Cell]:
         """``name_cells()`` under the name by which programs look into MindSpore's Cells."""

@@ -154,11 +154,12 @@ class Categorical(Distribution):
         return ops.where(value < 0, 0.0, self._picked(ops.cumsum(probs, -1), value))
 
     def _mean(self, probs: Any) -> Any:
-        return ops.sum(probs * ops.arange(probs.shape[-1]).astype(probs.dtype), -1)
+        """[..., 1], as MindSpore's."""
+        return ops.sum(probs * ops.arange(probs.shape[-1]).astype(probs.dtype), -1, True)
 
     def _var(self, probs: Any) -> Any:
         at = ops.arange(probs.shape[-1]).astype(probs.dtype)
-        return ops.sum(probs * ops.square(at), -1) - ops.square(ops.sum(probs * at, -1))
+        return ops.sum(probs * ops.square(at), -1, True) - ops.square(self._mean(probs))
 
     def _mode(self, probs: Any) -> Any:
         return ops.argmax(probs, -1).astype(self.dtype)

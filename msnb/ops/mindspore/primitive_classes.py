@@ -151,6 +151,10 @@ class Primitive:
         self.__dict__.get("attrs_noted", {}).pop(name, None)
         return self
 
+    def set_prim_instance_name(self, name: str) -> Primitive:
+        """A name of this operator, as the note ``instance_name``. Returns the operator."""
+        return self.add_prim_attr("instance_name", name)
+
     def set_device(self, device_target: str) -> Primitive:
         """Where MindSpore would run the operator; here it runs on the device of the context. Returns the operator."""
         return self.add_prim_attr("primitive_target", device_target)

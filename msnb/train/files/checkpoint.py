@@ -167,7 +167,9 @@ def _cannot_write(why: str, hint: str = "") -> CheckpointError:
 
 
 def _read(path: str, need_checksum: bool) -> dict[str, Any]:
-    """Parameters and strings of a file of either kind."""
+    """Parameters and strings of a file of either kind; as for saving, ``.ckpt`` may be left out."""
+    if not os.path.isfile(path) and os.path.isfile(f"{path}.ckpt"):
+        path = f"{path}.ckpt"
     safetensors_file.need_file(path)
     refuse = safetensors_file.damaged(path)
     if weight_shards.is_index(path):
