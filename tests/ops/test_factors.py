@@ -72,10 +72,25 @@ def test_gradients_of_what_does_not_depend_on_signs(rng: np.random.Generator) ->
     check_grads(lambda a: ops.abs(ops.qr(a)[1].diagonal()).log().sum(), [x])
 
 
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (2, 5, 2), (3, 1)])
+def test_full_matrices_of_an_svd(rng: np.random.Generator, mode: int, shape: tuple[int, ...]) -> None:
+    x = ms.Tensor(rng.standard_normal(shape))
+    s, u, v = ops.svd(x, full_matrices=True)
+    m, n = shape[-2:]
+    assert u.shape == (*shape[:-2], m, m) and v.shape == (*shape[:-2], n, n)
+    k = min(m, n)
+    again = (u[..., :k] * s.expand_dims(-2)) @ v[..., :k].swapaxes(-1, -2)
+    np.testing.assert_allclose(again.asnumpy(), x.asnumpy(), atol=1e-12)
+    for square in (u, v):
+        product = (square.swapaxes(-1, -2) @ square).asnumpy()
+        np.testing.assert_allclose(product, np.broadcast_to(np.eye(product.shape[-1]), product.shape), atol=1e-12)
+    by_values = ms.grad(lambda a: ops.svd(a, full_matrices=True)[0].sum())(x)
+    np.testing.assert_allclose(by_values.asnumpy(), ms.grad(lambda a: ops.svd(a)[0].sum())(x).asnumpy(), atol=1e-12)
+
+
 def test_refusals() -> None:
     x = ops.ones((2, 3))
     refused = [
-        (lambda: ops.svd(x, full_matrices=True), "full_matrices"),
         (lambda: ops.qr(x[0]), "needs matrices"),
         (lambda: ops.lstsq(x, ops.ones((3,))), r"takes \[m, n\]"),
         (lambda: ops.matrix_norm(x, 3), "ord is 'fro'"),
