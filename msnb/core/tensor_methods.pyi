@@ -157,7 +157,7 @@ class TensorMethods:
     atanh = arctanh
 
     def baddbmm(self, x: Any, y: Any, beta: Any = ..., alpha: Any = ...) -> Tensor:
-        """``beta * c + alpha * (x @ y)`` for stacks of matrices."""
+        """``beta * c + alpha * (x @ y)`` for stacks of matrices, or for two matrices."""
 
     def bernoulli(self, shape: Any = ..., *, seed: Any = ..., generator: Any = ...) -> Tensor:
         """1 with probability ``p``, else 0, in the shape of ``p`` (or ``shape``) and its dtype."""

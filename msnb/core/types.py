@@ -258,7 +258,11 @@ class Symbol:
         if min < 1 or divisor < 1 or not 0 <= remainder < divisor or 0 < max < min or max < 0:
             told = f"Symbol: no size is meant by {', '.join(f'{n}={v}' for n, v in numbers.items())}."
             raise AttributeValueError(told, hint="1 <= min, min <= max or max=0, and 0 <= remainder < divisor.")
-        self.max, self.min, self.divisor, self.remainder, self.unique = max, min, divisor, remainder, unique
+        self.max: int = max
+        self.min: int = min
+        self.divisor: int = divisor
+        self.remainder: int = remainder
+        self.unique: bool = unique
 
     def allows(self, size: int) -> bool:
         """Whether an axis may have this size."""

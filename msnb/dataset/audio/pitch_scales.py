@@ -205,7 +205,7 @@ class MelSpectrogram(SoundTransform):
 class _Cepstrum(SoundTransform):
     """Spectra on a scale, their logarithms, and a cosine transform of these."""
 
-    result = np.dtype(np.float32)
+    result: np.dtype[Any] | None = np.dtype(np.float32)
 
     def _begin(self, count: Any, filters: int, dct_type: Any, norm: NormMode, logarithm: bool) -> None:
         name = type(self).__name__

@@ -272,7 +272,7 @@ class DetectPitchFrequency(SoundTransform):
         sample_rate: in Hz. frame_time: of a frame, in s. win_length: frames of the median. freq_low, freq_high: in Hz.
     """
 
-    result = np.dtype(np.float32)
+    result: np.dtype[Any] | None = np.dtype(np.float32)
 
     def __init__(
         self, sample_rate: int, frame_time: float = 0.01, win_length: int = 30, freq_low: float = 85,

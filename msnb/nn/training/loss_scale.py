@@ -209,7 +209,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         first, axes = self._first_scale(scale_sense), getattr(scale_sense, "shape", ())
         scale = ops.full(axes, first, dtype=dtypes.float32)
         self.scale_sense: Parameter = Parameter(scale, name="scale_sense", requires_grad=False)
-        self.grad_fn = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
+        self.grad_fn: Any = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
         self.is_distributed: bool = self.parallel_mode != STAND_ALONE
         self.gpu_target: bool = get_context("device_target") == "GPU"
         self.base: Tensor = Tensor(1.0)

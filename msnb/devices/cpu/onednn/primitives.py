@@ -103,9 +103,12 @@ class RuntimePrimitive(Primitive):
 
     def __init__(self, shared: Primitive, layouts: dict[int, Layout | None]) -> None:
         self._hold = shared
-        self.api, self.threads, self.name, self.address = shared.api, shared.threads, shared.name, shared.address
+        self.api: Api = shared.api
+        self.threads: int = shared.threads
+        self.name: str = shared.name
+        self.address: int = shared.address
         self._descs = {n: _desc(self.api, v) for n, v in {**layouts, c.SCRATCHPAD: _SCRATCH}.items() if v is not None}
-        self.scratch = self.size(c.SCRATCHPAD)
+        self.scratch: int = self.size(c.SCRATCHPAD)
 
     def desc(self, argument: int) -> int:
         """As of the primitive."""
