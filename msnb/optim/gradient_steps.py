@@ -15,6 +15,7 @@ Source: `mindspore.nn.Optimizer`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
@@ -23,7 +24,20 @@ from msnb.core import dtypes
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
-from msnb.ops.mindspore.multitype_graph import Map
+from msnb.ops.mindspore.multitype_graph import HyperMap, Map
+
+
+def replaceable(fn: Callable[[Any], Any]) -> property:
+    """A property that an optimizer of a user's may set to something of its own."""
+    name = f"_own_{fn.__name__}"
+
+    def get(self: Any) -> Any:
+        return self.__dict__[name] if name in self.__dict__ else fn(self)
+
+    def put(self: Any, value: Any) -> None:
+        self.__dict__[name] = value
+
+    return property(get, put, doc=fn.__doc__)
 
 
 class ParamGroup:
@@ -154,15 +168,73 @@ class GradientSteps(Cell):
     def _parameters(self) -> ParameterTuple:
         return self.parameters
 
-    @property
+    @replaceable
     def map_(self) -> Map:
         """Calls a function for every Parameter."""
         return Map()
 
-    @property
+    @replaceable
+    def map_reverse(self) -> Map:
+        """``map_`` from the last Parameter to the first."""
+        return Map(reverse=True)
+
+    @replaceable
+    def hyper_map(self) -> HyperMap:
+        """``map_``, also through tuples."""
+        return HyperMap()
+
+    @replaceable
     def global_step_increase_tensor(self) -> Tensor:
         """One step."""
         return Tensor(1, dtypes.int32)
+
+    @replaceable
+    def param_length(self) -> int:
+        """How many Parameters there are."""
+        return len(self.parameters)
+
+    @replaceable
+    def optim_filter(self) -> tuple[bool, ...]:
+        """Which Parameters this process updates: all."""
+        return (True,) * len(self.parameters)
+
+    @replaceable
+    def decay_flags(self) -> tuple[bool, ...]:
+        """Which Parameters decay: those whose group does, or without groups all but those of norms."""
+        if not self.is_group:
+            return self._may_decay
+        decays = [self.weight_decay if g.weight_decay is None else g.weight_decay for g in self.param_groups]
+        return tuple(_is_scheduled(decays[group]) or bool(decays[group]) for group in self._group_of)
+
+    @replaceable
+    def exec_weight_decay(self) -> bool:
+        """Whether anything decays."""
+        decays = (self.weight_decay, *(g.weight_decay for g in self.param_groups))
+        return any(_is_scheduled(decay) or bool(decay) for decay in decays)
+
+    @replaceable
+    def dynamic_weight_decay(self) -> bool:
+        """Whether a weight decay depends on the step."""
+        return any(_is_scheduled(decay) for decay in (self.weight_decay, *(g.weight_decay for g in self.param_groups)))
+
+    @replaceable
+    def need_scale(self) -> bool:
+        """Whether ``scale_grad`` changes gradients."""
+        return self.loss_scale != 1.0
+
+    @replaceable
+    def reciprocal_scale(self) -> float:
+        """1 / loss_scale."""
+        return 1.0 / self.loss_scale
+
+    @replaceable
+    def use_parallel(self) -> bool:
+        """False: each process updates all Parameters."""
+        return False
+
+    def broadcast_params(self, optim_result: Any) -> Any:
+        """What the updates gave: each process has all Parameters."""
+        return optim_result
 
     def assignadd(self, param: Parameter, value: Any) -> Any:
         """``ops.assign_add``."""

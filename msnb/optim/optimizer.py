@@ -66,8 +66,10 @@ class Optimizer(GradientSteps):
     _is_step = True
 
     _workings = Cell._workings | {
-        "assignadd", "corrected", "count_step", "decay_in_gradient", "follow", "global_step_increase_tensor", "map_",
-        "leaves_out_none", "prepare", "slots", "update",
+        "assignadd", "broadcast_params", "corrected", "count_step", "decay_flags", "decay_in_gradient",
+        "dynamic_weight_decay", "exec_weight_decay", "follow", "global_step_increase_tensor", "hyper_map",
+        "leaves_out_none", "map_", "map_reverse", "need_scale", "optim_filter", "param_length", "prepare",
+        "reciprocal_scale", "slots", "update", "use_parallel",
     }  # fmt: skip
 
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
