@@ -278,4 +278,6 @@ _UNSAID = {"max": 0, "min": 1, "divisor": 1, "remainder": 0, "unique": False}
 
 def is_open(shape: Any) -> bool:
     """Whether a shape says that axes, or their number, are not known."""
-    return shape is None or (isinstance(shape, (list, tuple)) and any(n is None or isinstance(n, Symbol) for n in shape))
+    return shape is None or (
+        isinstance(shape, (list, tuple)) and any(n is None or isinstance(n, Symbol) for n in shape)
+    )

@@ -103,8 +103,10 @@ def test_pictures_stay_pictures(flowers):
         seen.append(picture)
         return picture.rotate(180)
 
-    for listed in ([vision.Decode(to_pil=True), vision.Resize((2, 3)), turned, vision.ToTensor()],
-                   [transforms.Compose([vision.Decode(True), vision.Resize((2, 3)), turned, vision.ToTensor()])]):
+    for listed in (
+        [vision.Decode(to_pil=True), vision.Resize((2, 3)), turned, vision.ToTensor()],
+        [transforms.Compose([vision.Decode(True), vision.Resize((2, 3)), turned, vision.ToTensor()])],
+    ):
         rows = ds.ImageFolderDataset(flowers, shuffle=False).map(listed, "image").batch(3)
         assert next(rows.create_tuple_iterator(output_numpy=True))[0].shape == (3, 3, 2, 3)
     assert len(seen) == 6 and all(isinstance(each, image.Image) and each.size == (3, 2) for each in seen)

@@ -10,8 +10,8 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.fuzz.python_forms import PythonForms
 from tests.fuzz.known_kinds import MADE
+from tests.fuzz.python_forms import PythonForms
 from tests.fuzz.scopes import MATRIX, SCALAR, SQUARE, VECTOR, Scope, Shape
 
 HEAD = """import numpy as np

@@ -93,7 +93,9 @@ class PythonForms(Integers):
         else:
             self.add(indent, f"def {name}(v, *more, by=0.5, **named):")
             self.add(indent + 1, f"return {result} * by + sum(more) * len(named)")
-            rest = self.rng.choice((f"{other}, by=2.0, k=1", f"*[{other}, {taken}]", "**{'by': -1.0, 'z': 2}", "by=1.5"))
+            rest = self.rng.choice(
+                (f"{other}, by=2.0, k=1", f"*[{other}, {taken}]", "**{'by': -1.0, 'z': 2}", "by=1.5")
+            )
             self.add(indent, f"{made} = {name}({taken}, {rest})")
         s.names[made] = shape
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import msnb as ms
 from msnb import Parameter, Tensor, nn, ops
 from msnb.ops import functional as F
 
@@ -72,5 +71,6 @@ def test_what_an_optimizer_tells_of_itself() -> None:
     scheduled = nn.Momentum([w], 0.1, 0.9, weight_decay=nn.ExponentialDecayLR(0.1, 0.9, 3))
     assert scheduled.dynamic_weight_decay and scheduled.exec_weight_decay
     assert not nn.SGD([w], 0.1).exec_weight_decay
-    assert plain.map_reverse(lambda a: a + 1, (1, 2)) == (2, 3) and plain.hyper_map(lambda a: -a, ((1,), 2)) == ((-1,), -2)
+    assert plain.map_reverse(lambda a: a + 1, (1, 2)) == (2, 3)
+    assert plain.hyper_map(lambda a: -a, ((1,), 2)) == ((-1,), -2)
     assert "decay_flags" not in dir(plain), "what a subclass calls is not what a user looks for"

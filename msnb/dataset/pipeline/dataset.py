@@ -184,8 +184,8 @@ class Dataset:
                                    pad_info, to_boundary, drop))  # fmt: skip
 
     def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
-        """Every row becomes the rows of the Dataset that `func(column, ...)` makes of it, one after the other; all these
-        must have the same columns. The first row is read at once, for their names.
+        """Every row becomes the rows of the Dataset that `func(column, ...)` makes of it, one after the other; all of
+        them have the same columns. The first row is read at once, for their names.
 
         >>> from msnb.dataset import NumpySlicesDataset
         >>> sizes = NumpySlicesDataset([2, 1], "n", shuffle=False)

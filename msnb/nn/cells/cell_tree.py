@@ -103,7 +103,9 @@ class CellTree:
         for part in target.split(".") if target else ():
             inside = dict(owned(found, CellTree))
             if part not in inside:
-                raise AttributeError(f"{type(self).__name__} has no Cell {target!r}; cells_and_names() has their paths.")
+                raise AttributeError(
+                    f"{type(self).__name__} has no Cell {target!r}; cells_and_names() has their paths."
+                )
             found = inside[part]
         return found  # type: ignore[no-any-return]
 

@@ -577,7 +577,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Unique": (results.unique, {}),
     "UniqueConsecutive": (results.unique_consecutive, {"return_idx": False, "return_counts": False, "axis": None}),
     "GroupNorm": (results.group_norm, {}),
-    "MultiMarginLoss": (lambda x, target, weight=None, **attrs: ops.multi_margin_loss(x, target, weight=weight, **attrs),
+    "MultiMarginLoss": (lambda x, t, weight=None, **attrs: ops.multi_margin_loss(x, t, weight=weight, **attrs),
                         {"p": 1, "margin": 1.0, "reduction": "mean"}),
     "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False, "ignore_nan": False}),
     "Dropout": (results.dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
