@@ -98,10 +98,10 @@ __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "DType", "Generator", "GradOperation", "Model", "MsnbError", "Parameter",
     "ParameterTuple", "Symbol", "Tensor", "amp", "bfloat16", "bool_", "complex64", "complex128", "custom_vjp",
     "dataset", "double", "explain", "float16", "float32", "float64", "float_", "from_dlpack", "from_numpy",
-    "get_context", "get_seed", "grad", "half", "hessian", "int8", "int16", "int32", "int64", "int_", "jacfwd", "jacrev", "jit",
-    "jvp", "load_checkpoint", "load_param_into_net", "nn", "ops", "plugins", "recompute", "reset_context", "runtime",
-    "save_checkpoint", "set_context", "set_seed", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad",
-    "vjp", "vmap",
+    "get_context", "get_seed", "grad", "half", "hessian", "int8", "int16", "int32", "int64", "int_", "jacfwd", "jacrev",
+    "jit", "jvp", "load_checkpoint", "load_param_into_net", "nn", "ops", "plugins", "recompute", "reset_context",
+    "runtime", "save_checkpoint", "set_context", "set_seed", "train", "uint8", "uint16", "uint32", "uint64",
+    "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

@@ -17,6 +17,8 @@ from msnb.api.jit import jit, prepare
 from msnb.base import device_registry, events
 from msnb.base.errors import DeviceError
 from msnb.base.settings import get_context, set_context
+from msnb.core.storage.memory_exchange import CPU_MEMORY
+from msnb.core.tensor import from_dlpack as shared
 from msnb.nn.cells.cell import Cell
 from msnb.train.callbacks.callback import Callback, as_callbacks
 
@@ -25,9 +27,9 @@ _RUNTIME = {name: getattr(runtime, name) for name in runtime.__all__ if name not
 globals().update(_RUNTIME)
 __all__ = [
     "cell_attr_register", "compile_config", "conv_allow_hf32", "conv_allow_tf32", "conv_dgrad_algo", "conv_fprop_algo",
-    "conv_wgrad_algo", "device_count", "get_arch_list", "get_device_capability", "get_device_name",
+    "conv_wgrad_algo", "device_count", "from_dlpack", "get_arch_list", "get_device_capability", "get_device_name",
     "get_device_properties", "is_available", "is_initialized", "is_stub_tensor", "matmul_allow_hf32",
-    "matmul_allow_tf32", "op_precision_mode", "precision_mode", "threads_num", *_RUNTIME,
+    "matmul_allow_tf32", "op_precision_mode", "precision_mode", "threads_num", "to_dlpack", *_RUNTIME,
 ]  # fmt: skip
 
 
@@ -209,3 +211,26 @@ conv_dgrad_algo: Callable[[object], None] = _without_effect("conv_dgrad_algo")
 conv_wgrad_algo: Callable[[object], None] = _without_effect("conv_wgrad_algo")
 precision_mode: Callable[[object], None] = _without_effect("precision_mode")
 op_precision_mode: Callable[[object], None] = _without_effect("op_precision_mode")
+
+
+class _Capsule:
+    """A DLPack capsule as what ``from_dlpack`` takes."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU_MEMORY, 0
+
+
+def to_dlpack(tensor: Any) -> Any:
+    """A capsule that shares memory with a tensor, as ``mindspore.utils.dlpack`` gives it."""
+    return tensor.__dlpack__()
+
+
+def from_dlpack(dlpack: Any) -> Any:
+    """The tensor of a capsule, or of anything with ``__dlpack__``."""
+    return shared(dlpack if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack))

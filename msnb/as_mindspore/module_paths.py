@@ -81,7 +81,7 @@ _PRIVATE = {
     "train.metrics": "msnb.train.metrics",
     "train.model": "msnb.train.model",
     "train.summary": "msnb.train",
-    **dict.fromkeys(("utils", "utils.dlpack"), "msnb.as_mindspore.private_names"),
+    **dict.fromkeys(("utils", "utils.dlpack"), "msnb.as_mindspore.executor_names"),
 }
 _NAMED: dict[str, str] = {
     "mindspore": "msnb",

@@ -16,8 +16,7 @@ from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, GradientError
 from msnb.core import dtypes
 from msnb.core.engine import slot
-from msnb.core.storage.memory_exchange import CPU_MEMORY
-from msnb.core.tensor import Tensor, from_dlpack as shared
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.eager.autocast import wear, worn_by
 from msnb.eager.dispatch import EagerEngine
@@ -597,26 +596,3 @@ def _to_tensor(*args: Any) -> Any:
         narrow = None if isinstance(x, Tensor) else {"int64": dtypes.int32, "float64": dtypes.float32}
         made.append(found.astype(narrow[found.dtype.name]) if narrow and found.dtype.name in narrow else found)
     return made[0] if len(made) == 1 else tuple(made)
-
-
-class _Capsule:
-    """A DLPack capsule as what ``from_dlpack`` takes."""
-
-    def __init__(self, capsule: Any) -> None:
-        self._capsule = capsule
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return CPU_MEMORY, 0
-
-
-def to_dlpack(tensor: Any) -> Any:
-    """A capsule that shares memory with a tensor, as ``mindspore.utils.dlpack`` gives it."""
-    return tensor.__dlpack__()
-
-
-def from_dlpack(dlpack: Any) -> Any:
-    """The tensor of a capsule, or of anything with ``__dlpack__``."""
-    return shared(dlpack if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack))

@@ -13,7 +13,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files import bounded_reader
 from msnb.base.files.atomic_write import write_whole
 from msnb.dataset.pipeline.rows import Array, describe
-from msnb.dataset.vision.images import pillow
+from msnb.dataset.vision.decode import pillow
 
 __all__ = [
     "ImageReadMode", "encode_jpeg", "encode_png", "get_image_num_channels", "get_image_size", "read_file", "read_image",

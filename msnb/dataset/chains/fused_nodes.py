@@ -25,9 +25,8 @@ from msnb.dataset.pipeline.batch import Batch, BatchInfo, stack
 from msnb.dataset.pipeline.epoch_rng import Epoch, draws, many_draws, row_draws
 from msnb.dataset.pipeline.map import Map
 from msnb.dataset.pipeline.nodes import Node, Shuffle, UnaryNode, failure
-from msnb.dataset.pipeline.rows import Array, Row, to_array
+from msnb.dataset.pipeline.rows import Array, Row, is_picture, to_array
 from msnb.dataset.pipeline.workers import prefetch
-from msnb.dataset.vision.images import is_picture
 
 
 class MapStages(UnaryNode):

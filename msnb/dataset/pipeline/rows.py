@@ -48,6 +48,11 @@ def to_array(value: Any) -> Array:
     return array
 
 
+def is_picture(value: Any) -> bool:
+    """Whether it is a picture of Pillow's, which is not imported to see that."""
+    return type(value).__module__.startswith("PIL.")
+
+
 def to_column(value: Any) -> Array:
     """``to_array``; a dict becomes an array of no axes that holds it."""
     return boxed(value, to_array) if isinstance(value, dict) else to_array(value)

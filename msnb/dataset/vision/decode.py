@@ -18,7 +18,7 @@ from msnb.base.files.bounded_reader import need_room
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.vision.geometry import resized
-from msnb.dataset.vision.images import as_picture, check_image, pillow
+from msnb.dataset.vision.images import as_picture, check_image
 from msnb.dataset.vision.random import RandomResizedCrop
 
 __all__ = ["Decode", "RandomCropDecodeResize", "ToNumpy", "ToPIL"]
@@ -129,7 +129,7 @@ class Decode(Transform):
 
     def __call__(self, value: Any) -> Any:
         out = super().__call__(value)
-        return as_picture(out) if self.to_pil else out
+        return as_picture(out, pillow()) if self.to_pil else out
 
     def apply(self, value: Array) -> Array:
         check_bytes(value, "Decode")
@@ -197,3 +197,12 @@ class ToNumpy(Transform):
     def apply(self, value: Array) -> Array:
         check_image(value, "ToNumpy")
         return value
+
+
+def pillow() -> Any:
+    """The module of Pillow, imported when it is needed."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ModuleNotFoundError("pictures take Pillow: pip install 'msnb[images]'") from None
+    return Image

@@ -6,12 +6,13 @@ An image is [..., height, width, channel]; a plain [height, width] is taken as o
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.dataset.pipeline.rows import Array, check_count, describe
+from msnb.dataset.pipeline.rows import Array, check_count, describe, is_picture
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.vision.enums import Border, Inter
 
@@ -26,7 +27,7 @@ class ImageTransform(Transform):
 
     def __call__(self, value: Any) -> Any:
         out = super().__call__(value)
-        return as_picture(out) if self.gives_pictures and is_picture(value) else out
+        return as_picture(out, sys.modules["PIL.Image"]) if self.gives_pictures and is_picture(value) else out
 
     def apply(self, value: Array) -> Any:
         check_image(value, type(self).__name__)
@@ -38,29 +39,16 @@ class ImageTransform(Transform):
         raise NotImplementedError(f"{type(self).__name__} must define image(array)")
 
 
-def is_picture(value: Any) -> bool:
-    """Whether it is a picture of Pillow's, which is not imported to see that."""
-    return type(value).__module__.startswith("PIL.")
-
-
-def as_picture(value: Any) -> Any:
-    """Pixels, bytes from 0 to 255, as a picture of Pillow's; each of several; anything else as it is."""
+def as_picture(value: Any, pillow: Any) -> Any:
+    """Pixels, bytes from 0 to 255, as a picture of Pillow's (``Image`` is its module); each of several; others as they
+    are."""
     if isinstance(value, tuple):
-        return tuple(map(as_picture, value))
+        return tuple([as_picture(part, pillow) for part in value])
     if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.ndim not in (2, 3):
         return value
     if value.ndim == 3 and value.shape[2] == 1:
         value = value[..., 0]
-    return pillow().fromarray(value) if value.ndim == 2 or value.shape[2] in (3, 4) else value
-
-
-def pillow() -> Any:
-    """The module of Pillow, imported when it is needed."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise ModuleNotFoundError("pictures take Pillow: pip install 'msnb[images]'") from None
-    return Image
+    return pillow.fromarray(value) if value.ndim == 2 or value.shape[2] in (3, 4) else value
 
 
 def check_image(value: Array, what: str) -> None:

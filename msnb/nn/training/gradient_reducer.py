@@ -25,6 +25,14 @@ from msnb.nn.cells.cell import Cell
 from msnb.parallel.context import DATA_PARALLEL, HYBRID_PARALLEL, get_auto_parallel_context, set_value
 
 
+class Unreduced(Cell):
+    """Gradients as they are."""
+
+    def construct(self, gradients: Any) -> Any:
+        """The gradients."""
+        return gradients
+
+
 class DistributedGradReducer(Cell):
     """Gradients of this rank in, those of all ranks out; what it does is settled by the parallel mode when it is made.
 

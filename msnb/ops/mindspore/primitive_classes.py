@@ -152,7 +152,7 @@ class Primitive:
         return self
 
     def set_prim_instance_name(self, name: str) -> Primitive:
-        """A name of this operator, as the note ``instance_name``. Returns the operator."""
+        """A name of this operator, as the note ``instance_name``."""
         return self.add_prim_attr("instance_name", name)
 
     def set_device(self, device_target: str) -> Primitive:
@@ -577,8 +577,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Unique": (results.unique, {}),
     "UniqueConsecutive": (results.unique_consecutive, {"return_idx": False, "return_counts": False, "axis": None}),
     "GroupNorm": (results.group_norm, {}),
-    "MultiMarginLoss": (lambda x, t, weight=None, **attrs: ops.multi_margin_loss(x, t, weight=weight, **attrs),
-                        {"p": 1, "margin": 1.0, "reduction": "mean"}),
+    "MultiMarginLoss": (results.multi_margin_loss, {"p": 1, "margin": 1.0, "reduction": "mean"}),
     "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False, "ignore_nan": False}),
     "Dropout": (results.dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
     "Dropout2D": (results.channel_dropout("Dropout2D", 2), {"keep_prob": 0.5}),

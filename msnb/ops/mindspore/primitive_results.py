@@ -92,6 +92,11 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     return y, ops.mean(rows, -1).astype(input.dtype), ops.rsqrt(ops.var(rows, -1, 0) + eps).astype(input.dtype)
 
 
+def multi_margin_loss(x: Any, target: Any, weight: Any = None, *, p: int, margin: float, reduction: str) -> Any:
+    """The loss; the weights of classes are the third tensor."""
+    return ops.multi_margin_loss(x, target, p, margin, weight, reduction)
+
+
 def nll_loss(logits: Any, labels: Any, weight: Any, reduction: str, ignore_index: int) -> tuple[Any, Any]:
     """(loss, sum of the weights of the targets that count)."""
     loss = ops.nll_loss(logits, labels, weight, ignore_index, reduction)

@@ -227,7 +227,8 @@ def _within_two(shape: Any, dtype: Any, key: Any = None) -> Any:
 
 def _gamma(shape: Any, alpha: Any, beta: Any, key: Any = None) -> Any:
     """Draws in the shape in which ``shape`` and those of alpha and beta meet."""
-    whole = np.broadcast_shapes(as_sizes("Gamma", (shape,)), alpha.shape, beta.shape)
+    asked: Any = as_sizes("Gamma", (shape,))
+    whole = np.broadcast_shapes(asked, alpha.shape, beta.shape)
     return ops.gamma((), ops.broadcast_to(alpha, whole), beta, key)
 
 

@@ -221,9 +221,9 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     log_probs, targets = as_tensor(log_probs), as_tensor(targets)
     lengths = as_tensor(input_lengths), as_tensor(target_lengths)
     if log_probs.ndim == 2 and targets.ndim == 1:
-        counts = [reshape(count, (-1,)) for count in lengths]
-        one = expand_dims(log_probs, 1), expand_dims(targets, 0), *counts
-        alone, alpha = ctc_loss(*one, blank, reduction, zero_infinity)
+        times, counts = (reshape(length, (-1,)) for length in lengths)
+        one = expand_dims(log_probs, 1), expand_dims(targets, 0)
+        alone, alpha = ctc_loss(one[0], one[1], times, counts, blank, reduction, zero_infinity)
         return reshape(alone, ()), alpha[0]
     _checked(log_probs, targets, lengths, blank, reduction)
     states = _states(_without_padding(targets, lengths[1], blank), blank)

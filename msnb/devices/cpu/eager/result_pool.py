@@ -46,7 +46,7 @@ class Results:
         with self._lock:
             at = shift * _STEPS + steps
             buffer, begin = _idle(self._kept, at) or self._made(at, steps << shift)
-        return np.ndarray(shape, dtype, buffer, begin)  # type: ignore[arg-type]
+        return np.ndarray(shape, dtype, buffer, begin)
 
     def _made(self, at: int, size: int) -> tuple[AlignedBuffer, int]:
         buffer: Any = AlignedBuffer((size,), np.uint8)
