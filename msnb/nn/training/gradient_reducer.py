@@ -25,7 +25,7 @@ from msnb.nn.cells.cell import Cell
 from msnb.parallel.context import DATA_PARALLEL, HYBRID_PARALLEL, get_auto_parallel_context, set_value
 
 
-class Unreduced(Cell):
+class IdentityReducer(Cell):
     """Gradients as they are."""
 
     def construct(self, gradients: Any) -> Any:

@@ -21,7 +21,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.microbatch_scope import in_micro, parts_of
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
-from msnb.nn.training.gradient_reducer import Unreduced, reducer_of
+from msnb.nn.training.gradient_reducer import IdentityReducer, reducer_of
 from msnb.parallel.context import DATA_PARALLEL, HYBRID_PARALLEL, get_auto_parallel_context
 
 __all__ = ["PipelineCell", "TrainOneStepCell", "WithEvalCell", "WithLossCell"]
@@ -187,7 +187,7 @@ class TrainOneStepCell(Cell):
         self.parallel_mode: str = get_auto_parallel_context("parallel_mode")
         self.reducer_flag: bool = self.parallel_mode in (DATA_PARALLEL, HYBRID_PARALLEL)
         self.grad_fn: Callable[..., Any] = value_and_grad(network, None, optimizer.parameters)
-        self.grad_reducer: Cell = reducer_of(optimizer.parameters) or Unreduced()
+        self.grad_reducer: Cell = reducer_of(optimizer.parameters) or IdentityReducer()
 
     def construct(self, *inputs: Any) -> Any:
         loss, grads = self.grad_fn(*inputs)
