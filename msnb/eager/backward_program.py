@@ -19,7 +19,7 @@ and are put into the program's HostFn for the time of a run.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -31,22 +31,27 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
 from msnb.eager.backward_pass import backward_pass, has_backward_pass, is_unwatched
-from msnb.eager.backward_templates import BackwardTemplate, FormHistory, form_of
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorded_calls import Sized
 from msnb.eager.tape import Tape
+from msnb.eager.tape_forms import differ_in_symbols, form_of, integers_of
 from msnb.eager.tape_graph import Place, TapeGraph, dense_order, residuals, turned
 from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.graph import Graph, Value
 from msnb.ir.size_binding import BoundGraph
 
 if TYPE_CHECKING:
+    from msnb.eager.backward_templates import BackwardTemplate
     from msnb.graph.compile import CompiledProgram
 
 CACHE_SIZE = 256
 LONG = 1000
 NEAR, STREAK, OFTEN = 3, 2, 32
 """A structure gets a program where the same came among the last few so many times in a row, or came often."""
+SIZES, USES = 4, 16
+"""A template is made where tapes of one form came so often, and with so many different integers."""
+MOST = 3
+"""Templates of one form: for sizes that changed later, or were taken for equal and are not."""
 
 
 class BackwardProgram:
@@ -110,10 +115,8 @@ class BackwardProgram:
         if self._uses == 1 and not once:
             self._run = device_registry.current().compile(self.graph)
         elif self._run is None or not once:
-            from msnb.graph.compile import compile_graph
-
             self._turns = {i: order for i, order in enumerate(map(dense_order, saved)) if order}
-            self._run = compile_graph(turned(self.graph, self._turns), name="backward", copies=True).build()
+            self._run = _compiler()[1](turned(self.graph, self._turns))
         return self._run
 
 
@@ -121,6 +124,13 @@ def _operand(saved: Any, param: Value) -> Any:
     """What a tape saved as an operand: inner tapes save tensors, the outermost one buffers."""
     t: Any = param.type  # a loop keeps stacks too, which Tensors hold like buffers
     return saved if isinstance(saved, Tensor) or (isinstance(t, TensorType) and t.weak) else made(saved, t)
+
+
+def _compiler() -> tuple[type[BackwardTemplate], Callable[[Graph], CompiledProgram]]:
+    """What needs passes: whoever only imports msnb does not wait for them."""
+    from msnb.eager.backward_templates import BackwardTemplate, compiled
+
+    return BackwardTemplate, compiled
 
 
 class TapeHistory:
@@ -137,6 +147,56 @@ class TapeHistory:
         self._streak = self._streak + 1 if self._last and now - self._last <= NEAR else 0
         self._last = now
         return self._streak >= STREAK or self.uses >= OFTEN
+
+
+class FormHistory:
+    """How often tapes of one form came, and the templates made of them."""
+
+    def __init__(self) -> None:
+        self._templates: list[BackwardTemplate] = []
+        self._uses, self._left = 0, MOST
+        self._before: tuple[int, ...] | None = None
+        self._met: set[int] = set()
+
+    def fitting(
+        self, form: Any, recorder: Tape, outputs: Sequence[int], wanted: Sequence[int]
+    ) -> tuple[BackwardTemplate, Mapping[str, int], CompiledProgram] | None:
+        """A template for a tape, the values of its symbols, and its program; None for a tape treated by itself."""
+        self._uses += 1
+        if self._uses == 1 or not (self._left or self._templates):  # forms that never come again leave nothing behind
+            return None
+        integers = integers_of(recorder)
+        found = self._known(form, integers)
+        if found is None and self._tells_more(integers):
+            before, self._before = self._before, integers
+            self._left -= 1
+            self._met.clear()
+            try:
+                self._templates.append(_compiler()[0](form, recorder, before or integers, outputs, wanted))
+            except Exception:  # a number is needed where a symbol stands, or the two tapes tell too little
+                return None
+            found = self._known(form, integers)
+        if found is None:
+            return None
+        program = found[0].bound(found[1])
+        return None if program is None else (*found, program)
+
+    def _known(self, form: Any, integers: tuple[int, ...]) -> tuple[BackwardTemplate, dict[str, int]] | None:
+        for each in self._templates:
+            sizes = each.sizes(integers) if each.form == form else None
+            if sizes is not None:
+                return each, sizes
+        return None
+
+    def _tells_more(self, integers: tuple[int, ...]) -> bool:
+        """Whether this tape and the one before are worth a template."""
+        if len(self._met) < SIZES:
+            self._met.add(hash(integers))
+        before = self._before
+        if before is None or not differ_in_symbols(before, integers):
+            self._before = integers
+            return False
+        return self._left > 0 and self._uses >= USES and len(self._met) >= SIZES
 
 
 _clock = count(1)

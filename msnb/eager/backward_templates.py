@@ -13,102 +13,23 @@ broadcast and are never symbols.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msnb.autodiff import vjp
 from msnb.core.types import Dim, Size, TensorType, tensor_type
 from msnb.eager.dispatch import DispatchEntry
-from msnb.eager.tape import CallLines, OpLine, Tape
+from msnb.eager.recorded_calls import Sized
+from msnb.eager.tape import OpLine, Tape
+from msnb.eager.tape_forms import LEAST, integers_of, parts, without_integers
 from msnb.eager.tape_graph import Place, TapeGraph, dense_order, residuals, turned
 from msnb.graph.compile import CompiledProgram, SymbolicPasses, SymbolicSource, compile_graph
 from msnb.ir.graph import Graph
 from msnb.ir.size_binding import BoundGraph
 from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ, product, symbol, total, value_of
 
-LEAST = 2
-"""Sizes below mean something of their own."""
-SIZES, USES = 4, 16
-"""A template is made where tapes of one form came so often, and with so many different integers."""
-MOST = 3
-"""Templates of one form: for sizes that changed later, or were taken for equal and are not."""
-LONGEST = 256
-"""Lines; longer tapes are episodes, and no two are alike."""
 FIRST, ANEW = 2, 8
 """So many programs of a template are compiled by themselves: until the device has code for other sizes, and for those
 that are too far away; one more for every so many that are bound."""
-FORMS = 8192
-
-
-class LineForm(NamedTuple):
-    """A line, or the lines of a call: ``kind``, one object for all that are alike but for integers, and these."""
-
-    kind: object | None
-    integers: tuple[int, ...]
-
-
-_forms: dict[Any, object] = {}
-_UNLIKE = frozenset({"host", "custom", "control", "effect", "stack", "collective"})
-
-
-def form_of_line(entry: DispatchEntry | CallLines) -> LineForm:
-    """The form of a line, which its entry keeps. It is of no kind where its gradient may depend on more."""
-    integers: list[Any] = []
-    if isinstance(entry, CallLines):
-        inner = [(each.form or form_of_line(each), numbers, first) for each, numbers, first in entry.lines]
-        key: Any = tuple([(line.kind, numbers, first) for line, numbers, first in inner])
-        integers += [n for line, _, _ in inner for n in line.integers]
-        alike = all(line.kind is not None for line, _, _ in inner)
-    else:
-        key = entry.op, _without_integers(_parts(entry), integers)
-        alike = not _is_alone(entry) and not any(n.__class__ is Dim for n in integers)
-    if len(_forms) >= FORMS:
-        _forms.clear()
-    found = LineForm(_forms.setdefault(key, object()) if alike else None, tuple(integers))
-    entry.form = found
-    return found
-
-
-def _is_alone(entry: DispatchEntry | CallLines) -> bool:
-    return not isinstance(entry, CallLines) and not entry.op.traits.isdisjoint(_UNLIKE)
-
-
-def _parts(entry: DispatchEntry) -> tuple[Any, ...]:
-    return entry.operand_types, tuple(entry.attrs.values()), entry.types
-
-
-def _without_integers(value: Any, integers: list[Any]) -> Any:
-    """A value of which integers and Dims are left out; they are appended."""
-    kind = value.__class__
-    if kind is int or kind is Dim:
-        integers.append(value)
-        return int
-    if kind is tuple:
-        return tuple([_without_integers(v, integers) for v in value])
-    if kind is slice:
-        return slice, _without_integers((value.start, value.stop, value.step), integers)
-    if kind is TensorType:
-        integers += value.shape
-        return value.dtype, len(value.shape), value.weak
-    return kind, value
-
-
-def form_of(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], device: str) -> tuple[Any, ...] | None:
-    """A tape without integers; None for one that is to have no template."""
-    if len(recorder.lines) > LONGEST or any(_is_alone(entry) for entry, _, _ in recorder.lines):
-        return None
-    lines = [((entry.form or form_of_line(entry)).kind, numbers, first) for entry, numbers, first in recorder.lines]
-    if any(kind is None for kind, _, _ in lines):
-        return None
-    watched = [(t.dtype, len(t.shape), t.weak) for t in recorder.watched]
-    return tuple(lines), tuple(watched), tuple(outputs), tuple(wanted), device
-
-
-def integers_of(recorder: Tape) -> tuple[int, ...]:
-    """The integers of a tape in order: of the watched types, and of each line."""
-    found: list[Any] = [n for t in recorder.watched for n in t.shape]
-    for entry, _, _ in recorder.lines:
-        found += (entry.form or form_of_line(entry)).integers
-    return tuple(found)
 
 
 class TemplateError(Exception):
@@ -166,7 +87,7 @@ class SymbolicEntry(DispatchEntry):
         self.op, self.operand_types, self.attrs = like.op, operand_types, attrs
         self.types = like.op.result_types(operand_types, attrs)
         self.keep = like.keep
-        if _without_integers(_parts(self), []) != _without_integers(_parts(like), []):
+        if without_integers(parts(self), []) != without_integers(parts(like), []):
             raise TemplateError
 
 
@@ -189,7 +110,7 @@ class SymbolicTape:
         self.lines: list[OpLine] = [self._line(*line) for line in recorder.expanded()[0]]
         self.integers: list[Any] = [n for t in self.watched for n in t.shape]
         for entry, _, _ in self.lines:
-            _without_integers(_parts(entry), self.integers)
+            without_integers(parts(entry), self.integers)
 
     def _line(self, entry: DispatchEntry, numbers: tuple[int, ...], first: int) -> OpLine:
         operands = []
@@ -269,16 +190,14 @@ class BackwardTemplate:
                 return None
         return values if differ(self._unequal, values) else None
 
-    def compiled(self, sizes: Mapping[str, int]) -> CompiledProgram | None:
+    def bound(self, sizes: Mapping[str, int]) -> CompiledProgram | None:
         """The program for these sizes; None where there is none, or where it does not pay to make them: the device has
         no code for all sizes, and compiles for each."""
         if self._anew >= (ANEW + self._bound // ANEW if self.passes.has_templates else FIRST):
             return None
         self._anew += 1
-        source = SymbolicSource(self.passes, sizes)
         try:
-            given = BoundGraph(self.passes.noted, sizes)
-            found = compile_graph(given, name="backward", copies=True, symbolic=source).build()
+            found = compiled(BoundGraph(self.passes.noted, sizes), SymbolicSource(self.passes, sizes))
         except Exception:  # sizes that inference refuses
             return None
         if found.bound:
@@ -286,56 +205,6 @@ class BackwardTemplate:
         return found
 
 
-class FormHistory:
-    """How often tapes of one form came, and the templates made of them."""
-
-    def __init__(self) -> None:
-        self._templates: list[BackwardTemplate] = []
-        self._uses, self._left = 0, MOST
-        self._before: tuple[int, ...] | None = None
-        self._met: set[int] = set()
-
-    def fitting(
-        self, form: Any, recorder: Tape, outputs: Sequence[int], wanted: Sequence[int]
-    ) -> tuple[BackwardTemplate, Mapping[str, int], CompiledProgram] | None:
-        """A template for a tape, the values of its symbols, and its program; None for a tape treated by itself."""
-        self._uses += 1
-        if self._uses == 1 or not (self._left or self._templates):  # forms that never come again leave nothing behind
-            return None
-        integers = integers_of(recorder)
-        found = self._known(form, integers)
-        if found is None and self._tells_more(integers):
-            before, self._before = self._before, integers
-            self._left -= 1
-            self._met.clear()
-            try:
-                self._templates.append(BackwardTemplate(form, recorder, before or integers, outputs, wanted))
-            except Exception:  # a number is needed where a symbol stands, or the two tapes tell too little
-                return None
-            found = self._known(form, integers)
-        if found is None:
-            return None
-        program = found[0].compiled(found[1])
-        return None if program is None else (*found, program)
-
-    def _known(self, form: Any, integers: tuple[int, ...]) -> tuple[BackwardTemplate, dict[str, int]] | None:
-        for each in self._templates:
-            sizes = each.sizes(integers) if each.form == form else None
-            if sizes is not None:
-                return each, sizes
-        return None
-
-    def _tells_more(self, integers: tuple[int, ...]) -> bool:
-        """Whether this tape and the one before are worth a template."""
-        if len(self._met) < SIZES:
-            self._met.add(hash(integers))
-        before = self._before
-        if before is None or not _differ_in_symbols(before, integers):
-            self._before = integers
-            return False
-        return self._left > 0 and self._uses >= USES and len(self._met) >= SIZES
-
-
-def _differ_in_symbols(before: tuple[int, ...], now: tuple[int, ...]) -> bool:
-    """Whether no size changed that means something of its own."""
-    return len(before) == len(now) and all(a == b or not 0 <= min(a, b) < LEAST for a, b in zip(before, now))
+def compiled(graph: Sized, symbolic: SymbolicSource | None = None) -> CompiledProgram:
+    """A backward program, with its code made."""
+    return compile_graph(graph, name="backward", copies=True, symbolic=symbolic).build()

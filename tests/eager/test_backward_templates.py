@@ -23,8 +23,8 @@ def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Templates from the fifth use on, in PyNative mode."""
     before = ms.get_context("mode"), ms.get_context("jit_level")
     ms.set_context(mode=ms.PYNATIVE_MODE, jit_level="O1")
-    monkeypatch.setattr(backward_templates, "USES", 4)
-    monkeypatch.setattr(backward_templates, "SIZES", 3)
+    monkeypatch.setattr(backward_program, "USES", 4)
+    monkeypatch.setattr(backward_program, "SIZES", 3)
     monkeypatch.setattr(backward_program, "_programs", OrderedDict())
     backward_program._forms.clear()
     yield
