@@ -34,8 +34,7 @@ from msnb.eager.backward_pass import backward_pass, has_backward_pass, is_unwatc
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorded_calls import Sized
 from msnb.eager.tape import Tape
-from msnb.eager.tape_forms import differ_in_symbols, form_of, integers_of
-from msnb.eager.tape_graph import Place, TapeGraph, dense_order, residuals, turned
+from msnb.eager.tape_graph import Place, TapeGraph, comparable, dense_order, form_of, integers_of, residuals, turned
 from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.graph import Graph, Value
 from msnb.ir.size_binding import BoundGraph
@@ -155,48 +154,39 @@ class FormHistory:
     def __init__(self) -> None:
         self._templates: list[BackwardTemplate] = []
         self._uses, self._left = 0, MOST
-        self._before: tuple[int, ...] | None = None
+        self._before: tuple[int, ...] = ()
         self._met: set[int] = set()
 
-    def fitting(
-        self, form: Any, recorder: Tape, outputs: Sequence[int], wanted: Sequence[int]
-    ) -> tuple[BackwardTemplate, Mapping[str, int], CompiledProgram] | None:
-        """A template for a tape, the values of its symbols, and its program; None for a tape treated by itself."""
+    def program(self, form: Any, recorder: Tape) -> BackwardProgram | None:
+        """The program for a tape from one with symbols; None for a tape that is treated by itself."""
         self._uses += 1
         if self._uses == 1 or not (self._left or self._templates):  # forms that never come again leave nothing behind
             return None
         integers = integers_of(recorder)
-        found = self._known(form, integers)
-        if found is None and self._tells_more(integers):
+        found = self._fitting(form, integers)
+        if not found and self._left and self._tells_more(integers):
             before, self._before = self._before, integers
             self._left -= 1
             self._met.clear()
             try:
-                self._templates.append(_compiler()[0](form, recorder, before or integers, outputs, wanted))
+                self._templates.append(_compiler()[0](form, recorder, before))
             except Exception:  # a number is needed where a symbol stands, or the two tapes tell too little
                 return None
-            found = self._known(form, integers)
-        if found is None:
-            return None
-        program = found[0].bound(found[1])
-        return None if program is None else (*found, program)
+            found = self._fitting(form, integers)
+        run = found and found[0].bound(found[1])
+        return BackwardProgram.bound(*found, run) if found and run else None
 
-    def _known(self, form: Any, integers: tuple[int, ...]) -> tuple[BackwardTemplate, dict[str, int]] | None:
-        for each in self._templates:
-            sizes = each.sizes(integers) if each.form == form else None
-            if sizes is not None:
-                return each, sizes
-        return None
+    def _fitting(self, form: Any, integers: tuple[int, ...]) -> tuple[BackwardTemplate, dict[str, int]] | None:
+        known = ((each, each.sizes(integers)) for each in self._templates if each.form == form)
+        return next(((each, sizes) for each, sizes in known if sizes), None)
 
     def _tells_more(self, integers: tuple[int, ...]) -> bool:
         """Whether this tape and the one before are worth a template."""
-        if len(self._met) < SIZES:
-            self._met.add(hash(integers))
-        before = self._before
-        if before is None or not differ_in_symbols(before, integers):
+        if not comparable(self._before, integers):
             self._before = integers
             return False
-        return self._left > 0 and self._uses >= USES and len(self._met) >= SIZES
+        self._met.add(hash(integers))
+        return self._uses >= USES and len(self._met) >= SIZES
 
 
 _clock = count(1)
@@ -240,21 +230,13 @@ def _from_template(
     recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], device: str
 ) -> tuple[BackwardProgram, list[Place]] | None:
     """The program of a tape from one with symbols, and where the items of each line are; None where there is none."""
-    if get_context("jit_level") == "O0" or not is_unwatched(recorder):
-        return None
-    form = form_of(recorder, outputs, wanted, device)
-    if form is None:
-        return None
-    found = _kept(_forms, hash(form), FormHistory).fitting(form, recorder, outputs, wanted)
-    return None if found is None else (BackwardProgram.bound(*found), recorder.expanded()[1])
+    unlike = get_context("jit_level") == "O0" or not is_unwatched(recorder)
+    form = None if unlike else form_of(recorder, outputs, wanted, device)
+    found = form and _kept(_forms, hash(form), FormHistory).program(form, recorder)
+    return (found, recorder.expanded()[1]) if found else None
 
 
-def _forget(changes: object) -> None:
-    """Programs depend on settings."""
-    _forms.clear()
-
-
-events.subscribe("context", _forget)
+events.subscribe("context", lambda changes: _forms.clear())  # programs depend on settings
 
 
 def _kept(table: OrderedDict[Any, Any], key: Any, new: Any) -> Any:

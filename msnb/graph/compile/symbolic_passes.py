@@ -53,11 +53,6 @@ class SymbolicPasses:
         self._met: set[Hashable] = set()
         self._templates: dict[Hashable, list[tuple[Mapping[str, int], ProgramTemplate | None]]] = {}
 
-    @property
-    def has_templates(self) -> bool:
-        """Whether the device made any."""
-        return any(made is not None for found in self._templates.values() for _, made in found)
-
     def bound(self, key: Hashable, sizes: Mapping[str, int]) -> Graph | None:
         """What the passes make of the program for these sizes; None where that is not known.
 
