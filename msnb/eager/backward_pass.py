@@ -35,10 +35,17 @@ OFTEN = 2
 """Times that the rule of a kind of line runs in Python, until it is worth a program of its own."""
 
 
+def is_unwatched(recorder: Tape) -> bool:
+    """Whether nobody notes, times or changes what the gradient of a tape does."""
+    return (
+        not (recorder.depth or op_listeners) and isinstance(slot.engine, EagerEngine) and worn_by(slot.engine) is None
+    )
+
+
 def has_backward_pass(recorder: Tape) -> bool:
     """Whether the lines of a tape can be swept one by one: nobody notes or times what is done, no line is a loop, and
     all sizes are known."""
-    if recorder.depth or op_listeners or not isinstance(slot.engine, EagerEngine) or worn_by(slot.engine) is not None:
+    if not is_unwatched(recorder):
         return False
     return all(gradient_type(t) is not None for t in recorder.watched) and all(
         "control" not in entry.op.traits and all(getattr(t, "is_static", True) for t in entry.types)

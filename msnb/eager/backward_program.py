@@ -10,6 +10,8 @@ coming is optimised and compiled through ``graph.compile``. What cannot be swept
 first, but for a graph of LONG nodes: as it is it would take longer than the passes that make loops of it
 (``graph.compile.passes.rolling``). The cache is bounded.
 
+Structures that are one but for their sizes get programs from one with symbolic sizes (``backward_templates``).
+
 Callables that a program met (hooks, a Cell's ``bprop``) are not part of its structure: they lie among the saved items
 and are put into the program's HostFn for the time of a run.
 """
@@ -17,105 +19,81 @@ and are put into the program's HostFn for the time of a run.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.autodiff import vjp
-from msnb.base import device_registry, fork_locks
+from msnb.base import device_registry, events, fork_locks
 from msnb.base.settings import get_context
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
-from msnb.eager.backward_pass import backward_pass, has_backward_pass
+from msnb.eager.backward_pass import backward_pass, has_backward_pass, is_unwatched
 from msnb.eager.dispatch import EagerEngine
-from msnb.eager.tape import OpLine, Tape
-from msnb.ir.builder import GraphBuilder
+from msnb.eager.recorded_calls import Sized
+from msnb.eager.tape import Tape
+from msnb.eager.tape_graph import Place, TapeGraph, comparable, dense_order, form_of, integers_of, residuals, turned
 from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.graph import Graph, Value
-from msnb.ops.shape.views import TRANSPOSE
+from msnb.ir.size_binding import BoundGraph
+
+if TYPE_CHECKING:
+    from msnb.eager.backward_templates import BackwardTemplate
+    from msnb.graph.compile import CompiledProgram
 
 CACHE_SIZE = 256
 LONG = 1000
 NEAR, STREAK, OFTEN = 3, 2, 32
 """A structure gets a program where the same came among the last few so many times in a row, or came often."""
-Place = tuple[int, int]
-
-
-class TapeGraph:
-    """The graph of a tape, and where the tape keeps each of its values.
-
-    Attributes:
-        graph: params are the watched values, then one per untracked operand.
-        hosts: (line, HostFn) for lines whose callable changes from run to run.
-    """
-
-    def __init__(self, watched: Sequence[TensorType], lines: Sequence[OpLine], outputs: Sequence[int]) -> None:
-        self.graph: Graph = Graph("tape")
-        self.hosts: list[tuple[int, HostFn]] = []
-        self._values: dict[int, Value] = {}
-        self._places: dict[Value, Place] = {}
-        for number, t in enumerate(watched):
-            self._values[number] = self.graph.add_param(t, f"x{number}")
-        for i, line in enumerate(lines):
-            self._add(i, line)
-        self.graph.outputs = [self._values[number] for number in outputs]
-
-    def _add(self, i: int, line: OpLine) -> None:
-        entry, numbers, first = line
-        inputs = [self._operand(n, t) for n, t in zip(numbers, entry.operand_types)]
-        node = self.graph.add(entry.op, inputs, self._attrs(i, entry), entry.types)
-        assert entry.keep is not None
-        kept, keep_outs = entry.keep
-        for at, k in enumerate(kept):
-            self._places.setdefault(inputs[k], (i, at))
-        for k, value in enumerate(node.outputs):
-            self._values[first + k] = value
-            if keep_outs:
-                self._places.setdefault(value, (i, len(kept) + k))
-
-    def _operand(self, number: int, t: Any) -> Value:
-        return self._values[number] if number >= 0 else self.graph.add_param(t, f"c{len(self.graph.params)}")
-
-    def _attrs(self, i: int, entry: Any) -> dict[str, Any]:
-        if "host" not in entry.op.traits:
-            found: dict[str, Any] = entry.attrs
-            return found
-        fn = HostFn(lambda *args: (), f"host{i}")
-        self.hosts.append((i, fn))
-        return {**entry.attrs, "fn": fn}
-
-    def place(self, value: Value) -> Place:
-        """Where the tape saved ``value``: (line, item)."""
-        return self._places[value]
+SIZES, USES = 4, 16
+"""A template is made where tapes of one form came so often, and with so many different integers."""
+MOST = 3
+"""Templates of one form: for sizes that changed later, or were taken for equal and are not."""
 
 
 class BackwardProgram:
-    """Gradients of one tape structure."""
+    """Gradients of one tape structure.
+
+    Args:
+        graph: residuals, then the gradients of outputs -> those of wanted values; places: where tapes keep residuals.
+        hosts: see ``TapeGraph``; again: it is compiled at its first use.
+    """
 
     def __init__(
-        self, recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], again: bool = False,
-    ):  # fmt: skip
-        lines, _ = recorder.expanded()
-        tape = TapeGraph(recorder.watched, lines, outputs)
-        found = vjp(tape.graph, list(wanted))
-        self.hosts: list[tuple[int, HostFn]] = tape.hosts
-        self.graph: Graph = found.backward
-        self.places: list[Place] = [tape.place(v) for v in found.residual_values]
+        self, graph: Sized, places: list[Place], hosts: Sequence[tuple[int, HostFn]] = (), again: bool = False
+    ) -> None:
+        self.places: list[Place] = places
+        self.hosts: Sequence[tuple[int, HostFn]] = hosts
+        self._given = graph
         self._uses = int(again)
         self._run: Any = None
         self._turns: dict[int, tuple[int, ...]] = {}
         self._lock = fork_locks.lock()
 
-    def residuals(self, recorder: Tape, begin: Sequence[Place]) -> list[Any]:
-        """What this run saved of the values that backward reads; ``begin``: where the items of each line are."""
-        found = ((begin[line], item) for line, item in self.places)
-        return [recorder.saved[line][first + item] for (line, first), item in found]
+    @classmethod
+    def of(cls, recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], again: bool) -> BackwardProgram:
+        """The program of a tape."""
+        tape = TapeGraph(recorder.watched, recorder.expanded()[0], outputs)
+        found = vjp(tape.graph, list(wanted))
+        return cls(found.backward, [tape.place(v) for v in found.residual_values], tape.hosts, again)
+
+    @classmethod
+    def bound(cls, template: BackwardTemplate, sizes: Mapping[str, int], run: CompiledProgram) -> BackwardProgram:
+        """The program with symbols, for some sizes; ``run``: what was compiled of it."""
+        found = cls(BoundGraph(template.graph, sizes), template.places)
+        found._uses, found._turns, found._run = 2, template.turns, run
+        return found
+
+    @property
+    def graph(self) -> Graph:
+        """The backward graph."""
+        return self._given if isinstance(self._given, Graph) else self._given.graph
 
     def __call__(self, recorder: Tape, douts: list[Tensor], begin: Sequence[Place]) -> list[Tensor]:
         """The gradients of the wanted values, given those of the outputs."""
-        saved = self.residuals(recorder, begin)
+        saved = residuals(recorder, self.places, begin)
         with self._lock:
             for line, host in self.hosts:
                 host.fn = recorder.saved[begin[line][0]][-1]
@@ -130,14 +108,14 @@ class BackwardProgram:
 
     def _program(self, saved: list[Any]) -> Any:
         self._uses += 1
+        if self._run is not None and self._uses > 2:
+            return self._run
         once = len(self.graph.nodes) >= LONG and get_context("jit_level") != "O0"
         if self._uses == 1 and not once:
             self._run = device_registry.current().compile(self.graph)
-        elif self._run is None or (self._uses == 2 and not once):
-            from msnb.graph.compile import compile_graph
-
+        elif self._run is None or not once:
             self._turns = {i: order for i, order in enumerate(map(dense_order, saved)) if order}
-            self._run = compile_graph(turned(self.graph, self._turns), name="backward", copies=True).build()
+            self._run = _compiler()[1](turned(self.graph, self._turns))
         return self._run
 
 
@@ -147,30 +125,11 @@ def _operand(saved: Any, param: Value) -> Any:
     return saved if isinstance(saved, Tensor) or (isinstance(t, TensorType) and t.weak) else made(saved, t)
 
 
-def dense_order(buffer: Any) -> tuple[int, ...] | None:
-    """The order of axes in which a transposed array lies densely; None for others, dense ones among them."""
-    flags = getattr(buffer, "flags", None)
-    if flags is None or flags.c_contiguous:
-        return None
-    order = tuple(sorted(range(buffer.ndim), key=lambda axis: -buffer.strides[axis]))
-    return order if buffer.transpose(order).flags.c_contiguous else None
+def _compiler() -> tuple[type[BackwardTemplate], Callable[[Graph], CompiledProgram]]:
+    """What needs passes: whoever only imports msnb does not wait for them."""
+    from msnb.eager.backward_templates import BackwardTemplate, compiled
 
-
-def turned(graph: Graph, turns: dict[int, tuple[int, ...]]) -> Graph:
-    """The graph with these params in another order of axes; it brings them back by a transpose, which costs nothing."""
-    if not turns:
-        return graph
-    with GraphBuilder(graph.name, graph.module) as b:
-        args: list[Tensor] = []
-        for i, p in enumerate(graph.params):
-            order, t = turns.get(i), p.type
-            if order is None or not isinstance(t, TensorType):
-                args.append(b.param(t, p.name))
-            else:
-                x = b.param(t.with_shape(tuple(t.shape[axis] for axis in order)), p.name)
-                args.append(TRANSPOSE(x, perm=tuple(order.index(axis) for axis in range(len(order)))))
-        b.output(*replay(graph, args))
-    return b.graph
+    return BackwardTemplate, compiled
 
 
 class TapeHistory:
@@ -189,9 +148,52 @@ class TapeHistory:
         return self._streak >= STREAK or self.uses >= OFTEN
 
 
+class FormHistory:
+    """How often tapes of one form came, and the templates made of them."""
+
+    def __init__(self) -> None:
+        self._templates: list[BackwardTemplate] = []
+        self._uses, self._left = 0, MOST
+        self._before: tuple[int, ...] = ()
+        self._met: set[int] = set()
+
+    def program(self, form: Any, recorder: Tape) -> BackwardProgram | None:
+        """The program for a tape from one with symbols; None for a tape that is treated by itself."""
+        self._uses += 1
+        if self._uses == 1 or not (self._left or self._templates):  # forms that never come again leave nothing behind
+            return None
+        integers = integers_of(recorder)
+        found = self._fitting(form, integers)
+        if not found and self._left and self._tells_more(integers):
+            before, self._before = self._before, integers
+            self._left -= 1
+            self._met.clear()
+            try:
+                self._templates.append(_compiler()[0](form, recorder, before))
+            except Exception:  # a number is needed where a symbol stands, or the two tapes tell too little
+                return None
+            found = self._fitting(form, integers)
+        run = found and found[0].bound(found[1])
+        return BackwardProgram.bound(*found, run) if found and run else None
+
+    def _fitting(self, form: Any, integers: tuple[int, ...]) -> tuple[BackwardTemplate, dict[str, int]] | None:
+        known = ((each, each.sizes(integers)) for each in self._templates if each.form == form)
+        return next(((each, sizes) for each, sizes in known if sizes), None)
+
+    def _tells_more(self, integers: tuple[int, ...]) -> bool:
+        """Whether this tape and the one before are worth a template."""
+        if not comparable(self._before, integers):
+            self._before = integers
+            return False
+        self._met.add(hash(integers))
+        return self._uses >= USES and len(self._met) >= SIZES
+
+
 _clock = count(1)
 _histories: OrderedDict[int, TapeHistory] = OrderedDict()
 """By the hash of a tape: structures that never come again leave no lines behind."""
+_forms: OrderedDict[int, FormHistory] = OrderedDict()
+"""The same for tapes without their integers."""
 _programs: OrderedDict[Any, tuple[BackwardProgram, list[Place]]] = OrderedDict()
 """By the tape as it is and by its single lines: a call that is kept and one that is not are one structure."""
 
@@ -208,17 +210,33 @@ def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], dout
     device = device_registry.current().name
     key = (tuple(recorder.watched), tuple(recorder.lines), tuple(outputs), tuple(wanted), device)
     if key not in _programs:
+        bound = _from_template(recorder, outputs, wanted, device)
+        if bound is not None:
+            return _kept(_programs, key, lambda: bound)[0](recorder, douts, bound[1])  # type: ignore[no-any-return]
         history = _kept(_histories, hash(key), TapeHistory)
         if not history.returns() and has_backward_pass(recorder):
             return backward_pass(recorder, outputs, wanted, douts)
         lines, begin = recorder.expanded()
         plain = [(i, 0) for i in range(len(lines))]
-        make_it = partial(BackwardProgram, recorder, outputs, wanted, history.uses > 1)
+        make_it = partial(BackwardProgram.of, recorder, outputs, wanted, history.uses > 1)
         single, _ = _kept(_programs, (key[0], tuple(lines), *key[2:]), lambda: (make_it(), plain))
         _programs[key] = single, begin
     program, begin = _programs[key]
     _programs.move_to_end(key)
     return program(recorder, douts, begin)
+
+
+def _from_template(
+    recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], device: str
+) -> tuple[BackwardProgram, list[Place]] | None:
+    """The program of a tape from one with symbols, and where the items of each line are; None where there is none."""
+    unlike = get_context("jit_level") == "O0" or not is_unwatched(recorder)
+    form = None if unlike else form_of(recorder, outputs, wanted, device)
+    found = form and _kept(_forms, hash(form), FormHistory).program(form, recorder)
+    return (found, recorder.expanded()[1]) if found else None
+
+
+events.subscribe("context", lambda changes: _forms.clear())  # programs depend on settings
 
 
 def _kept(table: OrderedDict[Any, Any], key: Any, new: Any) -> Any:

@@ -48,9 +48,10 @@ class DispatchEntry:
         keep: positions of the inputs that the gradient rule reads, and of the results; None without a gradient.
         rules: what ``backward_pass`` knows of its gradient, by the operands that want one.
         results: the results that a cotangent can come to, by their places.
+        form: the same without its integers, once ``backward_templates`` asked.
     """
 
-    __slots__ = ("attrs", "keep", "kernel", "op", "operand_types", "results", "rules", "type", "types")
+    __slots__ = ("attrs", "form", "keep", "kernel", "op", "operand_types", "results", "rules", "type", "types")
 
     def __init__(self, op: Op, operand_types: tuple[Type, ...], attrs: dict[str, Any], types: tuple[Type, ...]) -> None:
         self.op: Op = op
@@ -60,6 +61,7 @@ class DispatchEntry:
         self.kernel: Any = careful(device_registry.current(), op, operand_types, attrs, types)
         self.rules: dict[Any, Any] = {}
         self.results: Sequence[int] = range(len(types))
+        self.form: Any = None
         single = types[0] if len(types) == 1 else None
         self.type: TensorType | None = single if isinstance(single, TensorType) and single.is_static else None
         self.keep: tuple[tuple[int, ...], bool] | None = keeps(op, operand_types, types)

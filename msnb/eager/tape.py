@@ -45,16 +45,17 @@ class CallLines:
     Attributes:
         lines: their numbers are those of the call's tensors from 0 on, then those of their own results.
         types: of all results; results: which of them the call gives back.
-        rules: what ``backward_pass`` knows of its gradient.
+        rules: what ``backward_pass`` knows of its gradient; form: the same without its integers.
     """
 
-    __slots__ = ("_ends", "_inputs", "lines", "results", "rules", "types")
+    __slots__ = ("_ends", "_inputs", "form", "lines", "results", "rules", "types")
 
     def __init__(self, lines: list[OpLine], inputs: int, results: list[int]) -> None:
         self.lines, self._inputs = lines, inputs
         self.types: tuple[Any, ...] = tuple([t for entry, _, _ in lines for t in entry.types])
         self.results: Sequence[int] = results
         self.rules: dict[Any, Any] = {}
+        self.form: Any = None
         self._ends = list(accumulate((len(_reads(entry)) for entry, _, _ in lines), initial=0))
 
     def expanded(self, numbers: tuple[int, ...], first: int) -> list[OpLine]:

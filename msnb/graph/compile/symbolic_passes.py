@@ -43,10 +43,12 @@ class SymbolicPasses:
 
     Args:
         noted: the program as captured; it is not changed.
+        returns: other sizes are known to come: the device makes a template with the first.
     """
 
-    def __init__(self, noted: Graph) -> None:
+    def __init__(self, noted: Graph, returns: bool = False) -> None:
         self.noted = noted
+        self._returns = returns
         self._passed: dict[Hashable, SymbolicGraph | None] = {}
         self._met: set[Hashable] = set()
         self._templates: dict[Hashable, list[tuple[Mapping[str, int], ProgramTemplate | None]]] = {}
@@ -94,7 +96,7 @@ class SymbolicPasses:
             program: what it made for these sizes.
         """
         passed, templates = self._passed.get(after), self._near(key, sizes)
-        if key not in self._met:  # the last batch of an epoch is no reason
+        if key not in self._met and not self._returns:  # the last batch of an epoch is no reason
             self._met.add(key)
         elif passed is None or not differ(passed.unequal, sizes) or len(set(sizes.values())) < len(sizes):
             return  # it may rely on what few sizes have

@@ -190,15 +190,17 @@ def total(sizes: Iterable[Size]) -> Size:
     return Dim(symbol, None if None in bounds else bound)
 
 
-def sliced(size: Size, start: int | None, stop: int | None, step: int | None) -> Size:
-    """How many elements ``[start:stop:step]`` takes of an axis."""
+def sliced(size: Size, start: int | None, stop: Size | None, step: int | None) -> Size:
+    """How many elements ``[start:stop:step]`` takes of an axis; a symbol as ``stop`` is a place in the axis."""
+    if isinstance(stop, Dim):
+        return _up_to(stop, start, step)
     if isinstance(size, int):
         return sliced_axis(size, (start, stop, step))[1]
     # the whole axis, forwards or (from its end) backwards; what lies at its ends, if the sizes will be known (where so
     # many are not there, inference says so then); any other slice of a symbol is a symbol named by its text
     if start in (None, 0) and stop is None and step in (None, 1, -1) and not (start == 0 and step == -1):
         return size
-    found = _at_ends(size, start or 0, stop) if is_bindable(size) and step in (None, 1) else None
+    found = _at_ends(size, start, stop) if is_bindable(size) and step in (None, 1) else None
     if found is not None:
         return found
     bound = None if size.bound is None else -(-size.bound // abs(step or 1))
@@ -206,8 +208,16 @@ def sliced(size: Size, start: int | None, stop: int | None, step: int | None) ->
     return Dim(f"{_as_factor(size.symbol)}[{text}]", bound)
 
 
-def _at_ends(size: Dim, start: int, stop: int | None) -> Size | None:
-    """``[start:stop]`` where both ends of the axis are cut, or some are taken from its end."""
+def _up_to(stop: Dim, start: int | None, step: int | None) -> Size:
+    first = start or 0
+    if step not in (None, 1) or first < 0:
+        raise ValueError(f"how many elements [{start}:{stop}:{step}] takes is not known.")
+    return total((stop, -first))
+
+
+def _at_ends(size: Dim, first: int | None, stop: int | None) -> Size | None:
+    """``[first:stop]`` where both ends of the axis are cut, or some are taken from its end."""
+    start = first or 0
     end = 0 if stop is None else stop
     if stop is not None and stop >= 0:
         return None
