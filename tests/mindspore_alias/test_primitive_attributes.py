@@ -50,6 +50,48 @@ def test_attributes_by_position(mode: int) -> None:
         ops.CeLU(1.0, 2.0)
 
 
+def test_operators_have_the_attributes_and_results_of_mindspore(mode: int) -> None:
+    cube = Tensor(np.arange(64, dtype=np.float32).reshape(1, 1, 4, 4, 4))
+    plane = Tensor(X[:, :2, :2].reshape(1, 2, 2, 2))
+    first = run(ops.AvgPool3D(2, 2, "valid", 0, False, True, 4, "NCDHW"), cube).asnumpy()
+    assert first[0, 0, 0, 0, 0] == sum((0, 1, 4, 5, 16, 17, 20, 21)) / 4
+    edge = run(ops.AvgPool3D(2, 2, "pad", 1, False, False, 5), cube).asnumpy()
+    assert edge[0, 0, 2, 2, 2] == np.float32(63 / 5)
+    assert run(ops.MaxPool3D(2, 2, "pad", pad_list=1), cube).asnumpy()[0, 0, 0, 0].tolist() == [0, 2, 3]
+    values, places = run(ops.AdaptiveMaxPool2D((1, 2)), plane)
+    assert (values.tolist(), places.dtype) == ([[[[4, 5]], [[16, 17]]]], ms.int64)
+    assert places.tolist() == [[[[2, 3]], [[2, 3]]]]
+    values, places = run(lambda x: ops.AdaptiveMaxPool3D()(x, (2, 1, 1)), cube)
+    assert (values.ravel().tolist(), places.ravel().tolist(), places.dtype) == ([31, 63], [31, 63], ms.int32)
+    moved = run(ops.MaxUnpool2D(1, 1, 0, (), "NCHW"), plane[:, :1], Tensor([[[[3, 2], [1, 0]]]]))
+    assert moved.ravel().tolist() == plane[:, :1].ravel().tolist()[::-1]
+    shuffled = run(ops.ChannelShuffle(group=2), ops.arange(4).reshape(1, 4, 1, 1))
+    assert shuffled.ravel().tolist() == [0, 2, 1, 3]
+    halves = run(ops.ResizeNearestNeighbor((1, 3), False, True), Tensor([[[[1.0, 2.0]]]]))
+    assert halves.ravel().tolist() == [1, 2, 2]
+    s, u, v = run(ops.Svd(compute_uv=False), Tensor([[3.0, 0.0], [0.0, 2.0]]))
+    assert (s.tolist(), u.tolist(), v.tolist()) == ([3, 2], [0], [0])
+    assert run(ops.Lstsq(True, 0.0), Tensor([[1.0], [1.0]]), Tensor([[1.0], [3.0]])).item() == pytest.approx(2)
+    assert run(ops.Bernoulli(-1), Tensor([5, 6]), Tensor(1.0)).tolist() == [1, 1]
+    for wrong, piece in (
+        (lambda: ops.Lstsq(l2_regularizer=0.5)(cube[0, 0, 0], cube[0, 0, 0]), "l2_regularizer=0.0"),
+        (lambda: ops.MaxUnpool2D(1, 1, 0, (), "NHWC")(plane, Tensor([[[[0]]]])), "channels second"),
+        (lambda: ops.AvgPool3D(2, pad=(1, 0, 0, 0, 0, 0))(cube), "padded alike"),
+    ):
+        with pytest.raises(ValueError, match=piece):
+            wrong()
+
+
+def test_classes_drawn_by_an_operator_with_a_seed(mode: int) -> None:
+    weights = Tensor([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]])
+    draws = [run(lambda x, op=op: op(x, 400), weights) for op in (ops.Multinomial(7), ops.Multinomial(7, 0, ms.int64))]
+    assert [d.dtype for d in draws] == [ms.int32, ms.int64]
+    assert draws[0].tolist() == draws[1].tolist()  # one seed, one stream
+    rows = draws[0].asnumpy()
+    assert set(rows[1]) == {1} and set(rows[0]) == {0, 2}
+    assert 0.6 < (rows[0] == 2).mean() < 0.9
+
+
 def test_masks_of_strided_slices(mode: int) -> None:
     def cut(**masks: int) -> Any:
         op = ops.StridedSlice(**masks)
@@ -57,6 +99,7 @@ def test_masks_of_strided_slices(mode: int) -> None:
 
     assert cut().tolist() == X[1:2, 1:2, 0:3:2].tolist()
     assert cut(begin_mask=2).tolist() == X[1:2, :2, 0:3:2].tolist()
+    assert cut(shrink_axis_mask=1, begin_mask=1).tolist() == X[0, 1:2, 0:3:2].tolist()
     assert cut(end_mask=6).tolist() == X[1:2, 1:, 0::2].tolist()
     assert cut(shrink_axis_mask=3).tolist() == X[1, 1, 0:3:2].tolist()
     assert cut(new_axis_mask=1).tolist() == X[None, 1:2, 0:3:2].tolist()

@@ -16,7 +16,7 @@ def every_collective(x):
     largest = ops.AllReduce(ops.ReduceOp.MAX)(x)
     swapped = ops.AlltoAll(n, 0, 1)(x)
     right, left = (get_rank() + 1) % n, (get_rank() - 1) % n
-    (came,) = ops.NeighborExchange([right], [tuple(x.shape)], [left], [tuple(x.shape)], ms.float64)((x,))
+    (came,) = ops.NeighborExchange([right], [left], [tuple(x.shape)], [tuple(x.shape)], ms.float64)((x,))
     return total, largest, ops.AllGather()(x), ops.ReduceScatter()(x), ops.Broadcast(1)(x), swapped, came
 
 

@@ -69,7 +69,7 @@ def test_alone_every_collective_gives_back_what_it_got(mode, rng):
             ops.AlltoAll(1, 0, 1)]  # fmt: skip
     for op in ops_:
         np.testing.assert_array_equal(compiled(mode, op)(x).asnumpy(), x.asnumpy())
-    (same,) = ops.NeighborExchange([0], [(4, 3)], [0], [(4, 3)], ms.float64)((x,))
+    (same,) = ops.NeighborExchange([0], [0], [(4, 3)], [(4, 3)], ms.float64)((x,))
     np.testing.assert_array_equal(same.asnumpy(), x.asnumpy())
     slope = compiled(mode, ms.grad(lambda x: (ops.AllReduce()(x) ** 2).sum()))(x)
     np.testing.assert_allclose(slope.asnumpy(), 2 * x.asnumpy(), rtol=1e-12)
@@ -92,8 +92,8 @@ def test_a_process_without_its_peers_says_so():
     (lambda: ops.AllReduce(group="odd")(ops.ones(2)), "no group is called 'odd'; legal: 'world_group'"),
     (lambda: ops.AlltoAll(4, 0, 1)(ops.ones((4, 4))), "split_count=4, group 'world_group' has 1 ranks"),
     (lambda: ops.Broadcast(3)(ops.ones(2)), "root 3 is not in the group"),
-    (lambda: ops.NeighborExchange([1], [(2,)], [0], [(2,)], ms.float32)((ops.ones(2),)), "1 is no place in a group"),
-    (lambda: ops.NeighborExchange([0], [(3,)], [0], [(2,)], ms.float32)((ops.ones(2),)), "send_shapes says"),
+    (lambda: ops.NeighborExchange([1], [0], [(2,)], [(2,)], ms.float32)((ops.ones(2),)), "1 is no place in a group"),
+    (lambda: ops.NeighborExchange([0], [0], [(2,)], [(3,)], ms.float32)((ops.ones(2),)), "send_shapes says"),
     (lambda: ms.grad(lambda x: ops.ReduceScatter("max")(x).sum())(ops.ones(2)), "has no gradient"),
     (lambda: communication.create_group("g", [0, 5]), "different ranks from 0 to 0"),
     (lambda: communication.create_group("world_group", [0]), "this is no name, or it is taken"),
@@ -141,7 +141,7 @@ ADJOINTS = {
     "all_to_all": lambda x: ops.AlltoAll(N, 0, 1)(x),
     "broadcast": lambda x: ops.Broadcast(2)(x),
     "neighbors": lambda x: ops.NeighborExchange(
-        [(communication.get_rank() + 1) % N], [(8, 4)], [(communication.get_rank() - 1) % N], [(8, 4)], ms.float64
+        [(communication.get_rank() + 1) % N], [(communication.get_rank() - 1) % N], [(8, 4)], [(8, 4)], ms.float64
     )((x,))[0],
 }
 

@@ -20,6 +20,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_ints
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.spatial import fractional_pooling as fractional
@@ -55,6 +56,46 @@ def _with_argmax(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_for
     values, places = pool(x, kernel_size, strides, 0, 1, False, dtypes.int32, mode if mode == "same" else "pad")
     channels = ops.arange(x.shape[1], dtype=places.dtype).reshape((-1, 1, 1))
     return values, places + channels * (x.shape[2] * x.shape[3])
+
+
+def pool3d(name: str) -> Callable[..., Any]:
+    """A pooling of volumes by windows that move by ``strides``, 1 by default."""
+
+    def pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, pad: Any, ceil_mode: Any, data_format: str,
+             divisor_override: int = 0, **more: Any) -> Any:  # fmt: skip
+        _need_channels_second(data_format)
+        sides = pad
+        if isinstance(pad, (tuple, list)) and len(pad) == 6:
+            if any(a != b for a, b in zip(pad[::2], pad[1::2])):
+                raise AttributeValueError(f"{name}: both sides of an axis are padded alike here, got {pad!r}.")
+            sides = tuple(pad[::2])
+        if divisor_override:
+            more["count_include_pad"] = True
+        found = getattr(ops, name)(x, kernel_size, strides, pad_mode.lower(), sides, bool(ceil_mode), **more)
+        return found * (math.prod(_last(kernel_size, 3)) / divisor_override) if divisor_override else found
+
+    return pool
+
+
+def _max_pool3d(x: Any, pad_list: Any, **attrs: Any) -> Any:
+    return pool3d("max_pool3d")(x, pad=pad_list, **attrs)
+
+
+def _adaptive(name: str, places: Any) -> Callable[..., Any]:
+    def pool(x: Any, output_size: Any) -> tuple[Any, Any]:
+        sizes = output_size.tolist() if isinstance(output_size, Tensor) else output_size
+        values, found = getattr(ops, name)(x, sizes, True)
+        return values, found.astype(places)
+
+    return pool
+
+
+def _unpool(name: str) -> Callable[..., Any]:
+    def unpool(x: Any, argmax: Any, ksize: Any, strides: Any, pads: Any, output_shape: Any, data_format: str) -> Any:
+        _need_channels_second(data_format)
+        return getattr(ops, name)(x, argmax, ksize, strides, pads, output_shape or None)
+
+    return unpool
 
 
 def _written(like: Any, dout: Any, places: Any) -> Any:
@@ -202,6 +243,7 @@ _VOLUMES = {"ksize": NEEDED, "strides": NEEDED, "pads": NEEDED, "dilation": (1, 
 _FIXED = {"ksize": NEEDED, "output_shape": NEEDED}
 _RATIO = {"pooling_ratio": NEEDED, "pseudo_random": False, "overlapping": False, "deterministic": False, "seed": 0,
           "seed2": 0}  # fmt: skip
+_MOVED = {"ksize": NEEDED, "strides": 0, "pads": 0, "output_shape": ()}
 _REGIONS = {"spatial_scale": NEEDED, "group_size": NEEDED, "output_dim": NEEDED}
 POOLINGS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "DeformableOffsets": (_bent, {"strides": NEEDED, "pads": NEEDED, "ksize": NEEDED, "dilations": (1, 1, 1, 1),
@@ -214,6 +256,13 @@ POOLINGS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "FractionalMaxPool3DWithFixedKsize": (_fixed, {**_FIXED, "data_format": "NCDHW"}),
     "FractionalMaxPoolGradWithFixedKsize": (_by_places, {"data_format": "NCHW"}),
     "FractionalMaxPool3DGradWithFixedKsize": (_by_places, {"data_format": "NCDHW"}),
+    "AdaptiveMaxPool2D": (_adaptive("adaptive_max_pool2d", dtypes.int64), {"output_size": NEEDED}),
+    "AdaptiveMaxPool3D": (_adaptive("adaptive_max_pool3d", dtypes.int32), {}),
+    "AvgPool3D": (pool3d("avg_pool3d"), {**_WINDOW, "pad": 0, "ceil_mode": False, "count_include_pad": True,
+                                         "divisor_override": 0, "data_format": "NCDHW"}),
+    "MaxPool3D": (_max_pool3d, {**_WINDOW, "pad_list": 0, "ceil_mode": None, "data_format": "NCDHW"}),
+    "MaxUnpool2D": (_unpool("max_unpool2d"), {**_MOVED, "data_format": "NCHW"}),
+    "MaxUnpool3D": (_unpool("max_unpool3d"), {**_MOVED, "data_format": "NCDHW"}),
     "MaxPoolWithArgmax": (_with_argmax, {**_WINDOW, "data_format": "NCHW"}),
     "MaxPoolWithArgmaxV2": (lambda x, kernel_size, **attrs: _with_places("MaxPoolWithArgmaxV2", 2)(
         x, kernel_size, **attrs), {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),

@@ -214,7 +214,8 @@ class _SeededPrimitive(Primitive):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        seeds = [self.attrs[name] for name in self.defaults if name.lower().startswith("seed")]
+        words = [name for name in self.defaults if name.lower().startswith("seed")]
+        seeds = [0 if self.attrs[name] == -1 == self.defaults[name] else self.attrs[name] for name in words]  # -1: any
         self._stream = results.seed_state(self.name, *seeds)
 
     def _given(self) -> dict[str, Any]:
@@ -231,11 +232,11 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("p",): ("Cdist", "Pdist"), ("upper",): ("Cholesky", "CholeskyInverse", "CholeskySolve"),
     ("dim",): ("Cross",), ("batch_dims",): ("Gather",),
     ("rtol", "atol", "equal_nan"): ("IsClose",), ("eps",): ("Logit",), ("nan", "posinf", "neginf"): ("NanToNum",),
-    ("lambd",): ("SoftShrink",), ("full_matrices", "compute_uv"): ("Svd",), ("diagonal",): ("Tril", "Triu"),
-    ("output_size",): ("AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D"),
+    ("lambd",): ("SoftShrink",), ("diagonal",): ("Tril", "Triu"),
+    ("output_size",): ("AdaptiveAvgPool2D", "AdaptiveAvgPool3D"),
     ("align_corners",): ("AffineGrid",), ("periodic", "dtype"): ("BartlettWindow", "BlackmanWindow"),
     ("periodic", "alpha", "beta", "dtype"): ("HammingWindow",), ("boundaries",): ("Bucketize",),
-    ("groups",): ("ChannelShuffle",), ("indices",): ("InplaceAdd", "InplaceSub"), ("adjoint",): ("MatrixSolve",),
+    ("indices",): ("InplaceAdd", "InplaceSub"), ("adjoint",): ("MatrixSolve",),
     ("steps", "base", "dtype"): ("LogSpace",), ("unpack_data", "unpack_pivots"): ("LuUnpack",),
     ("n",): ("MatrixPower",),
     ("left", "transpose"): ("Ormqr",),
@@ -423,7 +424,7 @@ def _strided(
         if new_axis_mask >> i & 1:
             return None
         if shrink_axis_mask >> i & 1:
-            return first
+            return 0 if begin_mask >> i & 1 else first
         return slice(None if begin_mask >> i & 1 else first, None if end_mask >> i & 1 else last, step)
 
     return x[tuple([part(i, *bounds) for i, bounds in enumerate(zip(begin, end, strides))])]
@@ -455,13 +456,6 @@ def _std(x: Any, axis: Any, unbiased: bool, keep_dims: bool) -> Any:
 def _lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Any:
     total = ops.sum(ops.pow(ops.abs(x), p), axis if isinstance(axis, int) else tuple(axis), keep_dims)
     return ops.pow(ops.maximum(total, dtypes.guard(epsilon, total.dtype)), 1 / p)
-
-
-def _unpool(name: str) -> Callable[..., Any]:
-    def unpool(x: Any, argmax: Any, ksize: Any, strides: Any, pads: Any, output_shape: Any) -> Any:
-        return getattr(ops, name)(x, argmax, ksize, strides, pads, output_shape or None)
-
-    return unpool
 
 
 def _scalar_cast(value: Any, dtype: Any) -> Any:
@@ -514,8 +508,6 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Mvlgamma": (ops.mvlgamma, {"p": _NEEDED}),
     "Renorm": (lambda x, p, dim, maxnorm: ops.renorm(x, p, dim, maxnorm),
                {"p": _NEEDED, "dim": _NEEDED, "maxnorm": _NEEDED}),
-    "MaxUnpool2D": (_unpool("max_unpool2d"), {"ksize": _NEEDED, "strides": 0, "pads": 0, "output_shape": ()}),
-    "MaxUnpool3D": (_unpool("max_unpool3d"), {"ksize": _NEEDED, "strides": 0, "pads": 0, "output_shape": ()}),
     "ReverseV2": (lambda x, axis: ops.flip(x, tuple(axis)), {"axis": _NEEDED}),
     "Pad": (_padded, {"paddings": _NEEDED}),
     "StridedSlice": (_strided, {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
@@ -542,7 +534,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda x, y: ops.binary_cross_entropy_with_logits(x, y, reduction="none"), {}),
     "ResizeBilinear": (ops.resize_bilinear, {"size": _NEEDED, **_SIDES}),
     "ResizeBilinearV2": (ops.resize_bilinear, _SIDES),
-    "ResizeNearestNeighbor": (ops.resize_nearest_neighbor, {"size": _NEEDED, "align_corners": False}),
+    "ResizeNearestNeighbor": (ops.resize_nearest_neighbor, {"size": _NEEDED, **_SIDES}),
     "DepthToSpace": (ops.depth_to_space, {"block_size": _NEEDED}),
     "SpaceToDepth": (ops.space_to_depth, {"block_size": _NEEDED}),
     "IOU": (lambda a, b, mode: ops.iou(a, b, mode), {"mode": "iou"}),
@@ -567,15 +559,14 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "MaxPool": (_pool("max_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
     "AvgPool": (_pool("avg_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
     "LayerNorm": (_layer_norm, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),
-    "MaxPool3D": (results.pool3d("max_pool3d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "pad": 0,
-                                                 "ceil_mode": None}),
-    "AvgPool3D": (results.pool3d("avg_pool3d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "pad": 0,
-                                                 "ceil_mode": False, "count_include_pad": True}),
     "BatchNorm": (results.batch_norm, {"is_training": False, "epsilon": 1e-5, "momentum": 0.1, "data_format": "NCHW"}),
+    "ChannelShuffle": (lambda x, group: ops.channel_shuffle(x, group), {"group": _NEEDED}),
+    "Lstsq": (results.lstsq, {"fast": True, "l2_regularizer": 0.0}),
+    "Svd": (results.svd, {"full_matrices": False, "compute_uv": True}),
     "RmsNorm": (results.rms_norm, {"epsilon": 1e-6}),
     "NLLLoss": (results.nll_loss, {"reduction": "mean", "ignore_index": -100}),
     "Unique": (results.unique, {}),
-    "UniqueConsecutive": (results.unique_consecutive, {"return_idx": False, "return_counts": False, "axis": None}),
+    "UniqueConsecutive": (results.unique_consecutive, {"return_inverse": False, "return_counts": False, "dim": None}),
     "GroupNorm": (results.group_norm, {}),
     "MultiMarginLoss": (results.multi_margin_loss, {"p": 1, "margin": 1.0, "reduction": "mean"}),
     "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False, "ignore_nan": False}),
@@ -594,7 +585,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "AlltoAll": (ops.all_to_all,
                  {"split_count": _NEEDED, "split_dim": _NEEDED, "concat_dim": _NEEDED, "group": WORLD_GROUP}),
     "NeighborExchange": (ops.neighbor_exchange,
-                         {**dict.fromkeys(("send_rank_ids", "send_shapes", "recv_rank_ids", "recv_shapes", "recv_type"),
+                         {**dict.fromkeys(("send_rank_ids", "recv_rank_ids", "recv_shapes", "send_shapes", "recv_type"),
                                           _NEEDED), "group": WORLD_GROUP}),
     "SparseSoftmaxCrossEntropyWithLogits": (_sparse, {"is_grad": False}),
 }  # fmt: skip

@@ -54,12 +54,12 @@ def unique(x: Any) -> tuple[Any, Any]:
     return values, places if t.dtype is dtypes.int64 else places.astype("int32")
 
 
-def unique_consecutive(x: Any, return_idx: bool, return_counts: bool, axis: int | None) -> tuple[Any, Any, Any]:
+def unique_consecutive(x: Any, return_inverse: bool, return_counts: bool, dim: int | None) -> tuple[Any, Any, Any]:
     """(elements without repetition, places, counts); what is not asked for is 0."""
-    found = ops.unique_consecutive(x, return_idx, return_counts, axis)
+    found = ops.unique_consecutive(x, return_inverse, return_counts, dim)
     found = list(found) if isinstance(found, tuple) else [found]
     nothing = ops.zeros((), dtypes.int64)
-    for at, asked in ((1, return_idx), (2, return_counts)):
+    for at, asked in ((1, return_inverse), (2, return_counts)):
         if not asked:
             found.insert(at, nothing)
     values, places, counts = found
@@ -159,18 +159,20 @@ def _dropped(name: str, x: Any, keep_prob: float, places: tuple[Any, ...], key: 
     return scaled, mask
 
 
-def pool3d(name: str) -> Any:
-    """A pooling of volumes by windows that move by ``strides``, 1 by default."""
+def svd(x: Any, full_matrices: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
+    """(s, U, V); without vectors those are zeros of one element."""
+    if compute_uv:
+        values, left, right = ops.svd(x, full_matrices)
+        return values, left, right
+    nothing = ops.zeros((1,), x.dtype)
+    return ops.svd(x, full_matrices, False), nothing, nothing
 
-    def pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, pad: Any, ceil_mode: Any, **more: Any) -> Any:
-        padding = pad
-        if isinstance(pad, (tuple, list)) and len(pad) == 6:
-            if any(a != b for a, b in zip(pad[::2], pad[1::2])):
-                raise AttributeValueError(f"{name}: both sides of an axis are padded alike here, got {pad!r}.")
-            padding = tuple(pad[::2])
-        return getattr(ops, name)(x, kernel_size, strides, pad_mode.lower(), padding, bool(ceil_mode), **more)
 
-    return pool
+def lstsq(x: Any, a: Any, fast: bool, l2_regularizer: float) -> Any:
+    """Least squares as MindSpore has them: by its fast way alone, which regularises nothing."""
+    if fast is not True or l2_regularizer:
+        raise AttributeValueError("Lstsq takes fast=True and l2_regularizer=0.0, as MindSpore's does.")
+    return ops.lstsq(x, a)
 
 
 def bias_add(x: Any, bias: Any, data_format: str) -> Any:

@@ -241,9 +241,17 @@ def _laplace(shape: Any, key: Any = None) -> Any:
 def _bernoulli(x: Any, p: Any = 0.5, offset: int = 0, key: Any = None) -> Any:
     """1 with the probability p, else 0, in the shape and dtype of x; an offset moves the stream of a seed on."""
     if offset and key is None:
-        raise AttributeValueError("Bernoulli: an offset moves the stream of a seed on, and seed is 0: any.")
+        raise AttributeValueError("Bernoulli: an offset moves the stream of a seed on, and seed is -1: any.")
     drawn = drawn_uniform((*x.shape, offset + 1), key)[..., offset]
     return (drawn < p).astype(x.dtype)
+
+
+def _multinomial(x: Any, num_samples: Any, dtype: Any, key: Any = None) -> Any:
+    """Classes of rows of weights, drawn with replacement: how many sums of weights a draw has passed."""
+    count = num_samples.item() if isinstance(num_samples, Tensor) else num_samples
+    sums = ops.cumsum(x.astype(dtypes.float64), -1)
+    drawn = drawn_uniform((*x.shape[:-1], count), key) * sums[..., -1:]
+    return (sums.expand_dims(-2) <= drawn.expand_dims(-1)).sum(-1).astype(dtype)
 
 
 SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
@@ -259,7 +267,8 @@ SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Poisson": (lambda shape, mean, key=None: ops.random_poisson(shape, mean, key, dtypes.int32), _SEEDS),
     "RandomGamma": (lambda shape, alpha, key=None: ops.random_gamma(shape, alpha, key), _SEEDS),
     "Gamma": (_gamma, _SEEDS),
-    "Bernoulli": (_bernoulli, {"seed": 0, "offset": 0}),
+    "Multinomial": (_multinomial, {**_SEEDS, "dtype": dtypes.int32}),
+    "Bernoulli": (_bernoulli, {"seed": -1, "offset": 0}),
     "StandardLaplace": (_laplace, _SEEDS),
 }  # fmt: skip
 """Name -> (function of tensors, attributes and a key, attributes with defaults)."""
