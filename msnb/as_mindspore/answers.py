@@ -20,6 +20,7 @@ from msnb.ops.mindspore import mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_classes import Primitive
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
+from msnb.train.files.parameter_loading import put_into
 
 
 def _pair(found: Any) -> tuple[Any, Any]:
@@ -347,6 +348,13 @@ def save_checkpoint(
         save_obj, ckpt_file_name, integrated_save, async_save, append_dict, choice_func, kind, enc_key=enc_key,
         enc_mode=enc_mode, crc_check=crc_check,
     )  # fmt: skip
+
+
+def load_param_into_net(
+    net: Any, parameter_dict: Any, strict_load: bool = False, remove_redundancy: bool = False
+) -> tuple[list[str], list[str]]:
+    """``msnb.load_param_into_net``; strict are the dtypes alone, names that do not fit are given back."""
+    return put_into(net, parameter_dict, strict_load, False, remove_redundancy)
 
 
 def _from_zero(pivots: Any) -> Any:

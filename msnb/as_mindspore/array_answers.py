@@ -306,6 +306,13 @@ def _step(self: Generator, step: Any) -> tuple[Any, Any]:
     return before[0], before[1]
 
 
+def _repeat(self: Any, *repeats: Any, axis: Any = None) -> Any:
+    """The tensor side by side with itself, as ``tile`` makes it; with ``axis=``, as before 2.5: every element."""
+    if axis is not None:
+        return self.repeat_interleave(*repeats, axis)
+    return self.tile(*repeats) if isinstance(repeats[0], (tuple, list)) else self.tile(repeats)
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -327,7 +334,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
-    theirs |= {(Generator, "_step"): _step}
+    theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)

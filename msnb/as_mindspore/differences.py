@@ -199,6 +199,13 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(name, ".ckpt is protobuf", ".ckpt is safetensors", "MindSpore must load it", "test_checkpoints")
         for name in ("save_checkpoint", "train.save_checkpoint")
     ),
+    *(
+        _theirs(name, "strict_load=True: dtypes; names that do not fit are given back", "names too; others raise",
+                "a program loads files with more names, and says so", "test_names_of_strict_loading")
+        for name in ("load_param_into_net", "train.load_param_into_net")
+    ),
+    Difference("Tensor.repeat", "x.repeat(2): the tensor twice, as tile", "every element twice, as NumPy", "MindSpore",
+               _SILENT, "test_repeats", "msnb.as_mindspore.array_answers:_repeat"),
     _ours("nn.Conv2dTranspose", "output_padding: zeros", "the sums that lie there", "its other devices and PyTorch",
           "test_output_padding"),
     _ours("nn.Momentum", "use_nesterov changes nothing on a CPU", "it looks ahead", "their own page says so",

@@ -69,6 +69,9 @@ def _told(level: int, message: Any, args: tuple[Any, ...], options: dict[str, An
     _logger().log(level, message, *args, stacklevel=3, **options)
 
 
+_get_logger = _logger
+
+
 def debug(message: Any, *args: Any, **options: Any) -> None:
     """Tell what helps to find a fault: a text, and what fills its ``%s``."""
     _told(logging.DEBUG, message, args, options)

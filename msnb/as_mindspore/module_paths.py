@@ -14,25 +14,27 @@ _PUBLIC = (
     "runtime", "train",
 )  # fmt: skip
 _PRIVATE = {
-    "_c_expression": "msnb.as_mindspore.private_names",
+    "_c_expression": "msnb.as_mindspore.private.private_names",
     "_c_expression.typing": "msnb.core.dtypes",
-    "_checkparam": "msnb.as_mindspore.private_names",
-    "_extends": "msnb.as_mindspore.executor_names",
-    "_extends.parse": "msnb.as_mindspore.executor_names",
+    "_checkparam": "msnb.as_mindspore.private.private_names",
+    "_extends": "msnb.as_mindspore.private.executor_names",
+    "_extends.parse": "msnb.as_mindspore.private.executor_names",
     "_extends.parse.standard_method": "msnb.ops",
+    "_c_expression.amp": "msnb.as_mindspore.private.layer_names",
     "communication._comm_helper": "msnb.parallel.engine.client.process_group_api",
-    "common.jit_begin_end": "msnb.as_mindspore.executor_names",
+    "common.jit_begin_end": "msnb.as_mindspore.private.executor_names",
     "common.np_dtype": "ml_dtypes",
     **dict.fromkeys(
         ("device_context", *(f"device_context.{device}{part}" for device in ("cpu", "gpu", "ascend")
                              for part in ("", ".op_tuning", ".op_precision", ".op_debug"))),
-        "msnb.as_mindspore.executor_names",
+        "msnb.as_mindspore.private.executor_names",
     ),
-    "hal": "msnb.as_mindspore.executor_names",
+    "hal": "msnb.as_mindspore.private.executor_names",
+    "dataset.transforms.vision": "msnb.dataset.vision",
     "dataset.context": "msnb.base.settings",
     "mint.functional": "msnb.ops.mindspore.mint_functional",
-    "common._decorator": "msnb.as_mindspore.private_names",
-    "common._grad_function": "msnb.as_mindspore.private_names",
+    "common._decorator": "msnb.as_mindspore.private.private_names",
+    "common._grad_function": "msnb.as_mindspore.private.private_names",
     "common._register_for_tensor": "msnb.core.tensor",
     "common.auto_dynamic_shape": "msnb",
     "common.jit_config": "msnb",
@@ -52,7 +54,7 @@ _PRIVATE = {
     "nn._loss": "msnb.nn",
     "nn._graph_kernels": "msnb.nn",
     "ops._grad": "msnb.ops",
-    "ops._primitive_cache": "msnb.as_mindspore.private_names",
+    "ops._primitive_cache": "msnb.as_mindspore.private.private_names",
     "ops.auto_generate": "msnb.ops",
     "ops.auto_generate.gen_ops_def": "msnb.ops",
     "ops.auto_generate.gen_ops_prim": "msnb.ops",
@@ -68,20 +70,20 @@ _PRIVATE = {
         "_grad_experimental.grad_base", "_utils", "_utils.utils",
         *(f"operations._{kind}_ops" for kind in (
             "csr", "embedding_cache", "infer", "map_tensor", "quant", "rl_inner", "scalar", "sequence", "thor")))},
-    "ops.op_info_register": "msnb.as_mindspore.private_names",
+    "ops.op_info_register": "msnb.as_mindspore.private.private_names",
     "ops.vm_impl_registry": "msnb.as_mindspore.functional_names",
-    "parallel._auto_parallel_context": "msnb.as_mindspore.private_names",
-    "parallel._utils": "msnb.as_mindspore.private_names",
-    "parallel._ps_context": "msnb.as_mindspore.private_names",
+    "parallel._auto_parallel_context": "msnb.as_mindspore.private.private_names",
+    "parallel._utils": "msnb.as_mindspore.private.private_names",
+    "parallel._ps_context": "msnb.as_mindspore.private.private_names",
     "scipy.optimize.line_search": "msnb.numpy.scipy.optimize.wolfe_search",
     "scipy.optimize.minimize": "msnb.numpy.scipy.optimize.minimization",
-    "train._utils": "msnb.as_mindspore.private_names",
+    "train._utils": "msnb.as_mindspore.private.private_names",
     "train.amp": "msnb.train.amp",
     "train.loss_scale_manager": "msnb.train.amp",
     "train.metrics": "msnb.train.metrics",
     "train.model": "msnb.train.model",
     "train.summary": "msnb.train",
-    **dict.fromkeys(("utils", "utils.dlpack"), "msnb.as_mindspore.executor_names"),
+    **dict.fromkeys(("utils", "utils.dlpack"), "msnb.as_mindspore.private.executor_names"),
 }
 _NAMED: dict[str, str] = {
     "mindspore": "msnb",
@@ -168,32 +170,38 @@ PATHS = _paths()
 _FUNCTIONAL = "msnb.as_mindspore.functional_names"
 _DTYPES = "msnb.as_mindspore.dtype_names"
 _TYPES = "msnb.as_mindspore.type_names"
-_EXECUTORS = "msnb.as_mindspore.executor_names"
+_EXECUTORS = "msnb.as_mindspore.private.executor_names"
+_LAYERS = "msnb.as_mindspore.private.layer_names"
+_RANKS = "msnb.parallel.engine.client.distributed"
 _GRADIENTS = "msnb.as_mindspore.gradient_operators"
 FURTHER: dict[str, tuple[str, ...]] = {
-    "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime", "msnb.as_mindspore.private_names",
+    "mindspore": (_DTYPES, _TYPES, "msnb.train", "msnb.runtime", "msnb.as_mindspore.private.private_names",
                   "msnb.as_mindspore.log_functions"),
     **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype",
                      "mindspore._c_expression.typing"), (_DTYPES, _TYPES)),
     **dict.fromkeys(("mindspore.dataset", "mindspore.dataset.engine", "mindspore.dataset.engine.datasets"), (_TYPES,)),
-    "mindspore.common.api": (_EXECUTORS, "msnb.as_mindspore.private_names"),
+    "mindspore.common.api": (_EXECUTORS, _LAYERS, "msnb.as_mindspore.private.private_names"),
     "mindspore._checkparam": (_EXECUTORS,),
-    **{f"mindspore.{path}": ("msnb.as_mindspore.private_names", "msnb")
+    **{f"mindspore.{path}": (_LAYERS,) for path in (
+        "communication._comm_helper", "context", "dataset.core.validator_helpers", "nn.wrap.loss_scale", "train.amp")},
+    "mindspore.communication.comm_func": (_RANKS,),
+    "mindspore.mint": ("msnb",),
+    **{f"mindspore.{path}": ("msnb.as_mindspore.private.private_names", "msnb", _LAYERS)
        for path in ("common.sparse_tensor", "nn.layer.activation", "nn.layer.conv", "nn.layer.normalization",
                     "nn.loss.loss", "nn.optim.optimizer", "nn.wrap.cell_wrapper", "numpy.utils", "numpy.utils_const",
                     "train.model", "train.serialization")},
     **dict.fromkeys(("mindspore.train.callback", "mindspore.train.callback._callback", "mindspore.train.summary.enums",
                      "mindspore.train.summary.summary_record"), (
-        "msnb.as_mindspore.private_names", _EXECUTORS, "msnb")),
+        "msnb.as_mindspore.private.private_names", _EXECUTORS, "msnb")),
     **{path: (_FUNCTIONAL, _GRADIENTS) for path in PATHS if path.startswith("mindspore.ops.")},
-    "mindspore.ops.function.nn_func": (_FUNCTIONAL, _GRADIENTS, "msnb.as_mindspore.private_names"),
+    "mindspore.ops.function.nn_func": (_FUNCTIONAL, _GRADIENTS, _LAYERS, "msnb.as_mindspore.private.private_names"),
     "mindspore._extends.parse.standard_method": (_FUNCTIONAL, "msnb.numpy"),
     "mindspore.nn.layer.rnn_cells": ("msnb.nn.layers.recurrent_cells",),
     **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
-    "mindspore._c_expression": (_EXECUTORS, "msnb.nn.initializer"),
+    "mindspore._c_expression": (_EXECUTORS, _LAYERS, "msnb.nn.initializer"),
     **{f"mindspore.scipy.{name}": (_FUNCTIONAL,) for name in ("ops", "ops_wrapper", "utils")},
     "mindspore.common.parameter": ("msnb.nn.cells.cell_state", _EXECUTORS),
-    "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, "msnb.parallel.engine.client.distributed"),
+    "mindspore.ops": (_FUNCTIONAL, _GRADIENTS, _RANKS),
 }  # fmt: skip
 """Modules in which a path's names are looked up that its own module lacks: words of older programs, under the alias
 alone."""

@@ -1,8 +1,10 @@
-"""Writes that would be lost: ``x[0][1] = 5`` writes into a value that nobody keeps.
+"""Writes into a value that only their statement has: back to where it came from, or refused.
 
     x[0, 1] = 5          x has a name: whoever reads x sees the 5
     params[0][1] = 5     the list keeps params[0]
-    x[0][1] = 5          x[0] is a value of its own, never a view of x; this statement alone has it
+    x[0][1] = 5          x[0] is a value of its own, never a view of x; but it says of which x, and where, so it goes
+                         back there: x[0] = x[0] with the 5
+    x[mask][1] = 5       nothing says where this would go back to: refused
 
 CPython counts the references to an object. The count of a value that only the running statement has is measured once,
 when msnb is imported, next to the count of one that has a name as well. An interpreter on which the two are equal, or
@@ -13,11 +15,13 @@ from __future__ import annotations
 
 import opcode
 import sys
+import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from msnb.base.errors import LostWriteError
+from msnb.core.tensor import Tensor
 
 NEVER = -1
 count: Callable[[Any], int] = getattr(sys, "getrefcount", lambda kept: 0)
@@ -60,11 +64,42 @@ def is_store(frame: FrameType) -> bool:
     return frame.f_code.co_code[frame.f_lasti] in _STORES
 
 
-def lost_write() -> LostWriteError:
-    """The error for a write into a value that nobody keeps."""
-    return LostWriteError(
-        "this writes into a value that nobody keeps, so nothing would change: x[0], x.T, x.reshape(...) and what a "
-        "function returns are values of their own, never views.",
-        hint="one pair of brackets writes into x itself: x[0, 1] = 5 instead of x[0][1] = 5; or give the value a name "
-        "and put it back: row = x[0]; row[1] = 5; x[0] = row.",
-    )
+class Part:
+    """Marks a tensor as what a basic index gave: ``source[key]``, where other libraries have a view."""
+
+    __slots__ = ("key", "source")
+
+    def __init__(self, source: Tensor, key: Any) -> None:
+        self.source: weakref.ref[Tensor] = weakref.ref(source)
+        self.key: Any = key
+
+
+_kept: Any = Tensor.__dict__["_kept"]
+
+
+def part_of(x: Any) -> Part | None:
+    """What a tensor is a part of; None: it is none."""
+    try:
+        found = _kept.__get__(x)
+    except AttributeError:  # the slot is empty
+        return None
+    return found if type(found) is Part else None
+
+
+def home(x: Any) -> tuple[Tensor, Any]:
+    """(tensor, key) that a value which nobody keeps goes back to.
+
+    Raises:
+        LostWriteError: nothing says where that is, or the tensor is gone.
+    """
+    part = part_of(x)
+    source = None if part is None else part.source()
+    if part is None or source is None:
+        raise LostWriteError(
+            "this writes into a value that nobody keeps, so nothing would change: x[mask], x.T, x.reshape(...) and "
+            "what a function returns are values of their own, never views.",
+            hint="one pair of brackets writes into x itself: x[mask, 1] = 5 instead of x[mask][:, 1] = 5; or give the "
+            "value a name and put it back: rows = x[mask]; rows[:, 1] = 5; x[mask] = rows.",
+        )
+    x._kept = None  # no part from here on: it becomes what the source has there
+    return source, part.key

@@ -274,3 +274,58 @@ def test_data_of_a_program() -> None:
         model.train(1, Rows(), initial_epoch=-1)
     with pytest.raises(TypeError, match="initial_epoch must be an int of at least 0, got '1'"):
         model.train(1, Rows(), initial_epoch="1")
+
+
+def test_parts_of_attention_that_programs_call(mode: int) -> None:
+    from mindspore.ops.function import nn_func
+
+    rng = np.random.default_rng(3)
+    x, y = (Tensor(rng.normal(size=(n, 2, 8)).astype(np.float32)) for n in (3, 4))
+    hidden = Tensor([[False, True, False, False], [False, False, False, True]])
+    for more in ({}, {"add_bias_kv": True, "add_zero_attn": True}):
+        layer = msnb.nn.MultiheadAttention(8, 2, **more).set_train(False)
+        weights = (layer.in_proj_weight, layer.in_proj_bias, layer.bias_k, layer.bias_v, layer.add_zero_attn, 0.0,
+                   layer.out_proj.weight, layer.out_proj.bias)  # fmt: skip
+        for query, key, mask, causal in ((x, y, hidden, False), (x, x, None, True)):
+            upper = Tensor(np.triu(np.ones((3, 3), bool), 1)) if causal else None
+            out, shares = layer(query, key, key, key_padding_mask=mask, attn_mask=upper)
+            found, parts = run(lambda q, k, mask=mask, causal=causal, weights=weights: (
+                nn_func.multi_head_attention_forward(q, k, k, 8, 2, *weights, training=False, key_padding_mask=mask,
+                                                     is_causal=causal)), query, key)  # fmt: skip
+            np.testing.assert_allclose(found.asnumpy(), out.asnumpy(), 1e-4, 1e-5)
+            np.testing.assert_allclose(parts.asnumpy(), shares.asnumpy(), 1e-4, 1e-5)
+    assert nn_func._check_qkv_shape(3, 3, 3) and not nn_func._check_qkv_shape(2, 2, 2)
+    nn_func._check_kpm_shape(3, 2)
+    nn_func._check_attn_mask_shape(2, (3, 8), (4, 8), 3, (2, 3, 4), 2)
+    assert nn_func._inner_pad(Tensor([True]), (0, 1)).tolist() == [True, False]
+    assert nn_func._inner_dropout(x, 0.5, False) is x
+    for wrong in (lambda: nn_func._check_qkv_shape(3, 2, 3), lambda: nn_func._check_kpm_shape(3, 3),
+                  lambda: nn_func._check_attn_mask_shape(2, (3, 8), (4, 8), 3, (1, 3, 4), 2)):  # fmt: skip
+        with pytest.raises(ValueError, match="ax|attn_mask"):
+            wrong()
+
+
+def test_precision_scales_and_prefixes_below_private_paths() -> None:
+    import mindspore as ms
+    from mindspore._c_expression import MSContext, reset_op_id
+    from mindspore._c_expression.amp import AmpLevel
+    from mindspore.common.api import _function_forbid_reuse
+    from mindspore.communication._comm_helper import _is_initialized
+    from mindspore.context import _get_mode
+    from mindspore.log import _get_logger
+    from mindspore.nn.wrap.loss_scale import grad_scale
+    from mindspore.train.amp import AMP_BLACK_LIST, _auto_black_list, _OutputTo32
+    from mindspore.train.serialization import _load_dismatch_prefix_params
+
+    net = _auto_black_list(ms.nn.SequentialCell(ms.nn.Dense(2, 2), ms.nn.LayerNorm((2,))), AMP_BLACK_LIST, ms.float16)
+    assert _OutputTo32(net)(ms.ops.ones((1, 2))).dtype is ms.float32
+    assert grad_scale(Tensor(4.0), Tensor([8.0])).tolist() == [2]
+    left = ["weight", "bias"]
+    layer = ms.nn.Dense(1, 1)
+    _load_dismatch_prefix_params(layer, {"net.weight": Tensor([[3.0]])}, left, False)
+    assert (left, layer.weight.item()) == (["bias"], 3)
+    _load_dismatch_prefix_params(layer, {"other": Tensor(1.0)}, left, False)
+    assert left == ["bias"]
+    assert _get_mode() == ms.get_context("mode") and not _is_initialized()
+    assert AmpLevel.AmpO3.value == 3 and MSContext.get_instance().get_ascend_soc_version() == ""
+    assert _function_forbid_reuse(run) is run and reset_op_id() is None and _get_logger().name

@@ -184,7 +184,7 @@ def test_layers_of_rows_and_volumes(mode: int) -> None:
         wanted = weight.reshape(3, -1).sum(1) + bias
         np.testing.assert_allclose(found.reshape(3, -1)[:, 0], wanted, rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="padding_mode"):
-        mint.nn.Conv1d(2, 3, 3, padding_mode="circular")
+        mint.nn.Conv1d(2, 3, 3, padding="same", padding_mode="circular")
 
 
 def test_linear_algebra_and_special_functions(mode: int) -> None:
@@ -371,3 +371,29 @@ def test_empty_lies_where_it_was_asked_for() -> None:
     assert (made.device, made.shape, made.dtype) == ("SimulatedGPU", (2, 3), ms.float16)
     assert mint.empty_like(made, device="cpu").device == "CPU"
     assert mint.empty((2,), device="npu").device == Tensor([0.0]).move_to("Ascend").device
+
+
+def test_attributes_of_layers(mode: int) -> None:
+    """A program that reads what a layer was made with finds PyTorch's names and tuples."""
+    conv, turned = mint.nn.Conv2d(4, 6, 3, stride=2, padding=1, groups=2), mint.nn.ConvTranspose2d(3, 2, 3)
+    assert (conv.kernel_size, conv.stride, conv.padding, conv.dilation) == ((3, 3), (2, 2), (1, 1), (1, 1))
+    assert (conv.padding_mode, conv.transposed, conv.output_padding, conv.groups) == ("zeros", False, (0, 0), 2)
+    assert (turned.transposed, turned.output_padding, mint.nn.Conv1d(1, 1, 3).stride) == (True, (0, 0), (1,))
+    linear, table = mint.nn.Linear(3, 4), mint.nn.GroupNorm(1, 3)
+    assert (linear.in_features, linear.out_features, table.num_channels, table.affine) == (3, 4, 3, True)
+    assert mint.nn.LayerNorm(3).elementwise_affine and mint.nn.BatchNorm2d(3).affine
+    pool, mean = mint.nn.MaxPool2d(2, return_indices=True), mint.nn.AvgPool2d(2, 1)
+    assert (pool.kernel_size, pool.stride, mean.stride, mean.count_include_pad) == (2, 2, 1, True)
+    values, places = run(pool, Tensor([[[[1.0, 2.0], [4.0, 3.0]]]]))
+    assert (values.item(), places.item()) == (4, 2)
+
+
+@pytest.mark.parametrize("border", ["reflect", "replicate", "circular"])
+def test_borders_of_convolutions(mode: int, border: str) -> None:
+    layer = mint.nn.Conv2d(1, 1, 3, padding=(1, 2), padding_mode=border, bias=False)
+    layer.weight.set_data(ms.ops.ones((1, 1, 3, 3)))
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    kind = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[border]
+    wide = np.pad(x, ((1, 1), (2, 2)), mode=kind)
+    sums = sum(wide[i : i + 4, j : j + 7] for i in range(3) for j in range(3))
+    np.testing.assert_allclose(run(layer, Tensor(x[None, None])).asnumpy()[0, 0], sums, 1e-5)

@@ -135,3 +135,23 @@ def test_update_parameters_name_starts_anew_from_the_paths() -> None:
             net.update_parameters_name("a b.")
     finally:
         uninstall()
+
+
+def test_cells_in_a_list_of_python_have_the_names_of_the_attributes(tmp_path: Any) -> None:
+    import mindspore as ms
+
+    class Net(ms.nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [ms.nn.Dense(1, 1, has_bias=False), ms.nn.ReLU()]
+            for i, layer in enumerate(self.layers):
+                self.insert_child_to_cell(str(i), layer)
+            self.a = ms.Parameter(ms.Tensor([1.0]), name="scale")
+            self.b = ms.Parameter(ms.Tensor([2.0]), name="scale")  # legal in MindSpore
+
+    net = Net()
+    assert [name for name, _ in net.cells_and_names()] == ["", "0", "1"]
+    assert net.__getattr__("0") is net.layers[0]
+    assert [p.name for p in net.get_parameters()] == ["scale", "scale", "0.weight"]
+    with pytest.raises(AttributeError, match="nothing"):
+        net.__getattr__("nothing")

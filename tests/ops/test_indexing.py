@@ -178,11 +178,63 @@ def test_a_write_into_what_nobody_keeps_is_refused_every_time(mode: int) -> None
 
     run: Any = ms.jit(write) if mode == ms.GRAPH_MODE else write
     for _ in range(3):
-        with pytest.raises(LostWriteError, match=r"x\[0, 1\] = 5 instead of x\[0\]\[1\] = 5"):
+        with pytest.raises(LostWriteError, match=r"x\[mask, 1\] = 5 instead of x\[mask\]\[:, 1\] = 5"):
             run(ms.Tensor(A[0]))
     proxy = ms.Tensor(A[0])
     weakref.proxy(proxy)[0] = 1.0
     assert proxy[0, 0] == 1.0
+
+
+def test_a_write_into_a_part_that_nobody_keeps_goes_back(mode: int) -> None:
+    """``x[0][1] = 5``, ``x[1].zero_()``: the part says of which tensor it is, and where."""
+
+    def write(x: Any, by: Any) -> Any:
+        y = x * 1
+        y[0][1] = by * y[0, 0]
+        y[1].zero_()
+        y[2:, :][0] += by
+        y[:, 2].mul_(2.0)
+        y[..., 0].fill_(-1.0)
+        row = y[2]
+        row[1] = 100.0  # a name: a value of its own
+        return y, y.sum()
+
+    def expected(a: Any, by: float) -> Any:
+        b = np.array(a)
+        b[0, 1] = by * b[0, 0]
+        b[1] = 0.0
+        b[2] += by
+        b[:, 2] *= 2.0
+        b[:, 0] = -1.0
+        return b
+
+    a, run = A.reshape(-1)[:9].reshape(3, 3), ms.jit(write) if mode == ms.GRAPH_MODE else write
+    for by in (3.0, 4.0, 5.0):  # from the second call on, what is kept of the first
+        whole, total = run(ms.Tensor(a), ms.Tensor(by))
+        np.testing.assert_allclose(whole.asnumpy(), expected(a, by), 1e-6)
+        assert total.item() == pytest.approx(expected(a, by).sum(), rel=1e-5)
+    slope = ms.grad(lambda x: run(x, ms.Tensor(3.0))[1])(ms.Tensor(a))
+    assert slope.tolist() == [[3, 0, 2], [0, 0, 0], [0, 1, 2]]
+    lanes = ms.vmap(lambda x: run(x, ms.Tensor(3.0))[0])(ms.Tensor(np.stack([a, -a])))
+    np.testing.assert_allclose(lanes.asnumpy()[1], expected(-a, 3.0), 1e-6)
+
+    class Net(ms.nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = ms.Parameter(ms.Tensor(a), name="weight")
+
+        def construct(self) -> Any:
+            self.weight[0][1] = 7.0
+            self.weight.data[2].zero_()
+            return self.weight * 1
+
+    net = Net()
+    net()
+    assert (net.weight.tolist()[2], net.weight[0, 1].item()) == ([0, 0, 0], 7)
+    kept, gone = run, ms.Tensor(a)[1]
+    with pytest.raises(LostWriteError, match="nobody keeps"):
+        (ms.Tensor(a) * 1)[1].zero_()
+    assert gone.zero_().tolist() == [0, 0, 0] and kept is run
 
 
 def test_an_interpreter_that_counts_all_alike_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,3 +433,14 @@ def test_derivatives_through_masks(loss: Any) -> None:
 def test_the_gradient_that_would_need_zeros_of_unknown_size_says_so() -> None:
     with pytest.raises(ValueError, match=r"zeros of shape \[n\d+<=4\] cannot be made"):
         check_grads(lambda x: (x[x > 0][1:] ** 2).sum(), [np.array([1.0, -2.0, 3.0, -0.5])])
+
+
+def test_whether_an_element_is_in_a_tensor(mode: int) -> None:
+    def tell(x: Any, y: Any) -> Any:
+        return 3 in x, 9 in x, y in x, x[:, [-1, 0]] if 4 in x else x
+
+    run: Any = ms.jit(tell) if mode == ms.GRAPH_MODE else tell
+    *told, part = run(ms.Tensor([[1, 2, 0], [3, 4, 0]]), ms.Tensor(2))
+    assert [bool(t) for t in told] == [True, False, True]
+    assert part.tolist() == [[0, 1], [0, 3]]
+    assert None not in ms.Tensor([1])

@@ -139,3 +139,17 @@ def test_refusals(call: Any, sentence: str) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
         call(ops.ones((1, 2, 6, 6)))
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("level", ["O0", "O1"])
+def test_windows_larger_than_the_image_and_more_results_than_elements(level: str) -> None:
+    """PyTorch's numbers: a window that hangs over the end counts what there is, an element may be in many windows."""
+    x = ms.Tensor(np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4))
+    mean = ms.jit(lambda x: ops.avg_pool2d(x, 2560, ceil_mode=True), jit_level=level)
+    most = ms.jit(lambda x: ops.max_pool2d(x, (9, 2), (9, 2), ceil_mode=True), jit_level=level)
+    assert (mean(x).item(), most(x).ravel().tolist()) == (7.5, [13, 15])
+    assert ops.avg_pool2d(x, 5, padding=1, ceil_mode=True).ravel()[0].item() == pytest.approx(120 / 25)
+    wide = ms.jit(lambda x: ops.adaptive_avg_pool2d(x, (2, 3)), jit_level=level)(x[:, :, :1, :1] + 5)
+    assert wide.tolist() == [[[[5, 5, 5], [5, 5, 5]]]]
+    slope = ms.grad(lambda x: ops.adaptive_avg_pool2d(x, (2, 3)).sum())(x[:, :, :1, :1])
+    assert slope.item() == 6

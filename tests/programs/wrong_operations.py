@@ -351,21 +351,21 @@ def assign_out_of_range(x: Any) -> Any:
 
 
 LOST = (
-    "this writes into a value that nobody keeps, so nothing would change: x[0], x.T, x.reshape(...) and what a "
-    "function returns are values of their own, never views."
+    "this writes into a value that nobody keeps, so nothing would change: x[mask], x.T, x.reshape(...) and "
+    "what a function returns are values of their own, never views."
 )
 
 
 @wrong(LostWriteError, LOST, X)
-def assign_to_an_item_of_a_row(x: Any) -> Any:
-    x[0][1] = 5.0  # <- here: x[0][1]
+def assign_to_an_item_of_chosen_rows(x: Any) -> Any:
+    x[[0]][0] = 5.0  # <- here: x[[0]][0]
     return x
 
 
 @wrong(LostWriteError, LOST, X)
-def add_to_an_item_of_a_row(x: Any) -> Any:
+def add_to_an_item_of_chosen_rows(x: Any) -> Any:
     for i in range(2):
-        x[i][1] += 5.0  # <- here: x[i][1] | x[i][1] += 5.0
+        x[[i]][0] += 5.0  # <- here: x[[i]][0] | x[[i]][0] += 5.0
     return x
 
 

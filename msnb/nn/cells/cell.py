@@ -162,6 +162,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         if name.startswith("__"):
             raise AttributeError(name)
         self._need_init(name) if name == "_buffer_names" else None
+        if name in self.__dict__:  # ``cell.__getattr__(name)``, as programs of MindSpore write
+            return self.__dict__[name]
         own = [n for n in self.__dict__ if not n.startswith("_")]
         raise MissingName(type(self).__name__, name, "Cell", lambda: dir(self), own)
 

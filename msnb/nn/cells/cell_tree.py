@@ -25,6 +25,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from msnb.base import events
 from msnb.base.errors import AttributeValueError
 from msnb.core.parameter import NameScope, Parameter
 
@@ -53,13 +54,15 @@ def put_last(cell: Any, names: Iterable[str]) -> None:
 
 
 def owned(cell: Any, kind: type) -> Iterator[tuple[str, Any]]:
-    """(name, object) for every ``kind`` among a Cell's attributes, also inside its tuples and lists."""
+    """(name, object) for every ``kind`` among a Cell's attributes, also inside its tuples and lists; for MindSpore's
+    programs, which see no lists, what is an attribute as well has its name."""
+    own = {id(value) for value in cell.__dict__.values() if isinstance(value, kind)} if _by_last_place else ()
     for name, value in cell.__dict__.items():
         if isinstance(value, kind):
             yield name, value
         elif isinstance(value, (tuple, list)) and name[:1] != "_":
             for i, item in enumerate(value):
-                if isinstance(item, kind):
+                if isinstance(item, kind) and id(item) not in own:
                     yield f"{name}.{i}", item
 
 
@@ -235,6 +238,9 @@ def adopt_parameter(cell: Any, name: str, param: Parameter) -> None:
     full = cell._prefix + own
     for _, other in owned(cell, Parameter):
         if other is not param and other.name == full and cell.__dict__.get(name) is not other:
+            if _by_last_place:
+                events.notice(f"{type(cell).__name__} has two parameters called {full!r}: a checkpoint keeps one of them.")
+                continue
             raise ValueError(
                 f"{type(cell).__name__} has a parameter called {full!r} already; give each Parameter its own name."
             )

@@ -134,6 +134,8 @@ class Linear(Dense):
         dtype: Any = dtypes.float32,
     ) -> None:  # fmt: skip
         super().__init__(in_features, out_features, weight_init, bias_init, bias, None, dtype)
+        self.in_features: int = in_features
+        self.out_features: int = out_features
 
     def extend_repr(self) -> str:
         """Its sizes."""

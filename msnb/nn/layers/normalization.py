@@ -288,6 +288,7 @@ class GroupNorm(Cell):
         if num_channels % num_groups:
             raise ValueError(f"num_channels={num_channels} does not divide into {num_groups} groups.")
         self.eps = eps
+        self.affine: bool = affine
         self.gamma: Parameter = _parameter(gamma_init, num_channels, "gamma", dtype, affine)
         self.beta: Parameter = _parameter(beta_init, num_channels, "beta", dtype, affine)
 

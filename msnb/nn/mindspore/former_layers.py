@@ -397,11 +397,12 @@ class AvgPool1dExt(Cell):
         count_include_pad: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.window: tuple[Any, ...] = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+        self.kernel_size, self.stride, self.padding, self.ceil_mode = kernel_size, stride, padding, ceil_mode
+        self.count_include_pad = count_include_pad
 
     def construct(self, input: Any) -> Any:
         """The layer."""
-        return F.avg_pool1d(input, *self.window)
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
 class MeanPooling(Cell):
@@ -414,11 +415,13 @@ class MeanPooling(Cell):
         count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.window: tuple[Any, ...] = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        self.kernel_size, self.stride, self.padding, self.ceil_mode = kernel_size, stride, padding, ceil_mode
+        self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
     def construct(self, input: Any) -> Any:
         """The layer."""
-        return self._pool(input, *self.window)
+        more = (self.ceil_mode, self.count_include_pad, self.divisor_override)
+        return self._pool(input, self.kernel_size, self.stride, self.padding, *more)
 
 
 class AvgPool3dExt(MeanPooling):

@@ -164,23 +164,36 @@ class LeakyReLU(Cell):
         return F.leaky_relu(input, self.negative_slope)
 
 
+_BORDERS = ("zeros", "reflect", "replicate", "circular")
+
+
 class _Convolution(Cell):
     """What the convolutions share; ``_axes`` is how many axes of space there are."""
 
     _axes, _function = 2, staticmethod(F.conv2d)
+    transposed = False
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if padding_mode != "zeros":
-            name, hint = type(self).__name__, "pad with mint.nn.functional.pad."
-            raise AttributeValueError(f"{name}: padding_mode is 'zeros', not {padding_mode!r}.", hint=hint)
+        modes = ("zeros",) if self.transposed or isinstance(padding, str) else _BORDERS
+        if padding_mode not in modes:
+            raise AttributeValueError(f"{type(self).__name__}: padding_mode is one of {modes}, not {padding_mode!r}.")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        size = (kernel_size,) * self._axes if isinstance(kernel_size, int) else tuple(kernel_size)
-        self.kernel_size, self.stride, self.padding, self.dilation = size, stride, padding, dilation
+        size = self._sizes(kernel_size)
+        self.kernel_size, self.stride, self.dilation = size, self._sizes(stride), self._sizes(dilation)
+        self.padding: Any = padding if isinstance(padding, str) else self._sizes(padding)
+        self.output_padding: Any = self._sizes(0)
+        self.padding_mode: str = padding_mode
         self._draw_weights((out_channels, in_channels // groups, *size), out_channels, bias, dtype)
+
+    def _sizes(self, given: Any) -> tuple[Any, ...]:
+        """One number per axis of space."""
+        if isinstance(given, (tuple, list)):
+            return tuple(given) if len(given) > 1 else tuple(given) * self._axes
+        return (given,) * self._axes
 
     def _draw_weights(self, shape: tuple[int, ...], out_channels: int, bias: bool, dtype: Any) -> None:
         own, bound = dtype or dtypes.float32, 1.0 / math.sqrt(math.prod(shape[1:]))
@@ -190,7 +203,11 @@ class _Convolution(Cell):
     def construct(self, input: Any) -> Any:
         """The layer."""
         weight, bias = self.compute(self.weight), self.compute(self.bias)
-        return self._function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            input = F.pad(input, [side for side in reversed(padding) for _ in range(2)], self.padding_mode)
+            padding = 0
+        return self._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv1d(_Convolution):
@@ -235,6 +252,8 @@ class ConvTranspose2d(_Convolution):
         (1, 2, 9, 9)
     """
 
+    transposed = True
+
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
@@ -242,7 +261,7 @@ class ConvTranspose2d(_Convolution):
     ) -> None:  # fmt: skip
         kept = (stride, padding, dilation, groups, bias, padding_mode, dtype)
         super().__init__(in_channels, out_channels, kernel_size, *kept)
-        self.output_padding = output_padding
+        self.output_padding = self._sizes(output_padding)
         self._draw_weights((in_channels, out_channels // groups, *self.kernel_size), out_channels, bias, dtype)
 
     def construct(self, input: Any) -> Any:
@@ -259,13 +278,14 @@ class MaxPool2d(Cell):
         ceil_mode: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
-        if return_indices:
-            raise AttributeValueError("MaxPool2d: return_indices is not supported.")
-        self.window: tuple[Any, Any, Any, Any, bool] = (kernel_size, stride, padding, dilation, ceil_mode)
+        self.kernel_size: Any = kernel_size
+        self.stride: Any = kernel_size if stride is None else stride
+        self.padding, self.dilation, self.return_indices, self.ceil_mode = padding, dilation, return_indices, ceil_mode
 
     def construct(self, input: Any) -> Any:
         """The layer."""
-        return F.max_pool2d(input, *self.window)
+        window = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+        return F.max_pool2d(input, *window)
 
 
 class AvgPool2d(MeanPooling):
@@ -368,6 +388,7 @@ class LayerNorm(Cell):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape: tuple[int] | tuple[Any, ...] = shape
         self.eps: float = eps
+        self.elementwise_affine: bool = elementwise_affine
         _ones_and_zeros(self, shape, elementwise_affine, bias, dtype or dtypes.float32)
 
     def construct(self, input: Any) -> Any:
@@ -386,6 +407,7 @@ class GroupNorm(Cell):
     ) -> None:
         super().__init__()
         self.num_groups, self.eps = num_groups, eps
+        self.num_channels, self.affine = num_channels, affine
         _ones_and_zeros(self, (num_channels,), affine or like_mindspore(), True, dtype or dtypes.float32)
         for param in () if affine else self.get_parameters():
             param.requires_grad = False
@@ -405,7 +427,7 @@ class _BatchNorm(Cell):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         own, sizes, tracked = dtype or dtypes.float32, (num_features,), {"requires_grad": False}
-        self.track_running_stats = track_running_stats
+        self.track_running_stats, self.affine = track_running_stats, affine
         _ones_and_zeros(self, sizes, affine, True, own)
         if track_running_stats:
             self.running_mean = Parameter(initializer("zeros", sizes, own), name="running_mean", **tracked)

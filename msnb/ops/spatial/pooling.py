@@ -30,14 +30,20 @@ from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D
 
 
 def _plan(
-    name: str, x: Any, kernel_size: IntOrInts, stride: Any, pad_mode: str, padding: IntOrInts, data_format: str
+    name: str, x: Any, kernel_size: IntOrInts, stride: Any, pad_mode: str, padding: IntOrInts, data_format: str,
+    ceil_mode: bool,
 ) -> tuple[Pair, Pair, tuple[int, ...]]:
     need_format(name, data_format)
     need_images(name, x._type)
     kernel = pair(name, "kernel_size", kernel_size)
     strides = kernel if stride is None else pair(name, "stride", stride)
     mode = "pad" if pad_mode == "valid" and padding != 0 else pad_mode
-    return kernel, strides, resolve_pads(name, mode, padding, places_of(x.shape, data_format), kernel, strides)
+    places = places_of(x.shape, data_format)
+    pads = resolve_pads(name, mode, padding, places, kernel, strides)
+    if ceil_mode and all(isinstance(n, int) for n in places):  # a window that hangs over is no larger than all there is
+        rows, columns = (min(k, n + sum(pads[2 * i : 2 * i + 2])) for i, (k, n) in enumerate(zip(kernel, places)))
+        kernel = (rows, columns)
+    return kernel, strides, pads
 
 
 @cached
@@ -79,7 +85,7 @@ def max_pool2d(
         return largest_of_windows(
             "max_pool2d", x, 2, kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode
         )
-    kernel, strides, pads = _plan("max_pool2d", x, kernel_size, stride, pad_mode, padding, data_format)
+    kernel, strides, pads = _plan("max_pool2d", x, kernel_size, stride, pad_mode, padding, data_format, ceil_mode)
     return MAX_POOL2D(x, kernel=kernel, stride=strides, pads=pads, ceil_mode=bool(ceil_mode), data_format=data_format)
 
 
@@ -110,7 +116,7 @@ def avg_pool2d(
         [[[[3.0]]]]
     """
     x = as_tensor(x)
-    kernel, strides, pads = _plan("avg_pool2d", x, kernel_size, stride, pad_mode, padding, data_format)
+    kernel, strides, pads = _plan("avg_pool2d", x, kernel_size, stride, pad_mode, padding, data_format, ceil_mode)
     counted = bool(count_include_pad) and pad_mode != "same"
     return AVG_POOL2D(
         x,
@@ -242,7 +248,8 @@ def _covering(size: int, out: int) -> tuple[Array, Array]:
 def _even_windows(size: int, out: int) -> tuple[int, int] | None:
     """Size and stride of the windows where all have the same."""
     first, stop = _covering(size, out)
-    if len({*(stop - first).tolist()}) > 1 or len({*np.diff(first).tolist()}) > 1:
+    steps = {*np.diff(first).tolist()}
+    if len({*(stop - first).tolist()}) > 1 or len(steps) > 1 or 0 in steps:
         return None
     return int(stop[0]), int(first[1]) if out > 1 else 1
 

@@ -107,17 +107,19 @@ def _put(self: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 
 
 def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a plain Tensor: what ``x[...] = value`` does. A part that only the call has is refused."""
+    """The method of a plain Tensor: what ``x[...] = value`` does. A part that only the call has goes back to its source."""
 
     def method(self: Any, *args: Any, **options: Any) -> Tensor:
-        if subscripts.is_part(self) and temporary_writes.count(self) <= temporary_writes.IN_CALL:
-            raise temporary_writes.lost_write()
+        alone = temporary_writes.part_of(self) is not None and temporary_writes.count(self) <= temporary_writes.IN_CALL
+        back = temporary_writes.home(self) if alone else None
         value = compute(self, *args, **options)
         if value is not self:
             if value.dtype.category > self.dtype.category:
                 way = f"x = x.{name}(...) gives another tensor, of {value.dtype!r}."
                 raise DTypeError(f"{name}_: a tensor of {self.dtype!r} cannot hold {value.dtype!r} values.", hint=way)
             self[...] = value
+        if back is not None:
+            subscripts.setitem(*back, self)
         return self  # type: ignore[no-any-return]
 
     method.__name__, method.__qualname__ = f"{name}_", f"Tensor.{name}_"

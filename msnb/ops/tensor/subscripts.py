@@ -61,7 +61,6 @@ from msnb.ops.tensor.operators import forward, named as named_method, reflected
 __all__ = ["index_update"]
 
 
-@cached
 def getitem(x: Any, key: Any) -> Any:
     """``x[key]`` with NumPy's meaning; always a value of its own, never a view.
 
@@ -74,30 +73,22 @@ def getitem(x: Any, key: Any) -> Any:
         >>> x[[0, 1], :, None][..., ::-1, 0].tolist()
         [[3, 2, 1], [6, 5, 4]]
     """
-    source, spec, indices = parse(x, key)
-    out = INDEX(source, *indices, spec=spec)
-    if not indices:
-        out._kept = _PART
+    out, basic = _read(x, key)
+    if basic:
+        out._kept = temporary_writes.Part(x, key)
     return out
 
 
-class _Part:
-    """Marks a tensor as what a basic index gave: where other libraries have views, a write into it is worth a word."""
+@cached
+def _read(x: Any, key: Any) -> Any:
+    source, spec, indices = parse(x, key)
+    return INDEX(source, *indices, spec=spec), not indices
 
 
-_PART = _Part()
-_kept: Any = Tensor.__dict__["_kept"]
 _NO_VIEW = (
     "v = x[0]; v[1] = 5 changes v alone: what an index gives is a value of its own, never a view of x. "
     "x[0, 1] = 5 writes into x; x[0] = v puts the part back."
 )
-
-
-def is_part(x: Any) -> bool:
-    try:
-        return _kept.__get__(x) is _PART
-    except AttributeError:  # the slot is empty
-        return False
 
 
 def updated(x: Any, key: Any, value: Any) -> Tensor:
@@ -147,13 +138,17 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     """``x[key] = value``: the object x stands for the new value from here on.
 
     A write into the result of an index is warned of once, as it is no view: ``v = x[0]; v[1] = 5`` leaves x as it is.
+    ``x[0][1] = 5`` writes into x.
 
     Raises:
-        LostWriteError: only the statement refers to x, as in ``x[0][1] = 5``.
+        LostWriteError: only the statement refers to x, and nothing says where it came from: ``x[mask][1] = 5``.
     """
     if temporary_writes.count(x) == temporary_writes.IN_STATEMENT and temporary_writes.is_store(sys._getframe(1)):
-        raise temporary_writes.lost_write()
-    if is_part(x):
+        source, place = temporary_writes.home(x)
+        slot.engine.assign(x, updated(x, key, value))
+        setitem(source, place, x)
+        return
+    if temporary_writes.part_of(x) is not None:
         events.notice(_NO_VIEW, key="no view")
     slot.engine.assign(x, updated(x, key, value))
 
@@ -176,17 +171,27 @@ def _scatter_add_method(x: Any, axis: Any, index: Any, src: Any = None) -> Tenso
 
 
 def _repeat_method(x: Any, repeats: Any, *rest: Any, axis: Any = None) -> Tensor:
-    """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; warns where PyTorch's may be meant."""
+    """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; of three numbers or more, ``tile``, as
+    in PyTorch; warns where that may be meant."""
     if not rest:
         return repeat_interleave(x, repeats, axis)
+    if axis is not None:
+        raise ArgumentError(f"x.repeat{(repeats, *rest)} takes numbers of repeats, or repeats and axis.")
+    if len(rest) > 1:
+        return tile(x, (repeats, *rest))
     called, other = f"x.repeat{(repeats, *rest)}", f"PyTorch's is x.tile({(repeats, *rest)})."
-    if len(rest) > 1 or axis is not None:
-        raise ArgumentError(f"{called}: repeat takes repeats and axis.", hint=other)
     events.notice(f"{called} repeats every element along axis {rest[0]}, as in NumPy; {other}", key="Tensor.repeat")
     return repeat_interleave(x, repeats, rest[0])
 
 
+def _contains(x: Any, element: Any) -> Any:
+    """``element in x``: whether any element of x is this number."""
+    found = x == element
+    return found.any() if isinstance(found, Tensor) else False
+
+
 METHODS: dict[str, Any] = {
+    "__contains__": _contains,
     "__getitem__": getitem,
     "__setitem__": setitem,
     "__matmul__": forward(matmul),

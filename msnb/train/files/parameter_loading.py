@@ -47,15 +47,22 @@ def load_param_into_net(
 
     Source: `mindspore.load_param_into_net`
     """
+    return put_into(net, parameter_dict, strict_load, strict_load, remove_redundancy)
+
+
+def put_into(
+    net: Any, parameter_dict: Mapping[str, Any], strict_dtypes: bool, strict_names: bool, remove_redundancy: bool
+) -> tuple[list[str], list[str]]:
+    """``load_param_into_net`` with one word for names and one for dtypes."""
     if remove_redundancy:
         events.ignored("load_param_into_net(remove_redundancy=True)", "a file of one device has every parameter")
     own = _own_state(net)
     given = in_names_of(own, _tensors(parameter_dict))
-    pairs = _match(own, given, strict_load)
+    pairs = _match(own, given, strict_dtypes)
     missing = [name for name in own if name not in pairs]
     extra = [name for name in given if name not in pairs.values()]
-    _check_names(own, given, pairs, missing, extra, strict_load)
-    plan = _checked(own, given, pairs, strict_load)
+    _check_names(own, given, pairs, missing, extra, strict_names)
+    plan = _checked(own, given, pairs, strict_dtypes)
     for target, value in plan:
         slot.engine.assign(target, value)
     if missing:

@@ -80,7 +80,24 @@ def set_cell(reader: Any, value: Any) -> None:
 
 def attr(owner: Any, which: str) -> Any:
     """``owner.which``."""
+    if which[-1:] == "_" and isinstance(owner, Tensor) and temporary_writes.count(owner) == temporary_writes.IN_CALL:
+        return _put_back(owner, which)
     return reads.attr(session_now(), owner, which)
+
+
+def _put_back(part: Tensor, which: str) -> Any:
+    """The method ``which_`` of a value that only its call has: a part of a tensor is written there too."""
+    method = reads.attr(session_now(), part, which)
+    if temporary_writes.part_of(part) is None:
+        return method
+    source, place = temporary_writes.home(part)
+
+    def write(*args: Any, **kwargs: Any) -> Any:
+        found = method(*args, **kwargs)
+        set_item(source, place, part)
+        return found
+
+    return write
 
 
 def item(owner: Any, key: Any) -> Any:
@@ -154,12 +171,14 @@ def inplace_attr(op: str, owner: Any, which: str, value: Any) -> None:
 
 def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
     """``owner[key] op= value``."""
-    if temporary_writes.count(owner) == temporary_writes.IN_CALL and isinstance(owner, Tensor):
-        raise temporary_writes.lost_write()
+    alone = temporary_writes.count(owner) == temporary_writes.IN_CALL and isinstance(owner, Tensor)
+    back = temporary_writes.home(owner) if alone else None
     old = item(owner, key)
     new = inplace(op, old, value)
     if new is not old or not isinstance(old, Parameter):
         set_item(owner, key, new)
+        if back is not None:
+            set_item(*back, owner)
 
 
 def new(value: Any) -> Any:

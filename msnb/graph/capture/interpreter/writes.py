@@ -79,7 +79,10 @@ def del_attr(owner: Any, name: str) -> None:
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """``owner[key] = value``."""
     if temporary_writes.count(owner) == temporary_writes.IN_CALL and isinstance(owner, Tensor):
-        raise temporary_writes.lost_write()
+        source, place = temporary_writes.home(kept := owner)
+        set_item(kept, key, value)
+        set_item(source, place, kept)
+        return
     session = session_now()
     if session is not None and isinstance(owner, np.ndarray):
         array_mutations.set_item(session, owner, reads.plain_key(session, key), value)

@@ -42,6 +42,8 @@ class _PyNativeExecutor:
     def set_grad_flag(self, flag: bool) -> None:
         """Accepted: gradients are recorded inside ``ms.grad`` and ``ms.value_and_grad`` only."""
 
+    set_enable_grad = set_grad_flag
+
     def set_creation_type(self, tensor: Any, creation_type: Any) -> None:
         """Accepted: any result may be written here, wherever it comes from."""
 

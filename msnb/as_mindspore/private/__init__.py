@@ -1,0 +1,1 @@
+"""Names below MindSpore's private paths that programs import."""
