@@ -178,7 +178,11 @@ def ops_stub() -> str:
         own = getattr(value, "name" if isinstance(value, Op) else "__name__", name)
         home = home_of(name, value)
         if home is not None and home[1] in defined(home[0]):
-            imports.append(f"from {home[0]} import {home[1]} as {name}")
+            if home[1] == name:
+                imports.append(f"from {home[0]} import {name} as {name}")
+            else:
+                aliases[name] = home[1]  # ``as`` another name would not show it
+                imports += [f"from {home[0]} import {home[1]}"] * (home[1] not in vars(ms.ops))
         elif own != name and vars(ms.ops).get(own) is value:
             aliases[name] = own
         elif isinstance(value, Op):
@@ -193,11 +197,6 @@ def ops_stub() -> str:
         for name, value in sorted(vars(ms.ops).items())
         if isinstance(value, types.ModuleType) and value.__name__ == f"msnb.ops.{name}"
     ]
-    shown += [
-        f"from {value.__name__.rpartition('.')[0]} import {value.__name__.rpartition('.')[2]} as {name}"
-        for name, value in sorted(vars(ms.ops).items())
-        if isinstance(value, types.ModuleType) and value.__name__ != f"msnb.ops.{name}"
-    ]
     head = ["from typing import Any", "", "from msnb.core.tensor import Tensor"]
     classes = sorted(
         f"from {value.__module__} import {name} as {name}"
@@ -205,10 +204,8 @@ def ops_stub() -> str:
         if isinstance(value, type) and name[:1] != "_"
     )
     lines = [*head, *sorted({*imports, *shown, *classes})]
-    names = {*re.findall(r"^(?:from .* as|def) (\w+)", "\n".join([*lines, *bodies]), re.MULTILINE), *aliases}
-    lines = [*starred(lines), *listed(sorted(names))]
     bodies += [f"{name} = {own}" for name, own in aliases.items()]
-    return HEAD.format("The operators, typed.") + "\n".join(lines) + "\n\n" + "\n".join(bodies)
+    return HEAD.format("The operators, typed.") + "\n".join(starred(lines)) + "\n\n" + "\n".join(bodies)
 
 
 # ---- Tensor ---------------------------------------------------------------------------------------------------------
@@ -330,7 +327,7 @@ def formatted(text: str) -> str:
         input=sorted_.stdout or text, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
     text, count = re.subn(r"(?ms)^(from \S+ import \()\n(.*?),\n\)$", _filled_import, done.stdout)
-    reasons = {"I001 - filled lines": count, "F403, F405 - a star means what a module lists": "import *" in text}
+    reasons = {"I001 - filled lines": count, "F403 - a star means what a module lists": "import *" in text}
     noqa = "".join(f"# ruff: noqa: {reason}\n" for reason, holds in reasons.items() if holds)
     return text.replace('edit."""\n', f'edit."""\n\n{noqa}', 1) if noqa else text
 

@@ -499,38 +499,28 @@ def _triangular(self: Primitive, a: Any, b: Any) -> Any:
     return solve_triangular(a, b, self.attrs["trans"], self.attrs["lower"], self.attrs["unit_diagonal"])
 
 
+_SIZES = ("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout")
+
+
 def _operator(name: str, call: Callable[..., Any], **defaults: Any) -> type[Primitive]:
     members = {"__call__": call, "defaults": defaults, "__doc__": call.__doc__, "__module__": "msnb.ops"}
     return type(name, (Primitive,), members)
 
 
-ScalarSummary: type[Primitive] = _operator("ScalarSummary", _summary)
-TensorSummary: type[Primitive] = _operator("TensorSummary", _summary)
-ImageSummary: type[Primitive] = _operator("ImageSummary", _summary)
-HistogramSummary: type[Primitive] = _operator("HistogramSummary", _summary)
-GpuConvertToDynamicShape: type[Primitive] = _operator("GpuConvertToDynamicShape", _first)
-ConvertToDynamic: type[Primitive] = _operator("ConvertToDynamic", _first, is_dynamic_rank=False)
-NPUAllocFloatStatus: type[Primitive] = _operator("NPUAllocFloatStatus", _float_status)
-NPUGetFloatStatus: type[Primitive] = _operator("NPUGetFloatStatus", _float_status)
-NPUClearFloatStatus: type[Primitive] = _operator("NPUClearFloatStatus", _float_status)
-_SIZES = ("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout")
-Load: type[Primitive] = _operator("Load", lambda self, variable, u=None: ops.identity(variable))
-ConcatOffset: type[Primitive] = _operator("ConcatOffset", _concat_offset, N=2, axis=0)
-ArgminV2: type[Primitive] = _operator("ArgminV2", _argmin)
-LSTM: type[Primitive] = _operator("LSTM", _lstm, **dict.fromkeys(_SIZES, NEEDED), proj_size=0)
-SameTypeShape: type[Primitive] = _operator("SameTypeShape", _same_type_shape)
-IsInstance: type[Primitive] = _operator("IsInstance", _is_of_type)
-IsSubClass: type[Primitive] = _operator("IsSubClass", _is_of_type)
-IgammaGradA: type[Primitive] = _operator(
-    "IgammaGradA", lambda self, a, x: slope_by_parameter(LOWER, a, x).astype(a.dtype)
-)
-Eig: type[Primitive] = _operator("Eig", _eig, compute_v=True)
-LinearSumAssignment: type[Primitive] = _operator("LinearSumAssignment", _assigned)
-_TRIANGLE = {"lower": False, "unit_diagonal": False, "trans": "N"}
-SolveTriangular: type[Primitive] = _operator("SolveTriangular", _triangular, **_TRIANGLE)
-WhileLoop: type[Primitive] = _operator("WhileLoop", _while_loop)
-ForiLoop: type[Primitive] = _operator("ForiLoop", _fori_loop)
-Scan: type[Primitive] = _operator("Scan", _scan)
+_OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    **dict.fromkeys(("ScalarSummary", "TensorSummary", "ImageSummary", "HistogramSummary"), (_summary, {})),
+    **dict.fromkeys(("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus"), (_float_status, {})),
+    **dict.fromkeys(("IsInstance", "IsSubClass"), (_is_of_type, {})),
+    "GpuConvertToDynamicShape": (_first, {}), "ConvertToDynamic": (_first, {"is_dynamic_rank": False}),
+    "Load": (lambda self, variable, u=None: ops.identity(variable), {}),
+    "ConcatOffset": (_concat_offset, {"N": 2, "axis": 0}), "ArgminV2": (_argmin, {}),
+    "LSTM": (_lstm, {**dict.fromkeys(_SIZES, NEEDED), "proj_size": 0}), "SameTypeShape": (_same_type_shape, {}),
+    "IgammaGradA": (lambda self, a, x: slope_by_parameter(LOWER, a, x).astype(a.dtype), {}),
+    "Eig": (_eig, {"compute_v": True}), "LinearSumAssignment": (_assigned, {}),
+    "SolveTriangular": (_triangular, {"lower": False, "unit_diagonal": False, "trans": "N"}),
+    "WhileLoop": (_while_loop, {}), "ForiLoop": (_fori_loop, {}), "Scan": (_scan, {}),
+}  # fmt: skip
+globals().update({name: _operator(name, call, **defaults) for name, (call, defaults) in _OPERATORS.items()})
 
 
 class _Implementations(dict[Any, Callable[..., Any]]):

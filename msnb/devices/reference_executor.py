@@ -88,7 +88,7 @@ class ReferenceProgram:
 
     def _program(self, graph: Graph) -> ReferenceProgram:
         found = self._shared.get(id(graph))
-        return ReferenceProgram(self.device, graph, self._shared) if found is None else found
+        return type(self)(self.device, graph, self._shared) if found is None else found
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Run on buffers, one per param."""
@@ -258,3 +258,13 @@ def _below(error: BaseException) -> TracebackType | None:
 def _empty(xp: Any, t: Any) -> Any:
     assert isinstance(t, TensorType)
     return xp.empty(t.ints(), t.dtype.numpy)
+
+
+def alone(node: Node, name: str, module: Module | None) -> Graph:
+    """A graph of one node, with one param per operand."""
+    graph = Graph(name, module)
+    params = [graph.add_param(v.type, f"p{i}") for i, v in enumerate(node.inputs)]
+    made = graph.add(node.op, params, node.attrs, [v.type for v in node.outputs], node.graphs)
+    made.where, made.scope = node.where, node.scope
+    graph.outputs = list(made.outputs)
+    return graph

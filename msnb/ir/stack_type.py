@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import ShapeError
 from msnb.core.types import StackType, TensorType, Type, result_dtype, tensor_type
 from msnb.ops.definition.record import Op, define, find
 
@@ -143,16 +142,6 @@ def with_axis(t: Type, size: int, axis: int = 0) -> Type:
         return StackType(with_axis(t.element, size, axis))
     assert isinstance(t, TensorType)
     return tensor_type((*t.shape[:axis], size, *t.shape[axis:]), result_dtype((t,)) if t.weak else t.dtype)
-
-
-def without_axis(t: Type, axis: int = 0) -> Type:
-    """A type whose tensors have one axis less."""
-    if isinstance(t, StackType):
-        return StackType(without_axis(t.element, axis))
-    assert isinstance(t, TensorType)
-    if not t.shape:
-        raise ShapeError(f"a {t!r} has no axis {axis}.")
-    return tensor_type((*t.shape[:axis], *t.shape[axis + 1 :]), t.dtype)
 
 
 def axis_size(t: Type, axis: int = 0) -> Any:

@@ -3,11 +3,10 @@
 Made by tools/stubs.py from what msnb.ops is; do not edit."""
 
 # ruff: noqa: I001 - filled lines
-# ruff: noqa: F403, F405 - a star means what a module lists
+# ruff: noqa: F403 - a star means what a module lists
 
 from typing import Any
 
-from msnb.base import missing_names as missing_names, plugins as plugins
 from msnb.core.tensor import Tensor
 from msnb.ops import (
     collective as collective, definition as definition, elementwise as elementwise, indexing as indexing,
@@ -39,7 +38,6 @@ from msnb.ops.indexing.scatter import (
     scatter_update as scatter_update, tensor_scatter_elements as tensor_scatter_elements,
 )  # fmt: skip
 from msnb.ops.indexing.slice_updates import *
-from msnb.ops.linalg import assignment as _assignment
 from msnb.ops.linalg.diagonals import *
 from msnb.ops.linalg.eigenvalues import *
 from msnb.ops.linalg.einsum import *
@@ -90,13 +88,12 @@ from msnb.ops.reduction.functional import (
     count_nonzero as count_nonzero, logsumexp as logsumexp, max as max, mean as mean, min as min, prod as prod,
     std as std, sum as sum, var as var, var_mean as var_mean,
 )  # fmt: skip
-from msnb.ops.shape import blocked_layout as blocked
 from msnb.ops.shape.concat_split import (
     chunk as chunk, concat as concat, dstack as dstack, hstack as hstack, split as split, stack as stack,
-    tensor_split as tensor_split, unbind as unbind, unstack as unstack, vstack as row_stack, vstack as vstack,
+    tensor_split as tensor_split, unbind as unbind, unstack as unstack, vstack as vstack,
 )  # fmt: skip
 from msnb.ops.shape.creation import *
-from msnb.ops.shape.slice import slice_ as slice
+from msnb.ops.shape.slice import slice_
 from msnb.ops.shape.views import *
 from msnb.ops.sparse.compressed_rows import coo_to_csr as coo_to_csr
 from msnb.ops.sparse.segments import *
@@ -124,99 +121,8 @@ from msnb.ops.special.gamma_functions import (
     zeta as zeta,
 )  # fmt: skip
 from msnb.ops.special.windows import *
-from msnb.ops.tensor import functions as function_methods, inplace as in_place, operators as methods
 from msnb.ops.tensor.properties import *
 from msnb.ops.tensor.subscripts import *
-
-__all__ = [
-    "ReduceOp", "_assignment", "abs", "absolute", "acos", "acosh", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "add", "add_layer_norm",
-    "add_n", "add_rms_norm", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addn", "addr", "adjoint", "affine_grid",
-    "all", "all_gather", "all_reduce", "all_to_all", "allclose", "amax", "amin", "aminmax", "angle", "any", "arange",
-    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "argwhere",
-    "asin", "asinh", "assign", "assign_add", "assign_sub", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d",
-    "atleast_3d", "average", "avg_pool1d", "avg_pool2d", "avg_pool3d", "baddbmm", "bartlett_window", "batch_dot",
-    "batch_norm", "batch_norm_train", "batch_to_space_nd", "bernoulli", "bessel_i0", "bessel_i0e", "bessel_i1",
-    "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0",
-    "bessel_y1", "betainc", "bias_add", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits",
-    "bincount", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "blocked", "bmm", "bounding_box_decode",
-    "bounding_box_encode", "broadcast", "broadcast_to", "bucketize", "cartesian_prod", "cast", "cat", "categorical",
-    "cdist", "ceil", "celu", "channel_shuffle", "check_valid", "cholesky", "cholesky_inverse", "cholesky_solve",
-    "chunk", "clamp", "clip", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "coalesce", "col2im",
-    "collective", "column_stack", "combinations", "complex", "concat", "concatenate", "cond", "conj", "conv1d",
-    "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "conv_transpose1d",
-    "conv_transpose2d", "coo_abs", "coo_acos", "coo_acosh", "coo_add", "coo_asin", "coo_asinh", "coo_atan", "coo_atanh",
-    "coo_ceil", "coo_concat", "coo_cos", "coo_cosh", "coo_exp", "coo_expm1", "coo_floor", "coo_inv", "coo_isfinite",
-    "coo_isinf", "coo_isnan", "coo_log", "coo_log1p", "coo_neg", "coo_relu", "coo_relu6", "coo_round", "coo_sigmoid",
-    "coo_sin", "coo_sinh", "coo_softsign", "coo_sqrt", "coo_square", "coo_tan", "coo_tanh", "coo_to_csr",
-    "coo_to_dense", "copysign", "corrcoef", "cos", "cosh", "cosine_embedding_loss", "cosine_similarity",
-    "count_nonzero", "cov", "crop_and_resize", "cross", "cross_entropy", "csr_abs", "csr_acos", "csr_acosh", "csr_add",
-    "csr_asin", "csr_asinh", "csr_atan", "csr_atanh", "csr_ceil", "csr_cos", "csr_cosh", "csr_div", "csr_exp",
-    "csr_expm1", "csr_floor", "csr_gather", "csr_inv", "csr_isfinite", "csr_isinf", "csr_isnan", "csr_log", "csr_log1p",
-    "csr_mm", "csr_mul", "csr_mv", "csr_neg", "csr_reduce_sum", "csr_relu", "csr_relu6", "csr_round", "csr_sigmoid",
-    "csr_sin", "csr_sinh", "csr_softmax", "csr_softsign", "csr_sqrt", "csr_square", "csr_tan", "csr_tanh", "csr_to_coo",
-    "csr_to_dense", "ctc_greedy_decoder", "ctc_loss", "cummax", "cummin", "cumprod", "cumsum", "definition",
-    "deformable_conv2d", "deg2rad", "dense", "dense_to_sparse_coo", "dense_to_sparse_csr", "depend", "depth_to_space",
-    "det", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "diff", "digamma", "dist", "div", "divide",
-    "dot", "dropout", "dropout1d", "dropout2d", "dropout3d", "dsplit", "dstack", "dtype", "eig", "eigh", "eigvals",
-    "einsum", "elementwise", "elu", "embedding", "empty", "empty_like", "eps", "eq", "equal", "erf", "erfc", "erfinv",
-    "exp", "exp2", "expand_as", "expand_dims", "expm1", "exponential", "eye", "fast_gelu", "fft", "fft2", "fftfreq",
-    "fftn", "fftshift", "fill", "flash_attention_score", "flatten", "flip", "fliplr", "flipud", "float_power", "floor",
-    "floor_div", "floor_divide", "floor_mod", "fmax", "fmin", "fmod", "focal_loss", "fold", "frac",
-    "fractional_max_pool2d", "fractional_max_pool3d", "full", "full_like", "function_methods", "gamma", "gather",
-    "gather_d", "gather_elements", "gather_nd", "gaussian_nll_loss", "gcd", "ge", "gelu", "geqrf", "ger", "global_norm",
-    "glu", "greater", "greater_equal", "grid_sample", "group_norm", "gt", "gumbel", "gumbel_softmax", "hamming_window",
-    "hann_window", "hard_sigmoid", "hard_swish", "hard_tanh", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "heaviside", "hfft", "hfft2", "hfftn", "hinge_embedding_loss", "histc", "hsplit", "hstack", "huber_loss", "hypot",
-    "i0", "identity", "ifft", "ifft2", "ifftn", "ifftshift", "igamma", "igammac", "ihfft", "ihfft2", "ihfftn", "imag",
-    "in_place", "index", "index_add", "index_copy", "index_fill", "index_select", "index_update", "indexing", "inner",
-    "inplace_add", "inplace_index_add", "inplace_sub", "inplace_update", "instance_norm", "interpolate", "intopk",
-    "inv", "inverse", "invert", "iou", "irfft", "irfft2", "irfftn", "is_complex", "is_floating_point", "is_nonzero",
-    "is_tensor", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "kaiser_window", "kl_div",
-    "kron", "kthvalue", "l1_loss", "l2_loss", "l2_normalize", "laplace", "layer_norm", "lcm", "ldexp", "le",
-    "leaky_relu", "left_shift", "lerp", "less", "less_equal", "lgamma", "linalg", "linear", "linspace", "log", "log10",
-    "log1p", "log2", "log_sigmoid", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logit", "logsigmoid", "logspace", "logsumexp", "lp_pool1d",
-    "lp_pool2d", "lrn", "lstsq", "lt", "lu_factor", "lu_solve", "lu_unpack", "make_range", "margin_ranking_loss",
-    "masked_fill", "masked_scatter", "masked_select", "math", "matmul", "matrix_band_part", "matrix_diag",
-    "matrix_diag_part", "matrix_exp", "matrix_log", "matrix_norm", "matrix_power", "matrix_rank", "matrix_set_diag",
-    "matrix_solve", "max", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
-    "maximum", "mean", "median", "meshgrid", "methods", "min", "mindspore", "minimum", "mirror_pad", "mish",
-    "missing_names", "mm", "mod", "moe_token_permute", "moe_token_unpermute", "moveaxis", "movedim", "mse_loss",
-    "msort", "mul", "multi_dot", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
-    "multinomial", "multiply", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum",
-    "narrow", "ne", "neg", "negative", "neighbor_exchange", "nextafter", "nll_loss", "nms_with_mask", "nn", "nonzero",
-    "norm", "normal", "normalize", "not_equal", "numel", "one_hot", "ones", "ones_like", "orgqr", "ormqr", "outer",
-    "pad", "pdist", "permute", "pinv", "pixel_shuffle", "pixel_unshuffle", "plugins", "poisson_nll_loss", "polar",
-    "polygamma", "population_count", "positive", "pow", "power", "prelu", "print", "print_", "prod", "ptp", "qr",
-    "quantile", "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "random", "random_categorical",
-    "random_gamma", "random_integers", "random_key", "random_normal", "random_permutation", "random_poisson",
-    "random_uniform", "randperm", "range", "rank", "ravel", "real", "reciprocal", "reduce_all", "reduce_any",
-    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_scatter", "reduce_sum", "reduction", "relu",
-    "relu6", "remainder", "renorm", "repeat_elements", "repeat_interleave", "reshape", "resize_bicubic",
-    "resize_bilinear", "resize_nearest_neighbor", "reverse", "reverse_sequence", "rfft", "rfft2", "rfftfreq", "rfftn",
-    "right_shift", "rms_norm", "roi_align", "roll", "rot90", "rotary_position_embedding", "rotated_iou", "round",
-    "row_stack", "rrelu", "rsqrt", "scalar_to_tensor", "scaled_dot_product_attention", "scatter", "scatter_add",
-    "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_nd_add", "scatter_nd_div",
-    "scatter_nd_max", "scatter_nd_min", "scatter_nd_mul", "scatter_nd_sub", "scatter_nd_update",
-    "scatter_non_aliasing_add", "scatter_reduce", "scatter_sub", "scatter_update", "searchsorted", "select",
-    "select_scatter", "selu", "sequence_mask", "sgn", "shape", "shuffle", "sigmoid", "sign", "signbit", "silu", "sin",
-    "sinc", "sinh", "size", "slice", "slice_scatter", "slice_update", "slogdet", "smooth_l1_loss", "soft_margin_loss",
-    "softmax", "softmax_cross_entropy_with_logits", "softmin", "softplus", "softshrink", "softsign", "solve",
-    "solve_triangular", "sort", "space_to_batch_nd", "space_to_depth", "sparse", "sparse_segment_mean",
-    "sparse_softmax_cross_entropy_with_logits", "spatial", "special", "split", "sqrt", "square", "square_sum",
-    "squeeze", "stack", "standard_laplace", "standard_normal", "std", "std_mean", "stft", "stop_gradient",
-    "strided_slice", "sub", "subtract", "sum", "sum_to", "svd", "swapaxes", "swapdims", "swiglu", "swish", "t", "take",
-    "take_along_axis", "take_along_dim", "tan", "tanh", "tanhshrink", "tensor", "tensor_dot", "tensor_scatter_add",
-    "tensor_scatter_div", "tensor_scatter_elements", "tensor_scatter_max", "tensor_scatter_min", "tensor_scatter_mul",
-    "tensor_scatter_sub", "tensor_scatter_update", "tensor_split", "tensordot", "threshold", "tile", "topk", "trace",
-    "transpose", "trapz", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc",
-    "trunc_normal", "truncate_div", "truncate_mod", "tuple_to_array", "type_as", "unbind", "unflatten", "unfold",
-    "uniform", "unique", "unique_consecutive", "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod",
-    "unsorted_segment_sum", "unsqueeze", "unstack", "upsample", "vander", "var", "var_mean", "vecdot", "vector_norm",
-    "view_as", "view_as_real", "vsplit", "vstack", "where", "xdivy", "xlogy", "zeros", "zeros_like", "zeta",
-]  # fmt: skip
 
 def abs(x: Any, /) -> Tensor:
     """Absolute value (modulus of complex numbers)."""
@@ -826,6 +732,8 @@ reduce_min = amin
 reduce_prod = prod
 reduce_sum = sum
 right_shift = bitwise_right_shift
+row_stack = vstack
+slice = slice_
 sub = subtract
 swish = silu
 true_divide = divide

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from msnb.autodiff import jvp, vjp, vmap
-from msnb.autodiff.gradient_check import check_grads, gradient_graph, run
 from msnb.autodiff.subgraphs import inline
 from msnb.base.errors import GradientError
 from msnb.core import dtypes
@@ -25,6 +24,7 @@ from msnb.ir.graph import Graph
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import constants_of, print_graph
 from tests.autodiff.programs import COUNT, SCALAR, VECTOR, Maker, compiled, graph_of, names, op, total
+from tests.gradient_check import check_grads, gradient_graph, run
 
 X = np.array([0.3, -0.6, 0.9])
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from msnb.autodiff import forward_mode, jvp, vjp
-from msnb.autodiff.gradient_check import check_grads, gradient_graph, inner
 from msnb.base.errors import GradientError
 from msnb.core import dtypes
 from msnb.core.types import tensor_type
@@ -19,6 +18,7 @@ from msnb.ir.custom_gradient import CUSTOM_GRADIENT
 from msnb.ops.definition.record import REGISTRY, define
 from msnb.ops.definition.type_inference import elementwise
 from tests.autodiff.programs import COUNT, VECTOR, Maker, compiled, graph_of, names, op
+from tests.gradient_check import check_grads, gradient_graph, inner
 
 X = np.array([0.3, -0.6, 0.9])
 V = np.array([1.0, -2.0, 0.5])

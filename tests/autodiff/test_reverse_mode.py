@@ -9,7 +9,6 @@ import pytest
 
 from msnb.autodiff import vjp
 from msnb.autodiff.dead_nodes import prune
-from msnb.autodiff.gradient_check import check_grads, gradient_graph
 from msnb.base.errors import GradientError
 from msnb.base.source_location import Origin, Where
 from msnb.core import dtypes
@@ -17,6 +16,7 @@ from msnb.core.types import WEAK_FLOAT, Dim, tensor_type
 from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder, build
 from tests.autodiff.programs import SCALAR, VECTOR, Maker, compiled, names, op, total
+from tests.gradient_check import check_grads, gradient_graph
 
 MATRIX = tensor_type((2, 3), dtypes.float64)
 SINGLE = tensor_type((3,), dtypes.float32)

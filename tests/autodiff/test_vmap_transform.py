@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from msnb.autodiff import jvp, vmap
-from msnb.autodiff.gradient_check import check_grads, gradient_graph
 from msnb.base.errors import MsnbError
 from msnb.core import dtypes
 from msnb.core.types import tensor_type
@@ -19,6 +18,7 @@ from msnb.ops.definition.record import REGISTRY, define
 from msnb.ops.definition.type_inference import elementwise
 from tests.autodiff.programs import COUNT, SCALAR, TRUTH, VECTOR, Maker, compiled, graph_of, names, op, total
 from tests.autodiff.test_control_gradients import powers, recursive
+from tests.gradient_check import check_grads, gradient_graph
 
 LANES = 4
 KEY = tensor_type((2,), dtypes.uint64)

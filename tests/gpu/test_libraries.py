@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 
 import msnb.ops  # noqa: F401  the records register themselves
-from msnb.devices.gpu.libraries import cublaslt, cudnn, cudnn_api, cudnn_pooling
+from msnb.devices.gpu.libraries import cublaslt, cudnn, cudnn_api
 from msnb.devices.gpu.libraries.cublaslt import MatmulProblem
 from msnb.devices.gpu.libraries.cudnn import ConvProblem
-from msnb.devices.gpu.libraries.cudnn_pooling import PoolProblem
 from msnb.devices.gpu.libraries.gemm_layout import MatrixLayout, folded
 from msnb.ops.definition.record import find
 
@@ -422,48 +421,6 @@ def test_a_convolution_is_captured_in_a_graph() -> None:
     side.synchronize()
     np.testing.assert_array_equal(out.back(), first)
     assert first.any()
-
-
-# ---- pooling -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", ["NCHW", "NHWC"])
-@pytest.mark.parametrize("include", [True, False])
-@pytest.mark.parametrize("kind", ["max", "average", "average_grad"])
-@pytest.mark.parametrize(("kernel", "stride", "pads"), [((2, 2), (2, 2), (0, 0, 0, 0)), ((3, 2), (2, 1), (1, 1, 0, 0))])
-def test_pooling(kernel: Any, stride: Any, pads: Any, kind: str, include: bool, form: str, dtype: str) -> None:
-    rng = np.random.default_rng(4)
-    x = random(rng, (2, 8, 13, 12), dtype)
-    if kind == "max":
-        x[0, 0, 3, 3], x[1, 1] = np.nan, -3.0  # NaN wins, padding does not
-    attrs: dict[str, Any] = {
-        "kernel": kernel,
-        "stride": stride,
-        "pads": pads,
-        "ceil_mode": False,
-        "data_format": "NCHW",
-    }
-    if kind == "max":
-        want = find("max_pool2d").body(np, wide(x), **attrs)
-    else:
-        want = find("avg_pool2d").body(np, wide(x), **attrs, count_include_pad=include)
-    out = random(rng, want.shape, dtype)
-    turn = last if form == "NHWC" else np.ascontiguousarray
-    images, windows = Memory(turn(x)), Memory(turn(out))
-    plan = cudnn_pooling.plan_pool(PoolProblem(
-        kind, images.shape, windows.shape, kernel, stride, pads, form, include, dtype))  # fmt: skip
-    assert plan is not None
-    try:
-        plan.run(cudnn_api.handle_of(), images.address, windows.address, stream())
-    except cudnn_api.CudnnError as error:
-        pytest.skip(str(error))
-    got = windows.back()
-    if kind == "average_grad":
-        got = images.back()
-        want = find("avg_pool2d_grad").body(np, wide(out), size=x.shape[2:], **attrs, count_include_pad=include)
-    got = wide(got.transpose(0, 3, 1, 2) if form == "NHWC" else got)
-    np.testing.assert_allclose(got, want, rtol=2 * TOLERANCE[dtype], atol=4 * TOLERANCE[dtype])
 
 
 # ---- failures ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.autodiff.gradient_check import check_grads
+from tests.gradient_check import check_grads
 
 Array = np.ndarray[Any, Any]
 MEANS, STDS = (0.1, 0.2, 0.3, 0.4), (0.5, 0.6, 0.7, 0.8)

@@ -11,8 +11,8 @@ from hypothesis import given
 
 import msnb as ms
 from msnb import ops
-from msnb.autodiff.gradient_check import check_grads
 from msnb.ops.linalg.einsum import parse
+from tests.gradient_check import check_grads
 
 
 def normal(shape: Any, seed: int = 0) -> Any:

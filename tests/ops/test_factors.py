@@ -9,8 +9,8 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.autodiff.gradient_check import check_grads
 from msnb.base.errors import GradientError
+from tests.gradient_check import check_grads
 
 SHAPES = [(4, 3), (3, 4), (3, 3), (2, 5, 2)]
 

@@ -11,7 +11,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.autodiff.gradient_check import check_grads
+from tests.gradient_check import check_grads
 
 A = np.array([[0.5, -1.25, 2.1, -3.4], [1.6, 0.25, -0.75, 3.2]])
 B = np.array([[1.7, 0.75, -2.25, 0.3], [-0.8, 1.35, 2.5, -0.1]])

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.autodiff.gradient_check import check_grads
+from tests.gradient_check import check_grads
 
 Array = np.ndarray[Any, Any]
 

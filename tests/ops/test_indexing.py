@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 
 import msnb as ms
-from msnb.autodiff.gradient_check import check_grads
 from msnb.base.errors import ArgumentError, IndexOutOfRange, LostWriteError
 from msnb.core import temporary_writes
 from msnb.core.types import Dim, tensor_type
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.builder import build
+from tests.gradient_check import check_grads
 
 A = np.arange(24.0).reshape(2, 3, 4)
 FULL = slice(None)

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.autodiff.gradient_check import check_grads
+from tests.gradient_check import check_grads
 
 ENDS = (None, *range(-7, 8))
 STEPS = (-3, -2, -1, 1, 2, 3)

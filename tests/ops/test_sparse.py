@@ -9,8 +9,8 @@ import pytest
 
 import msnb as ms
 from msnb import COOTensor, CSRTensor, RowTensor, Tensor, ops
-from msnb.autodiff.gradient_check import check_grads
 from msnb.base.errors import ArgumentError, AttributeValueError, IndexOutOfRange, ShapeError
+from tests.gradient_check import check_grads
 
 DENSE = np.array([[0, 5, 0], [7, 0, 9], [0, 0, 0]], np.float32)
 RIGHT = np.arange(6, dtype=np.float32).reshape(3, 2) - 2

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.autodiff.gradient_check import check_grads
+from tests.gradient_check import check_grads
 
 
 def same(found: Any, want: Any, rtol: float = 1e-9) -> None:

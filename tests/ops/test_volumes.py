@@ -11,7 +11,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.autodiff.gradient_check import check_grads
+from tests.gradient_check import check_grads
 
 Array = np.ndarray[Any, Any]
 SETTINGS: list[dict[str, Any]] = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msnb.core.tensor import type_of_buffer
 from msnb.core.types import WEAK
-from msnb.parallel.engine.comm.shards import LocalCall, put_together, split_up
+from msnb.parallel.engine.comm.shards import LocalCall, part_of, put_together
 from msnb.parallel.engine.comm.simulated_collectives import bytes_sent, run_move
 from msnb.parallel.program.spmd_program import moves_closing, moves_opening
 from msnb.parallel.sharding.strategies import OpSignature
@@ -18,7 +18,7 @@ def call_of(op, inputs, attrs):
 
 def run(mesh, call, strategy, inputs):
     """The whole results; bytes that were sent are those that the moves promise."""
-    parts = [split_up(mesh, layout, x) for layout, x in zip(strategy.inputs, inputs)]
+    parts = [[part_of(mesh, layout, x, r) for r in range(mesh.size)] for layout, x in zip(strategy.inputs, inputs)]
     for i, moves in enumerate(moves_opening(mesh, call, strategy)):
         parts[i] = moved(mesh, moves, parts[i], "sum") if moves else parts[i]
     kernel, behind = LocalCall(mesh, call, strategy), moves_closing(mesh, call, strategy)

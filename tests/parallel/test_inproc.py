@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from nets import cases
 
 import msnb as ms
-from msnb.parallel.engine.simulated.lockstep_ranks import Ranks, same_on_copies
+from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
 from msnb.parallel.plans.plan import Plan
+from msnb.parallel.program.spmd_program import Buffer, SpmdProgram
+from msnb.parallel.sharding.layout import TensorLayout
 
 NETS = {type(net).__name__: (net, inputs) for net, inputs in cases()}
 
@@ -95,6 +99,18 @@ def test_float32_to_a_hundred_thousandth_of_the_norm():
     assert abs(float(got) - want.item()) < 1e-5 * abs(want.item()), f"seed {seed}"
     for p, g in zip(net.trainable_params(), grads):
         assert np.linalg.norm(found[p.name] - g.asnumpy()) <= 1e-5 * np.linalg.norm(g.asnumpy()), f"seed {seed}"
+
+
+def same_on_copies(program: SpmdProgram, buffer: Buffer, parts: Sequence[Any]) -> bool:
+    """True when ranks that should hold the same part do."""
+    layout: TensorLayout = buffer[1]
+    coordinates = program.mesh.coordinates[:, list(layout.used)] if layout.used else np.zeros((program.mesh.size, 0))
+    first: dict[tuple[int, ...], Any] = {}
+    for row, part in zip(coordinates, parts):
+        held = first.setdefault(tuple(int(i) for i in row), part)
+        if not np.array_equal(held, part, equal_nan=getattr(part.dtype, "kind", "") in "fc"):
+            return False
+    return True
 
 
 def test_ranks_with_the_same_part_hold_the_same_bits():

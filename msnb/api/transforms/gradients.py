@@ -323,6 +323,12 @@ def make_value_and_grad(
     sens_param: bool = False,
 ) -> Fn:  # fmt: skip
     """``value_and_grad`` with a choice of what gradients by integers are."""
+    return _transformed(make_value_and_grad, fn, weights, (position, has_aux, return_ids, integers, sens_param))
+
+
+def _transformed(make: Callable[..., Fn], fn: Fn, weights: Any, options: tuple[Any, ...]) -> Fn:
+    """What ``make``, one of ``make_value_and_grad`` and ``make_grad``, gives."""
+    position, has_aux, return_ids, integers, sens_param = options
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given, sens = (args, kwargs), None
@@ -332,10 +338,13 @@ def make_value_and_grad(
         if request.needs_graph:
             return run_staged(wrapper, *given)
         value, gradients = _value_and_grad(fn, request, has_aux, sens)
-        return value, _with_ids(request, gradients) if return_ids else gradients
+        gradients = _with_ids(request, gradients) if return_ids else gradients
+        if make is make_value_and_grad:
+            return value, gradients
+        return (gradients, tuple(value[1:])) if has_aux else gradients
 
-    step = TransformStep(make_value_and_grad, fn, weights, (position, has_aux, return_ids, integers, sens_param))
-    wrapper = marked(compiled_in_graph_mode(named(call, fn, "value_and_grad")), step)
+    name = make.__name__.removeprefix("make_")
+    wrapper = marked(compiled_in_graph_mode(named(call, fn, name)), TransformStep(make, fn, weights, options))
     return wrapper
 
 
@@ -388,22 +397,7 @@ def make_grad(
     sens_param: bool = False,
 ) -> Fn:  # fmt: skip
     """``grad`` with a choice of what gradients by integers are."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given, sens = (args, kwargs), None
-        if sens_param:
-            args, kwargs, sens = _without_sensitivity(args, kwargs)
-        request = GradientRequest(fn, args, kwargs, position, weights, integers)
-        if request.needs_graph:
-            return run_staged(wrapper, *given)
-        value, gradients = _value_and_grad(fn, request, has_aux, sens)
-        if return_ids:
-            gradients = _with_ids(request, gradients)
-        return (gradients, tuple(value[1:])) if has_aux else gradients
-
-    step = TransformStep(make_grad, fn, weights, (position, has_aux, return_ids, integers, sens_param))
-    wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
-    return wrapper
+    return _transformed(make_grad, fn, weights, (position, has_aux, return_ids, integers, sens_param))
 
 
 def _with_ids(request: GradientRequest, gradients: Any) -> Any:

@@ -155,15 +155,42 @@ class LoopBuilder:
             self.do(f"br label %{after}")
         self.label(after)
 
-    def rarely(self, test: str, kind: str, value: str, other: Callable[[], str]) -> str:
-        """``other()`` where the test holds, which it hardly ever does, else ``value``."""
+    def rarely(self, test: str, kind: str, value: str, other: Callable[[], str], hint: str = ", !prof !0") -> str:
+        """``other()`` where the test holds, else ``value``; by the hint it hardly ever holds."""
         then, after, before = self.name("rare"), self.name("after"), self.block
-        self.do(f"br i1 {test}, label %{then}, label %{after}, !prof !0")
+        self.do(f"br i1 {test}, label %{then}, label %{after}{hint}")
         self.label(then)
         found, end = other(), self.block
         self.do(f"br label %{after}")
         self.label(after)
         return self.ins(f"phi {kind} [ {value}, %{before} ], [ {found}, %{end} ]")
+
+    # ---- threads ----
+
+    def thread_count(self, most: str) -> str:
+        """How many threads share a task: as many as the call may use, ``most`` at the most, one without a pool."""
+        given = self.smaller(self.ins("load i64, ptr %env"), most)
+        alone = self.ins(f"icmp eq ptr {self.ins('load ptr, ptr @msnb_parallel')}, null")
+        few = self.ins(f"or i1 {alone}, {self.ins(f'icmp slt i64 {given}, 1')}")
+        return self.ins(f"select i1 {few}, i64 1, i64 {given}")
+
+    def fork(self, symbol: str, fields: Sequence[tuple[str, str]], threads: str) -> None:
+        """The task of these fields on all threads (``shared``), or here where there is one."""
+        task = self.alloca(f"[{len(fields)} x i64]")
+        for i, (kind, value) in enumerate(fields):
+            self.do(f"store {kind} {value}, ptr {self.place('i64', task, i)}")
+
+        def on_all() -> None:
+            number, parallel = self.ins(f"trunc i64 {threads} to i32"), self.ins("load ptr, ptr @msnb_parallel")
+            self.do(f"call void {parallel}(ptr @{symbol}.part, ptr {task}, i32 {number}, i32 0)")
+
+        here = f"call void @{symbol}.share(ptr {task}, i64 0)"
+        self.when(self.ins(f"icmp sgt i64 {threads}, 1"), on_all, lambda: self.do(here))
+
+    def ends(self, total: str, threads: str) -> tuple[str, str]:
+        """Where thread %t's share of so many units begins and ends."""
+        low, high = (self.i64("udiv", self.i64("mul", t, total), threads) for t in ("%t", self.i64("add", "%t", 1)))
+        return low, high
 
     # ---- text ----
 

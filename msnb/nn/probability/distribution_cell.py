@@ -146,31 +146,31 @@ class Distribution(Cell):
                 return name, own
         raise UnsupportedDistributionError(f"{type(self).__name__} has no formula for {names[0]}.")
 
+    def _either(
+        self, name: str, other: str, turn: Formula, args: tuple[Any, ...], kwargs: dict[str, Any], *values: Any
+    ) -> Any:
+        """What formula ``name`` gives, or else ``turn`` of what ``other`` gives."""
+        which, formula = self._formula(name, other)
+        found = formula(*[self._value(v) for v in values], *self._parameters(args, kwargs))
+        return turn(found) if which == other else found
+
     # ---- questions about a value ----
 
     def prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The density at ``value``; of counts and classes, the probability."""
-        name, formula = self._formula("prob", "log_prob")
-        found = formula(self._value(value), *self._parameters(args, kwargs))
-        return ops.exp(found) if name == "log_prob" else found
+        return self._either("prob", "log_prob", ops.exp, args, kwargs, value)
 
     def log_prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of ``prob``."""
-        name, formula = self._formula("log_prob", "prob")
-        found = formula(self._value(value), *self._parameters(args, kwargs))
-        return ops.log(found) if name == "prob" else found
+        return self._either("log_prob", "prob", ops.log, args, kwargs, value)
 
     def cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability of a number up to ``value``."""
-        name, formula = self._formula("cdf", "log_cdf")
-        found = formula(self._value(value), *self._parameters(args, kwargs))
-        return ops.exp(found) if name == "log_cdf" else found
+        return self._either("cdf", "log_cdf", ops.exp, args, kwargs, value)
 
     def log_cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of ``cdf``."""
-        name, formula = self._formula("log_cdf", "cdf")
-        found = formula(self._value(value), *self._parameters(args, kwargs))
-        return ops.log(found) if name == "cdf" else found
+        return self._either("log_cdf", "cdf", ops.log, args, kwargs, value)
 
     def survival_function(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability of a number above ``value``."""
@@ -196,15 +196,11 @@ class Distribution(Cell):
 
     def var(self, *args: Any, **kwargs: Any) -> Any:
         """The variance."""
-        name, formula = self._formula("var", "sd")
-        found = formula(*self._parameters(args, kwargs))
-        return ops.square(found) if name == "sd" else found
+        return self._either("var", "sd", ops.square, args, kwargs)
 
     def sd(self, *args: Any, **kwargs: Any) -> Any:
         """The standard deviation."""
-        name, formula = self._formula("sd", "var")
-        found = formula(*self._parameters(args, kwargs))
-        return ops.sqrt(found) if name == "var" else found
+        return self._either("sd", "var", ops.sqrt, args, kwargs)
 
     def mode(self, *args: Any, **kwargs: Any) -> Any:
         """The likeliest value."""

@@ -23,7 +23,7 @@ from msnb.base.errors import ArgumentError
 from msnb.core.tensor import make
 from msnb.core.tensor_summary import plain_numbers
 from msnb.core.types import TensorType
-from msnb.devices.reference_executor import ReferenceProgram
+from msnb.devices.reference_executor import ReferenceProgram, alone
 from msnb.graph.capture import trace
 from msnb.graph.compile import Log, optimise
 from msnb.ir.analysis.nested_nodes import host_calls
@@ -100,22 +100,12 @@ def _runner(node: Node, graph: Graph) -> Callable[[list[Any]], list[Any]]:
         value = const.data if const.type.weak else device.from_host(np.asarray(const.data))
         return lambda read: [value]
     if "control" in node.op.traits:
-        alone = ReferenceProgram(device, _alone(node, graph))
-        return lambda read: alone(read)
+        program = ReferenceProgram(device, alone(node, graph.name, graph.module))
+        return lambda read: program(read)
     kernel = device.kernel(node.op, tuple(v.type for v in node.inputs), node.attrs)
     if len(node.outputs) == 1:
         return lambda read: [kernel(*read)]
     return lambda read: list(kernel(*read) or ())
-
-
-def _alone(node: Node, graph: Graph) -> Graph:
-    """A graph of one control node, with one param per operand."""
-    out = Graph(graph.name, graph.module)
-    params = [out.add_param(v.type, f"p{i}") for i, v in enumerate(node.inputs)]
-    made = out.add(node.op, params, node.attrs, [v.type for v in node.outputs], node.graphs)
-    made.where, made.scope = node.where, node.scope
-    out.outputs = list(made.outputs)
-    return out
 
 
 def has_host_calls(graph: Graph) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,34 +12,20 @@ from msnb.core.tensor import Tensor
 from msnb.onnx.operator_table import operator
 
 
-@operator("Relu")
-def relu(x: Tensor, *, consumed_inputs: Any = None) -> Any:
-    """max(x, 0)."""
-    return ops.relu(x)
+def _enter_alpha(name: str, fn: Callable[[Any, float], Any], usual: float) -> None:
+    @operator(name)
+    def of_alpha(x: Tensor, *, alpha: float = usual, consumed_inputs: Any = None) -> Any:
+        return fn(x, alpha)
 
 
-@operator("LeakyRelu")
-def leaky_relu(x: Tensor, *, alpha: float = 0.01, consumed_inputs: Any = None) -> Any:
-    """x, or alpha x below 0."""
-    return ops.leaky_relu(x, alpha)
+for _name, _fn, _usual in (("LeakyRelu", ops.leaky_relu, 0.01), ("Elu", ops.elu, 1.0), ("Celu", ops.celu, 1.0)):
+    _enter_alpha(_name, _fn, _usual)
 
 
 @operator("ThresholdedRelu")
 def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Any:
     """x above alpha, else 0."""
     return ops.where(x > alpha, x, ops.zeros_like(x))
-
-
-@operator("Elu")
-def elu(x: Tensor, *, alpha: float = 1.0, consumed_inputs: Any = None) -> Any:
-    """x, or alpha (exp(x) - 1) below 0."""
-    return ops.elu(x, alpha)
-
-
-@operator("Celu")
-def celu(x: Tensor, *, alpha: float = 1.0) -> Any:
-    """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
-    return ops.celu(x, alpha)
 
 
 @operator("Selu")
@@ -56,30 +43,6 @@ def hard_sigmoid(x: Tensor, *, alpha: float = 0.2, beta: float = 0.5, consumed_i
     if abs(alpha - 1 / 6) < 1e-7 and beta == 0.5:
         return ops.hardsigmoid(x)
     return ops.clamp(x * alpha + beta, 0.0, 1.0)
-
-
-@operator("HardSwish")
-def hard_swish(x: Tensor) -> Any:
-    """x times the hard sigmoid of slope 1/6."""
-    return ops.hardswish(x)
-
-
-@operator("Mish")
-def mish(x: Tensor) -> Any:
-    """x tanh(softplus(x))."""
-    return ops.mish(x)
-
-
-@operator("Softplus")
-def softplus(x: Tensor) -> Any:
-    """log(1 + exp(x)), without overflow."""
-    return ops.softplus(x)
-
-
-@operator("Softsign")
-def softsign(x: Tensor) -> Any:
-    """x / (1 + |x|)."""
-    return ops.softsign(x)
 
 
 @operator("Shrink")
@@ -133,45 +96,23 @@ def _flat(fn: Any, x: Any, axis: int) -> Any:
     return ops.reshape(fn(rows, 1), shape)
 
 
-@operator("Softmax")
-def flat_softmax(x: Tensor, *, axis: int = 1) -> Any:
-    """Softmax of flattened rows."""
-    return _flat(ops.softmax, x, axis)
-
-
-@operator("LogSoftmax")
-def flat_log_softmax(x: Tensor, *, axis: int = 1) -> Any:
-    """Log-softmax of flattened rows."""
-    return _flat(ops.log_softmax, x, axis)
-
-
-@operator("Hardmax")
-def flat_hardmax(x: Tensor, *, axis: int = 1) -> Any:
-    """One at the first maximum of flattened rows."""
-    return _flat(_hardmax, x, axis)
-
-
-@operator("Softmax", since=13)
-def softmax(x: Tensor, *, axis: int = -1) -> Any:
-    """Softmax along an axis."""
-    return ops.softmax(x, axis)
-
-
-@operator("LogSoftmax", since=13)
-def log_softmax(x: Tensor, *, axis: int = -1) -> Any:
-    """Log-softmax along an axis."""
-    return ops.log_softmax(x, axis)
-
-
-@operator("Hardmax", since=13)
-def hardmax(x: Tensor, *, axis: int = -1) -> Any:
-    """One at the first maximum along an axis."""
-    return _hardmax(x, axis)
-
-
 def _hardmax(x: Any, axis: int) -> Any:
     best = ops.argmax(x, axis, True)
     places = ops.arange(x.shape[axis])
     shape = [1] * x.ndim
     shape[axis] = x.shape[axis]
     return ops.equal(best, ops.reshape(places, tuple(shape)).astype(best.dtype)).astype(x.dtype)
+
+
+def _enter_softmax(name: str, fn: Callable[[Any, int], Any]) -> None:
+    @operator(name)
+    def of_flat_rows(x: Tensor, *, axis: int = 1) -> Any:
+        return _flat(fn, x, axis)
+
+    @operator(name, since=13)
+    def along_an_axis(x: Tensor, *, axis: int = -1) -> Any:
+        return fn(x, axis)
+
+
+for _name, _along in {"Softmax": ops.softmax, "LogSoftmax": ops.log_softmax, "Hardmax": _hardmax}.items():
+    _enter_softmax(_name, _along)

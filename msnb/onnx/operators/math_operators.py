@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, logic, bits and products of matrices."""
+"""Functions of one number, arithmetic, comparisons, logic, bits and products of matrices."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "Floor": ops.floor, "Log": ops.log, "Neg": ops.neg, "Not": ops.logical_not, "Reciprocal": ops.reciprocal,
     "Round": ops.round, "Sigmoid": ops.sigmoid, "Sign": ops.sign, "Sin": ops.sin, "Sinh": ops.sinh, "Sqrt": ops.sqrt,
     "Tan": ops.tan, "Tanh": ops.tanh, "IsNaN": ops.isnan, "BitwiseNot": ops.bitwise_not, "Det": ops.det,
+    "Relu": ops.relu, "HardSwish": ops.hardswish, "Mish": ops.mish, "Softplus": ops.softplus, "Softsign": ops.softsign,
 }  # fmt: skip
 
 _BINARY: dict[str, Callable[..., Any]] = {

@@ -52,14 +52,12 @@ def gather_nd(x: Tensor, index: Tensor, *, batch_dims: int = 0) -> Any:
 def _combined(x: Any, flat_index: Any, updates: Any, reduction: str) -> Any:
     """A flat tensor with updates at flat indices, combined as asked."""
     kinds: dict[str, Callable[..., Any]] = {
-        "none": ops.tensor_scatter_update, "add": ops.scatter_nd_add, "mul": ops.scatter_nd_mul,
-        "max": ops.scatter_nd_max, "min": ops.scatter_nd_min,
+        "none": ops.tensor_scatter_update, "add": ops.tensor_scatter_add, "mul": ops.tensor_scatter_mul,
+        "max": ops.tensor_scatter_max, "min": ops.tensor_scatter_min,
     }  # fmt: skip
     if reduction not in kinds:
         raise AttributeValueError(f"reduction is one of {', '.join(kinds)}, got {reduction!r}.")
-    names = {"add": "tensor_scatter_add", "mul": "tensor_scatter_mul", "max": "tensor_scatter_max",
-             "min": "tensor_scatter_min", "none": "tensor_scatter_update"}  # fmt: skip
-    return getattr(ops, names[reduction])(x, ops.expand_dims(flat_index, -1), updates)
+    return kinds[reduction](x, ops.expand_dims(flat_index, -1), updates)
 
 
 @operator("Scatter", "ScatterElements")

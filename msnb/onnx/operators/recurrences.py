@@ -23,10 +23,11 @@ Step = Callable[..., tuple[Any, ...]]
 def _activation(name: str, alpha: float | None, beta: float | None) -> Callable[[Any], Any]:
     given = {k: v for k, v in (("alpha", alpha), ("beta", beta)) if v is not None}
     ways: dict[str, Callable[[Any], Any]] = {
-        "relu": act.relu, "tanh": ops.tanh, "sigmoid": ops.sigmoid, "softsign": act.softsign,
-        "softplus": act.softplus,
+        "relu": ops.relu, "tanh": ops.tanh, "sigmoid": ops.sigmoid, "softsign": ops.softsign,
+        "softplus": ops.softplus,
         "affine": lambda x: x * given.get("alpha", 1.0) + given.get("beta", 0.0),
-        "leakyrelu": lambda x: act.leaky_relu(x, **given), "elu": lambda x: act.elu(x, **given),
+        "leakyrelu": lambda x: ops.leaky_relu(x, **{"alpha": 0.01, **given}),
+        "elu": lambda x: ops.elu(x, **given),
         "thresholdedrelu": lambda x: act.thresholded_relu(x, **given),
         "scaledtanh": lambda x: ops.tanh(x * given.get("beta", 1.0)) * given.get("alpha", 1.0),
         "hardsigmoid": lambda x: act.hard_sigmoid(x, **given),

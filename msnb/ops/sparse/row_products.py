@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, IndexOutOfRange, ShapeError
-from msnb.core import dtypes
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_size
-from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
+from msnb.ops.definition.record import Example, InvalidExample, Work, define
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.shape.index_spec import may_equal
@@ -190,6 +189,3 @@ RECORDS["csr_sampled_matmul"] = CSR_SAMPLED_MATMUL = define(
     examples=(Example((POINTERS, COLUMNS, _Y, _X)),),
     wrong=(InvalidExample((POINTERS, COLUMNS, _Y, _X[:, :1]), {}, "as many columns", ShapeError),),
 )
-
-PRODUCTS: tuple[Op, ...] = (CSR_MATMUL, CSR_MATMUL_TRANSPOSED, CSR_SAMPLED_MATMUL)
-NATIVE: tuple[dtypes.DType, ...] = (dtypes.float32, dtypes.float64)

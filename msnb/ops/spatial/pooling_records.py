@@ -247,7 +247,14 @@ def _axes(roles: str) -> Any:
     return labels
 
 
-_POOLING: dict[str, Any] = {"windows": slides, "work": _work, "family": "pool"}
+def _pooling(name: str, roles: str, body: Any) -> dict[str, Any]:
+    """What the records have in common; ``roles`` of operands and result, as in ``_axes``."""
+    operands = range(len(roles) - 1)
+    return {
+        "body": formatted(body, *operands), "axes": _axes(roles), "images": (*operands, -1), "batch": _batch(name),
+        "windows": slides, "work": _work, "family": "pool",
+    }  # fmt: skip
+
 
 MAX_POOL2D: Op = define(
     "max_pool2d",
@@ -255,13 +262,9 @@ MAX_POOL2D: Op = define(
     onnx="pool2d",
     attrs=_WINDOW,
     infer=_infer_max,
-    body=formatted(_body_max, 0),
     grad=lambda dout, x, out, attrs: MAX_POOL2D_GRAD(x, out, dout, **attrs),
-    axes=_axes("xy"),
-    images=(0, -1),
-    batch=_batch("max_pool2d"),
     doc="The largest value of each window of images [n, channels, rows, columns].",
-    **_POOLING,
+    **_pooling("max_pool2d", "xy", _body_max),
     examples=(Example((_X,), _EVEN), Example((_X,), _LAPPED), Example((channels_last(_X),), _LAST)),
     wrong=(
         InvalidExample((_X[0],), _EVEN, "needs x of four axes", ShapeError),
@@ -278,13 +281,9 @@ MAX_POOL2D_GRAD: Op = define(
     "x, y, dy",
     attrs=_WINDOW,
     infer=_infer_max_grad,
-    body=formatted(_body_max_grad, 0, 1, 2),
     grad=lambda dout, x, y, attrs: (None, None, MAX_POOL2D_PICK(x, y, dout, **attrs)),
-    axes=_axes("xyyx"),
-    images=(0, 1, 2, -1),
-    batch=_batch("max_pool2d_grad"),
     doc="Send dy [windows] to the element of x that won its window.",
-    **_POOLING,
+    **_pooling("max_pool2d_grad", "xyyx", _body_max_grad),
     examples=(
         Example((_X, _Y_EVEN, _DY_EVEN), _EVEN),
         Example((_X, _Y_LAPPED, _DY_LAPPED), _LAPPED),
@@ -298,13 +297,9 @@ MAX_POOL2D_PICK: Op = define(
     "x, y, dx",
     attrs=_WINDOW,
     infer=_infer_max_pick,
-    body=formatted(_body_max_pick, 0, 1, 2),
     grad=lambda dout, x, y, attrs: (None, None, MAX_POOL2D_GRAD(x, y, dout, **attrs)),
-    axes=_axes("xyxy"),
-    images=(0, 1, 2, -1),
-    batch=_batch("max_pool2d_pick"),
     doc="Read dx where x won its window.",
-    **_POOLING,
+    **_pooling("max_pool2d_pick", "xyxy", _body_max_pick),
     examples=(
         Example((_X, _Y_EVEN, _DX), _EVEN),
         Example((_X, _Y_LAPPED, _DX), _LAPPED),
@@ -319,16 +314,12 @@ AVG_POOL2D: Op = define(
     onnx="pool2d",
     attrs=_MEAN,
     infer=_infer_avg,
-    body=formatted(_body_avg, 0),
     grad=lambda dout, types, attrs: AVG_POOL2D_GRAD(
         dout, size=known_places("avg_pool2d", types[0], attrs["data_format"]), **attrs
     ),
-    axes=_axes("xy"),
-    images=(0, -1),
-    batch=_batch("avg_pool2d"),
     traits=("pure", "linear"),
     doc="The mean of each window of images [n, channels, rows, columns].",
-    **_POOLING,
+    **_pooling("avg_pool2d", "xy", _body_avg),
     examples=(
         Example((_X,), _EVEN),
         Example((_X,), {**_LAPPED, "count_include_pad": False}),
@@ -346,14 +337,10 @@ AVG_POOL2D_GRAD: Op = define(
     "dy",
     attrs={"size": (1, 1), **_MEAN},
     infer=_infer_avg_grad,
-    body=formatted(_body_avg_grad, 0),
     grad=lambda dout, attrs: AVG_POOL2D(dout, **{key: attrs[key] for key in _MEAN}),
-    axes=_axes("yx"),
-    images=(0, -1),
-    batch=_batch("avg_pool2d_grad"),
     traits=("pure", "linear"),
     doc="Spread each dy evenly over its window in images of ``size``.",
-    **_POOLING,
+    **_pooling("avg_pool2d_grad", "yx", _body_avg_grad),
     examples=(
         Example((_DY_EVEN,), {"size": (5, 6), **_EVEN}),
         Example((_DY_LAPPED,), {"size": (5, 6), **_LAPPED, "count_include_pad": False}),

@@ -31,7 +31,7 @@ from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.pareto_front import asked, layers, with_said
 from msnb.parallel.planner.rematerialization import Layer, cheapest, freed
 from msnb.parallel.plans.plan_interface import NotDecided, PlanBase
-from msnb.parallel.plans.strategy_files import read_strategies, write_strategies
+from msnb.parallel.plans.strategy_files import read_strategies
 from msnb.parallel.program.spmd_program import SEND, Collective, RankGroup, SpmdProgram, static_type
 from msnb.parallel.program.training_graph import TrainingGraph, Transfers
 from msnb.parallel.sharding.layout import TensorLayout
@@ -228,10 +228,6 @@ class PipelinePlan(PlanBase, Runnable):
                 out[kind].update(page[kind])
             pieces.append(page["msnb"])
         return {**out, "msnb": {"device_num": self.size, "stages": self.devices, "pieces": pieces}}
-
-    def save(self, path: str | Path) -> None:
-        """Write the strategies as JSON in MindSpore's schema."""
-        write_strategies(path, self.to_dict())
 
     def load(self, path: str | Path, every: bool = True) -> PipelinePlan:
         """The same pipeline under the strategies of a file; operators that it does not name keep theirs.

@@ -34,7 +34,7 @@ from msnb.parallel.planner.pareto_front import Point, front, layers
 from msnb.parallel.planner.rematerialization import Layer, freed, kept_values
 from msnb.parallel.planner.shard_constraints import marked, written
 from msnb.parallel.plans.plan_interface import PlanBase
-from msnb.parallel.plans.strategy_files import read_strategies, write_strategies
+from msnb.parallel.plans.strategy_files import read_strategies
 from msnb.parallel.program import spmd_program as spmd
 from msnb.parallel.program.optimizer_sharding import gradients_of
 from msnb.parallel.search.cost_graph import NoPlan
@@ -436,10 +436,6 @@ class Plan(PlanBase):
                  for n, s in self.chosen.items()}  # fmt: skip
         own = {"device_num": self.mesh.size, "mesh": list(self.mesh.factors), "operators": exact}
         return {"current_stage": 0, "parallel_strategy_item": items, "parallel_layout_item": weights, "msnb": own}
-
-    def save(self, path: str | Path) -> None:
-        """Write the strategies as JSON in MindSpore's schema."""
-        write_strategies(path, self.to_dict())
 
     def load(self: Made, path: str | Path, every: bool = True) -> Made:
         """The same program under the strategies of a file; operators that it does not name keep theirs.

@@ -12,6 +12,7 @@ from typing import Any
 
 from msnb.base.errors import MsnbError
 from msnb.parallel.context import get_auto_parallel_context
+from msnb.parallel.plans.strategy_files import write_strategies
 from msnb.parallel.program.spmd_program import Collective
 
 # what users are shown of a plan (``dir``, completion); the rest is for those who make plans
@@ -94,9 +95,9 @@ class PlanBase(ABC):
     def to_dict(self) -> dict[str, Any]:
         """What was decided, as a strategy file says it."""
 
-    @abstractmethod
     def save(self, path: str | Path) -> None:
-        """Write what was decided."""
+        """Write the strategies as JSON in MindSpore's schema."""
+        write_strategies(path, self.to_dict())
 
     @abstractmethod
     def load(self, path: str | Path, every: bool = True) -> Any:

@@ -50,7 +50,6 @@ class Slot:
     default: Any = _REQUIRED
 
 
-Piece = str | Operand | Slot
 Text = list[Any]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from msnb.base.errors import DeviceError
-from msnb.devices.gpu.libraries import cublaslt, cublaslt_api, cudnn, cudnn_api, cudnn_pooling
+from msnb.devices.gpu.libraries import cublaslt, cublaslt_api, cudnn, cudnn_api
 from msnb.devices.gpu.libraries.gemm_layout import MatrixLayout
 
 
@@ -57,7 +57,7 @@ class Listener:
             self.propose(args)
         elif name.endswith("WorkspaceSize"):
             args[-1]._obj.value = 100 + args[-2]
-        elif name in ("cublasLtMatmul", "cudnnConvolutionForward", "cudnnPoolingForward"):
+        elif name in ("cublasLtMatmul", "cudnnConvolutionForward"):
             return self.status
         return 0
 
@@ -97,7 +97,7 @@ def _fresh(library: Listener) -> Any:
     def forget() -> None:
         cublaslt.handle_of.cache_clear()
         cudnn_api.thread_handle.cache_clear()
-        for plans in (cublaslt.PLANS, cudnn.PLANS, cudnn_pooling.POOL_PLANS):
+        for plans in (cublaslt.PLANS, cudnn.PLANS):
             plans.clear()
 
     forget()
@@ -294,30 +294,3 @@ def test_a_failing_convolution_names_the_status_and_the_problem(dnn: Listener) -
 def test_a_handle_belongs_to_a_device_and_a_thread(dnn: Listener) -> None:
     assert cudnn_api.handle_of(0) == cudnn_api.handle_of(0) != cudnn_api.handle_of(1)
     assert cudnn_api.thread_handle(0, 1) != cudnn_api.thread_handle(0, 2)
-
-
-# ---- pooling -----------------------------------------------------------------------------------------------------
-
-
-def pooling(kind: str, **changes: Any) -> cudnn_pooling.PoolProblem:
-    given: dict[str, Any] = {"x": (2, 3, 8, 8), "out": (2, 3, 5, 4), "kernel": (2, 3), "stride": (2, 2)}
-    return cudnn_pooling.PoolProblem(kind, **{**given, "pads": (1, 1, 1, 1), **changes})
-
-
-def test_a_maximum_lets_nan_through(dnn: Listener) -> None:
-    plan = cudnn_pooling.plan_pool(pooling("max"))
-    assert plan is not None
-    plan.run(9, 1000, 3000, 6000)
-    assert [args[1:] for args in dnn.of("cudnnSetPooling2dDescriptor")] == [(0, 1, 2, 3, 1, 1, 2, 2)]
-    (args,) = dnn.of("cudnnPoolingForward")
-    assert (args[0], args[4], args[7]) == (9, 1000, 3000)
-
-
-@pytest.mark.parametrize(("include", "mode"), [(True, 1), (False, 2)])
-def test_the_gradient_of_a_mean_reads_windows_and_writes_images(dnn: Listener, include: bool, mode: int) -> None:
-    plan = cudnn_pooling.plan_pool(pooling("average_grad", count_include_pad=include))
-    assert plan is not None
-    plan.run(9, 1000, 3000, 6000)
-    assert dnn.of("cudnnSetPooling2dDescriptor")[0][1] == mode
-    (args,) = dnn.of("cudnnPoolingBackward")
-    assert (args[4], args[6], args[8], args[11]) == (3000, 3000, 1000, 1000)

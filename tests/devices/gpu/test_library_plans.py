@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msnb.devices.gpu.libraries import cublaslt, cublaslt_api, cudnn, cudnn_api, cudnn_pooling, library_search
+from msnb.devices.gpu.libraries import cublaslt, cublaslt_api, cudnn, cudnn_api, library_search
 from msnb.devices.gpu.libraries.gemm_layout import ColumnMatrix, MatrixLayout, folded, gemm
 from msnb.devices.gpu.libraries.plan_cache import PlanCache
 
@@ -152,7 +152,7 @@ def forget() -> None:
     searches = (library_search.load, library_search.wheel_folders, library_search.toolkit_folders)
     for search in (*searches, *apis, cublaslt.handle_of, cudnn_api.thread_handle):
         search.cache_clear()
-    for plans in (cublaslt.PLANS, cudnn.PLANS, cudnn_pooling.POOL_PLANS):
+    for plans in (cublaslt.PLANS, cudnn.PLANS):
         plans.clear()
 
 
@@ -220,22 +220,12 @@ def test_what_the_library_has_no_name_for_has_no_plan(monkeypatch: pytest.Monkey
     assert cublaslt.plan(problem(**changes)) is None
 
 
-@pytest.mark.parametrize(("addresses", "expected"), [((512, 1024), 256), ((512, 1040), 16), ((7, 64), 1), ((), 256)])
-def test_alignment_is_what_divides_every_address(addresses: tuple[int, ...], expected: int) -> None:
-    assert cublaslt.alignment_of(*addresses) == expected
-
-
-# ---- convolutions and pooling ------------------------------------------------------------------------------------
+# ---- convolutions ------------------------------------------------------------------------------------------------
 
 
 def convolution(**changes: Any) -> cudnn.ConvProblem:
     given: dict[str, Any] = {"kind": "forward", "x": (2, 3, 8, 9), "weight": (4, 3, 3, 3), "out": (2, 4, 6, 7)}
     return cudnn.ConvProblem(**{**given, **changes})
-
-
-def pooling(**changes: Any) -> cudnn_pooling.PoolProblem:
-    given: dict[str, Any] = {"kind": "max", "x": (2, 3, 8, 8), "out": (2, 3, 4, 4), "kernel": (2, 2), "stride": (2, 2)}
-    return cudnn_pooling.PoolProblem(**{**given, **changes})
 
 
 @pytest.mark.parametrize(
@@ -282,24 +272,6 @@ def test_a_convolution_that_cudnn_has_no_words_for_has_no_plan(monkeypatch: pyte
     assert cudnn.plan(convolution(**changes)) is None
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"x": (2, 3, 9, 9), "out": (2, 3, 5, 5)},  # ceil_mode
-        {"pads": (0, 1, 0, 1), "x": (2, 3, 7, 7)},
-        {"kind": "max_grad"},
-        {"dtype": "int8"},
-        {"data_format": "NHCW"},
-    ],
-)
-def test_a_pooling_that_means_something_else_in_cudnn_has_no_plan(
-    monkeypatch: pytest.MonkeyPatch, changes: Any
-) -> None:
-    monkeypatch.setattr(cudnn_api, "api", lambda: object())
-    monkeypatch.setattr(cudnn_pooling, "_made", lambda *args: pytest.fail("the library was asked"))
-    assert cudnn_pooling.plan_pool(pooling(**changes)) is None
-
-
 def test_a_float32_promise_holds_whatever_the_library_proposes() -> None:
     wanted = [cudnn._wanted_math(convolution(dtype=d, precision=p)) for d, p in (
         ("float32", "highest"), ("float32", "high"), ("float16", "highest"), ("float64", "highest"))]  # fmt: skip
@@ -308,7 +280,6 @@ def test_a_float32_promise_holds_whatever_the_library_proposes() -> None:
 
 def test_without_cudnn_there_is_no_plan(nowhere: Any) -> None:
     assert cudnn.plan(convolution()) is None
-    assert cudnn_pooling.plan_pool(pooling()) is None
     with pytest.raises(Exception, match="cuDNN cannot be used: libcudnn.so.9"):
         cudnn_api.handle_of()
 

@@ -85,31 +85,6 @@ def _may_stream(e: LoopBuilder, table: str, n: str, reads: str, large: str) -> s
     return e.loop((reads, end, 1), [("i1", some)], result)[0]
 
 
-def _threads(e: LoopBuilder, most: str) -> str:
-    given = e.smaller(e.ins("load i64, ptr %env"), most)
-    alone = e.ins(f"icmp eq ptr {e.ins('load ptr, ptr @msnb_parallel')}, null")
-    few = e.ins(f"or i1 {alone}, {e.ins(f'icmp slt i64 {given}, 1')}")
-    return e.ins(f"select i1 {few}, i64 1, i64 {given}")
-
-
-def _fork(e: LoopBuilder, name: str, fields: list[tuple[str, str]], threads: str) -> None:
-    """The task on all threads, or here where there is one."""
-    task = e.alloca(f"[{len(fields)} x i64]")
-    for i, (kind, value) in enumerate(fields):
-        e.do(f"store {kind} {value}, ptr {e.ins(f'getelementptr i64, ptr {task}, i64 {i}')}")
-
-    def fork() -> None:
-        number, parallel = e.ins(f"trunc i64 {threads} to i32"), e.ins("load ptr, ptr @msnb_parallel")
-        e.do(f"call void {parallel}(ptr @msnb_{name}.part, ptr {task}, i32 {number}, i32 0)")
-
-    here = f"call void @msnb_{name}.share(ptr {task}, i64 0)"
-    e.when(e.ins(f"icmp sgt i64 {threads}, 1"), fork, lambda: e.do(here))
-
-
-def _ends(e: LoopBuilder, total: str, threads: str) -> list[str]:
-    return [e.ins(f"udiv i64 {e.ins(f'mul i64 {t}, {total}')}, {threads}") for t in ("%t", e.ins("add i64 %t, 1"))]
-
-
 def _cut(e: LoopBuilder, end: str, total: str) -> str:
     """Down to a whole vector, except at the very end."""
     whole = e.ins(f"and i64 {end}, {-ALIGNED}")
@@ -128,8 +103,9 @@ def _rows(e: LoopBuilder) -> None:
     slot = e.ins(f"select i1 {some}, i64 {n}, i64 0")
     scratch = _pointer(e, "%slots", e.field("i64", operands, slot))
     stream = e.ins(f"zext i1 {_may_stream(e, table, n, reads, large)} to i64")
-    threads = _threads(e, limit)
-    _fork(e, "rows", [("ptr", table), ("ptr", scratch), ("i64", threads), ("ptr", "%words"), ("i64", stream)], threads)
+    threads = e.thread_count(limit)
+    task = [("ptr", table), ("ptr", scratch), ("i64", threads), ("ptr", "%words"), ("i64", stream)]
+    e.fork("msnb_rows", task, threads)
     sums = e.ins(f"icmp ne ptr {last}, null")
     e.when(sums, lambda: e.do(f"call void {last}(ptr {table}, ptr {scratch}, i64 {threads})"))
     e.do("ret i32 0")
@@ -140,7 +116,7 @@ def _rows_share(e: LoopBuilder) -> None:
     threads, stream = e.field("i64", "%task", 2), e.ins(f"trunc i64 {e.field('i64', '%task', 4)} to i1")
     body, size, total = e.field("ptr", words, 0), e.field("i64", words, 4), e.field("i64", words, 5)
     cut = e.ins(f"icmp ne i64 {e.field('i64', words, 7)}, 0")
-    ends = [e.ins(f"select i1 {cut}, i64 {_cut(e, x, total)}, i64 {x}") for x in _ends(e, total, threads)]
+    ends = [e.ins(f"select i1 {cut}, i64 {_cut(e, x, total)}, i64 {x}") for x in e.ends(total, threads)]
     mine = e.ins(f"getelementptr i8, ptr {scratch}, i64 {e.ins(f'mul i64 %t, {size}')}")
     e.do(f"call void {body}(ptr {table}, ptr {mine}, i1 {stream}, i64 {ends[0]}, i64 {ends[1]})")
     e.do("ret void")
@@ -162,8 +138,8 @@ def _chains(e: LoopBuilder) -> None:
         return [e.ins(f"add i64 {now[0]}, {e.field('i64', _record(e, '%words', k, n), n)}")]
 
     total = e.loop(("0", count, 1), [("i64", "0")], more)[0]
-    threads = _threads(e, e.ins(f"udiv i64 {total}, {each}"))
-    _fork(e, "chains", [("ptr", "%slots"), ("ptr", "%words"), ("i64", threads), ("i64", total)], threads)
+    threads = e.thread_count(e.ins(f"udiv i64 {total}, {each}"))
+    e.fork("msnb_chains", [("ptr", "%slots"), ("ptr", "%words"), ("i64", threads), ("i64", total)], threads)
     e.do("ret i32 0")
 
 
@@ -171,7 +147,7 @@ def _chains_share(e: LoopBuilder) -> None:
     slots, words = (e.field("ptr", "%task", i) for i in (0, 1))
     threads, total = (e.field("i64", "%task", i) for i in (2, 3))
     body, (count, n, reads, large) = e.field("ptr", words, 0), (e.field("i64", words, i) for i in (1, 2, 3, 5))
-    ends = _ends(e, total, threads)
+    ends = e.ends(total, threads)
     stack = e.call("llvm.stacksave.p0", "ptr")
 
     def one(k: str, now: list[str]) -> list[str]:
@@ -208,8 +184,8 @@ def _repeated(e: LoopBuilder) -> None:
     total = sizes[0]
     for size in sizes[1:]:
         total = e.ins(f"mul i64 {total}, {size}")
-    threads = _threads(e, e.ins(f"udiv i64 {total}, {each}"))
-    _fork(e, "repeated", [("ptr", "%slots"), ("ptr", "%words"), ("i64", threads), ("i64", total)], threads)
+    threads = e.thread_count(e.ins(f"udiv i64 {total}, {each}"))
+    e.fork("msnb_repeated", [("ptr", "%slots"), ("ptr", "%words"), ("i64", threads), ("i64", total)], threads)
     e.do("ret i32 0")
 
 
@@ -217,7 +193,7 @@ def _repeated_share(e: LoopBuilder) -> None:
     slots, words = (e.field("ptr", "%task", i) for i in (0, 1))
     threads, total = (e.field("i64", "%task", i) for i in (2, 3))
     body, (n, inner, extent) = e.field("ptr", words, 0), (e.field("i64", words, i) for i in (1, 4, 5))
-    begin, end = _ends(e, total, threads)
+    begin, end = e.ends(total, threads)
     table = e.ins(f"alloca ptr, i64 {n}")
     first = e.ins(f"udiv i64 {begin}, {extent}")
     behind = e.ins(f"add i64 {end}, {e.ins(f'sub i64 {extent}, 1')}")

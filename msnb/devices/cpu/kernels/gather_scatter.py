@@ -171,18 +171,7 @@ def _emit_fork(e: Emitter, name: str, what: str, n: dict[str, str]) -> None:
     alone = e.ins(f"icmp eq ptr {e.ins('load ptr, ptr @msnb_parallel')}, null")
     many = e.ins(f"and i1 {large}, {e.ins(f'xor i1 {alone}, true')}")
     threads = e.ins(f"select i1 {many}, i64 {e.ins('load i64, ptr %env')}, i64 1")
-    task = e.alloca("[5 x i64]")
-    fields = [("ptr", e.slot(i)) for i in range(3)] + [("ptr", "%words"), ("i64", threads)]
-    for i, (kind, value) in enumerate(fields):
-        e.do(f"store {kind} {value}, ptr {e.place('i64', task, str(i))}")
-
-    def fork() -> None:
-        number = e.ins(f"trunc i64 {threads} to i32")
-        parallel = e.ins("load ptr, ptr @msnb_parallel")
-        e.do(f"call void {parallel}(ptr @msnb_{name}.part, ptr {task}, i32 {number}, i32 0)")
-
-    alone_work = f"call void @msnb_{name}.share(ptr {task}, i64 0)"
-    e.when(e.ins(f"icmp sgt i64 {threads}, 1"), fork, lambda: e.do(alone_work))
+    e.fork(f"msnb_{name}", [*(("ptr", e.slot(i)) for i in range(3)), ("ptr", "%words"), ("i64", threads)], threads)
     e.do("ret i32 0")
 
 
@@ -194,11 +183,6 @@ def _task(e: Emitter) -> tuple[list[str], dict[str, str], str]:
     return fields, words, threads
 
 
-def _ends(e: Emitter, total: str, threads: str) -> tuple[str, str]:
-    low, high = (e.ins(f"udiv i64 {e.ins(f'mul i64 {t}, {total}')}, {threads}") for t in ("%t", e.ins("add i64 %t, 1")))
-    return low, high
-
-
 def _wrapped(e: Emitter, k: str, size: str) -> str:
     below = e.ins(f"icmp slt i64 {k}, 0")
     return e.ins(f"select i1 {below}, i64 {e.ins(f'add i64 {k}, {size}')}, i64 {k}")
@@ -206,7 +190,7 @@ def _wrapped(e: Emitter, k: str, size: str) -> str:
 
 def _emit_gather(e: Emitter, index: str, dtype: Any) -> None:
     (x, indices, out, _), n, threads = _task(e)
-    low, high = _ends(e, n["count"], threads)
+    low, high = e.ends(n["count"], threads)
 
     def outer(o: str, _: list[str]) -> list[str]:
         source = e.place("i8", x, e.product(o, n["size"], n["inner"]))
@@ -231,7 +215,7 @@ def _emit_gather(e: Emitter, index: str, dtype: Any) -> None:
 
 def _emit_add(e: Emitter, index: str, dtype: Any) -> None:
     (y, indices, out, _), n, threads = _task(e)
-    low, high = _ends(e, n["size"], threads)
+    low, high = e.ends(n["size"], threads)
     kind = memory_name(dtype)
     length = e.ins(f"mul i64 {e.ins(f'sub i64 {high}, {low}')}, {n['inner']}")
     size = e.ins(f"mul i64 {length}, {dtype.itemsize}")

@@ -27,6 +27,7 @@ from msnb.devices.cpu.kernels.lines.radix_sort import SortRecipe
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.devices.llvm.emitter import Emitter, type_name
+from msnb.devices.llvm.loop_builder import module, shared
 from msnb.devices.llvm.normal_pair import normal_pair
 from msnb.ir.graph import Node
 from msnb.ops.definition.record import Op
@@ -119,69 +120,44 @@ def _library(kind: str, dtype: DType) -> Library:
 
 
 def _module(symbol: str, kind: str, dtype: DType) -> str:
-    main, part, share = Emitter(), Emitter(), Emitter()
+    main, share = Emitter(), Emitter()
     _entry(main, symbol)
-    t = part.ins(f"sext i32 {part.ins('call i32 ' + part.ins('load ptr, ptr @msnb_thread') + '()')} to i64")
-    part.do(f"call void @{symbol}.share(ptr %task, i64 {t})")
-    part.do("ret void")
     _share(share, kind, dtype)
-    heads = (f"internal void @{symbol}.share(ptr %task, i64 %t)", f"internal void @{symbol}.part(ptr %task)",
-             f"i32 @{symbol}(ptr %slots, ptr %words, ptr %env)")  # fmt: skip
-    bodies = [
-        "\n".join([f"define {head} {attributes()} {{", "entry:", *e.entry, *e.lines, "}"])
-        for head, e in zip(heads, (share, part, main))
-    ]
-    declared = {**main.declared, **share.declared}
     notes = '!0 = !{!"branch_weights", i32 1, i32 100000}'
-    return "\n".join(
-        ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", notes, *declared.values(), *bodies]
-    )
+    return module((main, share), notes, shared(symbol, attributes(), main, share))
 
 
 @functools.lru_cache(maxsize=1)
 def _next_key() -> Library:
     e = Emitter()
-    state, key, after = (_at(e, "ptr", "%slots", _at(e, "i64", "%words", i)) for i in range(3))
-    seed, draw = (_at(e, "i64", state, i) for i in range(2))
+    state, key, after = (e.slot(i) for i in range(3))
+    seed, draw = (e.field("i64", state, i) for i in range(2))
     following = e.ins(f"add i64 {draw}, 1")
     for base, i, value in ((key, 0, seed), (key, 1, draw), (after, 0, seed), (after, 1, following)):
         e.do(f"store i64 {value}, ptr {e.ins(f'getelementptr i64, ptr {base}, i64 {i}')}")
     e.do("ret i32 0")
     head = "i32 @msnb_next_key(ptr %slots, ptr %words, ptr %env)"
-    return Library("\n".join([f"define {head} {attributes()} {{", "entry:", *e.lines, "}"]))
-
-
-def _at(e: Emitter, kind: str, base: str, i: int | str) -> str:
-    return e.ins(f"load {kind}, ptr {e.ins(f'getelementptr i64, ptr {base}, i64 {i}')}")
+    return Library(e.function(head, attributes()))
 
 
 def _entry(e: Emitter, symbol: str) -> None:
     """task = { key, out, words, threads }."""
-    key, out = (_at(e, "ptr", "%slots", _at(e, "i64", "%words", i)) for i in range(2))
-    count = _at(e, "i64", "%words", 2)
-    most = e.ins(f"add i64 {e.ins(f'udiv i64 {count}, {SHARED}')}, 1")
-    given = e.call("llvm.smin.i64", "i64", ("i64", e.ins("load i64, ptr %env")), ("i64", most))
-    parallel = e.ins("load ptr, ptr @msnb_parallel")
-    threads = e.ins(f"select i1 {e.ins(f'icmp eq ptr {parallel}, null')}, i64 1, i64 {given}")
-    task = e.alloca("[4 x i64]")
-    for i, (kind, value) in enumerate((("ptr", key), ("ptr", out), ("ptr", "%words"), ("i64", threads))):
-        e.do(f"store {kind} {value}, ptr {e.ins(f'getelementptr i64, ptr {task}, i64 {i}')}")
-    number = e.ins(f"trunc i64 {threads} to i32")
-    fork = f"call void {parallel}(ptr @{symbol}.part, ptr {task}, i32 {number}, i32 0)"
-    here = f"call void @{symbol}.share(ptr {task}, i64 0)"
-    e.when(e.ins(f"icmp sgt i64 {threads}, 1"), lambda: e.do(fork), lambda: e.do(here))
+    key, out = (e.slot(i) for i in range(2))
+    count = e.word(2)
+    threads = e.thread_count(e.i64("add", e.i64("udiv", count, SHARED), 1))
+    e.fork(symbol, [("ptr", key), ("ptr", out), ("ptr", "%words"), ("i64", threads)], threads)
     e.do("ret i32 0")
 
 
 def _share(e: Emitter, kind: str, dtype: DType) -> None:
     """Thread t's turns of sixteen blocks; the last turn may be a short one."""
-    key, out, words = (_at(e, "ptr", "%task", i) for i in range(3))
-    count, threads = _at(e, "i64", words, 2), _at(e, "i64", "%task", 3)
-    range_ = _at(e, "i64", words, 3), _at(e, "i64", words, 4)
+    key, out, words = (e.field("ptr", "%task", i) for i in range(3))
+    count, threads = e.field("i64", words, 2), e.field("i64", "%task", 3)
+    range_ = e.field("i64", words, 3), e.field("i64", words, 4)
     each, stored = BLOCKS * (2 if dtype is dtypes.float64 or kind == "bits" else 4), type_name(dtype)
     turns = e.ins(f"udiv i64 {e.ins(f'add i64 {count}, {each - 1}')}, {each}")
-    low, high = (e.ins(f"udiv i64 {e.ins(f'mul i64 {t}, {turns}')}, {threads}") for t in ("%t", e.ins("add i64 %t, 1")))
-    seed, draw = (_halves(e, _at(e, "i64", key, i)) for i in range(2))
+    low, high = e.ends(turns, threads)
+    seed, draw = (_halves(e, e.field("i64", key, i)) for i in range(2))
     short = e.alloca(f"[{each} x {stored}]")
 
     def turn(i: str, _: list[str]) -> list[str]:

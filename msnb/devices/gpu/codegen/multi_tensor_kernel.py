@@ -20,7 +20,6 @@ from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.ir.kernel.kernel_ir import Kernel
 
 THREADS, TURNS = 256, 4
-WORD = 8
 
 
 def chain_of(kernel: Kernel) -> Kernel | None:

@@ -187,15 +187,7 @@ class ThreadCode(ThreadEmitter):
 
     def guarded(self, test: str, kind: str, make: Callable[[], str], otherwise: str) -> str:
         """A value that is made only where the test holds ("" always does), as what lies behind the end is not read."""
-        if not test:
-            return make()
-        then, after, before = self.name("then"), self.name("after"), self.block
-        self.do(f"br i1 {test}, label %{then}, label %{after}")
-        self.label(then)
-        found, end = make(), self.block
-        self.do(f"br label %{after}")
-        self.label(after)
-        return self.ins(f"phi {kind} [ {otherwise}, %{before} ], [ {found}, %{end} ]")
+        return self.rarely(test, kind, otherwise, make, hint="") if test else make()
 
     # ---- what goes wrong ----
 

@@ -1,4 +1,4 @@
-"""NVIDIA's libraries, called directly: matrix products (cuBLASLt), convolutions and pooling (cuDNN).
+"""NVIDIA's libraries, called directly: matrix products (cuBLASLt), convolutions (cuDNN).
 
     problem (shapes, layouts, dtypes)  ->  plan (descriptors, the algorithm, its workspace)  ->  run (addresses, stream)
 

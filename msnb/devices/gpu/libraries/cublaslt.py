@@ -231,16 +231,6 @@ def _aligned(problem: MatmulProblem) -> int:
     return min(problem.alignment, 256)
 
 
-def alignment_of(*addresses: int) -> int:
-    """The largest power of two, at most 256, that divides all addresses."""
-    together = 256
-    for address in addresses:
-        together |= address
-    return together & -together
-
-
-# ---- plans and handles ----
-
 PLANS: PlanCache[MatmulPlan] = PlanCache()
 
 

@@ -28,9 +28,6 @@ DEFAULT_MATH, TENSOR_OP_MATH, FMA_MATH = 0, 1, 3
 CROSS_CORRELATION = 1
 DETERMINISTIC = 1
 NOT_SUPPORTED = 3000
-# cudnnPoolingMode_t, cudnnNanPropagation_t
-POOLING_MAX, POOLING_INCLUDE_PADDING, POOLING_EXCLUDE_PADDING = 0, 1, 2
-PROPAGATE_NAN = 1
 
 _P, _I = c_void_p, c_int
 # the operands of a convolution: alpha is before them; of a search: a descriptor and, where it measures, its address
@@ -53,11 +50,6 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "SetConvolution2dDescriptor": (_P, *[_I] * 8),
     "SetConvolutionGroupCount": (_P, _I),
     "SetConvolutionMathType": (_P, _I),
-    "CreatePoolingDescriptor": (POINTER(_P),),
-    "DestroyPoolingDescriptor": (_P,),
-    "SetPooling2dDescriptor": (_P, *[_I] * 8),
-    "PoolingForward": (_P, _P, _P, _P, _P, _P, _P, _P),
-    "PoolingBackward": (_P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P),
     **{f"Convolution{kind}": _RUN for kind in KINDS.values()},
     **{f"GetConvolution{kind}Algorithm_v7": _PROPOSE for kind in KINDS.values()},
     **{f"FindConvolution{kind}AlgorithmEx": _MEASURE for kind in KINDS.values()},
@@ -139,7 +131,7 @@ class CudnnDescriptor:
 
     Args:
         api: the interface.
-        kind: "Tensor", "Filter", "Convolution" or "Pooling".
+        kind: "Tensor", "Filter" or "Convolution".
         args: what the function that fills it wants.
     """
 
@@ -147,7 +139,6 @@ class CudnnDescriptor:
         "Tensor": "SetTensor4dDescriptor",
         "Filter": "SetFilter4dDescriptor",
         "Convolution": "SetConvolution2dDescriptor",
-        "Pooling": "SetPooling2dDescriptor",
     }
 
     def __init__(self, api: CudnnApi, kind: str, *args: int) -> None:

@@ -41,11 +41,6 @@ def on_host(value: Any) -> Any:
     return value.get() if hasattr(value, "get") and hasattr(value, "dtype") else value
 
 
-def split_up(mesh: Mesh, layout: TensorLayout, whole: Any) -> list[Any]:
-    """The parts of all ranks."""
-    return [part_of(mesh, layout, whole, rank) for rank in range(mesh.size)]
-
-
 def put_together(mesh: Mesh, layout: TensorLayout, parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
     """The whole of which the ranks hold parts; None where another rank holds the same part."""
     first = next(part for part in parts if part is not None)

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from msnb.base.errors import DeviceError
 from msnb.parallel.engine.comm.rank_requests import CollectiveRequest, RecvRequest, ReplicatedWork, Request, SendRequest
 from msnb.parallel.engine.comm.shards import together
@@ -21,7 +19,6 @@ from msnb.parallel.engine.comm.simulated_collectives import bytes_sent, run_move
 from msnb.parallel.engine.rank.rank_executor import RankExecutor, RankProgram
 from msnb.parallel.program.spmd_program import SEND, Buffer, SpmdProgram
 from msnb.parallel.sharding.device_mesh import Mesh
-from msnb.parallel.sharding.layout import TensorLayout
 
 MOST = 64
 Mail = dict[tuple[int, int], deque[Any]]  # (sender, receiver) -> blocks on their way
@@ -153,15 +150,3 @@ class _Crew:
         for to, block in request.blocks.items():
             self.mail.setdefault((me, to), deque()).append(block)
             self.ranks.count(SEND, block.nbytes)
-
-
-def same_on_copies(program: SpmdProgram, buffer: Buffer, parts: Sequence[Any]) -> bool:
-    """True when ranks that should hold the same part do."""
-    layout: TensorLayout = buffer[1]
-    coordinates = program.mesh.coordinates[:, list(layout.used)] if layout.used else np.zeros((program.mesh.size, 0))
-    first: dict[tuple[int, ...], Any] = {}
-    for row, part in zip(coordinates, parts):
-        held = first.setdefault(tuple(int(i) for i in row), part)
-        if not np.array_equal(held, part, equal_nan=getattr(part.dtype, "kind", "") in "fc"):
-            return False
-    return True

@@ -33,7 +33,7 @@ from msnb.devices.cpu.program.run.argument_binding import BoundArguments
 from msnb.devices.cpu.program.run.loader import LoadedProgram
 from msnb.devices.cpu.program.run.native_template import native_template
 from msnb.devices.inspection import PlannedBuffer
-from msnb.devices.reference_executor import ReferenceProgram
+from msnb.devices.reference_executor import ReferenceProgram, alone
 from msnb.ir.graph import Graph, Node
 
 FIRST_CHUNK = 1 << 16
@@ -47,23 +47,9 @@ def _no_arena() -> None:
 class StepwiseProgram(ReferenceProgram):
     """The reference executor with groups as native programs of one node."""
 
-    def _program(self, graph: Graph) -> ReferenceProgram:
-        found = self._shared.get(id(graph))
-        return StepwiseProgram(self.device, graph, self._shared) if found is None else found
-
     def _fused(self, node: Node) -> Callable[..., Any]:
-        program = NativeProgram(self.device, alone(node, self._module))
+        program = NativeProgram(self.device, alone(node, node.op.name, self._module))
         return lambda *args: program(args)
-
-
-def alone(node: Node, module: Any) -> Graph:
-    """A graph of one node."""
-    graph = Graph(node.op.name, module)
-    inputs = [graph.add_param(v.type, v.name) for v in node.inputs]
-    made = graph.add(node.op, inputs, node.attrs, [v.type for v in node.outputs], node.graphs)
-    made.where, made.scope = node.where, node.scope
-    graph.outputs = list(made.outputs)
-    return graph
 
 
 class NativeProgram:
