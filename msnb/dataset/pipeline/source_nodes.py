@@ -18,7 +18,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
-from msnb.dataset.pipeline.nodes import Count, Node, failure
+from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, failure
 from msnb.dataset.pipeline.rows import Array, Row, name_of, positions, to_column
 from msnb.dataset.pipeline.samplers import Sampler
 from msnb.dataset.pipeline.workers import prefetch, worker_pool
@@ -140,6 +140,44 @@ class IndexedSource(Node):
 
     def describe(self) -> str:
         return f"{self.name}({', '.join(self.columns)}; {type(self.sampler).__name__})"
+
+
+class RowSelection(UnaryNode):
+    """The rows of a chain in the order of a sampler; all are in memory where the chain has no rows by number."""
+
+    label = "sampled"
+
+    def __init__(self, parent: Node, sampler: Sampler) -> None:
+        super().__init__(parent)
+        self.sampler: Sampler = sampler
+
+    def with_sampler(self, sampler: Sampler) -> RowSelection:
+        return RowSelection(self.parent, sampler)
+
+    def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
+        return self._picked(epoch, slice(start, None))
+
+    def pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[Row]:
+        return self._picked(epoch, np.asarray(numbers, np.int64))
+
+    def _picked(self, epoch: Epoch, places: Any) -> Iterator[Row]:
+        total, rows = self.parent.count(), None
+        if not isinstance(total, int):
+            rows = list(self.parent.rows(epoch))
+            total = len(rows)
+        order = self.sampler.indices(total, epoch.order_generator(self.height))[places].tolist()
+        found = self.parent.pick(epoch, order) if rows is None else None
+        if found is None:
+            whole = list(self.parent.rows(epoch)) if rows is None else rows
+            return (whole[i] for i in order)
+        return found
+
+    def marks(self, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> None:
+        """Nothing: the sampler tells which rows are next."""
+
+    def count(self) -> Count:
+        total = self.parent.count()
+        return self.sampler.count(total) if isinstance(total, int) else None
 
 
 class FetchSource:
