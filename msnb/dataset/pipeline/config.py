@@ -160,10 +160,9 @@ def set_iterator_mode(do_copy: bool = False, parallel_convert: bool = False) -> 
     >>> get_iterator_mode()
     {'do_copy': False, 'parallel_convert': False}
     """
-    for name, value in (("do_copy", do_copy), ("parallel_convert", parallel_convert)):
-        if not isinstance(value, bool):
-            raise ArgumentError(f"set_iterator_mode: {name} is True or False, got {value!r}")
-        _iterator_mode[name] = value
+    if not isinstance(do_copy, bool) or not isinstance(parallel_convert, bool):
+        raise ArgumentError(f"set_iterator_mode takes two bools, got {do_copy!r}, {parallel_convert!r}")
+    _iterator_mode.update(do_copy=do_copy, parallel_convert=parallel_convert)
     if parallel_convert:
         events.notice("set_iterator_mode(parallel_convert=True) changes nothing: set_prefetch_size reads ahead.")
 

@@ -155,22 +155,12 @@ class RowSelection(UnaryNode):
         return RowSelection(self.parent, sampler)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
-        return self._picked(epoch, slice(start, None))
-
-    def pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[Row]:
-        return self._picked(epoch, np.asarray(numbers, np.int64))
-
-    def _picked(self, epoch: Epoch, places: Any) -> Iterator[Row]:
-        total, rows = self.parent.count(), None
-        if not isinstance(total, int):
-            rows = list(self.parent.rows(epoch))
-            total = len(rows)
-        order = self.sampler.indices(total, epoch.order_generator(self.height))[places].tolist()
-        found = self.parent.pick(epoch, order) if rows is None else None
-        if found is None:
-            whole = list(self.parent.rows(epoch)) if rows is None else rows
-            return (whole[i] for i in order)
-        return found
+        total = self.parent.count()
+        whole = None if isinstance(total, int) else list(self.parent.rows(epoch))
+        size = int(total or 0) if whole is None else len(whole)
+        order = self.sampler.indices(size, epoch.order_generator(self.height))[start:].tolist()
+        found = self.parent.pick(epoch, order) if whole is None else None
+        return map((whole or list(self.parent.rows(epoch))).__getitem__, order) if found is None else found
 
     def marks(self, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> None:
         """Nothing: the sampler tells which rows are next."""

@@ -115,18 +115,12 @@ def _is_indexed(source: Any) -> bool:
 
 
 def _check_batches(source: Any, batch_sampler: Any, collate_fn: Any, order_given: bool) -> None:
-    if batch_sampler is None:
-        raise AttributeValueError("GeneratorDataset: collate_fn makes the batches of a batch_sampler, which is missing")
-    if order_given:
-        raise AttributeValueError(
-            "GeneratorDataset: a batch_sampler decides alone; num_samples, shuffle, num_shards, shard_id and sampler "
-            "do not go with it"
-        )
-    if not hasattr(batch_sampler, "__iter__") and not hasattr(batch_sampler, "__getitem__"):
-        raise ArgumentError(f"batch_sampler must be an iterable of lists of row numbers, got {batch_sampler!r}")
-    if not _is_indexed(source):
-        raise ArgumentError("batch_sampler: only a source with __getitem__ and __len__ can be read in another order")
-    if collate_fn is not None and not callable(collate_fn):
+    if batch_sampler is None or order_given:
+        raise AttributeValueError("collate_fn needs a batch_sampler, which decides alone: no num_samples, shuffle, "
+                                  "num_shards, shard_id or sampler with it")  # fmt: skip
+    if not (hasattr(batch_sampler, "__iter__") or hasattr(batch_sampler, "__getitem__")) or not _is_indexed(source):
+        raise ArgumentError(f"batch_sampler: lists of row numbers of a random-access source, got {batch_sampler!r}")
+    if not callable(collate_fn or len):
         raise ArgumentError(f"collate_fn must be callable, got {collate_fn!r}")
 
 

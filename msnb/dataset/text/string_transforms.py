@@ -171,6 +171,7 @@ class SlidingWindow(Transform):
 
     Args:
         width: of a window. axis: the axis along which it slides; a new one of windows stands before it.
+            Where it is shorter than a window the result is empty, of one axis.
 
     Examples:
         >>> SlidingWindow(2)([1, 2, 3]).tolist()
@@ -185,7 +186,9 @@ class SlidingWindow(Transform):
         if not -value.ndim <= self.axis < value.ndim:
             raise DatasetError(f"SlidingWindow: {describe(value)} has no axis {self.axis}")
         axis = self.axis % value.ndim
-        count = max(value.shape[axis] - self.width + 1, 0)
+        count = value.shape[axis] - self.width + 1
+        if count <= 0:
+            return np.empty(0, value.dtype)
         places = np.arange(count)[:, None] + np.arange(self.width)
         return np.take(value, places, axis)
 
@@ -215,13 +218,13 @@ class TruncateSequencePair:
 
 
 class Truncate(Transform):
-    """A row of tokens or numbers, cut to at most `max_seq_len`."""
+    """A row of tokens or numbers, or each of several, cut to at most `max_seq_len`."""
 
     def __init__(self, max_seq_len: int) -> None:
         self.length: int = check_count(max_seq_len, "max_seq_len")
 
     def apply(self, value: Array) -> Array:
-        return value[: self.length]
+        return value[..., : self.length]
 
 
 class AddToken(TextTransform):

@@ -199,22 +199,35 @@ class PadEnd(Transform):
 
 
 class Slice(Transform):
-    """`value[slices]`: ints, slices, lists of ints, None for all, Ellipsis.
+    """One of an int, a slice, a list of ints, None or True (all) per axis, or an Ellipsis. All axes stay: an int keeps
+    an axis of size 1, lists of two axes choose rows and columns.
 
     >>> Slice(slice(1, 3))(np.arange(5)).tolist()
     [1, 2]
+    >>> Slice([0, 2], 1)(np.arange(6).reshape(3, 2)).tolist()
+    [[1], [5]]
     """
 
     def __init__(self, *slices: Any) -> None:
         if not slices:
             raise ArgumentError("Slice needs at least one index")
-        self.index: tuple[slice[Any, Any, Any] | Any, ...] = tuple(slice(None) if s is None else s for s in slices)
+        self.index: tuple[slice[Any, Any, Any] | Any, ...] = tuple(map(_per_axis, slices))
 
     def apply(self, value: Array) -> Array:
+        parts = list(self.index)
+        if Ellipsis in parts:
+            place = parts.index(Ellipsis)
+            parts[place : place + 1] = [slice(None)] * (value.ndim - len(parts) + 1)
         try:
-            return np.asarray(value[self.index])
+            for axis, part in enumerate(parts):
+                value = value[(slice(None),) * axis + (part,)]
+            return np.asarray(value)
         except IndexError as error:
             raise DatasetError(f"Slice{self.index} of {describe(value)}: {error}") from error
+
+
+def _per_axis(part: Any) -> Any:
+    return slice(None) if part is None or part is True else [part] if isinstance(part, int) else part
 
 
 class Unique(Transform):
