@@ -73,6 +73,10 @@ class ModuleView(ModuleType):
             return
         super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process imports it; that it finds `_imported` here makes the paths known there."""
+        return _imported, (self.__name__,)
+
     def _found(self, name: str) -> Any:
         path, home = f"{self.__name__}.{name}", importlib.import_module(PATHS[self.__name__])
         a_module = path in _MODULES or not callable(getattr(home, name, None))
@@ -102,6 +106,10 @@ class ModuleView(ModuleType):
 
 
 _SHORT = {"batchmatmul": "bmm", "matrixinverse": "inverse", "addbatchmatmul": "baddbmm", "t": "t"}
+
+
+def _imported(path: str) -> ModuleType:
+    return importlib.import_module(path)
 
 
 def _of_mint(name: str) -> Any:

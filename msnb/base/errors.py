@@ -153,7 +153,7 @@ class CheckpointError(MsnbError, ValueError):
     """A checkpoint that is damaged or does not fit the network. The network is unchanged."""
 
 
-class DatasetError(MsnbError, ValueError):
+class DatasetError(MsnbError, ValueError, RuntimeError):
     """A data set, or a function mapped over one, that is wrong."""
 
 

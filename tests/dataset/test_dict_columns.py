@@ -82,3 +82,14 @@ def test_what_does_not_fit_is_named() -> None:
 def test_text_in_a_dict() -> None:
     row = next(GeneratorDataset(lambda: iter([({"a": "word"},)]), ["x"]).create_dict_iterator())["x"]
     assert repr(row["a"]) == "Tensor(shape=[], dtype=String, value= 'word')"
+
+
+def test_sequences_of_a_dict() -> None:
+    data = NumpySlicesDataset([1, 2], "x", shuffle=False).map(lambda x: {"pair": (x, x + 1), "list": [x]})
+    first = next(iter(data.create_dict_iterator(num_epochs=1)))["x"]
+    assert isinstance(first["pair"], tuple) and isinstance(first["pair"][0], ms.Tensor) and type(first["list"]) is list
+    (batch,) = data.batch(2).create_dict_iterator(num_epochs=1, output_numpy=True)
+    assert batch["x"]["pair"].tolist() == [[1, 2], [2, 3]] and batch["x"]["list"].tolist() == [[1], [2]]
+    ragged = NumpySlicesDataset([1, 2], "x").map(lambda x: {"many": [1] * int(x)}).batch(2)
+    with pytest.raises(RuntimeError, match="mixes rows of different kinds"):
+        list(ragged.create_dict_iterator(num_epochs=1))

@@ -110,3 +110,57 @@ def test_an_error_crosses_threads_and_prefetching():
 def test_shapes_of_an_empty_dataset():
     with pytest.raises(ValueError, match="has no row"):
         source().take(0).output_shapes()
+
+
+def _picky(x):
+    if x in (0, 1, 4):
+        raise ValueError("not this one")
+    return x * 10
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("mode", "wanted"), [("REPLACE", [20, 30, 50, 20, 30, 50]), ("SKIP", [20, 30, 50])])
+def test_rows_that_fail_are_replaced_or_skipped(monkeypatch, mode, wanted, workers):
+    monkeypatch.setitem(ds.config._SETTINGS, "error_samples_mode", ds.config.ErrorSamplesMode.RETURN)
+    data = ds.NumpySlicesDataset(list(range(6)), "x", shuffle=False).map(_picky, num_parallel_workers=workers)
+    with pytest.raises(RuntimeError, match="not this one"):
+        list(data.create_tuple_iterator(num_epochs=1))
+    ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode[mode])
+    assert [int(x) for (x,) in data.create_tuple_iterator(num_epochs=1)] == wanted
+    none = ds.NumpySlicesDataset([0, 1], "x").map(_picky)
+    if mode == "REPLACE":
+        with pytest.raises(RuntimeError, match="not this one"):
+            list(none.create_tuple_iterator(num_epochs=1))
+    else:
+        assert list(none.create_tuple_iterator(num_epochs=1)) == []
+    with pytest.raises(TypeError, match="ErrorSamplesMode"):
+        ds.config.set_error_samples_mode(2)
+
+
+def test_settings_that_are_kept(monkeypatch):
+    config = ds.config
+    for name, value in config._SETTINGS.items():
+        monkeypatch.setitem(config._SETTINGS, name, value)
+    config.set_autotune_interval(interval=30)
+    config.set_multiprocessing_start_method("spawn")
+    assert (config.get_autotune_interval(), config.get_multiprocessing_start_method()) == (30, "spawn")
+    assert config.get_iterator_mode() == {"do_copy": False, "parallel_convert": False}
+    for error, call in (
+        (ValueError, lambda: config.set_multiprocessing_start_method("thread")),
+        (ValueError, lambda: config.set_callback_timeout(0)),
+        (TypeError, lambda: config.set_enable_watchdog(1)),
+        (TypeError, lambda: config.set_enable_autotune(True, filepath_prefix="a")),
+        (TypeError, lambda: config.set_iterator_mode(do_copy=1)),
+    ):
+        with pytest.raises(error):
+            call()
+
+
+def test_the_sizes_of_rows_and_batches():
+    data = ds.NumpySlicesDataset([1, 2, 3], "x", shuffle=False).map(lambda x: x, num_parallel_workers=2, max_rowsize=16)
+    assert data.num_parallel_workers == 2
+    assert data.batch(lambda info: 2, max_rowsize=(1, -1)).get_batch_size() == -1
+    with pytest.raises(ValueError, match="max_rowsize"):
+        data.batch(2, max_rowsize=-2)
+    with pytest.raises(TypeError, match="max_rowsize"):
+        data.map(lambda x: x, max_rowsize="6")

@@ -164,10 +164,14 @@ def test_orders_shards_and_samplers_work_on_all(tmp_path: Path) -> None:
     assert sorted(whole) == plain and all(whole[i : i + 4] == sorted(whole[i : i + 4]) for i in (0, 4, 8))
     inside = read(shuffle=ds.Shuffle.INFILE)
     assert inside != plain and [w[0] for w in inside] == [w[0] for w in plain]
+    for name in (ds.Shuffle.ADAPTIVE, ds.Shuffle.PARTIAL):
+        assert sorted(read(shuffle=name)) == plain != read(shuffle=name)
     shards = [read(shuffle=ds.Shuffle.FILES, num_shards=3, shard_id=i) for i in range(3)]
     assert sorted(sum(shards, [])) == plain
     assert read(shuffle=False, num_samples=2) == ["a0", "a1"]
     layouts.imdb(tmp_path / "imdb")
+    of_files = ds.IMDBDataset(tmp_path / "imdb", sampler=ds.RandomSampler(shuffle=ds.Shuffle.FILES))
+    assert {int(label) for _, label in rows(of_files)} == {0, 1}
     sampler = ds.SubsetSampler([3, 0])
     sampler.add_child(ds.SequentialSampler())
     assert [int(label) for _, label in rows(ds.IMDBDataset(tmp_path / "imdb", sampler=sampler))] == [0, 1]

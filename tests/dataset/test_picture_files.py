@@ -136,7 +136,10 @@ PIXELS = np.array([[[200, 30, 60], [10, 250, 128], [77, 77, 77]]], np.uint8)
 
 def test_colours_by_a_fixed_amount():
     assert vision.AdjustBrightness(2.0)(PIXELS)[0, 0].tolist() == [255, 60, 120]
-    assert vision.AdjustBrightness(0.0)(PIXELS).max() == 0
+    assert vision.AdjustBrightness(brightness_factor=0.0)(PIXELS).max() == 0
+    same = (vision.AdjustContrast(contrast_factor=1), vision.AdjustSaturation(saturation_factor=1))
+    for operation in (*same, vision.AdjustHue(hue_factor=0)):
+        assert np.abs(operation(PIXELS).astype(int) - PIXELS).max() <= 1
     for same in (vision.AdjustContrast(1.0), vision.AdjustSaturation(1.0), vision.AdjustHue(0.0)):
         np.testing.assert_array_equal(same(PIXELS), PIXELS)
     grey = np.rint(PIXELS @ np.array([0.299, 0.587, 0.114]))

@@ -108,6 +108,49 @@ def test_the_sampler_of_a_data_set_is_changed_in_place():
         data.batch(1).add_sampler(sampler)
 
 
+class Announced(ds.Sampler):
+    def __init__(self, length):
+        super().__init__()
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __iter__(self):
+        return iter(range(6))
+
+
+def test_a_sampler_with_a_length():
+    assert read(Announced(4)) == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match="it yields 6"):
+        read(Announced(7))
+    few = ds.NumpySlicesDataset(list(range(9)), "x", sampler=[7, 5, 1], num_samples=2)
+    assert [int(x) for (x,) in few.create_tuple_iterator(num_epochs=1)] == [7, 5]
+
+
+def test_the_sampler_of_a_concat():
+    def stream():
+        yield from ((3,), (4,))
+
+    both = ds.NumpySlicesDataset([0, 1, 2], "x", shuffle=False) + ds.NumpySlicesDataset([3, 4], "x", shuffle=False)
+    late = ds.NumpySlicesDataset([0, 1, 2], "x", shuffle=False) + ds.GeneratorDataset(stream, "x")
+    for data in (both, late):
+        for shard, wanted in ((0, [0, 2, 4]), (1, [1, 3, 0])):
+            data.use_sampler(ds.DistributedSampler(2, shard, shuffle=False))
+            assert [int(x) for (x,) in data.create_tuple_iterator(num_epochs=1)] == wanted
+            assert data.get_dataset_size() == 3
+    assert [int(x) for (x,) in both.skip(1).shuffle(1).create_tuple_iterator(num_epochs=1)] == [3, 0]
+    with pytest.raises(RuntimeError, match="random-access source or a concat"):
+        both.batch(2).use_sampler([0])
+
+
+def test_orders_of_files_need_files():
+    with pytest.raises(RuntimeError, match="reads rows of files"):
+        read(ds.RandomSampler(shuffle=ds.Shuffle.FILES))
+    with pytest.raises(TypeError, match="must be a Shuffle"):
+        ds.RandomSampler(shuffle=True)
+
+
 def test_a_schema_is_parsed_anew():
     schema = ds.Schema()
     schema.parse_columns([{"name": "a", "type": "int8", "shape": [3]}])

@@ -198,12 +198,46 @@ def test_texts_of_a_batch_are_as_wide_as_its_longest():
 
 
 @pytest.mark.parametrize("made", [lambda: (i for i in range(3)), lambda: iter([0, 1, 2])])
-def test_a_generator_is_read_once_and_says_so(made):
+def test_a_generator_is_read_in_every_epoch(made):
     data = ds.GeneratorDataset(made(), "x")
-    assert [int(x) for (x,) in data.create_tuple_iterator(num_epochs=1)] == [0, 1, 2]
-    for again in (lambda: list(data.create_tuple_iterator(num_epochs=1)), data.get_dataset_size):
-        with pytest.raises(DatasetError, match="read only once"):
-            again()
+    assert data.get_dataset_size() == 3
+    for _ in range(2):
+        assert [int(x) for (x,) in data.create_tuple_iterator(num_epochs=1)] == [0, 1, 2]
+
+
+class Doubles:
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return index, 2 * index
+
+
+def test_lists_of_row_numbers_are_batches():
+    data = ds.GeneratorDataset(Doubles(), ["a", "b"], batch_sampler=[[3, 1], [0]])
+    assert data.get_dataset_size() == 2
+    read = [[v.tolist() for v in row] for row in data.create_tuple_iterator(num_epochs=1, output_numpy=True)]
+    assert read == [[[3, 1], [6, 2]], [[0], [0]]]
+    summed = ds.GeneratorDataset(
+        Doubles(), ["a", "b"], batch_sampler=[[3, 1]], collate_fn=lambda a, b: (np.sum(a), np.sum(b))
+    )
+    assert [[int(v) for v in row] for row in summed.create_tuple_iterator(num_epochs=1)] == [[4, 8]]
+
+
+@pytest.mark.parametrize(("error", "source", "given"), [
+    (ValueError, Doubles(), {"collate_fn": len}), (ValueError, Doubles(), {"batch_sampler": [[0]], "shuffle": False}),
+    (TypeError, Doubles(), {"batch_sampler": 3}), (TypeError, Doubles(), {"batch_sampler": [[0]], "collate_fn": 3}),
+    (TypeError, lambda: iter(()), {"batch_sampler": [[0]]}),
+])  # fmt: skip
+def test_batch_samplers_that_are_none(error, source, given):
+    with pytest.raises(error):
+        ds.GeneratorDataset(source, ["a", "b"], **given)
+
+
+@pytest.mark.parametrize("wrong", [[0], [["0"]], [[9]]])
+def test_batches_that_name_no_rows(wrong):
+    with pytest.raises(RuntimeError):
+        list(ds.GeneratorDataset([1, 2], "a", batch_sampler=wrong).create_tuple_iterator(num_epochs=1))
 
 
 @pytest.mark.parametrize("workers", [1, 2])

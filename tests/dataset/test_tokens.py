@@ -140,3 +140,12 @@ def test_packages_that_are_not_installed(package: str, use: Callable[[], Any], m
     monkeypatch.setitem(__import__("sys").modules, package, None)
     with pytest.raises(ModuleNotFoundError, match=f"pip install {package}"):
         use()
+
+
+def test_rows_of_rows_and_short_rows() -> None:
+    assert text.Truncate(2)([[1, 2, 3], [4, 5, 6]]).tolist() == [[1, 2], [4, 5]]
+    assert text.SlidingWindow(9)(["a", "b"]).shape == (0,)
+    vocabulary = text.Vocab.from_list(["a", "b"])
+    assert vocabulary.ids_to_tokens(np.array(1)) == "b" and vocabulary.ids_to_tokens([0, 7]) == ["a", ""]
+    with pytest.raises(ValueError, match="ids"):
+        vocabulary.ids_to_tokens(-1)

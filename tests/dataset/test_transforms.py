@@ -27,7 +27,7 @@ def test_type_cast_takes_every_kind_of_dtype():
 def test_one_hot_smoothed():
     assert np.allclose(T.OneHot(4, 0.2)(np.int32(1)), [0.05, 0.85, 0.05, 0.05])
     assert T.OneHot(3)(np.uint32(2)).dtype == np.uint32
-    with pytest.raises(TypeError, match="integer labels"):
+    with pytest.raises(RuntimeError, match="integer labels"):
         T.OneHot(3)(1.0)
     with pytest.raises(ValueError, match="label -1 is outside"):
         T.OneHot(3)(np.array([0, -1]))
@@ -36,12 +36,23 @@ def test_one_hot_smoothed():
             T.OneHot(*wrong)
 
 
+def test_slices_keep_axes():
+    table = numbered(3, 4)
+    assert T.Slice(0, -1)(table).tolist() == [[3]] and T.Slice(..., 1)(table).tolist() == [[1], [5], [9]]
+    assert T.Slice([0, 2], [1, 3])(table).tolist() == [[1, 3], [9, 11]] and T.Slice(True, 2)(table).shape == (3, 1)
+    with pytest.raises(RuntimeError, match="Slice"):
+        T.Slice(0, 0, 0)(table)
+
+
 def test_small_ones():
+    assert T.PadEnd([2, 2], 7)(np.array([[1], [2], [3]])).tolist() == [[1, 7], [2, 7]]
+    assert T.Fill(-3)(np.ones(2, np.uint8)).tolist() == [253, 253]
+    assert T.Fill(b"abc")(np.array([b"a"])).tolist() == [b"abc"]
     assert T.Concatenate(0, [0], [9])(np.array([1]), np.array([2])).tolist() == [0, 1, 2, 9]
     assert [a.tolist() for a in T.Duplicate()([1, 2])] == [[1, 2], [1, 2]]
     assert T.Fill(7)(np.uint8([1, 2])).dtype == np.uint8
     assert T.Slice(None, [0, 2])(numbered(2, 3)).tolist() == [[0, 2], [3, 5]]
-    assert T.Slice(..., -1)(numbered(2, 3)).tolist() == [2, 5]
+    assert T.Slice(..., -1)(numbered(2, 3)).tolist() == [[2], [5]]
     assert [a.tolist() for a in T.Unique()([3, 1, 3])] == [[1, 3], [1, 0, 1], [1, 2]]
     assert T.PadEnd([None, 3], 5)(np.zeros((1, 2))).tolist() == [[0, 0, 5]]
     for relation, want in zip(T.Relational, ([0, 1, 0], [1, 0, 1], [0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 0])):
@@ -52,7 +63,9 @@ def test_small_ones():
     ("make", "message"),
     [
         (lambda: T.Concatenate()(np.zeros(2), np.zeros((1, 1))), "Concatenate"),
-        (lambda: T.PadEnd([1])(np.zeros(2)), "cannot fill up"),
+        (lambda: T.PadEnd([1, 1])(np.zeros(2)), "cannot fill up"),
+        (lambda: T.Fill("a")(np.zeros(2)), "same data type"),
+        (lambda: V.CutOut(5)(np.zeros((4, 9, 3))), "do not fit"),
         (lambda: T.Slice(5)(np.zeros(2)), "Slice"),
         (lambda: T.Slice(), "at least one index"),
         (lambda: T.Compose([]), "non-empty list"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -165,3 +166,9 @@ def test_a_program_runs_as_it_is(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.split("\n")[0]) == (3, "['-x'] next to the program (1,) __main__"), done.stderr
     lost = subprocess.run([*run, "nowhere.py"], capture_output=True, text=True, cwd=ROOT)
     assert lost.returncode == 2 and "there is no file 'nowhere.py'" in lost.stderr
+
+
+def test_modules_travel_by_name() -> None:
+    import mindspore.dataset as ds
+
+    assert pickle.loads(pickle.dumps(ds.config)) is ds.config and pickle.loads(pickle.dumps(ds)) is ds

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform
 
@@ -25,7 +25,7 @@ class SoundTransform(Transform):
 
     def apply(self, value: Array) -> Any:
         if value.dtype.kind not in "iufb" or value.ndim < self.axes:
-            raise ArgumentError(f"{type(self).__name__} expects numbers [..., {self._shape()}], got {describe(value)}")
+            raise DatasetError(f"{type(self).__name__} expects numbers [..., {self._shape()}], got {describe(value)}")
         given = value if value.dtype in (np.float32, np.float64) else value.astype(np.float32)
         return cast_back(self.sound(given.astype(np.float64)), self.result or given.dtype)
 
@@ -41,7 +41,7 @@ class ComplexTransform(SoundTransform):
 
     def apply(self, value: Array) -> Any:
         if value.ndim < max(self.axes, 1) or value.shape[-1] != 2:
-            raise ArgumentError(f"{type(self).__name__} expects complex numbers [..., 2], got {describe(value)}")
+            raise DatasetError(f"{type(self).__name__} expects complex numbers [..., 2], got {describe(value)}")
         return super().apply(value)
 
 

@@ -8,6 +8,7 @@ twice sees the same order of rows twice.
 
 from __future__ import annotations
 
+import enum
 import random
 import secrets
 from collections.abc import Callable
@@ -102,34 +103,70 @@ def get_prefetch_size() -> int:
     return _state.prefetch
 
 
-_SETTINGS: dict[str, Any] = {
-    **dict.fromkeys(("auto_num_workers", "auto_offload", "debug_mode", "dynamic_shape", "enable_autotune"), False),
-    **dict.fromkeys(("enable_shared_mem", "enable_watchdog", "fast_recovery"), True),
-    "numa_enable": False, "autotune_interval": 0, "callback_timeout": 60, "monitor_sampling_interval": 1000,
-    "multiprocessing_timeout_interval": 300,
+class ErrorSamplesMode(enum.IntEnum):
+    """What becomes of a row for which an operation of ``map`` fails: an error, another row of the epoch, nothing."""
+
+    RETURN = 0
+    REPLACE = 1
+    SKIP = 2
+
+
+_FIRST: dict[str, tuple[str, Any]] = {
+    **dict.fromkeys(("auto_num_workers", "dynamic_shape", "enable_autotune"), ("enable", False)),
+    **dict.fromkeys(("enable_shared_mem", "enable_watchdog"), ("enable", True)),
+    "auto_offload": ("offload", False), "debug_mode": ("debug_mode_flag", False), "numa_enable": ("numa_enable", False),
+    "fast_recovery": ("fast_recovery", True), "autotune_interval": ("interval", 0), "callback_timeout": ("timeout", 60),
+    "monitor_sampling_interval": ("interval", 1000), "multiprocessing_timeout_interval": ("interval", 300),
+    "multiprocessing_start_method": ("start_method", "fork"), "sending_batches": ("batch_num", 0),
+    "error_samples_mode": ("error_samples_mode", ErrorSamplesMode.RETURN),
 }  # fmt: skip
-"""Settings of MindSpore's data pipelines that are kept and change nothing here, as they are at first."""
+"""Settings of MindSpore's data pipelines: the argument that sets each, and what it is at first."""
+_SETTINGS: dict[str, Any] = {name: first for name, (_, first) in _FIRST.items()}
 
 
-def _setting(name: str, first: Any) -> tuple[Callable[[], Any], Callable[..., None]]:
+def _setting(name: str, argument: str, first: Any) -> tuple[Callable[[], Any], Callable[..., None]]:
     def getter() -> Any:
         """The setting as it was set."""
         return _SETTINGS[name]
 
-    def setter(value: Any, *rest: Any, **named: Any) -> None:
-        """Kept, and told once; raises TypeError, ValueError for another kind of value, or for more than one."""
-        if rest or named:
-            raise ArgumentError(f"dataset.config.set_{name}: hooks and files are not part of msnb; give the value.")
+    def setter(*given: Any, **named: Any) -> None:
+        """Kept, and told once where it changes nothing; raises TypeError, ValueError for another kind of value, or for
+        more than one."""
+        if len(given) + (argument in named) != 1 or len(given) + len(named) != 1:
+            raise ArgumentError(f"dataset.config.set_{name}({argument}): hooks and files are not part of msnb.")
+        value = given[0] if given else named[argument]
         if type(value) is not type(first):
             raise ArgumentError(f"dataset.config.set_{name} takes a {type(first).__name__}, not {value!r}.")
-        if type(first) is int and not value >= min(first, 1):
-            raise AttributeValueError(f"dataset.config.set_{name} takes a number from {min(first, 1)}, not {value}.")
+        if type(first) is int and not min(first, 1) <= value < 2**31:
+            raise AttributeValueError(f"dataset.config.set_{name}: a number from {min(first, 1)}, not {value}.")
+        if name == "multiprocessing_start_method" and value not in ("fork", "spawn"):
+            raise AttributeValueError(f"dataset.config.set_{name} takes 'fork' or 'spawn', not {value!r}.")
         _SETTINGS[name] = value
-        if value is not first:
+        if value != first and name != "error_samples_mode":
             events.notice(f"dataset.config.set_{name}({value}) changes nothing: rows come from threads here.", name)
 
     return getter, setter
 
 
-for _name, _first in _SETTINGS.items():
-    globals()[f"get_{_name}"], globals()[f"set_{_name}"] = _setting(_name, _first)
+for _name, (_argument, _value) in _FIRST.items():
+    globals()[f"get_{_name}"], globals()[f"set_{_name}"] = _setting(_name, _argument, _value)
+_iterator_mode: dict[str, bool] = {"do_copy": False, "parallel_convert": False}
+
+
+def set_iterator_mode(do_copy: bool = False, parallel_convert: bool = False) -> None:
+    """MindSpore's choice between ways to hand out rows, kept: a row is the caller's own here, whichever is chosen.
+
+    >>> set_iterator_mode(do_copy=False)
+    >>> get_iterator_mode()
+    {'do_copy': False, 'parallel_convert': False}
+    """
+    if not isinstance(do_copy, bool) or not isinstance(parallel_convert, bool):
+        raise ArgumentError(f"set_iterator_mode takes two bools, got {do_copy!r}, {parallel_convert!r}")
+    _iterator_mode.update(do_copy=do_copy, parallel_convert=parallel_convert)
+    if parallel_convert:
+        events.notice("set_iterator_mode(parallel_convert=True) changes nothing: set_prefetch_size reads ahead.")
+
+
+def get_iterator_mode() -> dict[str, bool]:
+    """What ``set_iterator_mode`` was told."""
+    return dict(_iterator_mode)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset import map_callbacks, row_cache, sync_wait
 from msnb.dataset.chains import passes
@@ -21,8 +22,8 @@ from msnb.dataset.pipeline.bucket_batch import BucketBatch, FlatMap
 from msnb.dataset.pipeline.epoch_rng import Epoch
 from msnb.dataset.pipeline.iterators import EpochIterator, as_dict, as_list
 from msnb.dataset.pipeline.rows import Row, as_columns, check_count, positions
-from msnb.dataset.pipeline.samplers import as_sampler
-from msnb.dataset.pipeline.source_nodes import IndexedSource
+from msnb.dataset.pipeline.samplers import SequentialSampler, as_sampler
+from msnb.dataset.pipeline.source_nodes import IndexedSource, RowSelection
 from msnb.dataset.pipeline.state import IteratorState
 from msnb.nn.cells.argument_hints import explains_arguments, explains_methods
 
@@ -72,7 +73,8 @@ class Dataset:
     def map(
         self, operations: Any, input_columns: Names = None, output_columns: Names = None,
         num_parallel_workers: int | None = None, python_multiprocessing: bool = False, *,
-        cache: row_cache.DatasetCache | None = None, callbacks: Any = None,
+        cache: row_cache.DatasetCache | None = None, callbacks: Any = None, max_rowsize: Any = None,
+        offload: Any = None,
     ) -> Dataset:  # fmt: skip
         """Applies operations to columns of every row.
 
@@ -87,6 +89,7 @@ class Dataset:
                 change outside themselves stays there.
             cache: keeps the rows, where only maps stand between these and a source; not for random operations.
             callbacks: a DSCallback or a list of them.
+            max_rowsize, offload: MindSpore's; rows of any size travel, and operations run here.
 
         Raises:
             ValueError: an unknown column. While iterating, DatasetError names the operation, row and columns.
@@ -98,6 +101,9 @@ class Dataset:
         [4, 6]
         """
         processes = flag(python_multiprocessing)
+        _travels("map", max_rowsize)
+        if offload:
+            events.ignored("map(offload=True)", "operations run in the pipeline")
         listed = mapping.check_operations(operations, "map")
         inputs, outputs = as_columns(input_columns, "input_columns"), as_columns(output_columns, "output_columns")
         workers = workers_of(num_parallel_workers)
@@ -115,7 +121,7 @@ class Dataset:
     def batch(
         self, batch_size: BatchSize, drop_remainder: bool = False, num_parallel_workers: int | None = None, *,
         per_batch_map: Callable[..., Any] | None = None, input_columns: Names = None, output_columns: Names = None,
-        python_multiprocessing: bool = False,
+        python_multiprocessing: bool = False, max_rowsize: Any = None,
     ) -> Dataset:  # fmt: skip
         """Stacks rows into batches along a new first axis.
 
@@ -126,11 +132,13 @@ class Dataset:
             input_columns, output_columns: its columns, as in `map`.
             python_multiprocessing: per_batch_map runs in worker processes, as in `map`; without one there is nothing
                 for them to do.
+            max_rowsize: MindSpore's; rows of any size travel.
 
         Raises:
             DatasetError (while iterating): rows of a batch differ in shape or dtype.
         """
         processes = flag(python_multiprocessing)
+        _travels("batch", max_rowsize)
         if per_batch_map is None and (input_columns is not None or output_columns is not None):
             raise ArgumentError("batch: input_columns and output_columns belong to per_batch_map, which is missing")
         if per_batch_map is not None:
@@ -303,8 +311,10 @@ class Dataset:
         return Dataset(nodes.Prefetch(self._node, check_count(buffer_size, "buffer_size")))
 
     def use_sampler(self, new_sampler: Any) -> Dataset:
-        """Read the source, with random access, through another sampler from here on; returns this Dataset."""
+        """Read the source, with random access, or a concat through another sampler from here on; returns this
+        Dataset."""
         self._node = self._source("use_sampler").with_sampler(as_sampler(new_sampler))
+        self._plan = self._counted = None
         return self
 
     def add_sampler(self, new_sampler: Any) -> Dataset:
@@ -315,11 +325,14 @@ class Dataset:
         source, sampler = self._source("add_sampler"), as_sampler(new_sampler)
         sampler.add_child(source.sampler)
         self._node = source.with_sampler(sampler)
+        self._plan = self._counted = None
         return self
 
-    def _source(self, what: str) -> IndexedSource:
-        if not isinstance(self._node, IndexedSource):
-            raise DatasetError(f"{what} works on a random-access source, this is {self._node.describe()}")
+    def _source(self, what: str) -> IndexedSource | RowSelection:
+        if isinstance(self._node, nodes.Concat):
+            return RowSelection(self._node, SequentialSampler())
+        if not isinstance(self._node, (IndexedSource, RowSelection)):
+            raise DatasetError(f"{what} works on a random-access source or a concat, this is {self._node.describe()}")
         return self._node
 
     # reading ---------------------------------------------------------------------------------------------------
@@ -401,6 +414,8 @@ class Dataset:
 
     def plan(self) -> nodes.Node:
         """The chain as it runs: what the passes (`chains.passes`) make of what was written. The same rows."""
+        if config.get_error_samples_mode():  # rows go through map one by one
+            return self._node
         if self._plan is None:
             self._plan = passes.optimized(self._node)
         return self._plan
@@ -443,13 +458,11 @@ class Dataset:
         return True
 
     def get_batch_size(self) -> int:
-        """Rows per batch of the last `batch`, 1 if there is none."""
+        """Rows per batch of the last `batch` (-1: a function says it), 1 if there is none."""
         node: nodes.Node | None = self._node
         while node is not None:
             if isinstance(node, Batch):
-                if callable(node.size):
-                    raise DatasetError("the batch size is a function of the batch, it has no single value")
-                return node.size
+                return -1 if callable(node.size) else node.size
             node = node.parents[0] if node.parents else None
         return 1
 
@@ -461,6 +474,11 @@ class Dataset:
                 return -1 if node.times is None else node.times
             node = node.parents[0] if node.parents else None
         return 1
+
+    @property
+    def num_parallel_workers(self) -> int:
+        """Threads of the last operation, as given or by default."""
+        return int(getattr(self._node, "workers", workers_of(None)))
 
     def get_col_names(self) -> list[str]:
         """The names of the columns, in their order."""
@@ -526,6 +544,13 @@ def zip(datasets: Sequence[Dataset]) -> Dataset:
     if isinstance(datasets, Dataset):
         raise ArgumentError("zip expects a tuple of datasets, got a single one", hint="zip((a, b)) or a.zip(b)")
     return Dataset(nodes.Zip(_others(datasets, "zip")))
+
+
+def _travels(what: str, max_rowsize: Any) -> None:
+    if max_rowsize is not None:
+        for size in max_rowsize if isinstance(max_rowsize, (list, tuple)) else (max_rowsize,):
+            check_count(size, f"{what}: max_rowsize", least=-1)
+        events.ignored(f"{what}(max_rowsize=)", "rows of any size travel between processes")
 
 
 def workers_of(number: int | None) -> int:

@@ -12,11 +12,14 @@ them; the next operation receives those.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.dataset.pipeline import config
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.nodes import Node, UnaryNode, failure
 from msnb.dataset.pipeline.rows import Array, Operation, Row, name_of, opened, positions, to_column
@@ -78,10 +81,21 @@ class Map(UnaryNode):
         return None if found is None else self._mapped(epoch, found)
 
     def _mapped(self, epoch: Epoch, numbered: Iterator[tuple[int, Row]]) -> Iterator[Row]:
-        if self.processes:
+        mode = config.get_error_samples_mode()
+        if self.processes and not mode:
             return self._by_processes(epoch, numbered)
+        if not mode:
+            return prefetch.ordered_map(lambda item: self.row(epoch, *item), numbered, self.workers)
+        if self.processes:
+            events.notice("map: with config.set_error_samples_mode operations run in threads, not in processes.")
+        tried = prefetch.ordered_map(lambda item: self._tried(epoch, *item), numbered, self.workers)
+        return _without_errors(tried, mode)
 
-        return prefetch.ordered_map(lambda item: self.row(epoch, *item), numbered, self.workers)
+    def _tried(self, epoch: Epoch, index: int, row: Row) -> Row | DatasetError:
+        try:
+            return self.row(epoch, index, row)
+        except DatasetError as error:
+            return error
 
     def row(self, epoch: Epoch, index: int, row: Row) -> Row:
         """What becomes of a row."""
@@ -139,6 +153,23 @@ class Map(UnaryNode):
 
     def describe(self) -> str:
         return f"map({', '.join(map(name_of, self.operations))} on {', '.join(self.inputs)})"
+
+
+def _without_errors(tried: Iterator[Row | DatasetError], mode: int) -> Iterator[Row]:
+    """The rows that are no errors; where those are replaced, the first rows again at the end."""
+    kept: list[Row] = []
+    errors: list[DatasetError] = []
+    for row in tried:
+        if isinstance(row, DatasetError):
+            errors.append(row)
+        else:
+            if len(kept) < 64:
+                kept.append(row)
+            yield row
+    if mode == config.ErrorSamplesMode.REPLACE:
+        if errors and not kept:
+            raise errors[0]
+        yield from itertools.islice(itertools.cycle(kept), len(errors))
 
 
 def _arrange(columns: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, bool, int]]:

@@ -139,7 +139,8 @@ def mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
         return {key: mapped(inner, leaf) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [mapped(inner, leaf) for inner in value]
+        made = [mapped(inner, leaf) for inner in value]
+        return tuple(made) if isinstance(value, tuple) else made
     return leaf(value)
 
 
@@ -170,6 +171,6 @@ def stacked_dicts(name: str, parts: Sequence[Any], batch: int, stack: Callable[.
 def _stacked(name: str, parts: list[Any], batch: int, stack: Callable[..., Array]) -> Any:
     if isinstance(parts[0], dict):
         return stacked_dicts(name, parts, batch, stack)
-    if isinstance(parts[0], list):
-        return parts
+    if isinstance(parts[0], (list, tuple)):
+        parts = [to_array(part) for part in parts]
     return stack(name, parts, batch)

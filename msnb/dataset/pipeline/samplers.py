@@ -75,7 +75,8 @@ class Sampler:
         return None if below is None else self._length(below)
 
     def _length(self, size: int) -> int | None:
-        return None
+        told = getattr(self, "__len__", None)
+        return None if told is None else self._capped(told())
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
         self.dataset_size = size
@@ -84,7 +85,10 @@ class Sampler:
             raise DatasetError(
                 f"{type(self).__name__} must yield row numbers (integers), got {order.dtype} {order[:3]}"
             )
-        return order.astype(np.int64)[: self.num_samples]
+        length = self._length(size)
+        if length is not None and length > len(order):
+            raise DatasetError(f"{type(self).__name__} says that it has {length} row numbers, it yields {len(order)}")
+        return order.astype(np.int64)[: self.num_samples if length is None else length]
 
     def _capped(self, length: int) -> int:
         return length if self.num_samples is None else min(length, self.num_samples)
@@ -117,13 +121,17 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """A random order, new in each epoch; with `replacement` each row is drawn on its own and may come twice."""
+    """A random order, new in each epoch; with `replacement` each row is drawn on its own and may come twice.
+    `shuffle`, a `Shuffle`, is for data sets of files: FILES and INFILE keep rows of a file together."""
 
-    def __init__(self, replacement: bool = False, num_samples: int | None = None) -> None:
+    def __init__(self, replacement: bool = False, num_samples: int | None = None, shuffle: Any = None) -> None:
         super().__init__(num_samples)
         if not isinstance(replacement, bool):
             raise ArgumentError(f"replacement must be True or False, got {replacement!r}")
         self.replacement = replacement
+        if shuffle is not None and type(shuffle).__name__ != "Shuffle":
+            raise ArgumentError(f"shuffle must be a Shuffle or None, got {shuffle!r}")
+        self.shuffle: Any = shuffle
 
     def _length(self, size: int) -> int:
         if self.replacement and size:
@@ -131,6 +139,8 @@ class RandomSampler(Sampler):
         return self._capped(size)
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
+        if getattr(self.shuffle, "name", None) in ("FILES", "INFILE"):
+            raise DatasetError(f"RandomSampler(shuffle={self.shuffle}) is for a data set that reads rows of files")
         if self.replacement and size:
             return generator.integers(size, size=self._length(size))
         return generator.permutation(size)[: self._length(size)]
@@ -288,12 +298,13 @@ def choose(
     # None means not given: a sampler decides alone, shards without ``shuffle`` are shuffled, and so is the whole
     if sampler is not None:
         given = {"shuffle": shuffle, "num_samples": num_samples, "num_shards": num_shards, "shard_id": shard_id}
+        most = None if isinstance(sampler, Sampler) else given.pop("num_samples")
         clash = [name for name, value in given.items() if value is not None]
         if clash:
             raise AttributeValueError(
                 f"sampler and {', '.join(clash)} contradict each other", hint="let the sampler do it all"
             )
-        return as_sampler(sampler)
+        return as_sampler(sampler, most)
     if (num_shards is None) != (shard_id is None):
         raise AttributeValueError(
             f"num_shards and shard_id go together, got num_shards={num_shards}, shard_id={shard_id}"
@@ -315,12 +326,12 @@ class _CountedRows:
         return (self.source[i] for i in range(len(self.source)))
 
 
-def as_sampler(sampler: Any) -> Sampler:
+def as_sampler(sampler: Any, num_samples: int | None = None) -> Sampler:
     """A Sampler as it is, or any iterable of row numbers wrapped as one."""
     if isinstance(sampler, Sampler):
         return sampler
     if isinstance(sampler, Iterable) and not isinstance(sampler, (str, bytes, dict)):
-        return IterSampler(sampler)
+        return IterSampler(sampler, num_samples)
     if hasattr(type(sampler), "__getitem__") and hasattr(type(sampler), "__len__"):
-        return IterSampler(_CountedRows(sampler))
+        return IterSampler(_CountedRows(sampler), num_samples)
     raise ArgumentError(f"sampler must be a Sampler or an iterable of row numbers, got {type(sampler).__name__}")

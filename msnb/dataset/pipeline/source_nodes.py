@@ -18,7 +18,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
-from msnb.dataset.pipeline.nodes import Count, Node, failure
+from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, failure
 from msnb.dataset.pipeline.rows import Array, Row, name_of, positions, to_column
 from msnb.dataset.pipeline.samplers import Sampler
 from msnb.dataset.pipeline.workers import prefetch, worker_pool
@@ -140,6 +140,34 @@ class IndexedSource(Node):
 
     def describe(self) -> str:
         return f"{self.name}({', '.join(self.columns)}; {type(self.sampler).__name__})"
+
+
+class RowSelection(UnaryNode):
+    """The rows of a chain in the order of a sampler; all are in memory where the chain has no rows by number."""
+
+    label = "sampled"
+
+    def __init__(self, parent: Node, sampler: Sampler) -> None:
+        super().__init__(parent)
+        self.sampler: Sampler = sampler
+
+    def with_sampler(self, sampler: Sampler) -> RowSelection:
+        return RowSelection(self.parent, sampler)
+
+    def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
+        total = self.parent.count()
+        whole = None if isinstance(total, int) else list(self.parent.rows(epoch))
+        size = int(total or 0) if whole is None else len(whole)
+        order = self.sampler.indices(size, epoch.order_generator(self.height))[start:].tolist()
+        found = self.parent.pick(epoch, order) if whole is None else None
+        return map((whole or list(self.parent.rows(epoch))).__getitem__, order) if found is None else found
+
+    def marks(self, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> None:
+        """Nothing: the sampler tells which rows are next."""
+
+    def count(self) -> Count:
+        total = self.parent.count()
+        return self.sampler.count(total) if isinstance(total, int) else None
 
 
 class FetchSource:

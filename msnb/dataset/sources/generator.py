@@ -8,11 +8,16 @@ other iterable                      iter(source) per epoch                     i
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.dataset.pipeline.batch import stack
 from msnb.dataset.pipeline.dataset import Dataset, flag, workers_of
 from msnb.dataset.pipeline.nodes import Node, Shuffle
 from msnb.dataset.pipeline.rows import as_columns, check_count, name_of
@@ -44,6 +49,8 @@ class GeneratorDataset(Dataset):
             instead of threads; the same rows in the same order. The source is sent to them anew in every epoch, by
             value; what they change of it stays with them.
         max_rowsize: MindSpore's; rows of any size travel.
+        batch_sampler: random access only: an iterable of lists of row numbers; the rows of each are one batch.
+        collate_fn: called with a list per column, makes the batch (default: it stacks them).
 
     Raises:
         TypeError, ValueError: unusable source or contradictory arguments.
@@ -63,7 +70,8 @@ class GeneratorDataset(Dataset):
         self, source: Any, column_names: str | Sequence[str] | None = None, column_types: Any = None,
         schema: None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
         shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
-        python_multiprocessing: bool = False, max_rowsize: Any = None,
+        python_multiprocessing: bool = False, max_rowsize: Any = None, batch_sampler: Any = None,
+        collate_fn: Callable[..., Any] | None = None,
     ) -> None:  # fmt: skip
         processes = flag(python_multiprocessing)
         if max_rowsize is not None:
@@ -77,10 +85,16 @@ class GeneratorDataset(Dataset):
             raise ArgumentError(f"GeneratorDataset cannot read rows from a {type(source).__name__}")
         reader = Reader("GeneratorDataset", columns, numpy_types(column_types, columns))
         workers = workers_of(num_parallel_workers)
-        if _is_indexed(source):
+        if batch_sampler is not None or collate_fn is not None:
+            order_given = (shuffle, sampler, num_samples, num_shards, shard_id) != (None,) * 5
+            _check_batches(source, batch_sampler, collate_fn, order_given)
+            fetch, known = GuardedFetch(source, reader), hasattr(batch_sampler, "__len__")
+            start = functools.partial(_batches, fetch, batch_sampler, collate_fn)
+            node: Node = StreamSource(start, Reader(reader.name, columns), None, len(batch_sampler) if known else None)
+        elif _is_indexed(source):
             order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
             fetch, length = GuardedFetch(source, reader), checked_length(source)
-            node: Node = IndexedSource(reader.name, fetch, length, columns, order, workers, None, True, processes)
+            node = IndexedSource(reader.name, fetch, length, columns, order, workers, None, True, processes)
         else:
             # no random access: only a source of known length can be shuffled, through a buffer of all its rows
             whole = hasattr(source, "__iter__") and hasattr(source, "__len__")
@@ -100,10 +114,33 @@ def _is_indexed(source: Any) -> bool:
     return hasattr(source, "__getitem__") and hasattr(source, "__len__")
 
 
+def _check_batches(source: Any, batch_sampler: Any, collate_fn: Any, order_given: bool) -> None:
+    if batch_sampler is None or order_given:
+        raise AttributeValueError("collate_fn needs a batch_sampler, which decides alone: no num_samples, shuffle, "
+                                  "num_shards, shard_id or sampler with it")  # fmt: skip
+    if not (hasattr(batch_sampler, "__iter__") or hasattr(batch_sampler, "__getitem__")) or not _is_indexed(source):
+        raise ArgumentError(f"batch_sampler: lists of row numbers of a random-access source, got {batch_sampler!r}")
+    if not callable(collate_fn or len):
+        raise ArgumentError(f"collate_fn must be callable, got {collate_fn!r}")
+
+
+def _batches(fetch: GuardedFetch, batch_sampler: Any, collate_fn: Callable[..., Any] | None) -> Iterator[Any]:
+    """The batches of one epoch: a list per column, put together."""
+    for number, listed in enumerate(batch_sampler):
+        if not isinstance(listed, (list, tuple, np.ndarray)):
+            raise ArgumentError(f"batch_sampler must give lists of row numbers, got {listed!r}")
+        rows = [fetch(check_count(i, "a row number of batch_sampler", least=-len(fetch.source))) for i in listed]
+        parts = [list(column) for column in zip(*rows, strict=True)]
+        if collate_fn is None:
+            yield tuple(stack(name, part, number) for name, part in zip(fetch.reader.columns, parts, strict=True))
+        else:
+            yield collate_fn(*parts)
+
+
 def _stream(source: Any, reader: Reader, num_samples: int | None) -> StreamSource:
     limit = None if num_samples is None else check_count(num_samples, "num_samples", least=0) or None
     if _is_one_shot(source):
-        return StreamSource(_OneReading(source), reader, limit, None)
+        return StreamSource(_Rereading(source), reader, limit, None)
     if hasattr(source, "__iter__"):
         size = len(source) if hasattr(source, "__len__") else None
         return StreamSource(lambda: iter(source), reader, limit, size)
@@ -126,21 +163,16 @@ def _calling(source: Callable[[], Any]) -> Callable[[], Iterator[Any]]:
     return start
 
 
-class _OneReading:
-    """A generator or another built-in iterator: it has rows for one reading, and says so in the second."""
+class _Rereading:
+    """A generator or another built-in iterator: its rows are kept for the next reading."""
 
     def __init__(self, source: Any) -> None:
-        self.source, self.begun, self.__name__ = source, False, type(source).__name__
+        self.source: Iterator[Any] = source
+        self.__name__: str = type(source).__name__
 
     def __call__(self) -> Iterator[Any]:
-        if self.begun:
-            raise DatasetError(
-                f"GeneratorDataset: the source is a {self.__name__}, which can be read only once, and was",
-                hint="pass the generator function itself (without calling it), or a list: every epoch, "
-                "get_dataset_size() and output_shapes() read anew",
-            )
-        self.begun = True
-        return iter(self.source)
+        self.source, rows = itertools.tee(self.source)
+        return rows
 
 
 def _is_one_shot(source: Any) -> bool:

@@ -148,7 +148,7 @@ class Ngram(TextTransform):
 
     def text(self, value: Array) -> Array:
         if value.ndim != 1:
-            raise ArgumentError(f"Ngram expects a row of tokens, got {describe(value)}")
+            raise DatasetError(f"Ngram expects a row of tokens, got {describe(value)}")
         runs = [run for size in self.sizes for run in self._runs(value.tolist(), size)]
         if not runs:
             raise DatasetError(f"Ngram: {len(value)} tokens have no run of {self.sizes}", hint="pad them")
@@ -171,6 +171,7 @@ class SlidingWindow(Transform):
 
     Args:
         width: of a window. axis: the axis along which it slides; a new one of windows stands before it.
+            Where it is shorter than a window the result is empty, of one axis.
 
     Examples:
         >>> SlidingWindow(2)([1, 2, 3]).tolist()
@@ -183,9 +184,11 @@ class SlidingWindow(Transform):
 
     def apply(self, value: Array) -> Array:
         if not -value.ndim <= self.axis < value.ndim:
-            raise ArgumentError(f"SlidingWindow: {describe(value)} has no axis {self.axis}")
+            raise DatasetError(f"SlidingWindow: {describe(value)} has no axis {self.axis}")
         axis = self.axis % value.ndim
-        count = max(value.shape[axis] - self.width + 1, 0)
+        count = value.shape[axis] - self.width + 1
+        if count <= 0:
+            return np.empty(0, value.dtype)
         places = np.arange(count)[:, None] + np.arange(self.width)
         return np.take(value, places, axis)
 
@@ -204,7 +207,7 @@ class TruncateSequencePair:
     def __call__(self, first: Any, second: Any) -> tuple[Array, Array]:
         one, two = to_array(first), to_array(second)
         if one.ndim != 1 or two.ndim != 1:
-            raise ArgumentError(f"TruncateSequencePair expects two rows, got {describe(one)} and {describe(two)}")
+            raise DatasetError(f"TruncateSequencePair expects two rows, got {describe(one)} and {describe(two)}")
         a, b = len(one), len(two)
         if a + b > self.length:
             low = min(a, b, self.length // 2)
@@ -215,13 +218,13 @@ class TruncateSequencePair:
 
 
 class Truncate(Transform):
-    """A row of tokens or numbers, cut to at most `max_seq_len`."""
+    """A row of tokens or numbers, or each of several, cut to at most `max_seq_len`."""
 
     def __init__(self, max_seq_len: int) -> None:
         self.length: int = check_count(max_seq_len, "max_seq_len")
 
     def apply(self, value: Array) -> Array:
-        return value[: self.length]
+        return value[..., : self.length]
 
 
 class AddToken(TextTransform):
@@ -243,7 +246,7 @@ class AddToken(TextTransform):
 
     def text(self, value: Array) -> Array:
         if value.ndim not in (1, 2):
-            raise ArgumentError(f"AddToken expects a row of tokens, or several, got {describe(value)}")
+            raise DatasetError(f"AddToken expects a row of tokens, or several, got {describe(value)}")
         column = np.full((*value.shape[:-1], 1), self.token)
         return np.concatenate([column, value] if self.begin else [value, column], -1)
 
@@ -269,7 +272,7 @@ def to_bytes(array: Any, encoding: str = "utf8") -> Array:
     """
     value = to_array(array)
     if value.dtype.kind != "U":
-        raise ArgumentError(f"to_bytes expects text, got {describe(value)}")
+        raise DatasetError(f"to_bytes expects text, got {describe(value)}")
     return np.char.encode(value, encoding)
 
 
@@ -281,7 +284,7 @@ def to_str(array: Any, encoding: str = "utf8") -> Array:
     """
     value = to_array(array)
     if value.dtype.kind != "S":
-        raise ArgumentError(f"to_str expects bytes, got {describe(value)}")
+        raise DatasetError(f"to_str expects bytes, got {describe(value)}")
     try:
         return np.char.decode(value, encoding)
     except UnicodeDecodeError as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError
+from msnb.base.errors import DatasetError
 from msnb.dataset.pipeline.dataset import flag
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform
@@ -25,7 +25,7 @@ class TextTransform(Transform):
 
     def apply(self, value: Array) -> Any:
         if value.dtype.kind not in "US":
-            raise ArgumentError(f"{type(self).__name__} expects text, got {describe(value)}")
+            raise DatasetError(f"{type(self).__name__} expects text, got {describe(value)}")
         return self.text(value.astype(str))
 
     def text(self, value: Array) -> Any:
@@ -34,7 +34,7 @@ class TextTransform(Transform):
     def one(self, value: Array) -> str:
         """The single string of a row."""
         if value.ndim:
-            raise ArgumentError(f"{type(self).__name__} expects one string per row, got {describe(value)}")
+            raise DatasetError(f"{type(self).__name__} expects one string per row, got {describe(value)}")
         return str(value)
 
 
@@ -78,5 +78,3 @@ def tokens_of(string: str, found: Sequence[tuple[str, Span]], with_offsets: bool
     places = np.cumsum([0, *(len(c.encode("utf-8", "surrogatepass")) for c in string)])
     spans = [span for _, span in found] or [(0, 0)]
     return tokens, places[[a for a, _ in spans]].astype(np.uint32), places[[b for _, b in spans]].astype(np.uint32)
-
-

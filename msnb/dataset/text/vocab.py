@@ -18,7 +18,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_text
 from msnb.core.dtypes import as_dtype
-from msnb.dataset.pipeline.rows import Array
+from msnb.dataset.pipeline.rows import Array, check_count
 from msnb.dataset.text.text_transform import TextTransform
 
 __all__ = ["Lookup", "Vocab"]
@@ -116,9 +116,9 @@ class Vocab:
 
     def ids_to_tokens(self, ids: Any) -> Any:
         """The token of a number, or the tokens of a list of them; "" where there is none."""
-        if isinstance(ids, (int, np.integer)):
-            return self._tokens.get(int(ids), "")
-        return [self._tokens.get(int(number), "") for number in ids]
+        if np.ndim(ids) == 0:
+            return self._tokens.get(check_count(np.asarray(ids)[()], "ids", least=0), "")
+        return [self._tokens.get(check_count(number, "ids", least=0), "") for number in ids]
 
     def vocab(self) -> dict[str, int]:
         """All tokens with their numbers."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError, ShapeError
 from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline.rows import Array, check_count, describe, to_array
 
@@ -97,10 +97,10 @@ class OneHot(Transform):
 
     def apply(self, value: Array) -> Array:
         if value.dtype.kind not in "iu":
-            raise ArgumentError(f"OneHot expects integer labels, got {describe(value)}", hint="TypeCast('int32') first")
+            raise DatasetError(f"OneHot expects integer labels, got {describe(value)}", hint="TypeCast('int32') first")
         if value.size and (value.min() < 0 or value.max() >= self.num_classes):
             wrong = value[(value < 0) | (value >= self.num_classes)].flat[0]
-            raise AttributeValueError(f"OneHot: label {wrong} is outside 0..{self.num_classes - 1}")
+            raise DatasetError(f"OneHot: label {wrong} is outside 0..{self.num_classes - 1}")
         hot: Array = np.arange(self.num_classes) == value[..., np.newaxis]
         if not self.rate:
             return hot.astype(value.dtype)
@@ -137,13 +137,16 @@ class Duplicate(Transform):
 
 
 class Fill(Transform):
-    """An array of the same shape and dtype, filled with one value."""
+    """An array of the same shape, filled with one value, cast to its dtype (text: as it is)."""
 
     def __init__(self, fill_value: Any) -> None:
         self.value = fill_value
 
     def apply(self, value: Array) -> Array:
-        return np.full_like(value, self.value)
+        fill = np.asarray(self.value)
+        if (fill.dtype.kind in "US") != (value.dtype.kind in "US"):
+            raise DatasetError(f"Fill: {self.value!r} and {describe(value)} are not of the same data type")
+        return np.full(value.shape, fill if fill.dtype.kind in "US" else fill.astype(value.dtype))
 
 
 class Relational(enum.Enum):
@@ -177,7 +180,7 @@ class Mask(Transform):
 
 
 class PadEnd(Transform):
-    """Fills up at the end of each axis to `pad_shape` (None keeps an axis).
+    """Fills up, or cuts, at the end of each axis to `pad_shape` (None keeps an axis).
 
     >>> PadEnd([4], -1)(np.array([1, 2])).tolist()
     [1, 2, -1, -1]
@@ -188,30 +191,43 @@ class PadEnd(Transform):
         self.value: Any = pad_value
 
     def apply(self, value: Array) -> Array:
-        fits = len(self.shape) == value.ndim
-        if not fits or any(w is not None and w < h for w, h in zip(self.shape, value.shape, strict=True)):
-            raise ShapeError(f"PadEnd cannot fill up {describe(value)} to {list(self.shape)}")
+        if len(self.shape) != value.ndim:
+            raise DatasetError(f"PadEnd cannot fill up {describe(value)} to {list(self.shape)}")
+        value = value[tuple(slice(w) for w in self.shape)]
         widths = [(0, 0 if w is None else w - h) for w, h in zip(self.shape, value.shape, strict=True)]
         return np.pad(value, widths, constant_values=self.value)
 
 
 class Slice(Transform):
-    """`value[slices]`: ints, slices, lists of ints, None for all, Ellipsis.
+    """One of an int, a slice, a list of ints, None or True (all) per axis, or an Ellipsis. All axes stay: an int keeps
+    an axis of size 1, lists of two axes choose rows and columns.
 
     >>> Slice(slice(1, 3))(np.arange(5)).tolist()
     [1, 2]
+    >>> Slice([0, 2], 1)(np.arange(6).reshape(3, 2)).tolist()
+    [[1], [5]]
     """
 
     def __init__(self, *slices: Any) -> None:
         if not slices:
             raise ArgumentError("Slice needs at least one index")
-        self.index: tuple[slice[Any, Any, Any] | Any, ...] = tuple(slice(None) if s is None else s for s in slices)
+        self.index: tuple[slice[Any, Any, Any] | Any, ...] = tuple(map(_per_axis, slices))
 
     def apply(self, value: Array) -> Array:
+        parts = list(self.index)
+        if Ellipsis in parts:
+            place = parts.index(Ellipsis)
+            parts[place : place + 1] = [slice(None)] * (value.ndim - len(parts) + 1)
         try:
-            return np.asarray(value[self.index])
+            for axis, part in enumerate(parts):
+                value = value[(slice(None),) * axis + (part,)]
+            return np.asarray(value)
         except IndexError as error:
-            raise ShapeError(f"Slice{self.index} of {describe(value)}: {error}") from error
+            raise DatasetError(f"Slice{self.index} of {describe(value)}: {error}") from error
+
+
+def _per_axis(part: Any) -> Any:
+    return slice(None) if part is None or part is True else [part] if isinstance(part, int) else part
 
 
 class Unique(Transform):

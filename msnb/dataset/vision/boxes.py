@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base.errors import ArgumentError, DatasetError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, describe, to_array
 from msnb.dataset.transforms.random import check_probability
@@ -37,13 +37,13 @@ def _checked(image: Any, boxes: Any, what: str) -> tuple[Array, Array]:
     picture, found = to_array(image), to_array(boxes)
     check_image(picture, what)
     if found.ndim != 2 or found.shape[1] < 4:
-        raise ShapeError(f"{what} expects boxes [n, 4 or more] (x, y, width, height), got {describe(found)}")
+        raise DatasetError(f"{what} expects boxes [n, 4 or more] (x, y, width, height), got {describe(found)}")
     real, (height, width) = found.astype(np.float32), picture.shape[:2]
     over = (real[:, :2] < 0).any(1) | (real[:, 2:4] <= 0).any(1)
     over |= (real[:, 0] + real[:, 2] > width) | (real[:, 1] + real[:, 3] > height)
     if over.any():
         row = int(np.flatnonzero(over)[0])
-        raise ShapeError(f"{what}: the box {real[row, :4].tolist()} does not lie in the image {describe(picture)}")
+        raise DatasetError(f"{what}: the box {real[row, :4].tolist()} does not lie in the image {describe(picture)}")
     return picture, real
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.random import check_probability
@@ -28,7 +28,7 @@ _WEIGHTS = np.array([0.299, 0.587, 0.114], np.float32)
 
 def _need_colours(value: Array, what: str) -> None:
     if value.shape[-1] != 3:
-        raise ShapeError(f"{what} expects three colours on the last axis, got {describe(value)}")
+        raise DatasetError(f"{what} expects three colours on the last axis, got {describe(value)}")
 
 
 def grey_of(image: Array) -> Array:
@@ -88,11 +88,17 @@ class AdjustBrightness(_Adjust):
 
     change: Any = staticmethod(brightened)
 
+    def __init__(self, brightness_factor: float) -> None:
+        super().__init__(brightness_factor)
+
 
 class AdjustContrast(_Adjust):
     """Every colour's distance to the mean times `contrast_factor`."""
 
     change: Any = staticmethod(contrasted)
+
+    def __init__(self, contrast_factor: float) -> None:
+        super().__init__(contrast_factor)
 
 
 class AdjustSaturation(_Adjust):
@@ -100,11 +106,17 @@ class AdjustSaturation(_Adjust):
 
     change: Any = staticmethod(saturated)
 
+    def __init__(self, saturation_factor: float) -> None:
+        super().__init__(saturation_factor)
+
 
 class AdjustHue(_Adjust):
     """Hues moved by `hue_factor`, from -0.5 to 0.5 of the wheel."""
 
     change, least, most = staticmethod(turned), -0.5, 0.5
+
+    def __init__(self, hue_factor: float) -> None:
+        super().__init__(hue_factor)
 
 
 def _factors(name: str, given: Any) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, DatasetError
+from msnb.base.errors import DatasetError
 from msnb.base.files.bounded_reader import need_room
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform
@@ -140,7 +140,7 @@ def check_bytes(value: Array, what: str) -> None:
     """Refuse what is no row of bytes."""
     if value.ndim != 1 or value.dtype != np.uint8:
         hint = f"these look like pixels: leave {what} out." if value.ndim > 1 else ""
-        raise ArgumentError(f"{what} expects the bytes of a file, uint8[n], got {describe(value)}", hint=hint)
+        raise DatasetError(f"{what} expects the bytes of a file, uint8[n], got {describe(value)}", hint=hint)
 
 
 class RandomCropDecodeResize(RandomResizedCrop):

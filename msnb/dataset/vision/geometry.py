@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base.errors import ArgumentError, DatasetError, ShapeError
 from msnb.dataset.pipeline.rows import Array, check_count, describe
 from msnb.dataset.vision.enums import Border, Inter
 from msnb.dataset.vision.images import ImageTransform, check_interpolation, four_sides, pad_image, two_sides
@@ -19,7 +19,7 @@ __all__ = ["CenterCrop", "Crop", "HorizontalFlip", "Pad", "Resize", "VerticalFli
 def resized(value: Array, size: tuple[int, int], method: str) -> Array:
     """[..., h, w, c] to `size`, dtype kept: integers are rounded and clipped to their range."""
     if 0 in value.shape[-3:-1]:
-        raise ShapeError(f"an image without pixels, {describe(value)}, cannot be resized")
+        raise DatasetError(f"an image without pixels, {describe(value)}, cannot be resized")
     out = resize(value, size, method)
     if value.dtype.kind in "iu" and out.dtype != value.dtype:
         limits = np.iinfo(value.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError, ShapeError
 from msnb.dataset.pipeline.rows import Array, check_count, describe, is_picture
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.vision.enums import Border, Inter
@@ -53,9 +53,11 @@ def as_picture(value: Any, pillow: Any) -> Any:
 
 def check_image(value: Array, what: str) -> None:
     if value.ndim < 2:
-        raise ShapeError(f"{what} expects an image [height, width, channel] or [height, width], got {describe(value)}")
+        raise DatasetError(
+            f"{what} expects an image [height, width, channel] or [height, width], got {describe(value)}"
+        )
     if value.dtype.kind not in "biuf":
-        raise ArgumentError(f"{what} expects an image of numbers, got {describe(value)}")
+        raise DatasetError(f"{what} expects an image of numbers, got {describe(value)}")
 
 
 def two_sides(size: Any, what: str) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count, describe
@@ -105,6 +105,8 @@ class CutOut(Transform):
         out = value.copy()
         image = out if self.is_hwc or value.ndim == 2 else np.moveaxis(out, -3, -1)
         height, width = image.shape[-3:-1] if value.ndim > 2 else image.shape
+        if self.length > min(height, width):
+            raise DatasetError(f"CutOut: squares of {self.length} do not fit into {describe(value)}")
         for _ in range(self.patches):
             y, x = int(draws().integers(height)), int(draws().integers(width))
             top, left = max(0, y - self.length // 2), max(0, x - self.length // 2)
@@ -128,7 +130,7 @@ class FiveCrop(ImageTransform):
         height, width = value.shape[-3:-1]
         low, right = height - self.size[0], width - self.size[1]
         if low < 0 or right < 0:
-            raise ShapeError(f"{type(self).__name__}: the crops {self.size} are larger than {describe(value)}")
+            raise DatasetError(f"{type(self).__name__}: the crops {self.size} are larger than {describe(value)}")
         corners = [(0, 0), (0, right), (low, 0), (low, right)]
         found = [window(value, top, left, self.size, "FiveCrop").copy() for top, left in corners]
         return (*found, CenterCrop(self.size).image(value).copy())
@@ -165,7 +167,7 @@ class SlicePatches(ImageTransform):
         image = value[..., np.newaxis] if value.ndim == 2 else value
         (rows, columns), (height, width) = self.counts, image.shape[-3:-1]
         if rows > height or columns > width:
-            raise ShapeError(f"SlicePatches: {rows}x{columns} tiles of {describe(value)}")
+            raise DatasetError(f"SlicePatches: {rows}x{columns} tiles of {describe(value)}")
         pad = self.mode is SliceMode.PAD
         h, w = (-(-height // rows), -(-width // columns)) if pad else (height // rows, width // columns)
         if pad:
@@ -201,7 +203,7 @@ class PadToSize(ImageTransform):
         room = [want - have for want, have in zip(self.size, value.shape[-3:-1], strict=True)]
         top, left = self.offset or [part // 2 for part in room]
         if min(room) < 0 or top > room[0] or left > room[1]:
-            raise ShapeError(f"PadToSize: {describe(value)} at ({top}, {left}) does not fit into {self.size}")
+            raise DatasetError(f"PadToSize: {describe(value)} at ({top}, {left}) does not fit into {self.size}")
         return pad_image(value, (left, top, room[1] - left, room[0] - top), self.fill, self.border)
 
 
@@ -239,7 +241,8 @@ class LinearTransformation(Transform):
 
     def apply(self, value: Array) -> Array:
         if value.ndim < 3 or math.prod(value.shape[-3:]) != len(self.matrix):
-            raise ShapeError(f"LinearTransformation: {describe(value)} has not the {len(self.matrix)} values per image")
+            count = len(self.matrix)
+            raise DatasetError(f"LinearTransformation: {describe(value)} has not the {count} values per image")
         rows = value.reshape(*value.shape[:-3], -1) - self.mean
         return np.asarray((rows @ self.matrix).reshape(value.shape))
 

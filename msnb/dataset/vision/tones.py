@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count, describe
 from msnb.dataset.transforms.basic import Transform
@@ -47,7 +47,7 @@ class Chance:
 def _by_table(image: Array, table_of: Callable[[Array], Array], what: str) -> Array:
     """Each channel of each image through a table of 256 levels, made from how often each level occurs."""
     if image.dtype != np.uint8:
-        raise ArgumentError(f"{what} expects uint8 pixels, got {describe(image)}", hint="before Rescale and Normalize")
+        raise DatasetError(f"{what} expects uint8 pixels, got {describe(image)}", hint="before Rescale and Normalize")
     out = np.empty_like(image)
     for place in np.ndindex(*image.shape[:-3]):
         for channel in range(image.shape[-1]):
@@ -90,7 +90,7 @@ def equalized(image: Array) -> Array:
 def posterized(image: Array, bits: int) -> Array:
     """The upper `bits` bits of every level."""
     if image.dtype != np.uint8:
-        raise ArgumentError(f"Posterize expects uint8 pixels, got {describe(image)}")
+        raise DatasetError(f"Posterize expects uint8 pixels, got {describe(image)}")
     return image & np.uint8(256 - (1 << (8 - bits)))
 
 
@@ -285,7 +285,7 @@ class RandomLighting(ImageTransform):
 
     def image(self, value: Array) -> Array:
         if value.shape[-1] != 3:
-            raise ShapeError(f"RandomLighting expects three colours on the last axis, got {describe(value)}")
+            raise DatasetError(f"RandomLighting expects three colours on the last axis, got {describe(value)}")
         amount = draws().normal(0, self.alpha, 3).astype(np.float32) * self._spread
         return like(value.astype(np.float32) + self._axes @ amount, value)
 
@@ -320,7 +320,7 @@ class ConvertColor(ImageTransform):
         if value.ndim == 2:
             value = value[..., np.newaxis]
         if value.ndim < 3 or value.shape[-1] != channels:
-            raise ShapeError(f"ConvertColor from {self.source} expects {channels} channels, got {describe(value)}")
+            raise DatasetError(f"ConvertColor from {self.source} expects {channels} channels, got {describe(value)}")
         full = value.dtype.type(1 if value.dtype.kind == "f" else 255)
         rgb = value[..., [self.source.index(c) for c in "RGB"]] if channels > 1 else np.repeat(value, 3, -1)
         if self.target == "GRAY":
@@ -341,7 +341,8 @@ class RgbToHsv(Transform):
 
     def _parts(self, value: Array) -> Array:
         if value.ndim < 3 or value.shape[self.axis] != 3:
-            raise ShapeError(f"{type(self).__name__} expects three channels on axis {self.axis}, got {describe(value)}")
+            name = type(self).__name__
+            raise DatasetError(f"{name} expects three channels on axis {self.axis}, got {describe(value)}")
         return np.moveaxis(value.astype(np.float64), self.axis, 0)
 
     def turned(self, parts: Array) -> list[Array]:

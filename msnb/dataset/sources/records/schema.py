@@ -18,6 +18,7 @@ from msnb.base.files.bounded_reader import read_json, read_text
 from msnb.core.dtypes import as_dtype
 from msnb.dataset.pipeline.rows import check_count
 from msnb.dataset.sources.tables.record_file import refusal
+from msnb.dataset.string_tensor import string
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class Schema:
 
 
 def _type(value: Any) -> np.dtype[Any] | None:
-    if value is str or (isinstance(value, str) and value == "string"):
+    if value is str or value is string or (isinstance(value, str) and value == "string"):
         return None
     try:
         return as_dtype(value).numpy

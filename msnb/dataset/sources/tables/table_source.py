@@ -22,7 +22,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline.dataset import Dataset, workers_of
 from msnb.dataset.pipeline.rows import Array, Row
-from msnb.dataset.pipeline.samplers import DistributedSampler, Labels, Sampler, choose
+from msnb.dataset.pipeline.samplers import DistributedSampler, Labels, RandomSampler, Sampler, choose
 from msnb.dataset.pipeline.source_nodes import IndexedSource
 from msnb.dataset.row_cache import cached
 from msnb.dataset.sources.tables.record_file import RecordFile
@@ -44,14 +44,18 @@ def say_in_full(kind: type, brief: str, full: str) -> None:
 
 
 class Shuffle(enum.Enum):
-    """What is shuffled: all rows, only the order of files, or only the rows within each file."""
+    """What is shuffled: all rows (also by MindSpore's names for many rows, ADAPTIVE and PARTIAL), only the order of
+    files, or only the rows within each file."""
 
+    ADAPTIVE = "adaptive"
     GLOBAL = "global"
+    PARTIAL = "partial"
     FILES = "files"
     INFILE = "infile"
 
 
 Order = bool | Shuffle | None
+_OF_FILES = (Shuffle.FILES, Shuffle.INFILE)
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,15 @@ class RowChoice:
     def order(self, parts: Sequence[int]) -> Sampler:
         """The sampler that they ask for; `parts`: how many rows each file has."""
         shuffle = self.shuffle
-        if shuffle in (Shuffle.FILES, Shuffle.INFILE):
+        if isinstance(self.sampler, RandomSampler) and self.sampler.shuffle in _OF_FILES:
+            choose(self.sampler, shuffle, self.num_samples, self.num_shards, self.shard_id)
+            return FileSampler(parts, self.sampler.shuffle is Shuffle.FILES, None, None, self.sampler.num_samples)
+        if shuffle in _OF_FILES:
             choose(self.sampler, None, self.num_samples, self.num_shards, self.shard_id)
             if self.sampler is not None:
                 raise AttributeValueError("sampler and shuffle contradict each other", hint="let the sampler do it all")
             return FileSampler(parts, shuffle is Shuffle.FILES, self.num_shards, self.shard_id, self.num_samples)
-        if shuffle is Shuffle.GLOBAL:
+        if isinstance(shuffle, Shuffle):
             shuffle = True
         if shuffle is not None and not isinstance(shuffle, bool):
             raise ArgumentError(f"shuffle must be True, False, None or a Shuffle, got {shuffle!r}")
