@@ -954,8 +954,8 @@ class TensorMethods:
         """Every slice along ``axis`` with a p-norm above ``maxnorm`` is scaled down to it."""
 
     def repeat(self, repeats: Any, *rest: Any, axis: Any = ...) -> Tensor:
-        """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; warns where PyTorch's may be
-        meant."""
+        """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; of three numbers or more,
+        ``tile``, as in PyTorch; warns where that may be meant."""
 
     def repeat_interleave(self, repeats: Any, axis: _int | None = ..., *, output_size: _int | None = ...) -> Tensor:
         """Every element repeated in place."""

@@ -12,10 +12,10 @@ from enum import Enum
 from typing import Any
 
 from msnb import ops
-from msnb.base.settings import get_context
 from msnb.as_mindspore.functional_names import mixed_precision_cast
 from msnb.as_mindspore.private.private_names import _update_param
 from msnb.base.errors import ShapeError
+from msnb.base.settings import get_context
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.attention import with_mask
@@ -28,10 +28,10 @@ __all__ = [
     "multi_head_attention_forward", "reset_op_id", "shard_grad_scale",
 ]  # fmt: skip
 
-INT32_MAX = 2**31 - 1
-AMP_BLACK_LIST = amp.get_black_list()
-AMP_WHITE_LIST = amp.get_white_list()
-AmpLevel: type[Enum] = Enum("AmpLevel", "AmpO0 AmpO1 AmpO2 AmpO3", start=0)  # type: ignore[assignment]
+INT32_MAX: int = 2**31 - 1
+AMP_BLACK_LIST: list[Any] = amp.get_black_list()
+AMP_WHITE_LIST: list[Any] = amp.get_white_list()
+AmpLevel: type[Enum] = Enum("AmpLevel", "AmpO0 AmpO1 AmpO2 AmpO3", start=0)
 
 
 def _need(holds: bool, text: str) -> None:
@@ -113,23 +113,14 @@ def multi_head_attention_forward(
         q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *biases)
     else:
         q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias, k_is_v, q_is_k)
-    more = [extra for extra, asked in ((bias_k, bias_k is not None),) if asked]
-    if more:
-        k, v = (ops.concat([x, ops.tile(b, (1, batch, 1))], 0) for x, b in ((k, bias_k), (v, bias_v)))
     q = _heads(q, num_heads)
-    k, v = (_heads(x, num_heads) if given is None else given for x, given in ((k, static_k), (v, static_v)))
-    if add_zero_attn:
-        k, v = (ops.concat([x, ops.zeros((x.shape[0], 1, x.shape[2]), dtype=x.dtype)], 1) for x in (k, v))
-    added = len(more) + bool(add_zero_attn)
-    scores = ops.matmul(q / math.sqrt(q.shape[-1]), k.swapaxes(1, 2))
+    k, v = (_positions(x, extra, static, add_zero_attn, num_heads)
+            for x, extra, static in ((k, bias_k, static_k), (v, bias_v, static_v)))
+    added = (bias_k is not None) + bool(add_zero_attn)
     if is_causal:
         attn_mask = ops.ones((n, k.shape[1] - added)).triu(1).astype(dtypes.bool_)
-    for mask, per_head in ((attn_mask, True), (key_padding_mask, False)):
-        if mask is not None:
-            wide = _inner_pad(mask, (0, added)) if added else mask
-            shown = wide if per_head else wide.reshape((-1, 1, 1, wide.shape[-1]))
-            split = scores if per_head else scores.reshape((batch, num_heads, n, -1))
-            scores = with_mask(split, shown).reshape(scores.shape)
+    scores = ops.matmul(q / math.sqrt(q.shape[-1]), k.swapaxes(1, 2))
+    scores = _under_masks(scores, attn_mask, key_padding_mask, added, num_heads)
     weights = _inner_dropout(ops.softmax(scores, -1), dropout_p, training)
     out = ops.matmul(weights, v).swapaxes(0, 1).reshape((n, batch, size))
     out = ops.dense(out, out_proj_weight, out_proj_bias)
@@ -138,12 +129,31 @@ def multi_head_attention_forward(
     return (out, shares) if batched else (out.squeeze(1), shares.squeeze(0))
 
 
+def _positions(x: Any, extra: Any, static: Any, zeros: bool, num_heads: int) -> Any:
+    """Keys or values of the heads, with a trained position and one of zeros behind them if asked."""
+    if extra is not None:
+        x = ops.concat([x, ops.tile(extra, (1, x.shape[1], 1))], 0)
+    x = _heads(x, num_heads) if static is None else static
+    return ops.concat([x, ops.zeros((x.shape[0], 1, x.shape[2]), dtype=x.dtype)], 1) if zeros else x
+
+
+def _under_masks(scores: Any, attn_mask: Any, key_padding_mask: Any, added: int, num_heads: int) -> Any:
+    """Scores [batch * heads, n, m] under both masks, which hide none of the ``added`` positions."""
+    if attn_mask is not None:
+        scores = with_mask(scores, _inner_pad(attn_mask, (0, added)) if added else attn_mask)
+    if key_padding_mask is not None:
+        wide = _inner_pad(key_padding_mask, (0, added)) if added else key_padding_mask
+        split = scores.reshape((-1, num_heads, *scores.shape[1:]))
+        scores = with_mask(split, wide.reshape((-1, 1, 1, wide.shape[-1]))).reshape(scores.shape)
+    return scores
+
+
 def grad_scale(scale: Any, grad: Any) -> Any:
     """A gradient divided by the scale of the loss."""
     return grad * ops.reciprocal(scale).astype(grad.dtype)
 
 
-shard_grad_scale = grad_scale
+shard_grad_scale: Callable[..., Any] = grad_scale
 
 
 def _auto_black_list(network: Cell, black_list: Any, dtype: Any) -> Cell:
@@ -198,14 +208,17 @@ class _StepSync(Callback):
     """A callback that waits for the step to end, as every step does here."""
 
 
-class MSContext:
+class _Context:
     """MindSpore's object of the context: which chip and which job; here none of Ascend's."""
 
     @staticmethod
-    def get_instance() -> MSContext:
+    def get_instance() -> _Context:
         """The context."""
-        return MSContext()
+        return _Context()
 
     def get_ascend_soc_version(self) -> str:
         """The name of an Ascend chip: none."""
         return ""
+
+
+MSContext: type[_Context] = _Context

@@ -148,6 +148,7 @@ def _setting(name: str, argument: str, first: Any) -> tuple[Callable[[], Any], C
     return getter, setter
 
 
+get_error_samples_mode: Callable[[], ErrorSamplesMode]
 for _name, (_argument, _value) in _FIRST.items():
     globals()[f"get_{_name}"], globals()[f"set_{_name}"] = _setting(_name, _argument, _value)
 _iterator_mode: dict[str, bool] = {"do_copy": False, "parallel_convert": False}

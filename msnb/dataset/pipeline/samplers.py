@@ -292,7 +292,7 @@ class IterSampler(Sampler):
 
 
 def choose(
-    sampler: Any, shuffle: bool | None, num_samples: int | None, num_shards: int | None, shard_id: int | None
+    sampler: Any, shuffle: Any, num_samples: int | None, num_shards: int | None, shard_id: int | None
 ) -> Sampler:
     """The sampler that a data set's arguments ask for; contradictory ones are refused."""
     # None means not given: a sampler decides alone, shards without ``shuffle`` are shuffled, and so is the whole

@@ -239,7 +239,7 @@ def adopt_parameter(cell: Any, name: str, param: Parameter) -> None:
     for _, other in owned(cell, Parameter):
         if other is not param and other.name == full and cell.__dict__.get(name) is not other:
             if _by_last_place:
-                events.notice(f"{type(cell).__name__} has two parameters called {full!r}: a checkpoint keeps one of them.")
+                events.notice(f"{type(cell).__name__} has two parameters {full!r}: a checkpoint keeps one of them.")
                 continue
             raise ValueError(
                 f"{type(cell).__name__} has a parameter called {full!r} already; give each Parameter its own name."

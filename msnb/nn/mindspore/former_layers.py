@@ -397,8 +397,11 @@ class AvgPool1dExt(Cell):
         count_include_pad: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.kernel_size, self.stride, self.padding, self.ceil_mode = kernel_size, stride, padding, ceil_mode
-        self.count_include_pad = count_include_pad
+        self.kernel_size: Any = kernel_size
+        self.stride: Any = stride
+        self.padding: Any = padding
+        self.ceil_mode: bool = ceil_mode
+        self.count_include_pad: bool = count_include_pad
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -415,8 +418,12 @@ class MeanPooling(Cell):
         count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.kernel_size, self.stride, self.padding, self.ceil_mode = kernel_size, stride, padding, ceil_mode
-        self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
+        self.kernel_size: Any = kernel_size
+        self.stride: Any = stride
+        self.padding: Any = padding
+        self.ceil_mode: bool = ceil_mode
+        self.count_include_pad: bool = count_include_pad
+        self.divisor_override: int | None = divisor_override
 
     def construct(self, input: Any) -> Any:
         """The layer."""

@@ -145,7 +145,7 @@ class GELU(Cell):
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
-        self.approximate = approximate
+        self.approximate: str = approximate
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -157,7 +157,7 @@ class LeakyReLU(Cell):
 
     def __init__(self, negative_slope: float = 0.01) -> None:
         super().__init__()
-        self.negative_slope = negative_slope
+        self.negative_slope: float = negative_slope
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -171,7 +171,7 @@ class _Convolution(Cell):
     """What the convolutions share; ``_axes`` is how many axes of space there are."""
 
     _axes, _function = 2, staticmethod(F.conv2d)
-    transposed = False
+    transposed: bool = False
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -181,9 +181,13 @@ class _Convolution(Cell):
         modes = ("zeros",) if self.transposed or isinstance(padding, str) else _BORDERS
         if padding_mode not in modes:
             raise AttributeValueError(f"{type(self).__name__}: padding_mode is one of {modes}, not {padding_mode!r}.")
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         size = self._sizes(kernel_size)
-        self.kernel_size, self.stride, self.dilation = size, self._sizes(stride), self._sizes(dilation)
+        self.in_channels: int = in_channels
+        self.out_channels: int = out_channels
+        self.groups: int = groups
+        self.kernel_size: tuple[int, ...] = size
+        self.stride: tuple[int, ...] = self._sizes(stride)
+        self.dilation: tuple[int, ...] = self._sizes(dilation)
         self.padding: Any = padding if isinstance(padding, str) else self._sizes(padding)
         self.output_padding: Any = self._sizes(0)
         self.padding_mode: str = padding_mode
@@ -205,7 +209,7 @@ class _Convolution(Cell):
         weight, bias = self.compute(self.weight), self.compute(self.bias)
         padding = self.padding
         if self.padding_mode != "zeros":
-            input = F.pad(input, [side for side in reversed(padding) for _ in range(2)], self.padding_mode)
+            input = ops.pad(input, [side for side in reversed(padding) for _ in range(2)], self.padding_mode)
             padding = 0
         return self._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
@@ -232,6 +236,8 @@ class Conv2d(_Convolution):
         (2, 6, 28, 28)
     """
 
+    conv2d = staticmethod(F.conv2d)
+
 
 class Conv3d(_Convolution):
     """Convolution of volumes [n, channels, depth, height, width]; arguments as of ``Conv2d``."""
@@ -252,7 +258,7 @@ class ConvTranspose2d(_Convolution):
         (1, 2, 9, 9)
     """
 
-    transposed = True
+    transposed: bool = True
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -280,7 +286,10 @@ class MaxPool2d(Cell):
         super().__init__()
         self.kernel_size: Any = kernel_size
         self.stride: Any = kernel_size if stride is None else stride
-        self.padding, self.dilation, self.return_indices, self.ceil_mode = padding, dilation, return_indices, ceil_mode
+        self.padding: Any = padding
+        self.dilation: Any = dilation
+        self.return_indices: bool = return_indices
+        self.ceil_mode: bool = ceil_mode
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -407,7 +416,8 @@ class GroupNorm(Cell):
     ) -> None:
         super().__init__()
         self.num_groups, self.eps = num_groups, eps
-        self.num_channels, self.affine = num_channels, affine
+        self.num_channels: int = num_channels
+        self.affine: bool = affine
         _ones_and_zeros(self, (num_channels,), affine or like_mindspore(), True, dtype or dtypes.float32)
         for param in () if affine else self.get_parameters():
             param.requires_grad = False
@@ -425,9 +435,12 @@ class _BatchNorm(Cell):
         track_running_stats: bool = True, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.num_features: int = num_features
+        self.eps: float = eps
+        self.momentum: float = momentum
+        self.affine: bool = affine
+        self.track_running_stats: bool = track_running_stats
         own, sizes, tracked = dtype or dtypes.float32, (num_features,), {"requires_grad": False}
-        self.track_running_stats, self.affine = track_running_stats, affine
         _ones_and_zeros(self, sizes, affine, True, own)
         if track_running_stats:
             self.running_mean = Parameter(initializer("zeros", sizes, own), name="running_mean", **tracked)

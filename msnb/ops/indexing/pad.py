@@ -171,7 +171,7 @@ def pad(x: Any, padding: Any = None, mode: str = "constant", value: Any = None, 
         return PAD(t, pads=pairs, value=0 if value is None else value)
     if mode not in _BORDERS:
         raise AttributeValueError(f"pad: there is no mode {mode!r}; legal: constant, {', '.join(_BORDERS)}.")
-    if value is not None:
+    if value:  # 0 is what a program writes that always gives one
         raise AttributeValueError(f"pad: mode {mode!r} takes no value (got {value!r}); constant does.")
     if len(pairs) != t.ndim:
         raise ShapeError(f"pad: {len(pairs)} pairs of widths for {t.ndim} axes.", operands=operand_lines(t._type))

@@ -40,8 +40,9 @@ def _plan(
     mode = "pad" if pad_mode == "valid" and padding != 0 else pad_mode
     places = places_of(x.shape, data_format)
     pads = resolve_pads(name, mode, padding, places, kernel, strides)
-    if ceil_mode and all(isinstance(n, int) for n in places):  # a window that hangs over is no larger than all there is
-        rows, columns = (min(k, n + sum(pads[2 * i : 2 * i + 2])) for i, (k, n) in enumerate(zip(kernel, places)))
+    known = [n for n in places if isinstance(n, int)]
+    if ceil_mode and len(known) == 2:  # a window that hangs over is no larger than all there is
+        rows, columns = (min(k, n + sum(pads[2 * i : 2 * i + 2])) for i, (k, n) in enumerate(zip(kernel, known)))
         kernel = (rows, columns)
     return kernel, strides, pads
 

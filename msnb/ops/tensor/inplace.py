@@ -107,7 +107,7 @@ def _put(self: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 
 
 def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a plain Tensor: what ``x[...] = value`` does. A part that only the call has goes back to its source."""
+    """The method of a plain Tensor: what ``x[...] = value`` does. A part that only the call has goes back."""
 
     def method(self: Any, *args: Any, **options: Any) -> Tensor:
         alone = temporary_writes.part_of(self) is not None and temporary_writes.count(self) <= temporary_writes.IN_CALL
