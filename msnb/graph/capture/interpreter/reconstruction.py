@@ -12,6 +12,7 @@ A recipe is a list of steps, each using the results of earlier ones, so a value 
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -125,7 +126,10 @@ class Reconstruction:
             return lambda outs, held, done: make([done[i] for i in parts])
         if isinstance(value, dict):
             pairs = [(k, self.add(v)) for k, v in value.items()]
-            return lambda outs, held, done: _filled(value, {k: done[i] for k, i in pairs})
+            space = [(k, self.add(v)) for k, v in getattr(value, "__dict__", {}).items()]
+            return lambda outs, held, done: _filled(
+                value, {k: done[i] for k, i in pairs}, {k: done[i] for k, i in space}
+            )
         if type(value) is np.ndarray:
             kept = value.copy()
             return lambda outs, held, done: kept.copy()
@@ -158,10 +162,16 @@ def _number(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _filled(model: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:
+def _filled(model: dict[Any, Any], entries: dict[Any, Any], space: dict[str, Any]) -> dict[Any, Any]:
+    """A dict of the model's class; methods that the class has written itself are not called."""
     if type(model) is dict:
         return entries
-    new = model.copy()
-    new.clear()
-    new.update(entries)
+    base: Any = next(kind for kind in (OrderedDict, defaultdict, dict) if isinstance(model, kind))
+    new: dict[Any, Any] = base.__new__(type(model))
+    if isinstance(model, defaultdict):
+        defaultdict.__init__(new, model.default_factory)  # type: ignore[arg-type]
+    for key, value in entries.items():
+        base.__setitem__(new, key, value)
+    for name, value in space.items():
+        object.__setattr__(new, name, value)
     return new

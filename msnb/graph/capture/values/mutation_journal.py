@@ -13,7 +13,7 @@ Writes to outside objects at level 0 are logged too, to be done again at every c
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,16 +95,19 @@ class ContentPlace(MutationTarget):
         self.label: str = f"the {type(owner).__name__}"
 
     def get(self) -> Any:
-        kind = next(k for k in (list, dict, set, deque) if isinstance(self.owner, k))
+        kind = next(k for k in (list, OrderedDict, dict, set, deque) if isinstance(self.owner, k))
         return kind(self.owner)
 
     def set(self, value: Any) -> None:
         if isinstance(self.owner, list):
             list.__setitem__(self.owner, slice(None), value)
             return
-        kind: Any = next(k for k in (dict, set, deque) if isinstance(self.owner, k))
+        kind: Any = next(k for k in (OrderedDict, dict, set, deque) if isinstance(self.owner, k))
         kind.clear(self.owner)
-        if isinstance(self.owner, deque):
+        if isinstance(self.owner, dict):
+            for key, entry in value.items():
+                kind.__setitem__(self.owner, key, entry)
+        elif isinstance(self.owner, deque):
             self.owner.extend(value)
         else:
             kind.update(self.owner, value)
