@@ -185,7 +185,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
     **{f"mindspore.{path}": (_LAYERS,) for path in (
         "communication._comm_helper", "context", "dataset.core.validator_helpers", "nn.wrap.loss_scale", "train.amp")},
     "mindspore.communication.comm_func": (_RANKS,),
-    "mindspore.mint": ("msnb",),
+    "mindspore.mint": ("msnb.core.tensor",),
     **{f"mindspore.{path}": ("msnb.as_mindspore.private.private_names", "msnb", _LAYERS)
        for path in ("common.sparse_tensor", "nn.layer.activation", "nn.layer.conv", "nn.layer.normalization",
                     "nn.loss.loss", "nn.optim.optimizer", "nn.wrap.cell_wrapper", "numpy.utils", "numpy.utils_const",

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import opcode
 import sys
-import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -64,26 +63,16 @@ def is_store(frame: FrameType) -> bool:
     return frame.f_code.co_code[frame.f_lasti] in _STORES
 
 
-class Part:
-    """Marks a tensor as what a basic index gave: ``source[key]``, where other libraries have a view."""
-
-    __slots__ = ("key", "source")
-
-    def __init__(self, source: Tensor, key: Any) -> None:
-        self.source: weakref.ref[Tensor] = weakref.ref(source)
-        self.key: Any = key
-
-
 _kept: Any = Tensor.__dict__["_kept"]
 
 
-def part_of(x: Any) -> Part | None:
-    """What a tensor is a part of; None: it is none."""
+def part_of(x: Any) -> list[Any] | None:
+    """[reference, key] where a basic index gave x, which other libraries make a view; None: x is no part."""
     try:
         found = _kept.__get__(x)
     except AttributeError:  # the slot is empty
         return None
-    return found if type(found) is Part else None
+    return found if type(found) is list else None
 
 
 def home(x: Any) -> tuple[Tensor, Any]:
@@ -93,7 +82,7 @@ def home(x: Any) -> tuple[Tensor, Any]:
         LostWriteError: nothing says where that is, or the tensor is gone.
     """
     part = part_of(x)
-    source = None if part is None else part.source()
+    source = None if part is None else part[0]()
     if part is None or source is None:
         raise LostWriteError(
             "this writes into a value that nobody keeps, so nothing would change: x[mask], x.T, x.reshape(...) and "
@@ -102,4 +91,4 @@ def home(x: Any) -> tuple[Tensor, Any]:
             "value a name and put it back: rows = x[mask]; rows[:, 1] = 5; x[mask] = rows.",
         )
     x._kept = None  # no part from here on: it becomes what the source has there
-    return source, part.key
+    return source, part[1]

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sys
 from typing import Any
+from weakref import ref
+
+import numpy as np
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError
@@ -61,6 +64,7 @@ from msnb.ops.tensor.operators import forward, named as named_method, reflected
 __all__ = ["index_update"]
 
 
+@cached
 def getitem(x: Any, key: Any) -> Any:
     """``x[key]`` with NumPy's meaning; always a value of its own, never a view.
 
@@ -73,16 +77,19 @@ def getitem(x: Any, key: Any) -> Any:
         >>> x[[0, 1], :, None][..., ::-1, 0].tolist()
         [[3, 2, 1], [6, 5, 4]]
     """
-    out, basic = _read(x, key)
-    if basic:
-        out._kept = temporary_writes.Part(x, key)
-    return out
-
-
-@cached
-def _read(x: Any, key: Any) -> Any:
     source, spec, indices = parse(x, key)
-    return INDEX(source, *indices, spec=spec), not indices
+    return INDEX(source, *indices, spec=spec)
+
+
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis), np.int64, np.int32})
+
+
+def _subscript(x: Any, key: Any) -> Any:
+    """``x[key]``, which says where it came from if the key is basic: ``temporary_writes.home``."""
+    out = getitem(x, key)
+    if type(key) in _BASIC or type(key) is tuple and _BASIC.issuperset(map(type, key)):
+        out._kept = [ref(x), key]
+    return out
 
 
 _NO_VIEW = (
@@ -192,7 +199,7 @@ def _contains(x: Any, element: Any) -> Any:
 
 METHODS: dict[str, Any] = {
     "__contains__": _contains,
-    "__getitem__": getitem,
+    "__getitem__": _subscript,
     "__setitem__": setitem,
     "__matmul__": forward(matmul),
     "__rmatmul__": reflected(matmul),

@@ -169,7 +169,7 @@ def _filled(model: dict[Any, Any], entries: dict[Any, Any], space: dict[str, Any
     base: Any = next(kind for kind in (OrderedDict, defaultdict, dict) if isinstance(model, kind))
     new: dict[Any, Any] = base.__new__(type(model))
     if isinstance(model, defaultdict):
-        defaultdict.__init__(new, model.default_factory)  # type: ignore[arg-type]
+        base.__init__(new, model.default_factory)
     for key, value in entries.items():
         base.__setitem__(new, key, value)
     for name, value in space.items():
