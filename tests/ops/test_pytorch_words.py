@@ -144,8 +144,9 @@ def test_repeat_is_numpys_and_says_so() -> None:
         assert X.repeat(2, 1).shape == (2, 6)
         assert X.repeat(2, axis=0).shape == (4, 3) and X.repeat(repeats=2).shape == (12,)
     assert len(told) == 1 and "PyTorch's is x.tile((2, 1))" in told[0]
-    with pytest.raises(ms.MsnbError, match="repeat takes repeats and axis"):
-        X.repeat(2, 1, 1)
+    assert X.repeat(2, 1, 1).shape == (2, 2, 3)  # of three numbers, PyTorch's
+    with pytest.raises(ms.MsnbError, match="takes numbers of repeats, or repeats and axis"):
+        X.repeat(2, 1, axis=0)
 
 
 def test_optimizers_take_lr() -> None:

@@ -196,7 +196,7 @@ class CentralCrop(Cell):
         need_numbers("CentralCrop", central_fraction=central_fraction)
         if not 0 < central_fraction <= 1:
             raise AttributeValueError(f"CentralCrop: central_fraction must lie in (0, 1], got {central_fraction}.")
-        self.central_fraction = central_fraction
+        self.central_fraction: float = central_fraction
 
     def construct(self, image: Any) -> Any:
         """[..., height, width], of 3 or 4 axes -> the middle of it."""
@@ -225,7 +225,7 @@ class L1Regularizer(Cell):
         super().__init__()
         if scale <= 0:
             raise AttributeValueError(f"L1Regularizer: scale must be above 0, got {scale}.")
-        self.scale = scale
+        self.scale: Any = scale
 
     def construct(self, weights: Any) -> Any:
         """The penalty."""

@@ -361,7 +361,8 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         )
         if operator not in ("SUM", "MEAN", "MAX") or field_size < 1:
             raise AttributeValueError(f"MultiFieldEmbeddingLookup: operator is SUM, MEAN or MAX, got {operator!r}.")
-        self.field_size, self.operator = field_size, operator
+        self.field_size: Any = field_size
+        self.operator: Any = operator
 
     def construct(self, indices: Any, input_values: Any = None, field_ids: Any = None) -> Any:
         """[n, m] three times (rows, weights, fields) -> [n, field_size, embedding_size]."""

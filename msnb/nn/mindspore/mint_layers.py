@@ -201,8 +201,10 @@ class _Convolution(Cell):
 
     def _draw_weights(self, shape: tuple[int, ...], out_channels: int, bias: bool, dtype: Any) -> None:
         own, bound = dtype or dtypes.float32, 1.0 / math.sqrt(math.prod(shape[1:]))
-        self.weight = Parameter(initializer(HeUniform(math.sqrt(5)), shape, own), name="weight")
-        self.bias = Parameter(initializer(Uniform(bound), (out_channels,), own), name="bias") if bias else None
+        self.weight: Parameter = Parameter(initializer(HeUniform(math.sqrt(5)), shape, own), name="weight")
+        self.bias: Parameter | None = None
+        if bias:
+            self.bias = Parameter(initializer(Uniform(bound), (out_channels,), own), name="bias")
 
     def construct(self, input: Any) -> Any:
         """The layer."""
@@ -443,10 +445,10 @@ class _BatchNorm(Cell):
         own, sizes, tracked = dtype or dtypes.float32, (num_features,), {"requires_grad": False}
         _ones_and_zeros(self, sizes, affine, True, own)
         if track_running_stats:
-            self.running_mean = Parameter(initializer("zeros", sizes, own), name="running_mean", **tracked)
-            self.running_var = Parameter(initializer("ones", sizes, own), name="running_var", **tracked)
+            self.running_mean: Parameter = Parameter(initializer("zeros", sizes, own), name="running_mean", **tracked)
+            self.running_var: Parameter = Parameter(initializer("ones", sizes, own), name="running_var", **tracked)
             count = initializer("zeros", (), dtypes.int64)
-            self.num_batches_tracked = Parameter(count, name="num_batches_tracked", **tracked)
+            self.num_batches_tracked: Parameter = Parameter(count, name="num_batches_tracked", **tracked)
 
     def construct(self, input: Any) -> Any:
         """The layer."""

@@ -46,7 +46,7 @@ class Pad(Cell):
             raise AttributeValueError(f"Pad: paddings is ((before, after), ...), got {paddings!r}.") from None
         if mode not in _BORDERS:
             raise AttributeValueError(f"Pad: mode is {', '.join(_BORDERS)}, got {mode!r}.")
-        self.mode = mode
+        self.mode: Any = mode
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -115,7 +115,7 @@ class ClipByNorm(Cell):
 
     def __init__(self, axis: Any = None) -> None:
         super().__init__()
-        self.axis = axis
+        self.axis: Any = axis
 
     def construct(self, x: Any, clip_norm: Any) -> Any:
         """The layer."""
