@@ -102,7 +102,10 @@ def multi_head_attention_forward(
     static_v: Any = None, average_attn_weights: bool = True, is_causal: bool = False, k_is_v: bool = False,
     q_is_k: bool = False, dtype: Any = dtypes.float32,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Attention of several heads, (positions, batch, features) -> (the same, scores after softmax)."""
+    """Attention of several heads, (positions, batch, features) -> (the same, scores after softmax).
+
+    ``dtype`` is that of the mask which MindSpore makes for ``is_causal``; here that is a mask of bools.
+    """
     batched = _check_qkv_shape(query.ndim, key.ndim, value.ndim)
     query, key, value = (x if batched else x.expand_dims(1) for x in (query, key, value))
     n, batch, size = query.shape
