@@ -152,8 +152,8 @@ class BackwardTemplate:
             found = compiled(BoundGraph(self.passes.noted, sizes), SymbolicSource(self.passes, sizes))
         except Exception:  # sizes that inference refuses
             return None
-        if found.bound:
-            self._anew, self._bound = self._anew - 1, self._bound + 1
+        if found.bound or found.recalled:  # taken from disk it costs little, and teaches nothing about other sizes
+            self._anew, self._bound = self._anew - 1, self._bound + found.bound
         return found
 
 
