@@ -4,6 +4,7 @@
     params[0][1] = 5     the list keeps params[0]
     x[0][1] = 5          x[0] is a value of its own, never a view of x; but it says of which x, and where, so it goes
                          back there: x[0] = x[0] with the 5
+    x.view(-1)[3] = 5    the same: x takes the changed vector in its own shape
     x[mask][1] = 5       nothing says where this would go back to: refused
 
 CPython counts the references to an object. The count of a value that only the running statement has is measured once,
@@ -16,8 +17,10 @@ from __future__ import annotations
 import opcode
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
+from weakref import ref
 
 from msnb.base.errors import LostWriteError
 from msnb.core.tensor import Tensor
@@ -63,32 +66,85 @@ def is_store(frame: FrameType) -> bool:
     return frame.f_code.co_code[frame.f_lasti] in _STORES
 
 
-_kept: Any = Tensor.__dict__["_kept"]
+_own: Any = Tensor.__dict__["_kept"].__get__
+DEEP = 8
+"""So many brackets and views behind one another are followed."""
 
 
 def part_of(x: Any) -> list[Any] | None:
-    """[reference, key] where a basic index gave x, which other libraries make a view; None: x is no part."""
+    """[reference, place, the same of the source, depth] of a value that other libraries make a view; None: x is none.
+
+    The place is a basic key, or a list of a call that gave the value: a function that gives the source, of how the
+    value is read from it, its old value and the changed value; the method, arguments and options; which of its results.
+    """
     try:
-        found = _kept.__get__(x)
+        found = _own(x)
     except AttributeError:  # the slot is empty
         return None
     return found if type(found) is list else None
 
 
-def home(x: Any) -> tuple[Tensor, Any]:
-    """(tensor, key) that a value which nobody keeps goes back to.
+def mark(part: Any, source: Tensor, place: Any) -> None:
+    """Note of which tensor ``part`` is, and where."""
+    try:
+        outer = _own(source)
+    except AttributeError:
+        outer = None
+    if outer.__class__ is not list:
+        part._kept = [ref(source), place, None, 0]
+    else:
+        part._kept = [ref(source), place, outer if outer[3] < DEEP else None, outer[3] + 1]
+
+
+def is_view(x: Any) -> bool:
+    """Whether other libraries would write into a tensor of the program when x is written."""
+    part = part_of(x)
+    return part is not None and part[0]() is not None
+
+
+def home(x: Any) -> list[tuple[Tensor, Any]]:
+    """(tensor, place) that a value which nobody keeps goes back to; where that is such a value too, what it goes back
+    to follows.
 
     Raises:
         LostWriteError: nothing says where that is, or the tensor is gone.
     """
-    part = part_of(x)
-    source = None if part is None else part[0]()
-    if part is None or source is None:
+    part, found = part_of(x), []
+    while part is not None:
+        source = part[0]()
+        found.append((source, part[1]))
+        if source is not None:
+            break
+        part = part[2]
+    if part is None:
         raise LostWriteError(
-            "this writes into a value that nobody keeps, so nothing would change: x[mask], x.T, x.reshape(...) and "
-            "what a function returns are values of their own, never views.",
+            "this writes into a value that nobody keeps, so nothing would change: x[mask], x.flip(0) and what a "
+            "function returns are values of their own, never views.",
             hint="one pair of brackets writes into x itself: x[mask, 1] = 5 instead of x[mask][:, 1] = 5; or give the "
             "value a name and put it back: rows = x[mask]; rows[:, 1] = 5; x[mask] = rows.",
         )
+    for i in reversed(range(len(found) - 1)):
+        outer, place = found[i + 1]
+        inner = _read(outer, place)
+        inner._kept = None
+        found[i] = inner, found[i][1]
     x._kept = None  # no part from here on: it becomes what the source has there
-    return source, part[1]
+    return found
+
+
+def put_back(x: Any, back: list[tuple[Tensor, Any]], write: Callable[[Any, Any, Any], None]) -> None:
+    """Write x to its ``home``; ``write(tensor, key, value)`` does ``tensor[key] = value``."""
+    for source, place in back:
+        if type(place) is list:
+            write(source, ..., place[0](partial(_read, place=place), source, x))
+        else:
+            write(source, place, x)
+        x = source
+
+
+def _read(x: Any, place: Any) -> Any:
+    if type(place) is not list:
+        return x[place]
+    _, method, args, options, at = place
+    out = method(x, *args, **options)
+    return out if at < 0 else out[at]

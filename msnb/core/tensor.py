@@ -120,12 +120,12 @@ class Tensor(TensorMethods):
             return
         self._data = device_registry.current().from_host(host_array(input_data, want))
         self._type = type_of_buffer(self._data)
-        self._rec = None
+        self._rec = self._kept = None
 
     def _from_tensor(self, other: Tensor, want: DType | None) -> None:
         if want is not None and want is not other._type.dtype:
             other = other.astype(want)
-        self._data, self._type, self._rec = other._data, other._type, other._rec
+        self._data, self._type, self._rec, self._kept = other._data, other._type, other._rec, None
 
     # ---- what it is ----
 
@@ -494,6 +494,7 @@ def make(data: Any, type_: TensorType, rec: Any = None) -> Tensor:
     t._data = data
     t._type = type_
     t._rec = rec
+    t._kept = None
     return t
 
 

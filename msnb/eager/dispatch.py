@@ -219,7 +219,7 @@ class EagerEngine(PlainReads):
         if entry.type is None:
             return wrap(entry, result)
         t = _new(Tensor)
-        t._data, t._type, t._rec = result, entry.type, None
+        t._data, t._type, t._rec, t._kept = result, entry.type, None, None
         return t
 
     def apply_one(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

@@ -265,7 +265,7 @@ class TracedCall(NamedTuple):
 class CachedCall:
     """The operations of one call. Places: its tensors, then constants, then results."""
 
-    __slots__ = ("_first", "_kept", "_kernels", "_kind", "_lines", "_noted", "_outs", "_single")
+    __slots__ = ("_first", "_kernels", "_kind", "_lines", "_noted", "_outs", "_single")
 
     def __init__(self, program: TracedCall, outs: Any, kind: type, count: int) -> None:
         steps, constants = program.steps, program.constants
@@ -278,22 +278,19 @@ class CachedCall:
         kernels: list[Any] = [(entry.kernel, refs, made) for refs, made, entry, _ in self._lines]
         self._kernels: KernelList = KernelList(list(constants.values()), kernels)
         self._outs: list[tuple[int, Any]] = [(at[program.places[id(o)]], o._type) for o in outs]
-        self._kept: list[Any] = [getattr(o, "_kept", None) for o in outs]
         self._kind, self._first = kind, count
         self._noted: dict[tuple[bool, ...], tuple[CallLines | None, list[int], dict[int, int]]] = {}
         self._single: Any = None
         if len(steps) == 1 and kind is Tensor and kernels[0][1:] == ((0,), 1) and self._outs[0][0] == 1:
-            self._single = kernels[0][0], self._outs[0][1], self._kept[0], *self._lines[0][2:]
+            self._single = kernels[0][0], self._outs[0][1], *self._lines[0][2:]
 
     def run(self, tensors: list[Tensor]) -> Any:
         """The results of a call."""
         if self._single is None:
             return self._wrapped(tensors, self._kernels([t._data for t in tensors]), None, ())
         out = _new(Tensor)  # one operation on one tensor: the same, written out
-        kernel, out._type, kept, _, _ = self._single
-        out._data, out._rec = kernel(tensors[0]._data), None
-        if kept is not _NO_VALUE:
-            out._kept = kept
+        kernel, out._type, _, _ = self._single
+        out._data, out._rec, out._kept = kernel(tensors[0]._data), None, None
         return out
 
     def record(self, tensors: list[Tensor], tape: Any) -> Any:
@@ -339,7 +336,7 @@ class CachedCall:
         track = tensors[0]._rec
         number = _UNTRACKED if track is None else track[1] if track[0] is tape else tape.number_of(tensors[0])
         out: Tensor = self.run(tensors)
-        entry, kept = self._single[3:]
+        entry, kept = self._single[2:]
         if number >= 0 and kept is not None:
             first = tape.count
             tape.count = first + 1
@@ -350,15 +347,12 @@ class CachedCall:
 
     def _wrapped(self, tensors: list[Tensor], env: list[Any], tape: Any, numbers: Any) -> Any:
         made = []
-        for (at, t), kept in zip(self._outs, self._kept):
+        for at, t in self._outs:
             if at < self._first:
                 made.append(tensors[at])
                 continue
             rec = (tape, numbers[at], None) if at in numbers else None
-            out = make(env[at], t, rec)
-            if kept is not _NO_VALUE:
-                out._kept = kept
-            made.append(out)
+            made.append(make(env[at], t, rec))
         return made[0] if self._kind is Tensor else _PACKS[self._kind](made)
 
 

@@ -2,7 +2,7 @@
 
 p.add_(g)       of a Parameter: ``ops.assign(p, p.add(g))``
 x.add_(y)       of a Tensor: ``x[...] = x.add(y)``, so the object x stands for the new value from here on
-x[0].add_(1)    refused: a slice is a value of its own, never a view; ``x[0] += 1`` says the same and works
+x[0].add_(1)    a slice is a value of its own, never a view; only this call has it, so it goes back (temporary_writes)
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from msnb.ops.elementwise.transcendental import log1p
 from msnb.ops.indexing.scatter import combine
 from msnb.ops.random import draws
 from msnb.ops.shape.views import broadcast_to, reshape
-from msnb.ops.tensor import functions, operators, subscripts
+from msnb.ops.tensor import functions, operators, subscripts, view_methods
 
-BOUND_BEFORE = (functions, subscripts, operators)
+BOUND_BEFORE = (functions, subscripts, operators, view_methods)
 _METHODS = (
     "abs", "add", "addcdiv", "addcmul", "addmm", "addr", "ceil", "clamp", "clip", "cos", "div", "erf", "erfinv", "exp",
     "fill_diagonal", "floor", "floor_divide", "index_add", "index_copy", "index_fill", "index_put", "lerp", "log",
@@ -119,7 +119,7 @@ def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
                 raise DTypeError(f"{name}_: a tensor of {self.dtype!r} cannot hold {value.dtype!r} values.", hint=way)
             self[...] = value
         if back is not None:
-            subscripts.setitem(*back, self)
+            temporary_writes.put_back(self, back, subscripts.setitem)
         return self  # type: ignore[no-any-return]
 
     method.__name__, method.__qualname__ = f"{name}_", f"Tensor.{name}_"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
@@ -88,13 +87,13 @@ def _subscript(x: Any, key: Any) -> Any:
     """``x[key]``, which says where it came from if the key is basic: ``temporary_writes.home``."""
     out = getitem(x, key)
     if type(key) in _BASIC or type(key) is tuple and _BASIC.issuperset(map(type, key)):
-        out._kept = [ref(x), key]
+        temporary_writes.mark(out, x, key)
     return out
 
 
 _NO_VIEW = (
-    "v = x[0]; v[1] = 5 changes v alone: what an index gives is a value of its own, never a view of x. "
-    "x[0, 1] = 5 writes into x; x[0] = v puts the part back."
+    "v = x[0]; v[1] = 5 changes v alone: what an index, reshape or transpose gives is a value of its own, never a view "
+    "of x. x[0, 1] = 5 writes into x; x[0] = v puts the part back."
 )
 
 
@@ -151,11 +150,11 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         LostWriteError: only the statement refers to x, and nothing says where it came from: ``x[mask][1] = 5``.
     """
     if temporary_writes.count(x) == temporary_writes.IN_STATEMENT and temporary_writes.is_store(sys._getframe(1)):
-        source, place = temporary_writes.home(x)
+        back = temporary_writes.home(x)
         slot.engine.assign(x, updated(x, key, value))
-        setitem(source, place, x)
+        temporary_writes.put_back(x, back, setitem)
         return
-    if temporary_writes.part_of(x) is not None:
+    if temporary_writes.is_view(x):
         events.notice(_NO_VIEW, key="no view")
     slot.engine.assign(x, updated(x, key, value))
 

@@ -90,11 +90,11 @@ def _put_back(part: Tensor, which: str) -> Any:
     method = reads.attr(session_now(), part, which)
     if temporary_writes.part_of(part) is None:
         return method
-    source, place = temporary_writes.home(part)
+    back = temporary_writes.home(part)
 
     def write(*args: Any, **kwargs: Any) -> Any:
         found = method(*args, **kwargs)
-        set_item(source, place, part)
+        temporary_writes.put_back(part, back, set_item)
         return found
 
     return write
@@ -178,7 +178,7 @@ def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
     if new is not old or not isinstance(old, Parameter):
         set_item(owner, key, new)
         if back is not None:
-            set_item(*back, owner)
+            temporary_writes.put_back(owner, back, set_item)
 
 
 def new(value: Any) -> Any:

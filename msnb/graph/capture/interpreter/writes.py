@@ -79,9 +79,9 @@ def del_attr(owner: Any, name: str) -> None:
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """``owner[key] = value``."""
     if temporary_writes.count(owner) == temporary_writes.IN_CALL and isinstance(owner, Tensor):
-        source, place = temporary_writes.home(kept := owner)
+        back = temporary_writes.home(kept := owner)
         set_item(kept, key, value)
-        set_item(source, place, kept)
+        temporary_writes.put_back(kept, back, set_item)
         return
     session = session_now()
     if session is not None and isinstance(owner, np.ndarray):
