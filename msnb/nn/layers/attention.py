@@ -58,6 +58,7 @@ class MultiheadAttention(Cell):
         super().__init__()
         self.embed_dim: int = positive_int("embed_dim", embed_dim)
         self.num_heads: int = positive_int("num_heads", num_heads)
+        self.head_dim: int = embed_dim // num_heads
         if embed_dim % num_heads:
             raise AttributeValueError(f"embed_dim={embed_dim} does not divide into {num_heads} heads.")
         if not 0.0 <= dropout < 1.0:

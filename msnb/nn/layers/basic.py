@@ -82,6 +82,11 @@ class Dense(Cell):
         self.bias: Parameter | None = first_bias(bias_init, out_channels, in_channels, dtype) if has_bias else None
         self.activation: Any = get_activation(activation)
 
+    @property
+    def activation_flag(self) -> bool:
+        """Whether there is an activation."""
+        return self.activation is not None
+
     def construct(self, x: Any) -> Any:
         """The layer."""
         need_last("Dense", x, self.in_channels, "in_channels")
@@ -376,6 +381,7 @@ class Embedding(Cell):
                 raise ValueError(f"padding_idx {padding_idx} is not a row of a table of {vocab_size} rows.")
             table = _with_zero_row(table, padding_idx)
         self.embedding_table: Parameter = Parameter(table, name="embedding_table")
+        self.dtype: dtypes.DType = self.embedding_table.dtype
 
     def construct(self, ids: Any) -> Any:
         """The layer."""

@@ -58,6 +58,9 @@ class Convolution(Cell):
         self.stride, self.dilation = self._sizes("stride", stride), self._sizes("dilation", dilation)
         need_ints(self._layer, padding=padding)
         self.pad_mode, self.padding = _legal_mode(pad_mode, padding), padding
+        if len(shape) > self._axes + 2:
+            self.kernel_size, self.stride, self.dilation = shape[2:], (1, self.stride), (1, self.dilation)
+            self.padding = (0, 0, *per_axis(self._layer, "padding", padding, 2, 0))
         self.has_bias: bool = bool(has_bias)
         self.weight = first_weight(weight_init, shape, dtype)
         self.bias = first_bias(bias_init, out_channels, fans(shape)[0], dtype) if has_bias else None
@@ -65,7 +68,14 @@ class Convolution(Cell):
     def construct(self, x: Any) -> Any:
         """The layer."""
         weight, bias = self._weight(), self.compute(self.bias)
-        return self._op(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+        stride, padding, dilation = self._window()
+        return self._op(x, weight, bias, stride, self.pad_mode, padding, dilation, self.group)
+
+    def _window(self) -> tuple[Any, Any, Any]:
+        """Stride, padding and dilation as the op takes them: those of a row without the axis of one."""
+        found = self.stride, self.padding, self.dilation
+        stride, padding, dilation = (v[-k:] if self._axes == 1 and type(v) is tuple else v for v, k in zip(found, (1, 2, 1)))
+        return stride, padding, dilation
 
     def _weight(self) -> Any:
         """The weight as the op takes it: of rows, three axes."""
@@ -78,7 +88,7 @@ class Convolution(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
-        kernel = self.kernel_size[0] if self._axes == 1 else self.kernel_size
+        kernel = self.kernel_size[0] if len(self.kernel_size) == 1 else self.kernel_size
         return (
             f"in_channels={self.in_channels}, out_channels={self.out_channels}, kernel_size={kernel}, "
             f"stride={self.stride}, pad_mode={self.pad_mode!r}, padding={self.padding}, dilation={self.dilation}, "
@@ -95,9 +105,8 @@ class ConvolutionTranspose(Convolution):
     def construct(self, x: Any) -> Any:
         """The layer."""
         weight, bias = self._weight(), self.compute(self.bias)
-        return self._op(
-            x, weight, bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
-        )
+        stride, padding, dilation = self._window()
+        return self._op(x, weight, bias, stride, self.pad_mode, padding, self.output_padding, dilation, self.group)
 
 
 _Layer = TypeVar("_Layer", bound=type[Convolution])

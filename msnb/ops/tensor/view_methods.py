@@ -59,7 +59,8 @@ def _itself(read: Read, x: Any, part: Any) -> Any:
 
 
 RESTORES: dict[Restore, tuple[str, ...]] = {
-    _reshaped: ("reshape", "view", "view_as", "reshape_as", "ravel", "unflatten", "squeeze", "expand_dims", "unsqueeze"),
+    _reshaped: ("reshape", "view", "view_as", "reshape_as", "ravel", "unflatten", "squeeze", "unsqueeze",
+                "expand_dims"),
     _reordered: ("transpose", "permute", "swapaxes", "swapdims", "moveaxis", "movedim", "T", "mT"),
     _moved: ("flatten", "narrow", "diagonal", "split", "chunk", "tensor_split", "unbind"),
     _repeated: ("expand", "broadcast_to", "expand_as"),

@@ -1,0 +1,36 @@
+"""What programs read from layers that are made: names and forms of MindSpore's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize("layer", ["Conv1d", "Conv1dTranspose"])
+@pytest.mark.parametrize(
+    "given", [{}, {"stride": 2}, {"pad_mode": "pad", "padding": 2}, {"pad_mode": "valid", "dilation": 2}]
+)
+def test_convolutions_of_rows_have_the_settings_of_an_image(layer: str, given: dict[str, Any]) -> None:
+    from mindspore import Tensor, nn
+
+    made = getattr(nn, layer)(4, 6, 3, **given)
+    assert made.kernel_size == (1, 3)
+    assert made.stride == (1, given.get("stride", 1))
+    assert made.dilation == (1, given.get("dilation", 1))
+    assert made.padding == (0, 0, given.get("padding", 0), given.get("padding", 0))
+    assert made.weight.shape[2:] == (1, 3)
+    x = Tensor(np.linspace(-1, 1, 88, dtype=np.float32).reshape(2, 4, 11))
+    image = getattr(nn, f"Conv2d{layer[6:]}")(4, 6, (1, 3), made.stride, made.pad_mode, made.padding,
+                                              **{"dilation": made.dilation})  # fmt: skip
+    image.weight.set_data(made.weight)
+    np.testing.assert_allclose(made(x).asnumpy(), image(x.expand_dims(2)).squeeze(2).asnumpy(), 1e-5, 1e-6)
+
+
+def test_what_layers_say_of_themselves() -> None:
+    from mindspore import float32, nn
+
+    assert (nn.Dense(2, 3).activation_flag, nn.Dense(2, 3, activation="relu").activation_flag) == (False, True)
+    assert nn.Embedding(3, 4).dtype == float32
+    assert nn.MultiheadAttention(8, 2).head_dim == 4
