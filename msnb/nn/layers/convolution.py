@@ -73,9 +73,9 @@ class Convolution(Cell):
 
     def _window(self) -> tuple[Any, Any, Any]:
         """Stride, padding and dilation as the op takes them: those of a row without the axis of one."""
-        found = self.stride, self.padding, self.dilation
-        stride, padding, dilation = (v[-k:] if self._axes == 1 and type(v) is tuple else v for v, k in zip(found, (1, 2, 1)))
-        return stride, padding, dilation
+        if len(self.kernel_size) == self._axes:
+            return self.stride, self.padding, self.dilation
+        return self.stride[1:], self.padding[2:], self.dilation[1:]  # type: ignore[index]
 
     def _weight(self) -> Any:
         """The weight as the op takes it: of rows, three axes."""
