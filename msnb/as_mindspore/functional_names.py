@@ -523,6 +523,12 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 globals().update({name: _operator(name, call, **defaults) for name, (call, defaults) in _OPERATORS.items()})
 
 
+new_ones, new_zeros, relu_ = Tensor.new_ones, Tensor.new_zeros, Tensor.relu_
+index_fill_ext = ops.index_fill
+chunk_view, split_view, unsqueeze_view = Tensor.chunk, Tensor.split, Tensor.unsqueeze
+vector_norm_ext, matrix_norm_ext, linalg_norm = ops.vector_norm, ops.matrix_norm, ops.norm
+
+
 class _Implementations(dict[Any, Callable[..., Any]]):
     """A program's table of implementations in Python for debugging, by operator class and by name; operators do not
     run them, ``get_vm_impl_fn`` hands them out."""

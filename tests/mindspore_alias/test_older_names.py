@@ -225,3 +225,17 @@ def test_a_tensor_takes_const_arg(mode: int) -> None:
     assert (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(ms.Tensor([1.0], ms.float32, None, None, True)).tolist() == [3]
     with pytest.raises(TypeError, match="const_arg"):
         ms.Tensor([1.0], const_arg=1)
+
+
+def test_functions_of_private_modules() -> None:
+    from mindspore.ops.function import array_func, math_func
+
+    x = ms.Tensor([[3.0, 4.0], [0.0, 0.0]])
+    assert array_func.new_ones(x, (2,), dtype=ms.int32).tolist() == [1, 1]
+    assert array_func.new_zeros(x, (1,)).dtype == ms.float32
+    assert [part.tolist() for part in array_func.chunk_view(x, 2, dim=1)] == [[[3], [0]], [[4], [0]]]
+    assert [part.shape for part in array_func.split_view(x, 1, dim=0)] == [(1, 2), (1, 2)]
+    assert array_func.unsqueeze_view(x, dim=0).shape == (1, 2, 2)
+    assert array_func.index_fill_ext(x, 0, ms.Tensor([1]), 7.0).tolist() == [[3, 4], [7, 7]]
+    assert math_func.vector_norm_ext(x, 2, 1).tolist() == [5, 0]
+    assert math_func.matrix_norm_ext(x).item() == math_func.linalg_norm(x).item() == 5
