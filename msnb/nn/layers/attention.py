@@ -58,7 +58,6 @@ class MultiheadAttention(Cell):
         super().__init__()
         self.embed_dim: int = positive_int("embed_dim", embed_dim)
         self.num_heads: int = positive_int("num_heads", num_heads)
-        self.head_dim: int = embed_dim // num_heads
         if embed_dim % num_heads:
             raise AttributeValueError(f"embed_dim={embed_dim} does not divide into {num_heads} heads.")
         if not 0.0 <= dropout < 1.0:
@@ -78,6 +77,11 @@ class MultiheadAttention(Cell):
         self.bias_k: Parameter | None = _one_position("bias_k", embed_dim, dtype) if add_bias_kv else None
         self.bias_v: Parameter | None = _one_position("bias_v", embed_dim, dtype) if add_bias_kv else None
         self.out_proj: Dense = Dense(embed_dim, embed_dim, bias_init="zeros", has_bias=has_bias, dtype=dtype)
+
+    @property
+    def head_dim(self) -> int:
+        """Features of one head."""
+        return self.embed_dim // self.num_heads
 
     def construct(
         self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
