@@ -522,11 +522,12 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }  # fmt: skip
 globals().update({name: _operator(name, call, **defaults) for name, (call, defaults) in _OPERATORS.items()})
 
-
-new_ones, new_zeros, relu_ = Tensor.new_ones, Tensor.new_zeros, Tensor.relu_
-index_fill_ext = ops.index_fill
-chunk_view, split_view, unsqueeze_view = Tensor.chunk, Tensor.split, Tensor.unsqueeze
-vector_norm_ext, matrix_norm_ext, linalg_norm = ops.vector_norm, ops.matrix_norm, ops.norm
+_METHODS = {
+    "new_ones": "new_ones", "new_zeros": "new_zeros", "relu_": "relu_", "chunk_view": "chunk", "split_view": "split",
+    "unsqueeze_view": "unsqueeze", "index_fill_ext": "index_fill",
+}
+_NORMS = {"vector_norm_ext": ops.vector_norm, "matrix_norm_ext": ops.matrix_norm, "linalg_norm": ops.norm}
+globals().update({name: getattr(Tensor, method) for name, method in _METHODS.items()}, **_NORMS)
 
 
 class _Implementations(dict[Any, Callable[..., Any]]):

@@ -97,7 +97,7 @@ class StackError(MsnbError, RecursionError):
 
 
 class LostWriteError(MsnbError, RuntimeError):
-    """A write into a value that nobody keeps, such as ``x[0][1] = 5``."""
+    """A write into a value that nobody keeps, such as ``x[mask][1] = 5``."""
 
 
 class DeviceError(MsnbError, RuntimeError):

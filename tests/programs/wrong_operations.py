@@ -351,8 +351,8 @@ def assign_out_of_range(x: Any) -> Any:
 
 
 LOST = (
-    "this writes into a value that nobody keeps, so nothing would change: x[mask], x.T, x.reshape(...) and "
-    "what a function returns are values of their own, never views."
+    "this writes into a value that nobody keeps, so nothing would change: x[mask], x.flip(0) and what "
+    "a function returns are values of their own, never views."
 )
 
 
@@ -372,7 +372,7 @@ def add_to_an_item_of_chosen_rows(x: Any) -> Any:
 @wrong(LostWriteError, LOST, X)
 def assign_to_what_an_operator_made(x: Any) -> Any:
     if x.sum() > 0:
-        x.T[0:2] = x[0, 0]  # <- here: x.T[0:2]
+        x.flip(0)[0:2] = x[0, 0]  # <- here: x.flip(0)[0:2]
     return x
 
 

@@ -97,14 +97,14 @@ _ALL = (
     ),
     _lesson(
         "LostWriteError", "RuntimeError",
-        "A write into a value that nobody keeps. Tensors are values: `x.T`, `x.reshape(...)`, `x[mask]` share nothing "
-        "with `x`, so `x.T[1] = 5` would write into a copy that is gone when the statement ends. In NumPy and PyTorch "
-        "the same line changes `x`.",
-        "x = ms.ops.zeros((2, 3))\nx.T[1] = 5",
-        "x = ms.ops.zeros((2, 3))\nx[:, 1] = 5\n\nturned = x.T\nturned[2] = 7\nx = turned.T",
-        "`x[0][1] = 5` and `x[0].zero_()` write into `x`: the part says where it came from. What a list, a dict or an "
-        "object keeps is written to as it stands: `layers[0][1] = 5`. A value that has a name is never refused: "
-        "`row = x[0]; row[1] = 5` changes `row`, and `x` stays as it is.",
+        "A write into a value that nobody keeps. Tensors are values: `x[[0, 1]]`, `x[mask]`, `x + 1` share nothing "
+        "with `x`, so `x[[0, 1]][0] = 5` would write into a copy that is gone when the statement ends. NumPy and "
+        "PyTorch lose such a write without a word.",
+        "x = ms.ops.zeros((2, 3))\nx[[0, 1]][0] = 5",
+        "x = ms.ops.zeros((2, 3))\nx[0] = 5\n\nrows = x[[0, 1]]\nrows[:, 2] = 7\nx[[0, 1]] = rows",
+        "`x[0][1] = 5`, `x.T[1] = 5` and `x[0].zero_()` write into `x`: what they write into says where it came from. "
+        "What a list, a dict or an object keeps is written to as it stands: `layers[0][1] = 5`. A value that has a name "
+        "is never refused: `row = x[0]; row[1] = 5` changes `row`, and `x` stays as it is.",
     ),
     _lesson(
         "LinAlgError", "ValueError",

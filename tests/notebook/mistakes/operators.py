@@ -43,7 +43,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "truth of many": (X + "if x > 0:  # here\n    pass", r"use \.any\(\)"),
     "item of many": (X + "x.item()  # here", r"tolist\(\)"),
     "number of many": (X + "float(x)  # here", "item|one element"),
-    "lost write": (X + "x.T[1] = 5.0  # here", r"x\[mask, 1\] = 5"),
+    "lost write": (X + "x[[0, 1]][1] = 5.0  # here", r"x\[mask, 1\] = 5"),
     "write of another shape": (X + "x[0] = ops.ones((4,))  # here", "must be equal or 1|broadcast"),
     "keyword of an operator": (X + "ops.softmax(x, axes=1)  # here", "did you mean axis"),
     "argument too many": (X + "ops.relu(x, x)  # here", r"relu\("),
