@@ -103,7 +103,7 @@ _ALL = (
         "x = ms.ops.zeros((2, 3))\nx[[0, 1]][0] = 5",
         "x = ms.ops.zeros((2, 3))\nx[0] = 5\n\nrows = x[[0, 1]]\nrows[:, 2] = 7\nx[[0, 1]] = rows",
         "`x[0][1] = 5`, `x.T[1] = 5` and `x[0].zero_()` write into `x`: what they write into says where it came from. "
-        "What a list, a dict or an object keeps is written to as it stands: `layers[0][1] = 5`. A value that has a name "
+        "What a list, a dict or an object keeps is written to as it stands: `layers[0][1] = 5`. A value with a name "
         "is never refused: `row = x[0]; row[1] = 5` changes `row`, and `x` stays as it is.",
     ),
     _lesson(
