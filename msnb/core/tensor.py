@@ -493,8 +493,7 @@ def make(data: Any, type_: TensorType, rec: Any = None) -> Tensor:
     t: Tensor = _new(Tensor)
     t._data = data
     t._type = type_
-    t._rec = rec
-    t._kept = None
+    t._rec, t._kept = rec, None
     return t
 
 
