@@ -17,10 +17,11 @@ from __future__ import annotations
 import opcode
 import sys
 from collections.abc import Callable
-from functools import partial
 from types import FrameType
 from typing import Any
 from weakref import ref
+
+import numpy as np
 
 from msnb.base.errors import LostWriteError
 from msnb.core.tensor import Tensor
@@ -74,8 +75,7 @@ DEEP = 8
 def part_of(x: Any) -> list[Any] | None:
     """[reference, place, the same of the source, depth] of a value that other libraries make a view; None: x is none.
 
-    The place is a basic key, or a list of a call that gave the value: a function that gives the source, of how the
-    value is read from it, its old value and the changed value; the method, arguments and options; which of its results.
+    The place is a basic key, or [op, attributes, which of its results].
     """
     try:
         found = _own(x)
@@ -96,39 +96,85 @@ def mark(part: Any, source: Tensor, place: Any) -> None:
         part._kept = [ref(source), place, outer if outer[3] < DEEP else None, outer[3] + 1]
 
 
+def mark_through(part: Any, source: Tensor, places: list[Any]) -> None:
+    """``mark`` where nobody keeps what lies between: ``places`` from the source on."""
+    mark(part, source, places[0])
+    for place in places[1:]:
+        part._kept = [_nobody, place, part._kept, part._kept[3] + 1]
+
+
+def _nobody() -> None:
+    """The reference to a tensor that is gone."""
+
+
+def own(x: Tensor) -> Tensor:
+    """x as a value that every library makes anew, however it was computed."""
+    if part_of(x) is not None:
+        x._kept = None
+    return x
+
+
 def is_view(x: Any) -> bool:
     """Whether other libraries would write into a tensor of the program when x is written."""
-    part = part_of(x)
-    return part is not None and part[0]() is not None
+    return bool(_way(x))
 
 
-def home(x: Any) -> list[tuple[Tensor, Any]]:
-    """(tensor, place) that a value which nobody keeps goes back to; where that is such a value too, what it goes back
-    to follows.
-
-    Raises:
-        LostWriteError: nothing says where that is, or the tensor is gone.
-    """
+def _way(x: Any) -> list[tuple[Tensor | None, Any]]:
+    """(source, place) of x, of its source ... up to one that somebody keeps; [] where x is a value of its own."""
     part, found = part_of(x), []
     while part is not None:
         source = part[0]()
         found.append((source, part[1]))
         if source is not None:
-            break
+            return [] if _is_copied(source, [place for _, place in reversed(found)]) else found
         part = part[2]
-    if part is None:
+    return []
+
+
+def _is_copied(root: Tensor, places: list[Any]) -> bool:
+    """Whether other libraries copy on the way: elements that were cut out or reordered may have to move to be
+    reshaped. NumPy tells."""
+    if len(places) < 2 or not root.size:
+        return False
+    memory = seen = np.empty(root.shape, np.int8)
+    for place in places:
+        if type(place) is list:
+            op, attrs, at = place
+            seen = op.body(np, seen, **attrs)
+            seen = seen if at < 0 else seen[at]
+        else:
+            seen = seen[place]
+    return not np.may_share_memory(memory, seen)
+
+
+def home(x: Any) -> list[tuple[Tensor, Any]]:
+    """(tensor, place) that a value which nobody keeps goes back to; where that is such a value too, what it goes back
+    to follows. [] where no tensor of the program would change."""
+    found: Any = _way(x)
+    for i in reversed(range(len(found) - 1)):
+        outer, place = found[i + 1]
+        inner = _read(outer, place)
+        inner._kept = None
+        found[i] = inner, found[i][1]
+    if found:
+        x._kept = None  # no part from here on: it becomes what the source has there
+    return found  # type: ignore[no-any-return]
+
+
+def home_of_statement(x: Any) -> list[tuple[Tensor, Any]]:
+    """``home`` of a value that ``x[a] = b`` writes into and leaves to nobody.
+
+    Raises:
+        LostWriteError: nothing would change.
+    """
+    found = home(x)
+    if not found:
         raise LostWriteError(
             "this writes into a value that nobody keeps, so nothing would change: x[mask], x.flip(0) and what a "
             "function returns are values of their own, never views.",
             hint="one pair of brackets writes into x itself: x[mask, 1] = 5 instead of x[mask][:, 1] = 5; or give the "
             "value a name and put it back: rows = x[mask]; rows[:, 1] = 5; x[mask] = rows.",
         )
-    for i in reversed(range(len(found) - 1)):
-        outer, place = found[i + 1]
-        inner = _read(outer, place)
-        inner._kept = None
-        found[i] = inner, found[i][1]
-    x._kept = None  # no part from here on: it becomes what the source has there
     return found
 
 
@@ -136,7 +182,8 @@ def put_back(x: Any, back: list[tuple[Tensor, Any]], write: Callable[[Any, Any, 
     """Write x to its ``home``; ``write(tensor, key, value)`` does ``tensor[key] = value``."""
     for source, place in back:
         if type(place) is list:
-            write(source, ..., place[0](partial(_read, place=place), source, x))
+            op, attrs, at = place
+            write(source, ..., op.restore(source, x, at, **attrs))
         else:
             write(source, place, x)
         x = source
@@ -145,6 +192,6 @@ def put_back(x: Any, back: list[tuple[Tensor, Any]], write: Callable[[Any, Any, 
 def _read(x: Any, place: Any) -> Any:
     if type(place) is not list:
         return x[place]
-    _, method, args, options, at = place
-    out = method(x, *args, **options)
+    op, attrs, at = place
+    out = op(x, **attrs)
     return out if at < 0 else out[at]

@@ -20,6 +20,7 @@ from msnb.base.events import op_listeners
 from msnb.core.dtypes import DType
 from msnb.core.engine import LOOPS, PlainReads, using
 from msnb.core.parameter import Parameter
+from msnb.core.temporary_writes import mark, mark_through, part_of
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType
 from msnb.eager.dispatch import DispatchEntry, composites, look_up
@@ -37,6 +38,7 @@ _UNTRACKED = -1
 _LONG = 64  # longer lists are data
 _LARGE = 1 << 20  # bytes: what is made on the way dies at the end of a kept call only
 _ATOMS = frozenset({int, bool, str, type(None), type(Ellipsis)})
+_INTS = frozenset({int})
 _calls: dict[Any, Any] = {}
 _new = object.__new__
 
@@ -61,7 +63,7 @@ def signature(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[t
         elif kind is Parameter:
             key += (kind, v._type)
             tensors.append(v)
-        elif kind in _ATOMS:
+        elif kind in _ATOMS or kind is tuple and _INTS.issuperset(map(type, v)) and len(v) <= _LONG:
             key += (kind, v)
         elif not _enter(v, kind, key, tensors):
             return None
@@ -277,20 +279,24 @@ class CachedCall:
         ]
         kernels: list[Any] = [(entry.kernel, refs, made) for refs, made, entry, _ in self._lines]
         self._kernels: KernelList = KernelList(list(constants.values()), kernels)
-        self._outs: list[tuple[int, Any]] = [(at[program.places[id(o)]], o._type) for o in outs]
+        self._outs: list[tuple[int, Any, Any]] = [
+            (at[program.places[id(o)]], o._type, _way_in(o, program.places, count)) for o in outs
+        ]
         self._kind, self._first = kind, count
         self._noted: dict[tuple[bool, ...], tuple[CallLines | None, list[int], dict[int, int]]] = {}
         self._single: Any = None
         if len(steps) == 1 and kind is Tensor and kernels[0][1:] == ((0,), 1) and self._outs[0][0] == 1:
-            self._single = kernels[0][0], self._outs[0][1], *self._lines[0][2:]
+            self._single = kernels[0][0], *self._outs[0][1:], *self._lines[0][2:]
 
     def run(self, tensors: list[Tensor]) -> Any:
         """The results of a call."""
         if self._single is None:
             return self._wrapped(tensors, self._kernels([t._data for t in tensors]), None, ())
         out = _new(Tensor)  # one operation on one tensor: the same, written out
-        kernel, out._type, _, _ = self._single
+        kernel, out._type, way, _, _ = self._single
         out._data, out._rec, out._kept = kernel(tensors[0]._data), None, None
+        if way is not None:
+            mark(out, tensors[0], way[1][0])
         return out
 
     def record(self, tensors: list[Tensor], tape: Any) -> Any:
@@ -328,7 +334,7 @@ class CachedCall:
                 numbers.update(zip(range(made, made + results), range(count, count + results)))
                 count += results
             made += results
-        given = {at: numbers[at] - self._first for at, _ in self._outs if at >= self._first and at in numbers}
+        given = {at: numbers[at] - self._first for at, *_ in self._outs if at >= self._first and at in numbers}
         call = CallLines(lines, self._first, list(dict.fromkeys(given.values()))) if given else None
         return call, saved, given
 
@@ -336,7 +342,7 @@ class CachedCall:
         track = tensors[0]._rec
         number = _UNTRACKED if track is None else track[1] if track[0] is tape else tape.number_of(tensors[0])
         out: Tensor = self.run(tensors)
-        entry, kept = self._single[2:]
+        entry, kept = self._single[3:]
         if number >= 0 and kept is not None:
             first = tape.count
             tape.count = first + 1
@@ -347,13 +353,27 @@ class CachedCall:
 
     def _wrapped(self, tensors: list[Tensor], env: list[Any], tape: Any, numbers: Any) -> Any:
         made = []
-        for at, t in self._outs:
+        for at, t, way in self._outs:
             if at < self._first:
                 made.append(tensors[at])
                 continue
             rec = (tape, numbers[at], None) if at in numbers else None
             made.append(make(env[at], t, rec))
+            if way is not None:
+                mark_through(made[-1], tensors[way[0]], way[1])
         return made[0] if self._kind is Tensor else _PACKS[self._kind](made)
+
+
+def _way_in(out: Tensor, places: dict[int, int], count: int) -> tuple[int, list[Any]] | None:
+    """Of which tensor of the call a result is a view, and by which places from it on; None: of none."""
+    part, way = part_of(out), []
+    while part is not None:
+        source = places.get(id(part[0]()), count)
+        way.append(part[1])
+        if source < count:
+            return source, way[::-1]
+        part = part[2]
+    return None
 
 
 def _kept_places(entry: DispatchEntry, refs: list[int], made: list[int], at: dict[int, int]) -> tuple[int, ...] | None:

@@ -31,7 +31,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
     Args:
         obj: a tensor, an array, a number, or (nested) lists of these.
         dtype: of the result. Numbers and lists of them are int32 or float32 without it, arrays keep theirs.
-        copy: accepted; tensors are values, so there is no difference.
+        copy: a tensor of its own, also where a tensor is given that need not change.
         ndmin: axes of size 1 are put in front until there are so many.
 
     Source: `mindspore.numpy.array`
@@ -43,6 +43,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
     """
     made = _made(obj)
     made = made if dtype is None else made.astype(as_dtype(dtype))
+    made = ops.identity(made) if copy and made is obj else made
     return made.reshape((1,) * builtins.max(ndmin - made.ndim, 0) + tuple(made.shape)) if ndmin > made.ndim else made
 
 
@@ -57,17 +58,17 @@ def _made(obj: Any) -> Any:
 
 def asarray(a: Any, dtype: Any = None) -> Any:
     """``array``, by the name for things that may be one already."""
-    return array(a, dtype)
+    return array(a, dtype, copy=False)
 
 
 def asfarray(a: Any, dtype: Any = float32) -> Any:
     """``array`` of floats."""
-    return array(a, dtype)
+    return array(a, dtype, copy=False)
 
 
 def copy(a: Any) -> Any:
     """Another tensor of the same numbers."""
-    return ops.identity(array(a))
+    return array(a)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

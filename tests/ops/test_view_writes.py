@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
+from msnb import mint, ops
 from msnb.base.errors import LostWriteError
 from msnb.core import temporary_writes
 
@@ -37,6 +38,32 @@ VIEWS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # ours,
     "detach": (lambda x: x.detach(), lambda a: a),
     "three": (lambda x: x[1].T[2:].reshape((2, 3)), lambda a: a[1].T[2:]),
     "brackets": (lambda x: x[1][1:][0], lambda a: a[1][1:][0]),
+    "ops.reshape": (lambda x: ops.reshape(x, (6, 4)), lambda a: a.reshape(6, 4)),
+    "ops.transpose": (lambda x: ops.transpose(x, (2, 0, 1)), lambda a: a.transpose(2, 0, 1)),
+    "ops.slice": (lambda x: ops.slice(x, (0, 1, 0), (2, 2, 4)), lambda a: a[:, 1:]),
+    "ops.unstack": (lambda x: ops.unstack(x, 1)[1], lambda a: a[:, 1]),
+    "ops.diagonal": (lambda x: ops.diagonal(x, 1, 2, 1), lambda a: np.einsum("iaa->ia", a[:, 1:, :2])),
+    "mint.flatten": (lambda x: mint.flatten(x), lambda a: a.reshape(-1)),
+    "mint.narrow": (lambda x: mint.narrow(x, 1, 1, 2), lambda a: a[:, 1:]),
+    "mint.split": (lambda x: mint.split(x, [1, 3], 2)[1], lambda a: a[:, :, 1:]),
+    "stop_gradient": (lambda x: ops.stop_gradient(x), lambda a: a),
+    "fitting strides": (lambda x: x.transpose(1, 0, 2).reshape((3, 2, 2, 2)),
+                        lambda a: a.reshape(2, 3, 2, 2).transpose(1, 0, 2, 3)),
+}
+COPIES: dict[str, Callable[[Any], Any]] = {  # what other libraries compute anew
+    "reordered, then reshaped": lambda x: x.transpose(1, 0, 2).reshape((6, 4)),
+    "reordered, then flattened": lambda x: ops.flatten(x.T, start_dim=0),
+    "a part, reshaped": lambda x: x.chunk(2, 2)[0].reshape((-1,)),
+    "columns, reshaped": lambda x: mint.reshape(x[:, :, 1:3], (-1,)),
+    "tiled": lambda x: ops.tile(x, (1, 1, 1)),
+    "repeated": lambda x: x.repeat_interleave(2, 0),
+    "rolled by nothing": lambda x: ops.roll(x, 0, 0),
+    "turned by nothing": lambda x: ops.rot90(x, 0),
+    "of its own size": lambda x: ops.interpolate(x, size=(4,)),
+    "copied": lambda x: ms.numpy.array(x),
+    "flipped": lambda x: ops.flip(x, (0,)),
+    "shuffled": lambda x: ops.pixel_shuffle(x.reshape((1, 4, 3, 2)), 2),
+    "one joined": lambda x: ops.cat([x]),
 }
 
 
@@ -63,10 +90,35 @@ def test_a_write_goes_back(name: str, mode: int, rng: np.random.Generator) -> No
     for by in (2.0, -3.0):
         a = rng.standard_normal(SHAPE).astype(np.float32)
         np.testing.assert_allclose(run(ms.Tensor(a), ms.Tensor(by))[0].asnumpy(), expected(a, by), 1e-5, 1e-6)
-    if name != "detach":
+    if name not in ("detach", "stop_gradient"):
         slope = ms.grad(lambda x: run(x, ms.Tensor(2.0))[1])(ms.Tensor(a)).asnumpy()
         b, up = expected(a, 2.0), expected(a + 1e-2, 2.0)
         np.testing.assert_allclose(slope, 2 * b * np.round((up - b) / 1e-2), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_value_that_is_computed_is_its_own(name: str, mode: int, rng: np.random.Generator) -> None:
+    def write(x: Any) -> Any:
+        y = x * 1
+        kept = COPIES[name](y).fill_(3.0)
+        again = COPIES[name](y)
+        again[0] = 4.0
+        return y, kept, again
+
+    run: Any = ms.jit(write) if mode == ms.GRAPH_MODE else write
+    a = rng.standard_normal(SHAPE).astype(np.float32)
+    y, kept, again = run(ms.Tensor(a))
+    np.testing.assert_array_equal(y.asnumpy(), a)
+    assert (kept.asnumpy() == 3.0).all() and (again[0].asnumpy() == 4.0).all()
+
+
+def test_a_new_tensor_is_written_where_it_is_made(mode: int) -> None:
+    def make(x: Any) -> Any:
+        half = ops.chunk(x * 2, 2)[0].add_(1.0)
+        return ops.zeros((4,)).view(2, 2).fill_(3.0), (x * 2).reshape((2, 2)).add_(1.0), half
+
+    run: Any = ms.jit(make) if mode == ms.GRAPH_MODE else make
+    assert [t.tolist() for t in run(ms.Tensor([1.0, 2, 3, 4]))] == [[[3, 3], [3, 3]], [[3, 5], [7, 9]], [3, 5]]
 
 
 def test_weights_of_a_network(mode: int) -> None:
@@ -113,6 +165,8 @@ def test_an_expanded_value_takes_no_write(mode: int) -> None:
     run: Any = ms.jit(write) if mode == ms.GRAPH_MODE else write
     with pytest.raises(LostWriteError, match="repeats elements"):
         run(ms.Tensor([1.0, 2.0]))
+    with pytest.raises(LostWriteError, match="nobody keeps"):
+        (ms.Tensor([[1.0, 2.0]]) * 1).T.reshape(-1)[0] = 5.0
 
 
 def test_long_chains_leave_nothing_behind() -> None:

@@ -58,6 +58,9 @@ view: the elements of the first input seen otherwise, so that the op is looked t
     "broadcast" (repeated along axes that are new or were 1), "transpose" (attribute ``perm``), "slice" (``begin``,
     ``end``, ``step``), "index" (``spec``; with further inputs it is no view), "identity". The trait "view" says of the
     body that it copies nothing.
+restore: of an op whose result lies in the memory of its first input in other libraries:
+    restore(source, changed, at, **attrs) -> the source with the changed result in it (``at``: which result, -1: the
+    only one). A write into a result that nobody keeps goes back so (``msnb.core.temporary_writes``).
 images: which inputs are images in the attribute ``data_format`` (-1: the result too); such an op would rather have
     "NHWC", and is given it with the operators around it.
 onnx: the op in ONNX where the other facts do not say it: operators over inputs and attributes, such as
@@ -84,6 +87,7 @@ from msnb.base.errors import ArgumentError, MsnbError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.engine import slot
+from msnb.core.temporary_writes import mark
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, Type, result_dtype, unequal
 from msnb.ops.definition.docstring import LazyAttribute, documentation_of, signature_of
@@ -160,6 +164,7 @@ class Op:
     windows: Callable[..., Mapping[str, Any]] | None = None
     reduction: str = ""
     view: str = ""
+    restore: Callable[..., Tensor] | None = None
     images: tuple[int, ...] = ()
     onnx: str = ""
     decomposition: Callable[..., Any] | None = None
@@ -252,6 +257,24 @@ class Op:
             unequal.lists = told
 
 
+class ViewOp(Op):
+    """An op with ``restore``: its results say of which tensor they are, and by which call."""
+
+    def __call__(self, *inputs: Any, **attrs: Any) -> Tensor:
+        if len(inputs) != 1:
+            inputs, attrs = self._named_inputs(inputs, attrs)
+        attrs = self.bind_attrs(attrs)
+        out: Any = slot.engine.apply(self, inputs, attrs)
+        source = inputs[0]
+        if isinstance(source, Tensor):
+            if out.__class__ is tuple:
+                for i, part in enumerate(out):
+                    mark(part, source, [self, attrs, i])
+            elif out is not source:
+                mark(out, source, [self, attrs, -1])
+        return out  # type: ignore[no-any-return]
+
+
 _AS_THEY_ARE = frozenset({type(None), int, float, bool, str, DType})
 
 
@@ -294,18 +317,18 @@ def define(
     work: Callable[..., Work] | None = None, traits: Iterable[str] = ("pure",), promotes: bool = False,
     optional: Iterable[str] = (), examples: Sequence[Example] = (), wrong: Sequence[InvalidExample] = (),
     family: str = "", windows: Callable[..., Mapping[str, Any]] | None = None, reduction: str = "", view: str = "",
-    images: tuple[int, ...] = (), onnx: str = "", decomposition: Callable[..., Any] | None = None,
-    numpy: Callable[..., Any] | None = None,
+    restore: Callable[..., Tensor] | None = None, images: tuple[int, ...] = (), onnx: str = "",
+    decomposition: Callable[..., Any] | None = None, numpy: Callable[..., Any] | None = None,
 ) -> Op:  # fmt: skip
     """Make and register a record. ``inputs`` is ``"x, y"`` or ``"*xs"``; ``attrs`` maps names to defaults."""
     names = tuple(part.strip() for part in inputs.split(",") if part.strip())
     left_out = frozenset(optional)
     fixed = not left_out and not any(name.startswith("*") for name in names)
-    record = Op(
+    record = (Op if restore is None else ViewOp)(
         name=name, inputs=names, attrs=_parse_attrs(attrs), infer=infer, body=body, doc=doc, grad=grad, no_grad=no_grad,
         scalar=scalar, axes=axes, batch=batch, work=work, traits=frozenset(traits), promotes=promotes,
         optional=left_out, examples=tuple(examples), wrong=tuple(wrong), family=family or family_of(infer),
-        windows=windows, reduction=reduction, view=view, images=images, onnx=onnx,
+        windows=windows, reduction=reduction, view=view, restore=restore, images=images, onnx=onnx,
         decomposition=decomposition, numpy=numpy, arity=len(names) if fixed else -1,
         wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),
     )  # fmt: skip

@@ -25,7 +25,7 @@ from msnb.ops.definition.type_inference import broadcast_shapes, operand_lines
 __all__ = ["assign", "assign_add", "assign_sub", "identity", "print", "print_", "stop_gradient"]
 
 
-def _itself(name: str, doc: str, grad: Any = None, no_grad: str = "") -> Op:
+def _itself(name: str, doc: str, grad: Any = None, no_grad: str = "", restore: Any = None) -> Op:
     return define(
         name,
         "x",
@@ -46,11 +46,15 @@ def _itself(name: str, doc: str, grad: Any = None, no_grad: str = "") -> Op:
         wrong=(InvalidExample((), {}, "takes the tensors", TypeError),),
         family="effects",
         view="identity",
+        restore=restore,
     )
 
 
 identity: Op = _itself("identity", "The value itself.", lambda dout: dout)
-stop_gradient: Op = _itself("stop_gradient", "The value itself, without a gradient.", no_grad="it stops the gradient")
+stop_gradient: Op = _itself(
+    "stop_gradient", "The value itself, without a gradient.", no_grad="it stops the gradient",
+    restore=lambda x, part, at: part,
+)  # fmt: skip
 
 
 # ---- printing ----

@@ -15,12 +15,14 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.engine import cached
+from msnb.core.temporary_writes import own
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, tensors
 from msnb.ops.definition.symbolic_sizes import product, quotient
 from msnb.ops.definition.type_inference import common_shape, need_ints, normal_axes, normal_axis, operand_lines
 from msnb.ops.elementwise.comparison import equal, where
+from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.shape.concat_split import CONCAT
 from msnb.ops.shape.creation import arange
@@ -140,7 +142,7 @@ def narrow(x: Any, axis: int, start: int, length: int) -> Tensor:
     if first < 0 or length < 0 or (isinstance(size, int) and first + length > size):
         raise AttributeValueError(f"narrow: {length} elements from {start} on are not in axis {axis} of size {size}.",
                                   operands=operand_lines(t._type))  # fmt: skip
-    return INDEX(t, spec=(FULL,) * at + ((first, first + length, 1),))
+    return t[(slice(None),) * at + (slice(first, first + length),)]
 
 
 def atleast_1d(*xs: Any) -> Any:
@@ -226,7 +228,7 @@ def _rolled(t: Any, shift: int, axis: int) -> Any:
         raise ShapeError(f"roll: the size {size} of axis {axis} is known only at run time.")
     cut = -shift % size if size else 0
     if not cut:
-        return t
+        return identity(t)
     parts = [INDEX(t, spec=(FULL,) * axis + (box,)) for box in ((cut, size, 1), (0, cut, 1))]
     return CONCAT(*parts, axis=axis)
 
@@ -248,7 +250,7 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         return flip(t, (a, b))
     if turns == 1:
         return swapaxes(flip(t, b), a, b)
-    return flip(swapaxes(t, a, b), b) if turns else t
+    return flip(swapaxes(t, a, b), b) if turns else identity(t)
 
 
 # ---- repetition ----
@@ -273,7 +275,7 @@ def tile(x: Any, *reps: Any, dims: Any = None) -> Tensor:
     # an axis of 1 before each axis, broadcast to the count and merged with it: n copies of it side by side
     spaced = reshape(t, tuple(d for size in sizes for d in (1, size)))
     wide = broadcast_to(spaced, shape=tuple(d for pair in zip(counts, sizes) for d in pair))
-    return reshape(wide, tuple(product(pair) for pair in zip(counts, sizes)))
+    return own(reshape(wide, tuple(product(pair) for pair in zip(counts, sizes))))
 
 
 @cached
@@ -306,7 +308,7 @@ def repeat_interleave(x: Any, repeats: Any, axis: int | None = None, *, output_s
     if len(counts) > 1:
         return GATHER(t, as_tensor(np.repeat(np.arange(len(counts)), counts)), axis=at)
     wide = broadcast_to(expand_dims(t, at + 1), shape=(*t.shape[: at + 1], counts[0], *t.shape[at + 1 :]))
-    return reshape(wide, (*t.shape[:at], product((t.shape[at], counts[0])), *t.shape[at + 1 :]))
+    return own(reshape(wide, (*t.shape[:at], product((t.shape[at], counts[0])), *t.shape[at + 1 :])))
 
 
 def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:

@@ -9,13 +9,14 @@ The triangles are records; a diagonal is read by ``index`` and written by ``unin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.engine import cached
+from msnb.core.temporary_writes import mark, own
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
@@ -23,7 +24,7 @@ from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.shape.creation import arange
-from msnb.ops.shape.index_records import INDEX, UNINDEX
+from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX
 from msnb.ops.shape.views import TRANSPOSE, inverse_permutation, reshape
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "trace", "tril", "tril_indices", "triu", "triu_indices"]
@@ -111,6 +112,28 @@ def _steps(rows: Any, cols: Any, offset: int) -> tuple[Any, Any]:
     return along + max(-offset, 0), along + max(offset, 0)
 
 
+class _Diagonals(NamedTuple):
+    """The diagonals of the last two axes, as an op with ``restore`` gives them: in other libraries they are a view."""
+
+    offset: int
+
+    def _place(self, x: Any) -> tuple[Any, Any]:
+        return _steps(x.shape[-2], x.shape[-1], self.offset), (FULL,) * (x.ndim - 2) + ("t", "t")
+
+    def __call__(self, x: Any) -> Tensor:
+        pair, spec = self._place(x)
+        return INDEX(x, *pair, spec=spec)
+
+    def restore(self, x: Any, part: Any, at: int) -> Tensor:
+        """``x`` with other diagonals."""
+        pair, spec = self._place(x)
+        return INDEX_UPDATE(x, part, *pair, spec=spec)
+
+    def body(self, xp: Any, x: Any) -> Any:
+        """NumPy's view."""
+        return xp.diagonal(x, self.offset, -2, -1)
+
+
 @worded
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonals of the matrices that two axes span, along a new last axis.
@@ -130,8 +153,10 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         raise ShapeError("diagonal needs a tensor of at least two axes.", operands=operand_lines(t._type))
     order = _pair_last("diagonal", t.ndim, axis1, axis2)
     moved = t if order == tuple(range(t.ndim)) else TRANSPOSE(t, perm=order)
-    pair = _steps(moved.shape[-2], moved.shape[-1], offset)
-    return INDEX(moved, *pair, spec=(FULL,) * (t.ndim - 2) + ("t", "t"))
+    read = _Diagonals(offset)
+    out = read(moved)
+    mark(out, moved, [read, {}, -1])
+    return out
 
 
 def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -159,7 +184,7 @@ def diag(x: Any, diagonal_: int = 0, *, diagonal: int | None = None) -> Tensor:
     offset = diagonal_ if diagonal is None else diagonal
     if t.ndim not in (1, 2):
         raise ShapeError("diag needs a vector or a matrix.", operands=operand_lines(t._type))
-    return diag_embed(t, offset) if t.ndim == 1 else _diagonal(t, offset)
+    return diag_embed(t, offset) if t.ndim == 1 else own(_diagonal(t, offset))
 
 
 def diagflat(input: Any, offset: int = 0) -> Tensor:

@@ -16,6 +16,7 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import normal_axis
+from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.elementwise.transcendental import logaddexp
 from msnb.ops.shape.concat_split import concat
 from msnb.ops.shape.creation import full
@@ -41,7 +42,7 @@ def logcumsumexp(x: Any, axis: int) -> Tensor:
         >>> ms.ops.logcumsumexp(ms.Tensor([0.0, 1000.0]), 0).tolist()
         [0.0, 1000.0]
     """
-    out: Tensor = as_tensor(x)
+    out: Tensor = identity(as_tensor(x))
     at = normal_axis("logcumsumexp", axis, out.ndim)
     sizes = out._type.ints()
     reach = 1

@@ -23,6 +23,7 @@ from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_l
 from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.indexing.rearrange import moveaxis, narrow
 from msnb.ops.indexing.scatter import tensor_scatter_add, tensor_scatter_max, tensor_scatter_min, tensor_scatter_mul
 from msnb.ops.math import clip_norm_interpolate, sort
@@ -192,7 +193,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         size = max(t.shape[at] - 1, 0)
         pair = [narrow(t, at, start, size) for start in (min(1, t.shape[at]), 0)]
         t = pair[0] != pair[1] if t.dtype.name == "bool" else pair[0] - pair[1]
-    return t
+    return t if n else identity(t)
 
 
 def _beside(t: Tensor, at: int, end: Any) -> Tensor:

@@ -33,6 +33,7 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, define, move
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import alike, need_ints, normal_axis, operand_lines
 from msnb.ops.shape.index_records import INDEX
+from msnb.ops.shape.slice import SLICE_UPDATE
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
 
 __all__ = [
@@ -170,6 +171,12 @@ def _split_numpy(types: Any, outs: Any, *, sizes: tuple[int, ...], axis: int) ->
     return (lambda x: tuple([x[key] for key in keys])) if len(keys) > 1 else None
 
 
+def _part_back(x: Any, part: Any, at: int, sizes: tuple[Size, ...], axis: int) -> Tensor:
+    before, place = (0,) * normal_axis("split", axis, x.ndim), max(at, 0)
+    end = (*(None for _ in before), total(sizes[: place + 1]))
+    return SLICE_UPDATE(x, part, begin=(*before, total(sizes[:place])), end=end, step=(1,) * len(end))
+
+
 SPLIT: Op = define(
     "split",
     "x",
@@ -183,6 +190,7 @@ SPLIT: Op = define(
     batch=one_batched(lambda x, sizes, axis: SPLIT(x, sizes=sizes, axis=axis + 1 if axis >= 0 else axis)),
     work=moves_only,
     traits=("pure", "view", "linear"),
+    restore=_part_back,
     doc="Take a tensor apart along an axis.",
     examples=(
         Example((_A,), {"sizes": (1, 2), "axis": 1}),

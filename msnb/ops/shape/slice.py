@@ -82,6 +82,7 @@ SLICE: Op = define(
     work=moves_only,
     traits=("pure", "view", "linear"),
     view="slice",
+    restore=lambda x, part, at, **box: SLICE_UPDATE(x, part, **box),
     doc="A box cut out of a tensor: begin:end:step for the leading axes.",
     examples=(
         Example((_A,), {"begin": (0, 1), "end": (2, 3), "step": (1, 1)}),

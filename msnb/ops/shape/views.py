@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base.errors import AttributeValueError, LostWriteError, ShapeError
 from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, TensorType, tensor_type
@@ -52,6 +52,10 @@ def _new_shape(old: Shape, shape: Shape) -> Shape | None:
     # symbolic sizes that are not equal as written may be equal in the call
     fits = product(shape) == count or not all(isinstance(d, int) for d in (count, *shape))
     return shape if fits else None
+
+
+def _shape_back(x: Any, part: Any, at: int, **attrs: Any) -> Tensor:
+    return RESHAPE(part, shape=x.shape)
 
 
 def _reshape_type(x: TensorType, *, shape: Shape) -> TensorType:
@@ -101,6 +105,7 @@ RESHAPE: Op = define(
     work=moves_only,
     traits=("pure", "view", "linear"),
     view="reshape",
+    restore=_shape_back,
     doc="The same elements in the same order under another shape.",
     examples=tuple(Example((x,), {"shape": s}) for x, s in ((_A, (3, 2)), (_A, (-1,)), (_EMPTY, (3, 0)))),
     wrong=(InvalidExample((_A,), {"shape": (4, 2)}, "cannot become [4, 2]", ShapeError),),
@@ -168,6 +173,7 @@ TRANSPOSE: Op = define(
     work=moves_only,
     traits=("pure", "view", "linear"),
     view="transpose",
+    restore=lambda x, part, at, perm: TRANSPOSE(part, perm=inverse_permutation(perm)),
     doc="The axes in another order.",
     examples=(Example((_C,), {"perm": (2, 0, 1)}), Example((_EMPTY,), {"perm": (1, 0)})),
     wrong=(InvalidExample((_C,), {"perm": (0, 0, 1)}, "does not name each of the 3 axes once", AttributeValueError),),
@@ -225,6 +231,15 @@ def transpose(x: Any, *axes: Any, perm: Any = None, dim0: int | None = None, dim
 # ---- broadcast_to and sum_to ----
 
 
+def _repeats_back(x: Any, part: Any, at: int, shape: Shape) -> Tensor:
+    if part.size != x.size:
+        raise LostWriteError(
+            "this writes into a value that repeats elements of a tensor, and nobody keeps it: an element cannot become "
+            "several numbers.", hint="write into the tensor before it is expanded."
+        )  # fmt: skip
+    return RESHAPE(part, shape=x.shape)
+
+
 def _broadcast_type(x: TensorType, *, shape: Shape) -> TensorType:
     if not fits(x.shape, shape):
         raise ShapeError(
@@ -279,6 +294,7 @@ BROADCAST_TO: Op = define(
     work=moves_only,
     traits=("pure", "view", "linear"),
     view="broadcast",
+    restore=_repeats_back,
     doc="Repeat along new axes and axes of size 1 until the shape is the wanted one.",
     examples=(
         Example((_A[:, :1],), {"shape": (2, 3)}),
@@ -420,6 +436,7 @@ EXPAND_DIMS: Op = define(
     work=moves_only,
     traits=("pure", "view", "linear"),
     view="reshape",
+    restore=_shape_back,
     doc="New axes of size 1.",
     examples=(Example((_A,), {"axis": 1}), Example((_A,), {"axis": (0, -1)}), Example((_EMPTY,), {"axis": -1})),
     wrong=(InvalidExample((_A,), {"axis": 4}, "axis 4 is outside a tensor of 3 axes", AttributeValueError),),
@@ -479,6 +496,7 @@ SQUEEZE: Op = define(
     work=moves_only,
     traits=("pure", "view", "linear"),
     view="reshape",
+    restore=_shape_back,
     doc="Leave out axes of size 1.",
     examples=(
         Example((_A[:, None],), {"axis": 1}),

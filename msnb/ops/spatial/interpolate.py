@@ -29,6 +29,7 @@ from msnb.ops.definition.operand_checks import as_ints, as_tensor
 from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.matmul import tensordot
@@ -178,7 +179,7 @@ def interpolate(x: Any, size: Any = None, scale_factor: Any = None, mode: str = 
 def _resized(t: Any, axis: int, out: int, scale: float | None, mode: str, align_corners: bool) -> Any:
     if mode not in _KERNELS:
         at = _nearest(t.shape[axis], out, scale, mode == "nearest-exact")
-        return t if at == list(range(t.shape[axis])) else GATHER(t, as_tensor(np.array(at)), axis=axis)
+        return identity(t) if at == list(range(t.shape[axis])) else GATHER(t, as_tensor(np.array(at)), axis=axis)
     matrix = as_tensor(_KERNELS[mode](t.shape[axis], out, scale, align_corners)).astype(t.dtype)
     return moveaxis(tensordot(t, matrix, ([axis], [1])), -1, axis)
 

@@ -23,9 +23,9 @@ from msnb.ops.elementwise.transcendental import log1p
 from msnb.ops.indexing.scatter import combine
 from msnb.ops.random import draws
 from msnb.ops.shape.views import broadcast_to, reshape
-from msnb.ops.tensor import functions, operators, subscripts, view_methods
+from msnb.ops.tensor import functions, operators, subscripts
 
-BOUND_BEFORE = (functions, subscripts, operators, view_methods)
+BOUND_BEFORE = (functions, subscripts, operators)
 _METHODS = (
     "abs", "add", "addcdiv", "addcmul", "addmm", "addr", "ceil", "clamp", "clip", "cos", "div", "erf", "erfinv", "exp",
     "fill_diagonal", "floor", "floor_divide", "index_add", "index_copy", "index_fill", "index_put", "lerp", "log",
@@ -111,14 +111,14 @@ def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
 
     def method(self: Any, *args: Any, **options: Any) -> Tensor:
         alone = temporary_writes.part_of(self) is not None and temporary_writes.count(self) <= temporary_writes.IN_CALL
-        back = temporary_writes.home(self) if alone else None
+        back = temporary_writes.home(self) if alone else ()
         value = compute(self, *args, **options)
         if value is not self:
             if value.dtype.category > self.dtype.category:
                 way = f"x = x.{name}(...) gives another tensor, of {value.dtype!r}."
                 raise DTypeError(f"{name}_: a tensor of {self.dtype!r} cannot hold {value.dtype!r} values.", hint=way)
             self[...] = value
-        if back is not None:
+        if back:
             temporary_writes.put_back(self, back, subscripts.setitem)
         return self  # type: ignore[no-any-return]
 

@@ -150,7 +150,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         LostWriteError: only the statement refers to x, and nothing says where it came from: ``x[mask][1] = 5``.
     """
     if temporary_writes.count(x) == temporary_writes.IN_STATEMENT and temporary_writes.is_store(sys._getframe(1)):
-        back = temporary_writes.home(x)
+        back = temporary_writes.home_of_statement(x)
         slot.engine.assign(x, updated(x, key, value))
         temporary_writes.put_back(x, back, setitem)
         return

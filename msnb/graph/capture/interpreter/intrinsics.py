@@ -88,9 +88,9 @@ def attr(owner: Any, which: str) -> Any:
 def _put_back(part: Tensor, which: str) -> Any:
     """The method ``which_`` of a value that only its call has: a part of a tensor is written there too."""
     method = reads.attr(session_now(), part, which)
-    if temporary_writes.part_of(part) is None:
-        return method
     back = temporary_writes.home(part)
+    if not back:
+        return method
 
     def write(*args: Any, **kwargs: Any) -> Any:
         found = method(*args, **kwargs)
@@ -172,7 +172,7 @@ def inplace_attr(op: str, owner: Any, which: str, value: Any) -> None:
 def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
     """``owner[key] op= value``."""
     alone = temporary_writes.count(owner) == temporary_writes.IN_CALL and isinstance(owner, Tensor)
-    back = temporary_writes.home(owner) if alone else None
+    back = temporary_writes.home_of_statement(owner) if alone else None
     old = item(owner, key)
     new = inplace(op, old, value)
     if new is not old or not isinstance(old, Parameter):

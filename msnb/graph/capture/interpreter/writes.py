@@ -79,7 +79,7 @@ def del_attr(owner: Any, name: str) -> None:
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """``owner[key] = value``."""
     if temporary_writes.count(owner) == temporary_writes.IN_CALL and isinstance(owner, Tensor):
-        back = temporary_writes.home(kept := owner)
+        back = temporary_writes.home_of_statement(kept := owner)
         set_item(kept, key, value)
         temporary_writes.put_back(kept, back, set_item)
         return
