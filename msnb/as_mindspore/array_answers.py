@@ -6,6 +6,7 @@
     x.argmin() x.argsort() x.sort() x.topk(k)
     x.searchsorted(v) x.count_nonzero()             places are int32
     x.stride()                                      a list
+    x.real() x.imag()                               methods
     x.type()                                        a word
     x.untyped_storage() x.data_ptr()                the memory of the tensor
     x.dot(other=y) x.pow(exponent=2) ...            MindSpore's keywords
@@ -331,6 +332,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
     theirs |= {(Tensor, name): _in_words(name) for name in _IN_WORDS}
     theirs |= {(Tensor, "round"): lambda self, decimals=0: answers().round(self, decimals=decimals)}
+    theirs |= {(Tensor, "real"): lambda self: ops.real(self), (Tensor, "imag"): lambda self: ops.imag(self)}
     theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}

@@ -10,9 +10,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.machinery
+import importlib.metadata
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, wraps
 from importlib.abc import Loader, MetaPathFinder
 from pathlib import Path
@@ -193,6 +194,16 @@ def download(url: str, path: str, kind: str = "file", replace: bool = False, **o
     )
 
 
+class _Metadata(importlib.metadata.Distribution):
+    """What ``importlib.metadata.version("mindspore")`` reads: by it libraries ask whether MindSpore is there."""
+
+    def read_text(self, filename: str) -> str | None:
+        return f"Name: mindspore\nVersion: {VERSION}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(__file__).parent / path
+
+
 class Finder(MetaPathFinder, Loader):
     """Finds MindSpore's paths, and ``download`` of its notebooks where no such package is installed."""
 
@@ -208,6 +219,11 @@ class Finder(MetaPathFinder, Loader):
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         # without a name: `from mindspore.ops import sofmax` hides an error that has one
         raise ModuleNotFoundError(_missing(fullname))
+
+    def find_distributions(self, context: Any) -> Iterator[_Metadata]:
+        """The package's metadata, where all are asked for or those of ``mindspore``."""
+        if context.name in (None, "mindspore"):
+            yield _Metadata()
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         if spec.name == "download":

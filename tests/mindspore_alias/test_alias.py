@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import pickle
 import subprocess
 import sys
@@ -172,3 +173,14 @@ def test_modules_travel_by_name() -> None:
     import mindspore.dataset as ds
 
     assert pickle.loads(pickle.dumps(ds.config)) is ds.config and pickle.loads(pickle.dumps(ds)) is ds
+
+
+def test_libraries_find_the_version() -> None:
+    assert importlib.metadata.version("mindspore") == "2.10.0"
+    assert "mindspore" in [found.metadata["Name"] for found in importlib.metadata.distributions()]
+    uninstall()
+    try:
+        with pytest.raises(importlib.metadata.PackageNotFoundError):
+            importlib.metadata.version("mindspore")
+    finally:
+        install()

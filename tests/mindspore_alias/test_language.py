@@ -253,3 +253,9 @@ def test_a_recursion_without_end_is_refused() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     with pytest.raises(CaptureError, match="a loop without end"):
         ms.jit(endless)(Tensor(3.0))
+
+
+def test_parts_of_complex_numbers(mode: int) -> None:
+    x = ms.Tensor(np.array([1 + 2j, -3j], np.complex64))
+    run = ms.jit if mode == ms.GRAPH_MODE else lambda fn: fn
+    assert run(lambda x: x.real() - x.imag())(x).tolist() == [-1.0, 3.0]

@@ -397,3 +397,17 @@ def test_borders_of_convolutions(mode: int, border: str) -> None:
     wide = np.pad(x, ((1, 1), (2, 2)), mode=kind)
     sums = sum(wide[i : i + 4, j : j + 7] for i in range(3) for j in range(3))
     np.testing.assert_allclose(run(layer, Tensor(x[None, None])).asnumpy()[0, 0], sums, 1e-5)
+
+
+@pytest.mark.parametrize("padding", [1, [1, 1], "same", 0])
+def test_convolution_of_images(mode: int, padding: Any) -> None:
+    x = np.arange(18, dtype=np.float32).reshape(2, 3, 3)
+    weight = np.zeros((1, 2, 3, 3), np.float32)
+    weight[0, :, 1, 1] = 1.0, 2.0  # the pixel itself: a weighted sum of the channels
+    wanted = (x[:1] + 2 * x[1:])[:, 1:2, 1:2] if padding == 0 else x[:1] + 2 * x[1:]
+    for images in (x, x[None]):
+        found = run(lambda x, w: mint.conv2d(x, w, Tensor([1.0]), padding=padding), Tensor(images), Tensor(weight))
+        np.testing.assert_allclose(found.asnumpy(), np.reshape(wanted + 1, images.shape[:-3] + wanted.shape))
+    with pytest.raises(ValueError, match="padding is a number, numbers, 'same' or 'valid', not 'full'"):
+        mint.conv2d(Tensor(x), Tensor(weight), padding="full")
+    assert mint.nn.functional.conv2d is mint.conv2d

@@ -328,3 +328,25 @@ def test_data_sets_of_several() -> None:
     assert ds.ZipDataset([rows("x"), rows("y")]).get_col_names() == ["x", "y"]
     with pytest.raises(TypeError, match="SourceDataset is a name for isinstance"):
         ds.SourceDataset(1)
+
+
+def test_sizes_of_scaled_images(mode: int) -> None:
+    import mindspore as ms
+    from mindspore.ops.function.nn_func import _interploate_ext_make_tuple, _interpolate_ext_scale_factor_convert_size
+
+    def halved(x: ms.Tensor) -> ms.Tensor:
+        factors = _interploate_ext_make_tuple(x, 0.5)
+        return ms.ops.zeros(_interpolate_ext_scale_factor_convert_size(x, factors))
+
+    run = ms.jit(halved) if mode == ms.GRAPH_MODE else halved
+    assert run(ms.Tensor(np.zeros((1, 2, 5, 7), np.float32))).shape == (2, 3)
+    assert _interploate_ext_make_tuple(ms.Tensor(np.zeros((1, 2, 5, 7))), (2, 3)) == (2, 3)
+
+
+def test_strategies_of_mixed_precision_are_imported_and_refused() -> None:
+    from mindspore import float16
+    from mindspore._c_expression.amp import AmpLevel, create_amp_strategy
+
+    assert [level.value for level in (AmpLevel.AmpO0, AmpLevel.AmpO3, AmpLevel.AmpAuto)] == [0, 3, 4]
+    with pytest.raises(AttributeError, match="create_amp_strategy is not part of msnb"):
+        create_amp_strategy(AmpLevel.AmpO3, float16, [], [])

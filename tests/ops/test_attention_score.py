@@ -114,3 +114,12 @@ def test_a_device_that_has_attention_is_asked(monkeypatch: pytest.MonkeyPatch, s
 def test_what_it_refuses(more: dict[str, Any], sentence: str) -> None:
     with pytest.raises(MsnbError, match=sentence):
         called("eager", **more)
+
+
+def test_as_an_operator_class(mode: int) -> None:
+    score = ops.FlashAttentionScore(N, scale_value=0.5, input_layout="BNSD")
+    run = ms.jit(lambda *x: score(*x)[3]) if mode == ms.GRAPH_MODE else lambda *x: score(*x)[3]
+    found = run(*(ms.Tensor(x) for x in (Q, K, V, SHIFT)), None, None, ms.Tensor(MASK))
+    np.testing.assert_allclose(found.asnumpy(), wanted(MASK, SHIFT), rtol=1e-9, atol=1e-12)
+    with pytest.raises(MsnbError, match="FlashAttentionScore needs head_num"):
+        ops.FlashAttentionScore()

@@ -31,7 +31,7 @@ __all__ = [
 INT32_MAX: int = 2**31 - 1
 AMP_BLACK_LIST: list[Any] = amp.get_black_list()
 AMP_WHITE_LIST: list[Any] = amp.get_white_list()
-AmpLevel: type[Enum] = Enum("AmpLevel", "AmpO0 AmpO1 AmpO2 AmpO3", start=0)
+AmpLevel: type[Enum] = Enum("AmpLevel", "AmpO0 AmpO1 AmpO2 AmpO3 AmpAuto", start=0)
 
 
 def _need(holds: bool, text: str) -> None:
@@ -87,6 +87,16 @@ def _inner_pad(x: Any, padding: Any, value: Any = None) -> Any:
 def _innner_log_softmax(inputs: Any, axis: int) -> Any:
     """``log_softmax``, under the name that it has in MindSpore."""
     return ops.log_softmax(inputs, axis)
+
+
+def _interploate_ext_make_tuple(input: Any, value: Any) -> Any:
+    """A number for each axis of an image; the name is spelt as in MindSpore."""
+    return value if isinstance(value, (list, tuple)) else (value,) * (input.ndim - 2)
+
+
+def _interpolate_ext_scale_factor_convert_size(input: Any, scale_factor: Any) -> tuple[int, ...]:
+    """The size of an image, scaled and rounded down."""
+    return tuple(math.floor(n * factor) for n, factor in zip(input.shape[2:], scale_factor))
 
 
 def _heads(x: Any, num_heads: int) -> Any:

@@ -112,8 +112,10 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         if isinstance(old, Parameter) and isinstance(value, Tensor) and not isinstance(value, Parameter):
             self._take(name, old, value)
             return
-        if name == "construct" and getattr(value, "__msnb_fn__", None) is self:
-            value = type(value)(self.construct, value.name)  # `net.construct = jit(net)`: the construct that it had
+        if name == "construct":
+            self._note_construct()
+            if getattr(value, "__msnb_fn__", None) is self:
+                value = type(value)(self.construct, value.name)  # `net.construct = jit(net)`: the construct that it had
         if isinstance(value, (Parameter, Cell, _Buffer)):
             self._need_init(name)
             if isinstance(old, Cell) and old is not value:
@@ -172,6 +174,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         if isinstance(self.__dict__.get(name), Cell):
             leave_cell(self, self.__dict__[name])
         object.__delattr__(self, name)
+        if name == "construct":
+            self._note_construct()
 
     def __deepcopy__(self: Self, memo: dict[Any, Any]) -> Self:
         """A copy is the root of a network of its own: its names start at itself."""

@@ -52,6 +52,7 @@ class CellPrecision:
 
     _way: str = ""
     _hook_mark: str = ""
+    _constructs: int = 0
     _recompute: bool = False
     _sharding: ShardRequest | None = None
     _compute_dtype: DType | None = None
@@ -70,9 +71,15 @@ class CellPrecision:
         """Was a precision set on this very Cell?"""
         return self._compute_dtype is not None or self._output_dtype is not None or self._autocast is not None
 
+    def _note_construct(self) -> None:
+        """This very Cell has another ``construct`` from now on: what was compiled before is of the old one."""
+        self.__dict__["_constructs"] = self._constructs + 1
+        self._mark()
+
     def _mark(self) -> None:
         """One word for all that makes a call of this Cell more than its construct."""
-        marks = [self._hook_mark, "recompute" if self._recompute else ""]
+        own = f"construct {self._constructs}" if self._constructs else ""
+        marks = [self._hook_mark, "recompute" if self._recompute else "", own]
         if self.has_precision:
             rule = "" if self._autocast is None else self._autocast.key
             marks.append(f"{self._compute_dtype}>{self._output_dtype} {rule}")

@@ -7,12 +7,15 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.mint.html
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.base.missing_names import public_names
 
+Function: TypeAlias = Callable[..., Any]
 _SAME = (
     "abs", "absolute", "acos", "acosh", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "allclose", "amax",
     "amin", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
@@ -40,7 +43,7 @@ _OWN = (
     "isposinf", "max", "meshgrid", "min", "multinomial", "nanmedian", "nansum", "norm", "normal", "npu_gelu", "permute",
     "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "round", "searchsorted", "select", "squeeze",
     "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "triangular_solve", "unique", "var", "var_mean",
-    "vdot",
+    "vdot", "conv2d",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -311,6 +314,49 @@ def triangular_solve(
     """(the x with A x = b, A) of triangular matrices [..., m, m] and right-hand sides [..., m, k]."""
     found: tuple[Any, Any] = b.triangular_solve(A, upper, transpose, unitriangular)
     return found
+
+
+def padding_of(padding: Any) -> dict[str, Any]:
+    """PyTorch's padding (numbers, "same" or "valid") as attributes of msnb's windows."""
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise AttributeValueError(f"padding is a number, numbers, 'same' or 'valid', not {padding!r}.")
+        return {"pad_mode": padding}
+    numbers = padding if isinstance(padding, (tuple, list)) else (padding,)
+    own = tuple(padding) if isinstance(padding, list) else padding
+    return {"pad_mode": "valid"} if {*numbers} <= {0} else {"pad_mode": "pad", "padding": own}
+
+
+def unbatched(axes: int) -> Callable[[Function], Function]:
+    """The function also takes a first argument without its batch, one axis less than ``axes``; so are its results."""
+
+    def taking(fn: Function) -> Function:
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if "input" in kwargs:
+                args = (kwargs.pop("input"), *args)
+            if not args or getattr(args[0], "ndim", axes) != axes - 1:
+                return fn(*args, **kwargs)
+            found: Any = fn(ops.expand_dims(args[0], 0), *args[1:], **kwargs)
+            return tuple(ops.squeeze(y, 0) for y in found) if isinstance(found, tuple) else ops.squeeze(found, 0)
+
+        call.__dict__["worded"] = True  # it has PyTorch's words
+        return call
+
+    return taking
+
+
+def convolution(fn: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """A convolution by PyTorch's words."""
+    return fn(x, weight, bias, stride=stride, dilation=dilation, groups=groups, **padding_of(padding))
+
+
+@unbatched(4)
+def conv2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    """Convolution of images [n, channels, height, width]."""
+    return convolution(ops.conv2d, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.base.missing_names import public_names
-from msnb.ops.mindspore.mint import flatten as flatten
+from msnb.ops.mindspore.mint import (  # noqa: F401 - names of this module too
+    conv2d,
+    convolution,
+    flatten,
+    padding_of,
+    unbatched,
+)  # fmt: skip
 
-Function: TypeAlias = Callable[..., Any]
 _SAME = (
     "batch_norm", "binary_cross_entropy", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding",
     "gelu", "glu", "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "instance_norm",
@@ -39,42 +42,8 @@ def __dir__() -> list[str]:
     return public_names(__name__)
 
 
-def padding_of(padding: Any) -> dict[str, Any]:
-    """PyTorch's padding (numbers, "same" or "valid") as attributes of msnb's windows."""
-    if isinstance(padding, str):
-        if padding not in ("same", "valid"):
-            raise AttributeValueError(f"padding is a number, numbers, 'same' or 'valid', not {padding!r}.")
-        return {"pad_mode": padding}
-    numbers = padding if isinstance(padding, (tuple, list)) else (padding,)
-    own = tuple(padding) if isinstance(padding, list) else padding
-    return {"pad_mode": "pad", "padding": own} if any(numbers) else {"pad_mode": "valid"}
-
-
-def unbatched(axes: int) -> Callable[[Function], Function]:
-    """The function also takes a first argument without its batch, one axis less than ``axes``; so are its results."""
-
-    def taking(fn: Function) -> Function:
-        @functools.wraps(fn)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if "input" in kwargs:
-                args = (kwargs.pop("input"), *args)
-            if not args or getattr(args[0], "ndim", axes) != axes - 1:
-                return fn(*args, **kwargs)
-            found: Any = fn(ops.expand_dims(args[0], 0), *args[1:], **kwargs)
-            return tuple(ops.squeeze(y, 0) for y in found) if isinstance(found, tuple) else ops.squeeze(found, 0)
-
-        call.__dict__["worded"] = True  # it has PyTorch's words
-        return call
-
-    return taking
-
-
 for _name, _axes in _ONE_AXIS_LESS.items():
     globals()[_name] = unbatched(_axes)(getattr(ops, _name))
-
-
-def _convolution(fn: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    return fn(x, weight, bias, stride=stride, dilation=dilation, groups=groups, **padding_of(padding))
 
 
 @unbatched(3)
@@ -82,15 +51,7 @@ def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """Convolution of rows [n, channels, length]."""
-    return _convolution(ops.conv1d, input, weight, bias, stride, padding, dilation, groups)
-
-
-@unbatched(4)
-def conv2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
-    """Convolution of images [n, channels, height, width]."""
-    return _convolution(ops.conv2d, input, weight, bias, stride, padding, dilation, groups)
+    return convolution(ops.conv1d, input, weight, bias, stride, padding, dilation, groups)
 
 
 @unbatched(5)
@@ -98,7 +59,7 @@ def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """Convolution of volumes [n, channels, depth, height, width]."""
-    return _convolution(ops.conv3d, input, weight, bias, stride, padding, dilation, groups)
+    return convolution(ops.conv3d, input, weight, bias, stride, padding, dilation, groups)
 
 
 @unbatched(4)

@@ -25,6 +25,7 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import in_own_words
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.mindspore.array_primitives import ARRAYS
+from msnb.ops.mindspore.attention_score import FAR
 from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
 from msnb.ops.mindspore.pooling_primitives import POOLINGS
@@ -587,5 +588,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "NeighborExchange": (ops.neighbor_exchange,
                          {**dict.fromkeys(("send_rank_ids", "recv_rank_ids", "recv_shapes", "send_shapes", "recv_type"),
                                           _NEEDED), "group": WORLD_GROUP}),
+    "FlashAttentionScore": (results.attention_score,
+                            {"head_num": _NEEDED, "keep_prob": 1.0, "scale_value": 1.0, "pre_tokens": FAR,
+                             "next_tokens": FAR, "inner_precise": 0, "input_layout": "BSH", "sparse_mode": 0}),
     "SparseSoftmaxCrossEntropyWithLogits": (_sparse, {"is_grad": False}),
 }  # fmt: skip

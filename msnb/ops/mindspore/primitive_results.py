@@ -159,6 +159,14 @@ def _dropped(name: str, x: Any, keep_prob: float, places: tuple[Any, ...], key: 
     return scaled, mask
 
 
+def attention_score(
+    query: Any, key: Any, value: Any, *masks: Any, head_num: int, scale_value: float, **attrs: Any
+) -> tuple[Any, ...]:
+    """(None, None, None, the attention): largest scores and sums, which only its own gradient reads, are not kept."""
+    attrs["scalar_value"] = scale_value
+    return None, None, None, ops.flash_attention_score(query, key, value, head_num, *masks, **attrs)
+
+
 def svd(x: Any, full_matrices: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
     """(s, U, V); without vectors those are zeros of one element."""
     if compute_uv:
