@@ -28,7 +28,7 @@ def _taken(a: Any, where: Any, neutral: Any) -> Any:
 
 def _with(initial: Any, out: Any, both: Callable[..., Any]) -> Any:
     """The results of a reduction with a number that they begin with. Raises TypeError for more than a number."""
-    if isinstance(initial, (list, tuple)) or getattr(initial, "ndim", 0):
+    if isinstance(initial, (list, tuple)) or getattr(initial, "ndim", 0) > 0:
         raise ArgumentError(f"initial is one number, got {initial!r}.")
     return out if initial is None else both(out, initial)
 
