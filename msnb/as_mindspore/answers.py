@@ -12,13 +12,13 @@ from msnb.api.transforms import gradients
 from msnb.api.transforms.gradient_request import kept
 from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.as_mindspore.array_answers import int32
-from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_classes import Primitive
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
+from msnb.ops.reduction.functional import what_counts
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 from msnb.train.files.parameter_loading import put_into
 
@@ -126,10 +126,7 @@ def stack(tensors: Any, axis: int = 0) -> Any:
 
 
 def _extreme(reduce: Any, input: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> tuple[Any, Any]:
-    if where is not None:
-        if initial is None:
-            raise AttributeValueError(f"ops.{reduce.__name__}: where= needs initial=, the value of what it leaves out.")
-        input = ops.where(where, input, ops.full_like(input, initial))
+    input = what_counts(f"ops.{reduce.__name__}", input, where, initial)
     if axis is None or input.ndim == 0:
         values, places = reduce(input), ops.zeros((), dtype=dtypes.int64)
     else:
@@ -358,17 +355,17 @@ def load_param_into_net(
 
 
 def _from_zero(pivots: Any) -> Any:
-    """Pivots counted from 1 as msnb counts them; what is below 1 is beyond the last row, and refused with it."""
+    """Pivots what_counts from 1 as msnb counts them; what is below 1 is beyond the last row, and refused with it."""
     return ops.where(pivots < 1, pivots.shape[-1], pivots - 1)
 
 
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
-    """``ops.lu_solve`` of pivots counted from 1."""
+    """``ops.lu_solve`` of pivots what_counts from 1."""
     return ops.lu_solve(b, LU_data, _from_zero(LU_pivots))
 
 
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    """``ops.lu_unpack`` of pivots counted from 1."""
+    """``ops.lu_unpack`` of pivots what_counts from 1."""
     return ops.lu_unpack(LU_data, _from_zero(LU_pivots), unpack_data, unpack_pivots)
 
 

@@ -84,9 +84,9 @@ def _assigning(settled: frozenset[str]) -> Callable[[Cell, str, object], None]:
 
 def _stays(layer: Cell, name: str, value: object) -> bool:
     """Whether a setting stays what it was: it is there already, and the layer computes as msnb's does."""
-    if name not in layer.__dict__ or not type(layer).construct.__module__.startswith("msnb."):
+    if not hasattr(layer, name) or not type(layer).construct.__module__.startswith("msnb."):
         return False
-    if layer.__dict__[name] != value:
+    if getattr(layer, name) != value:
         kind = type(layer).__name__
         events.notice(f"{kind}.{name} = {value!r} changes nothing, as in MindSpore: {kind} reads {name} when it is "
                       f"made; pass it to {kind}(...).", key=f"settled {kind}.{name}")  # fmt: skip

@@ -376,7 +376,6 @@ SAID: dict[str, dict[str, str]] = {
         "zero_grad": "PyTorch's zero_grad() is not needed: ms.value_and_grad returns fresh gradients.",
         "half": _torch("half()", "to_float(ms.float16)"),
         "cuda": "PyTorch's cuda() is a word of the context here: ms.set_context(device_target='GPU').",
-        "to": "PyTorch's to() is a word of the context here, ms.set_context(device_target='GPU'), or to_float(dtype).",
         "step": "PyTorch's optimizer.step() is a call here: optimizer(gradients).",
         "param_groups": "PyTorch's param_groups is called group settings here: dicts given to the optimizer.",
     },

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import device_registry, events
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 
@@ -47,9 +47,11 @@ def _key(seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
 
 
 def legal_seed(what: str, seed: Any) -> int:
-    """A seed. Raises ValueError."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= int(seed) < 2**64:
-        raise AttributeValueError(f"{what} an int from 0 to 2**64 - 1, got {seed!r}.")
+    """A seed. Raises TypeError for what is no int, ValueError for one outside its range."""
+    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+    if not whole or not 0 <= int(seed) < 2**64:
+        error = AttributeValueError if whole else ArgumentError
+        raise error(f"{what} an int from 0 to 2**64 - 1, got {seed!r}.")
     return int(seed)
 
 

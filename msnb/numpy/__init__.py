@@ -33,8 +33,8 @@ from msnb.core.dtypes import (
 from msnb.ops import (
     argwhere as argwhere, isneginf as isneginf, isposinf as isposinf, all as all, any as any, argmax as argmax,
     argmin as argmin, atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_to
-    as broadcast_to, column_stack as column_stack, count_nonzero as count_nonzero, diagonal as diagonal, diff
-    as diff, dot as dot, dsplit as dsplit, dstack as dstack, fliplr as fliplr, flipud as flipud, hsplit as hsplit,
+    as broadcast_to, column_stack as column_stack, count_nonzero as count_nonzero, diagonal as diagonal,
+    dot as dot, dsplit as dsplit, dstack as dstack, fliplr as fliplr, flipud as flipud, hsplit as hsplit,
     hstack as hstack, inner as inner, isclose as isclose, matrix_power as matrix_power, moveaxis
     as moveaxis, multi_dot as multi_dot, outer as outer, ptp as ptp, ravel as ravel, reshape as reshape,
     squeeze as squeeze, take_along_axis as take_along_axis, tensordot as tensordot,

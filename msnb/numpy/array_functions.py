@@ -10,7 +10,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.dtypes import float32
-from msnb.numpy.creation import array
+from msnb.numpy.creation import asarray as array
 
 __all__ = ["average", "bincount", "size", "swapaxes", "trapz"]
 

@@ -31,7 +31,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
     Args:
         obj: a tensor, an array, a number, or (nested) lists of these.
         dtype: of the result. Numbers and lists of them are int32 or float32 without it, arrays keep theirs.
-        copy: a tensor of its own, also where a tensor is given that need not change.
+        copy: False gives a tensor of this dtype itself, which a write into the result changes too.
         ndmin: axes of size 1 are put in front until there are so many.
 
     Source: `mindspore.numpy.array`
@@ -41,8 +41,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
         >>> mnp.array([1, 2]).dtype, mnp.array([1.5, 2]).dtype, mnp.array(3, ndmin=2).shape
         (Int32, Float32, (1, 1))
     """
-    made = _made(obj)
-    made = made if dtype is None else made.astype(as_dtype(dtype))
+    made = asarray(obj, dtype)
     made = ops.identity(made) if copy and made is obj else made
     return made.reshape((1,) * builtins.max(ndmin - made.ndim, 0) + tuple(made.shape)) if ndmin > made.ndim else made
 
@@ -57,18 +56,19 @@ def _made(obj: Any) -> Any:
 
 
 def asarray(a: Any, dtype: Any = None) -> Any:
-    """``array``, by the name for things that may be one already."""
-    return array(a, dtype, copy=False)
+    """``array`` that gives a tensor of this dtype itself."""
+    made = _made(a)
+    return made if dtype is None else made.astype(as_dtype(dtype))
 
 
 def asfarray(a: Any, dtype: Any = float32) -> Any:
     """``array`` of floats."""
-    return array(a, dtype, copy=False)
+    return asarray(a, dtype)
 
 
 def copy(a: Any) -> Any:
     """Another tensor of the same numbers."""
-    return array(a)
+    return ops.identity(asarray(a))
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
@@ -98,7 +98,7 @@ def empty(shape: Any, dtype: Any = float32) -> Any:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     """One number (or a row of them, broadcast) everywhere."""
-    return ops.broadcast_to(array(fill_value, dtype), _shape(shape))
+    return ops.broadcast_to(asarray(fill_value, dtype), _shape(shape))
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Any:
@@ -122,7 +122,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 
 def _like(a: Any, value: Any, dtype: Any, shape: Any) -> Any:
-    t = array(a)
+    t = asarray(a)
     sizes = t.shape if shape is None else _shape(shape)
     return full(sizes, value, t.dtype if dtype is None else dtype)
 
@@ -162,7 +162,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     """
     if not isinstance(num, int) or num < 0:
         raise ArgumentError(f"linspace: num is how many numbers, an int of at least 0, got {num!r}.")
-    low, high = (array(v).astype(float32) for v in (start, stop))
+    low, high = (asarray(v).astype(float32) for v in (start, stop))
     low, high = ops.broadcast_to(low, (low + high).shape), ops.broadcast_to(high, (low + high).shape)
     step = (high - low) / builtins.max(num - 1 if endpoint else num, 1)
     places = ops.arange(num, dtype=float32).reshape((num,) + (1,) * low.ndim)
@@ -177,13 +177,13 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None,
              axis: int = 0) -> Any:  # fmt: skip
     """``base`` to the power of ``linspace``."""
-    out = ops.pow(array(base).astype(float32), linspace(start, stop, num, endpoint, axis=axis))
+    out = ops.pow(asarray(base).astype(float32), linspace(start, stop, num, endpoint, axis=axis))
     return out if dtype is None else out.astype(as_dtype(dtype))
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers of which each is the one before times the same factor."""
-    low, high = (ops.log(array(v).astype(float32)) for v in (start, stop))
+    low, high = (ops.log(asarray(v).astype(float32)) for v in (start, stop))
     out = ops.exp(linspace(low, high, num, endpoint, axis=axis))
     return out if dtype is None else out.astype(as_dtype(dtype))
 
@@ -205,12 +205,12 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float32) -> Any:
 
 def diag(v: Any, k: int = 0) -> Any:
     """A matrix with this diagonal; of a matrix: its diagonal."""
-    return ops.diag(array(v), k)
+    return ops.diag(asarray(v), k)
 
 
 def diagflat(v: Any, k: int = 0) -> Any:
     """A matrix whose diagonal holds all numbers of ``v``."""
-    return ops.diag(array(v).reshape(-1), k)
+    return ops.diag(asarray(v).reshape(-1), k)
 
 
 def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
@@ -226,7 +226,7 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Any,
         >>> [g.shape for g in mnp.meshgrid(mnp.arange(2), mnp.arange(3))]
         [(3, 2), (3, 2)]
     """
-    rows = [array(x).reshape(-1) for x in xi]
+    rows = [asarray(x).reshape(-1) for x in xi]
     if not sparse:
         return ops.meshgrid(*rows, indexing=indexing)
     places = [1, 0, *range(2, len(rows))] if indexing == "xy" and len(rows) > 1 else list(range(len(rows)))
@@ -295,7 +295,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that an operation on all of these gives."""
     parts = [a if isinstance(a, (Tensor, int, float)) else zeros((), a) for a in arrays_and_dtypes]
-    total = array(parts[0])
+    total = asarray(parts[0])
     for part in parts[1:]:
         total = total + part
     found: DType = total.dtype

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from msnb import ops
 from msnb.core.dtypes import as_dtype, float16, float32, int32
 from msnb.core.tensor import Tensor
-from msnb.numpy.creation import array
+from msnb.numpy.creation import asarray as array
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.record import Op
 

@@ -13,7 +13,7 @@ import numpy as np
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.numpy.array_functions import reflected_oddly, with_ramps, with_statistics
-from msnb.numpy.creation import array
+from msnb.numpy.creation import asarray as array
 
 __all__ = [
     "append", "array_split", "array_str", "broadcast_arrays", "concatenate", "digitize", "expand_dims", "flip", "in1d",
@@ -91,10 +91,11 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """The numbers moved along an axis, those that leave coming in at the other end; without one, all in a row."""
-    several = isinstance(shift, (tuple, list))
-    if several and axis is None:
-        return ops.roll(array(a), sum(shift))
-    return ops.roll(array(a), shift, (axis,) * len(shift) if several and isinstance(axis, int) else axis)
+    if axis is None:
+        return ops.roll(array(a), sum(shift) if isinstance(shift, (tuple, list)) else shift)
+    if isinstance(shift, (tuple, list)) or isinstance(axis, (tuple, list)):
+        shift, axis = (tuple(each.tolist()) for each in np.broadcast_arrays(shift, axis))
+    return ops.roll(array(a), shift, axis)
 
 
 def rot90(a: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:

@@ -11,8 +11,9 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import as_dtype, float32, float64
-from msnb.numpy.creation import array, linspace
+from msnb.numpy.creation import asarray as array, linspace
 from msnb.numpy.dtype_results import in_dtype, operands_of
+from msnb.numpy.selections import row
 from msnb.ops.mindspore import mint
 
 __all__ = [
@@ -68,7 +69,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """Two rows of numbers, one turned around and slid along the other.
 
     Args:
-        a, v: one axis each.
+        a, v: one axis each, or a number.
         mode: "full", "same" (as long as the longer one) or "valid" (where both overlap wholly).
 
     Raises:
@@ -79,9 +80,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
         >>> mnp.convolve(mnp.array([1.0, 2.0, 3.0]), mnp.array([1.0, 1.0])).tolist()
         [1.0, 3.0, 5.0, 3.0]
     """
-    x, kernel = array(a).astype(float32), array(v).astype(float32)
-    if x.ndim != 1 or kernel.ndim != 1:
-        raise ShapeError(f"convolve takes two rows of numbers, got {x.ndim} and {kernel.ndim} axes.")
+    x, kernel = row("convolve", a), row("convolve", v)
     if mode not in ("full", "same", "valid"):
         raise AttributeValueError(f"convolve: mode is full, same or valid, got {mode!r}.")
     if 0 in (*x.shape, *kernel.shape):

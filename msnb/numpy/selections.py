@@ -15,18 +15,20 @@ from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import bool_, float32, int32, int64
 from msnb.core.tensor import Tensor
-from msnb.numpy.creation import array, result_type
+from msnb.numpy.creation import asarray as array, result_type
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 
 __all__ = [
-    "apply_along_axis", "apply_over_axes", "array_equiv", "bartlett", "choose", "correlate", "diag_indices", "ediff1d",
-    "intersect1d", "ix_", "piecewise", "polyadd", "polyder", "polyint", "polymul", "polysub", "ravel_multi_index",
-    "select", "setdiff1d", "tril_indices_from", "triu_indices_from", "unravel_index", "unwrap",
+    "apply_along_axis", "apply_over_axes", "array_equiv", "bartlett", "choose", "correlate", "diag_indices", "diff",
+    "ediff1d", "intersect1d", "ix_", "piecewise", "polyadd", "polyder", "polyint", "polymul", "polysub",
+    "ravel_multi_index", "select", "setdiff1d", "tril_indices_from", "triu_indices_from", "unravel_index", "unwrap",
 ]  # fmt: skip
 
 
-def _row(name: str, x: Any) -> Any:
+def row(name: str, x: Any, number: bool = True) -> Any:
+    """An array of one axis; a ``number`` is one of one element. Raises ShapeError for another."""
     t = array(x)
+    t = t.reshape(1) if number and t.ndim == 0 else t
     if t.ndim != 1:
         raise ShapeError(f"{name} needs one axis.", operands=operand_lines(t._type))
     return t
@@ -80,13 +82,16 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
     Args:
         x: an array.
-        condlist: conditions.
+        condlist: conditions, or one alone.
         funclist: a function or number each, and one more for all other places (0 without it).
 
     Raises:
         ArgumentError: counts that do not fit.
     """
-    t, conditions = array(x), [array(c).astype(bool_) for c in condlist]
+    t = array(x)
+    first = condlist if isinstance(condlist, bool) else condlist[0]
+    alone = first is condlist or (t.ndim and not getattr(first, "ndim", isinstance(first, (list, tuple))))
+    conditions = [array(c).astype(bool_) for c in ([condlist] if alone else condlist)]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         raise ArgumentError(f"piecewise: {len(conditions)} conditions need as many functions, or one more.")
 
@@ -108,22 +113,19 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     Args:
         ar1, ar2: any arrays; they are read as rows.
         assume_unique: a promise that no value of ``ar1`` stands there twice.
-        return_indices: not taken.
-
-    Raises:
-        ArgumentError: ``return_indices``.
+        return_indices: give the first places of the values in ``ar1`` and ``ar2`` as well.
 
     Examples:
         >>> import msnb.numpy as mnp
         >>> mnp.intersect1d([3, 1, 2, 3], [2, 3, 5]).tolist()
         [2, 3]
     """
-    if return_indices:
-        raise ArgumentError("intersect1d gives values alone.", hint="nonzero(a == value) finds where they stand.")
-    first, second = array(ar1).reshape(-1), array(ar2).reshape(-1)
-    first = first.astype(result_type(first[:0], second[:0]))
+    rows = array(ar1).reshape(-1), array(ar2).reshape(-1)
+    first = rows[0].astype(result_type(*(row[:0] for row in rows)))
     first = ops.sort(first).values if assume_unique else ops.unique(first)
-    return first[ops.any(first.reshape(-1, 1) == second, -1)]
+    found = first[ops.any(first.reshape(-1, 1) == rows[1], -1)]
+    places = (ops.argmax((found.reshape(-1, 1) == row).astype(int32), -1) for row in rows if return_indices)
+    return (found, *places) if return_indices else found
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
@@ -192,6 +194,11 @@ def unwrap(p: Any, discont: float = math.pi, axis: int = -1) -> Any:
     return t + ops.cumsum(ops.concat([start, more], at), at)
 
 
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """``ops.diff``; as NumPy's, with n = 0 it gives the array alone, without what would stand beside it."""
+    return array(a) if n == 0 else ops.diff(array(a), n, axis, prepend, append)
+
+
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Neighbour minus neighbour of all elements, with more in front and behind."""
     parts = [None if to_begin is None else array(to_begin), ops.diff(array(ary).reshape(-1)),
@@ -205,7 +212,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     Raises:
         ValueError: mode is none of "full", "same", "valid". ShapeError: no rows.
     """
-    first, second = _row("correlate", a), _row("correlate", v)
+    first, second = row("correlate", a), row("correlate", v)
     if mode not in ("full", "same", "valid"):
         raise AttributeValueError(f"correlate: mode is 'full', 'same' or 'valid', not {mode!r}.")
     n, m = first.shape[0], second.shape[0]
@@ -224,7 +231,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 def polyadd(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials."""
-    first, second = _row("polyadd", a1), _row("polyadd", a2)
+    first, second = row("polyadd", a1), row("polyadd", a2)
     n = max(first.shape[0], second.shape[0])
     return ops.pad(first, (n - first.shape[0], 0)) + ops.pad(second, (n - second.shape[0], 0))
 
@@ -242,7 +249,7 @@ def polymul(a1: Any, a2: Any) -> Any:
         >>> mnp.polymul([1, 2], [3, 4]).tolist()
         [3, 10, 8]
     """
-    first, second = (_row("polymul", ops.reshape(a, (1,)) if a.ndim == 0 else a) for a in map(array, (a1, a2)))
+    first, second = row("polymul", a1), row("polymul", a2)
     n = first.shape[0]
     terms = [ops.pad(first[i] * second, (i, n - 1 - i)) for i in range(n)]
     return ops.sum(ops.stack(terms), 0).astype(terms[0].dtype)
@@ -254,7 +261,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     Raises:
         ValueError: m is no integer from 0.
     """
-    found = _row("polyder", p)
+    found = row("polyder", p)
     if m < 0:
         raise AttributeValueError(f"polyder: m is an integer from 0, got {m!r}.")
     for _ in range(m):
@@ -268,7 +275,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     Raises:
         ValueError: m is no integer from 0, or not m constants.
     """
-    found = _row("polyint", p)
+    found = row("polyint", p)
     constants = [0] * m if k is None else [k] * m if isinstance(k, (int, float)) else list(k)
     if m < 0 or len(constants) != m:
         raise AttributeValueError(f"polyint: m is an integer from 0 with as many constants, got {m!r} and {k!r}.")
@@ -306,7 +313,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, ...]:
 
 def ix_(*args: Any) -> tuple[Any, ...]:
     """Index rows along axes of their own, so that ``x[ix_(rows, columns)]`` is a block."""
-    rows = [_row("ix_", a) for a in args]
+    rows = [row("ix_", a, number=False) for a in args]
     return tuple(r.reshape([-1 if i == at else 1 for i in range(len(rows))]) for at, r in enumerate(rows))
 
 
@@ -367,4 +374,4 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: st
 
 def bartlett(M: int) -> Any:
     """A triangle from 0 to 1 and back, of M values."""
-    return ops.bartlett_window(M, False)
+    return ops.bartlett_window(max(M, 0), False)

@@ -12,7 +12,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.dtypes import as_dtype, float32
-from msnb.numpy.creation import array
+from msnb.numpy.creation import asarray as array
 from msnb.numpy.dtype_results import in_dtype
 
 __all__ = [
@@ -24,6 +24,13 @@ __all__ = [
 def _taken(a: Any, where: Any, neutral: Any) -> Any:
     t = array(a)
     return t if where is True else ops.where(array(where), t, neutral)
+
+
+def _with(initial: Any, out: Any, both: Callable[..., Any]) -> Any:
+    """The results of a reduction with a number that they begin with. Raises TypeError for more than a number."""
+    if isinstance(initial, (list, tuple)) or getattr(initial, "ndim", 0) > 0:
+        raise ArgumentError(f"initial is one number, got {initial!r}.")
+    return out if initial is None else both(out, initial)
 
 
 def _in(t: Any, dtype: Any) -> Any:
@@ -50,13 +57,13 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, ini
         [4.0, 0.0]
     """
     out = ops.sum(_in(_taken(a, where, 0), dtype), axis, keepdims)
-    return out if initial is None else out + initial
+    return _with(initial, out, ops.add)
 
 
 def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
     """Products over axes; arguments as ``sum``."""
     out = ops.prod(_in(array(a), dtype), axis, keepdims)
-    return out if initial is None else out * initial
+    return _with(initial, out, ops.mul)
 
 
 def _extreme(name: str, reduce: Callable[..., Any], both: Callable[..., Any], lowest: float) -> Any:
@@ -64,7 +71,7 @@ def _extreme(name: str, reduce: Callable[..., Any], both: Callable[..., Any], lo
         if where is not True and initial is None:
             raise ArgumentError(f"{name}: `where` may leave nothing over; say with `initial` what counts then.")
         out = reduce(array(a) if where is True else _taken(a, where, initial), axis, keepdims)
-        return out if initial is None else both(out, initial)
+        return _with(initial, out, both)
 
     extreme.__name__ = extreme.__qualname__ = name
     extreme.__doc__ = f"The {'largest' if lowest < 0 else 'smallest'} number over axes; arguments as ``sum``."

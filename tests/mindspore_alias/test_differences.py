@@ -99,6 +99,7 @@ def test_extreme_of_all_elements(mode: int) -> None:
     assert (values.tolist(), places.tolist()) == ([1.0, 4.0], [1, 2])
     low = theirs("max")(Tensor(X), 1, initial=5.0, where=Tensor(X) < 4.5)[0]
     assert low.tolist() == [5.0, 5.0]
+    assert theirs("max")(Tensor(X), 1, where=True)[0].tolist() == msnb.ops.amax(Tensor(X), 1).tolist()
     with pytest.raises(ValueError, match="where= needs initial="):
         theirs("max")(Tensor(X), 1, where=Tensor(X) < 4.5)
 

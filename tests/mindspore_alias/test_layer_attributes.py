@@ -34,3 +34,25 @@ def test_what_layers_say_of_themselves() -> None:
     assert (nn.Dense(2, 3).activation_flag, nn.Dense(2, 3, activation="relu").activation_flag) == (False, True)
     assert nn.Embedding(3, 4).dtype == float32
     assert nn.MultiheadAttention(8, 2).head_dim == 4
+
+
+@pytest.mark.parametrize("name", ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"])
+def test_momentum_reads_as_the_share_that_a_step_takes(name: str, mode: int) -> None:
+    from mindspore import Tensor, nn
+
+    import msnb
+
+    norm = getattr(nn, name)(1, momentum=0.75).set_train()
+    assert norm.momentum == 0.25 and "momentum=0.75" in repr(norm) and msnb.nn.BatchNorm1d is nn.BatchNorm1d
+    if name == "SyncBatchNorm":
+        return
+    x = np.array([1.0, 3.0], np.float32).reshape(2, 1, *[1] * {"1": 0, "2": 2, "3": 3}[name[9]])
+    norm(Tensor(x))
+    mean, variance = (p for key, p in norm.parameters_and_names() if "moving" in key)
+    np.testing.assert_allclose([float(mean), float(variance)], [0.25 * 2.0, 0.75 + 0.25 * 2.0])
+
+
+def test_dropouts_say_what_they_keep() -> None:
+    from mindspore import nn
+
+    assert nn.Dropout(p=0.25).keep_prob == nn.Dropout2d(0.25).keep_prob == 0.75

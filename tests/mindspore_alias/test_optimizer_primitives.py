@@ -199,3 +199,20 @@ def test_lars_divides_the_decay_by_the_loss_scale(mode: int) -> None:
     trust = 0.1 * 5 / (2 + 0.125 * 5)
     want = np.array([3 - trust * 0.125 * 3, 4 - trust * (2 + 0.125 * 4)])
     np.testing.assert_allclose(w.asnumpy(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["FusedSparseAdam", "FusedSparseLazyAdam"])
+def test_gradients_that_are_no_rows_of_the_weight_are_refused(name: str, mode: int) -> None:
+    from mindspore import ops
+
+    ones = np.ones((3, 2), np.float32)
+    held = parameters([ones, ones, ones])
+    scalars = [0.9, 0.999, 0.1, 0.9, 0.999, 1e-8]
+    places = ms.Tensor([0, 2], ms.int32)
+    op = getattr(ops, name)()
+    for grad, at in ((ones[0, 0], places), (ones, places), (ones[:2, :1], places), (ones[:2], ms.Tensor([[0, 2]]))):
+        with pytest.raises(ValueError, match="a row like the weight's"):
+            run(op, held, [*scalars, ms.Tensor(grad), at], mode)
+    with pytest.raises(TypeError, match="are tensors, not list and Tensor"):
+        run(op, held, [*scalars, [ms.Tensor(ones)], places], mode)
+    assert all((p.asnumpy() == ones).all() for p in held)

@@ -104,5 +104,46 @@ def test_they_refuse() -> None:
         mnp.ravel_multi_index((1, 2), (4, 5), "raise")
     with pytest.raises(ShapeError, match="needs a matrix"):
         mnp.tril_indices_from([1.0])
-    with pytest.raises(ArgumentError, match="values alone"):
-        mnp.intersect1d([1], [1], return_indices=True)
+    with pytest.raises(ArgumentError, match="as many functions"):
+        mnp.piecewise(2, True, [1, 2, 3])
+
+
+def test_an_array_made_of_a_tensor_is_another_one(mode: int) -> None:
+    def fn(x: Any) -> Any:
+        made, same, cast = mnp.array(x), mnp.asarray(x), mnp.array(x, x.dtype)
+        made[0], cast[1] = 5, 6
+        return x, made, same, cast
+
+    x = ms.Tensor([1, 2])
+    found = ms.jit(fn)(x) if mode == ms.GRAPH_MODE else fn(x)
+    assert [t.tolist() for t in found] == [[1, 2], [5, 2], [1, 2], [1, 6]]
+    assert x.tolist() == [1, 2] and mnp.array(x, copy=False) is x is mnp.asarray(x, ms.int64)
+
+
+def test_forms_that_are_numpys(mode: int) -> None:
+    x = np.arange(24).reshape(2, 3, 4) ** 2 % 7
+    t = ms.Tensor(x)
+    pairs = [
+        (mnp.diff(t, 0, append=3), np.diff(x, 0, append=3)), (mnp.diff(t, 2, prepend=6), np.diff(x, 2, prepend=6)),
+        (mnp.roll(t, (4,), [0, 0, 1]), np.roll(x, (4,), [0, 0, 1])), (mnp.roll(t, 3, (0, 2)), np.roll(x, 3, (0, 2))),
+        (mnp.convolve([1, 2, 3], 2), np.convolve([1, 2, 3], 2)), (mnp.correlate(3, [2, 1]), np.correlate([3], [2, 1])),
+        (mnp.convolve([1, 2, 3], [4, 5]), np.convolve([1, 2, 3], [4, 5])),
+        (mnp.polyadd(3, [1, 2]), np.polyadd(3, [1, 2])), (mnp.polysub([1, 2], 3), np.polysub([1, 2], 3)),
+        (mnp.piecewise(t[1, 1], t[1, 1] > 3, [lambda v: v * 2, -1]),
+         np.piecewise(x[1, 1], x[1, 1] > 3, [lambda v: v * 2, -1])),
+        (mnp.piecewise(2, True, [lambda v: v - 1]), np.piecewise(2, True, [lambda v: v - 1])),
+        *zip(mnp.intersect1d(t, t[1] + 1, return_indices=True), np.intersect1d(x, x[1] + 1, return_indices=True)),
+        *((window(m), like(m)) for m in (-2, 0, 1, 5) for window, like in (
+            (mnp.bartlett, np.bartlett), (mnp.hamming, np.hamming), (mnp.blackman, np.blackman))),
+    ]  # fmt: skip
+    for have, want in pairs:
+        assert have.shape == want.shape and have.dtype.is_float == (want.dtype.kind == "f")
+        np.testing.assert_allclose(have.asnumpy(), want, rtol=1e-5, atol=1e-5)
+
+
+def test_a_first_value_is_one_number() -> None:
+    for reduce in (mnp.sum, mnp.prod, mnp.amax, mnp.amin):
+        with pytest.raises(TypeError, match="initial is one number"):
+            reduce(ms.Tensor([1.0, 2.0]), initial=[1.0, 2.0])
+    with pytest.raises(TypeError, match="arange needs numbers"):
+        mnp.arange([1])

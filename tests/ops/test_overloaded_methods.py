@@ -74,6 +74,8 @@ def test_extremes_of_what_counts(mode: str) -> None:
     low, high = run(x, counts)
     assert low.tolist() == [1.0, 4.0] and high.tolist() == 2.0
     assert x.max(1, initial=3.5).tolist() == [3.5, 4.0]
+    every = ms.jit(lambda t: (t.min(0, where=True), t.max(initial=None, where=True, return_indices=False)))(x)
+    assert [t.tolist() for t in every] == [x.amin(0).tolist(), x.amax().tolist()]
     with pytest.raises(AttributeValueError, match="min: where= needs initial="):
         x.min(0, where=counts)
 

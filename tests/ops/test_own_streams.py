@@ -79,12 +79,27 @@ def test_states_of_a_generator(mode: int) -> None:
 
 def test_what_is_no_seed_or_generator_is_refused() -> None:
     for wrong in (-1, 1.5, True, "a"):
-        with pytest.raises(ValueError, match=r"rand: seed must be None or an int from 0"):
-            ops.rand(2, seed=wrong)
+        with pytest.raises(ValueError if wrong == -1 else TypeError, match=r"rand: seed must be None or an int from 0"):
+            ops.rand(2, seed=wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="generator must be"):
         mint.rand(2, generator=3)
     with pytest.raises(ValueError, match="got both"):
         ops.rand(2, seed=1, generator=ms.Generator())
+
+
+def test_rows_are_shuffled_by_seeds_of_the_operator(mode: int) -> None:
+    x = ops.arange(60).reshape((20, 3))
+    first, again, other = (ops.RandomShuffle(*seeds) for seeds in ((3, 1), (3, 1), (3, 2)))
+    drawn = [run(lambda op=op: op(x)) for op in (first, again, other, first)]
+    assert drawn[0] == drawn[1] and drawn[0] not in drawn[2:]
+    assert all(sorted(rows) == x.tolist() for rows in drawn)
+    assert first(Tensor(2.5)).tolist() == ops.shuffle(Tensor(2.5)).tolist() == 2.5
+    for wrong in (lambda: ops.shuffle(2), lambda: ops.shuffle(x, 1.5), lambda: ops.RandomShuffle(True)):
+        with pytest.raises(TypeError, match="shuffle takes a Tensor|an int from 0"):
+            wrong()
+    for negative in (lambda: ops.shuffle(x, -3), lambda: ops.RandomShuffle(0, -1)):
+        with pytest.raises(ValueError, match="an int from 0"):
+            negative()
 
 
 def test_draws_are_put_on_a_device() -> None:

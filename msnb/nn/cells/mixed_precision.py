@@ -21,6 +21,7 @@ from msnb.core.shard_annotation import ShardRequest
 from msnb.core.tensor import Tensor
 from msnb.eager.autocast import HALVES, Autocast
 from msnb.ops.elementwise.cast import cast
+from msnb.ops.tensor.properties import place_and_dtype
 
 Self = TypeVar("Self", bound="CellPrecision")
 
@@ -45,6 +46,12 @@ def need_float_dtype(what: str, dtype: Any, legal: tuple[DType, ...] = dtypes.FL
     if found not in legal:
         raise DTypeError(f"{what} takes one of {', '.join(t.name for t in legal)}, got {found.name}.")
     return found
+
+
+def _converted(x: Tensor, place: str | None, kind: DType | None) -> Tensor:
+    """On another device, and where it is of floats in another dtype."""
+    moved = x if place is None else x.move_to(place)
+    return moved if kind is None or not x.dtype.is_float else cast(moved, kind)
 
 
 class CellPrecision:
@@ -109,6 +116,37 @@ class CellPrecision:
         rule = Autocast(dtype, weights=True) if dtype in HALVES else None
         for _, cell in self.cells_and_names():  # type: ignore[attr-defined]
             cell.set_precision(dtype, None, rule)
+        return self
+
+    def to(
+        self: Self, target: Any = None, dtype: Any = None, non_blocking: bool = False, *, device: str | None = None,
+    ) -> Self:  # fmt: skip
+        """Convert Parameters and buffers of floats, here and below, to another dtype, and all of them to a device.
+
+        Optimizers that hold the Parameters have the new ones. ``to_float`` keeps them and converts where it computes.
+
+        Args:
+            target, dtype, device: as of ``Tensor.to``.
+            non_blocking: accepted; a copy is complete when it is used, in any case.
+
+        Raises:
+            TypeError: not a float dtype.
+
+        Source: `mindspore.nn.Cell` (to)
+
+        Examples:
+            >>> import msnb as ms
+            >>> ms.nn.Dense(2, 1).to(ms.float16).weight.dtype
+            Float16
+        """
+        place, kind = place_and_dtype(target, dtype, device, None)
+        if kind is not None:
+            need_float_dtype("to", kind)
+        for held in self.get_parameters():  # type: ignore[attr-defined]
+            held._from_tensor(_converted(held.value(), place, kind), None)
+        for _, cell in self.cells_and_names():  # type: ignore[attr-defined]
+            buffers = {name: cell.__dict__[name] for name in cell._buffer_names}
+            cell.__dict__.update({name: _converted(x, place, kind) for name, x in buffers.items() if x is not None})
         return self
 
     def cast_inputs(self, inputs: Any, dst_type: Any) -> Any:

@@ -276,6 +276,11 @@ class Dropout(Cell):
         if not 0.0 <= self.p < 1.0:
             raise ValueError(f"Dropout needs 0 <= p < 1, got p={self.p}.")
 
+    @property
+    def keep_prob(self) -> float:
+        """What ``p`` leaves."""
+        return 1.0 - self.p
+
     def construct(self, x: Any) -> Any:
         """The layer."""
         if not self.training or self.p == 0.0:
@@ -298,6 +303,8 @@ class _ChannelDropout(Cell):
         if not 0.0 <= p <= 1.0:
             raise ValueError(f"{type(self).__name__} needs 0 <= p <= 1, got p={p}.")
         self.p: float = float(p)
+
+    keep_prob = Dropout.keep_prob
 
     def construct(self, x: Any) -> Any:
         """The layer."""

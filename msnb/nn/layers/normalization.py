@@ -65,9 +65,19 @@ class _BatchNorm(Cell):
         if 0 < momentum < 0.5:
             events.notice(_OTHER_WAY.format(type(self).__name__, momentum, 1 - momentum), key="BatchNorm.momentum")
         self.num_features = positive_int("num_features", num_features)
-        self.eps, self.momentum, self.affine = eps, momentum, affine
+        self.eps, self.affine = eps, affine
+        self._keep: float = momentum
         self.use_batch_statistics = use_batch_statistics
         self._add_parameters(gamma_init, beta_init, moving_mean_init, moving_var_init, dtype)
+
+    @property
+    def momentum(self) -> float:
+        """What a step keeps of the running statistics; with ``mindspore`` what it takes, as layers say there."""
+        return 1.0 - self._keep if like_mindspore() else self._keep
+
+    @momentum.setter
+    def momentum(self, value: float) -> None:
+        self._keep = 1.0 - value if like_mindspore() else value
 
     def _add_parameters(self, gamma: Any, beta: Any, mean: Any, variance: Any, dtype: Any) -> None:
         n, names = self.num_features, statistics_names()
@@ -89,7 +99,7 @@ class _BatchNorm(Cell):
 
     def _move(self, n: float, mean: Any, variance: Any) -> None:
         """Let the running statistics follow a batch of ``n`` numbers per channel."""
-        keep, take = self.momentum, 1.0 - self.momentum
+        keep, take = self._keep, 1.0 - self._keep
         unbiased = ops.stop_gradient(variance) * (n / max(n - 1.0, 1.0))
         ops.assign(self.moving_mean, self.moving_mean * keep + ops.stop_gradient(mean) * take)
         ops.assign(self.moving_variance, self.moving_variance * keep + unbiased * take)
@@ -107,7 +117,7 @@ class _BatchNorm(Cell):
 
     def extend_repr(self) -> str:
         """Its sizes."""
-        return f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+        return f"num_features={self.num_features}, eps={self.eps}, momentum={self._keep}, affine={self.affine}"
 
 
 class BatchNorm1d(_BatchNorm):
@@ -169,7 +179,7 @@ class BatchNorm3d(_BatchNorm):
             super()._add_parameters(gamma, beta, mean, variance, dtype)
             return
         self.bn2d: BatchNorm2d = BatchNorm2d(
-            self.num_features, self.eps, self.momentum, self.affine, gamma, beta, mean, variance,
+            self.num_features, self.eps, self._keep, self.affine, gamma, beta, mean, variance,
             self.use_batch_statistics, dtype=dtype,
         )  # fmt: skip
 

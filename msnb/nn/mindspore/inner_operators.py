@@ -43,7 +43,7 @@ def _convolution(layer: Any) -> dict[str, Any]:
 
 
 def _normalization(layer: Any, training: bool) -> dict[str, Any]:
-    share = 1.0 - layer.momentum
+    share = 1.0 - layer._keep
     return {"is_training": training, "epsilon": layer.eps, "momentum": share, "data_format": layer.data_format}
 
 

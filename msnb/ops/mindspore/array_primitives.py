@@ -291,7 +291,6 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ParallelConcat": (lambda xs: ops.concat(xs, 0), {}),
     "RandomCategorical": (lambda logits, num_sample, seed=0, *, dtype: ops.random_categorical(
         logits, num_sample, seed, dtype), {"dtype": dtypes.int64}),
-    "RandomShuffle": (lambda x, seed, seed2: ops.shuffle(x), {"seed": 0, "seed2": 0}),
     "ResizeLinear1D": (lambda x, size, coordinate_transformation_mode: ops.interpolate(
         x, as_ints("ResizeLinear1D", (size,))[0], mode="linear",
         align_corners=coordinate_transformation_mode == "align_corners"),

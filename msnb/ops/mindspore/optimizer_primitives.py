@@ -14,6 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
+from msnb.base.errors import ArgumentError, ShapeError
+from msnb.core.tensor import Tensor
+from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.identity_and_effects import assign
 
 Rule = Callable[..., tuple[Any, ...]]
@@ -225,7 +228,13 @@ def _by_rows(rule: Rule, count: int, grad_at: int, indices_at: int) -> Rule:
 
 
 def _spread(var: Any, grad: Any, indices: Any) -> tuple[Any, Any]:
-    """(the gradient of all rows, which rows have one)."""
+    """(the gradient of all rows, which rows have one). Raises TypeError or ValueError for what are no rows."""
+    if not (isinstance(grad, Tensor) and isinstance(indices, Tensor)):
+        kinds = " and ".join(type(x).__name__ for x in (grad, indices))
+        raise ArgumentError(f"the gradient of rows and its indices are tensors, not {kinds}.")
+    if indices.ndim != 1 or grad.shape != (*indices.shape, *var.shape[1:]):
+        operands = operand_lines(var._type, grad._type, indices._type, names=("weight", "gradient", "indices"))
+        raise ShapeError("the gradient has a row like the weight's for each of its indices.", operands=operands)
     places = ops.expand_dims(indices, -1)
     whole = ops.tensor_scatter_add(ops.zeros_like(var), places, grad.astype(var.dtype))
     one = ops.ones_like(indices, dtype="int32")

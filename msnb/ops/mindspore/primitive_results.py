@@ -18,6 +18,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.core.random import legal_seed
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.random.draws import drawn_uniform
@@ -200,12 +201,10 @@ def unstack(x: Any, axis: int, num: int | None) -> Any:
 
 def seed_state(name: str, seed: int, seed2: int = 0) -> Parameter | None:
     """The stream of an operator that has seeds of its own: what it draws depends on them and on its calls alone."""
-    for value in (seed, seed2):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-            raise AttributeValueError(f"ops.{name}: a seed is an int of at least 0, got {value!r}.")
-    if not seed and not seed2:
+    first, second = (legal_seed(f"ops.{name}: a seed is", value) for value in (seed, seed2))
+    if not first and not second:
         return None
-    start = (int(seed2) << 32 ^ int(seed)) % 2**64
+    start = (second << 32 ^ first) % 2**64
     return Parameter(np.array([start, 0], np.uint64), f"{name}.state", requires_grad=False)
 
 

@@ -21,7 +21,7 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.random.draws import drawn_uniform, own_key
+from msnb.ops.random.draws import drawn_order, drawn_uniform, own_key
 
 NEEDED: Any = inspect.Parameter.empty
 _SEEDS = {"seed": 0, "seed2": 0}
@@ -254,6 +254,11 @@ def _multinomial(x: Any, num_samples: Any, dtype: Any, key: Any = None) -> Any:
     return (sums.expand_dims(-2) <= drawn.expand_dims(-1)).sum(-1).astype(dtype)
 
 
+def _shuffled(x: Any, key: Any = None) -> Any:
+    """The rows of x in random order; one number is its own."""
+    return ops.gather(x, drawn_order(x.shape[0], key), 0) if x.ndim else x
+
+
 SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "UniformCandidateSampler": (uniform_candidates, {
         **dict.fromkeys(("num_true", "num_sampled", "unique", "range_max"), NEEDED), "seed": 0,
@@ -270,5 +275,6 @@ SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Multinomial": (_multinomial, {**_SEEDS, "dtype": dtypes.int32}),
     "Bernoulli": (_bernoulli, {"seed": -1, "offset": 0}),
     "StandardLaplace": (_laplace, _SEEDS),
+    "RandomShuffle": (_shuffled, _SEEDS),
 }  # fmt: skip
 """Name -> (function of tensors, attributes and a key, attributes with defaults)."""

@@ -256,6 +256,11 @@ def drawn_integers(shape: Any, low: int, high: int, key: Tensor | None = None) -
     return _drawn(RANDOM_INTEGERS, key, low=low, high=high, shape=shape, dtype=dtypes.int32)
 
 
+def drawn_order(n: int, key: Tensor | None = None) -> Tensor:
+    """The numbers below n in random order; as ``drawn_uniform``."""
+    return _drawn(RANDOM_PERMUTATION, key, n=n)
+
+
 def rand(*size: Any, dtype: Any = None, seed: Any = None, generator: Any = None) -> Tensor:
     """Uniform numbers in [0, 1) of shape ``size``, float32 by default.
 
@@ -381,8 +386,15 @@ def randperm(n: int, seed: Any = None, offset: int = 0, dtype: Any = None, *, ge
 
 
 def shuffle(x: Tensor, seed: Any = None) -> Tensor:
-    """The rows of ``x`` in random order."""
-    out: Tensor = find("gather")(x, randperm(x._type.ints()[0], seed), axis=0)
+    """The rows of ``x`` in random order; of a number, the number.
+
+    Raises:
+        TypeError: ``x`` is no Tensor, or ``seed`` no int. ValueError: ``seed`` is below 0.
+    """
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"shuffle takes a Tensor, got {type(x).__name__}.")
+    order = drawn_order(x._type.ints()[0] if x.ndim else 1, own_key("shuffle", seed))
+    out: Tensor = find("gather")(x, order, axis=0) if x.ndim else x
     return out
 
 

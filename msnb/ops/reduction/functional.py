@@ -131,7 +131,7 @@ def max(
         >>> values.tolist(), indices.tolist(), ms.ops.max(x).item()
         ([3, 6], [1, 0], 6)
     """
-    counted = _counted("max", x, where, initial)
+    counted = what_counts("max", x, where, initial)
     return _bounded("maximum", _extreme(MAX, ARGMAX, counted, axis, keepdims, return_indices), initial)
 
 
@@ -142,7 +142,7 @@ def min(
     where: Any = None,
 ) -> Any:  # fmt: skip
     """Smallest element; as ``max``, with ``initial`` from above."""
-    counted = _counted("min", x, where, initial)
+    counted = what_counts("min", x, where, initial)
     return _bounded("minimum", _extreme(MIN, ARGMIN, counted, axis, keepdims, return_indices), initial)
 
 
@@ -183,14 +183,14 @@ def amax(x: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = Non
         initial: the smallest result.
         where: bools that broadcast against ``x``: which elements count; needs ``initial``.
     """
-    out: Tensor = _bounded("maximum", _reduce(MAX, _counted("amax", x, where, initial), axis, keepdims, ties="share"),
-                           initial)  # fmt: skip
+    taken = what_counts("amax", x, where, initial)
+    out: Tensor = _bounded("maximum", _reduce(MAX, taken, axis, keepdims, ties="share"), initial)
     return out
 
 
-def _counted(name: str, x: Any, where: Any, initial: Any) -> Any:
-    """What does not count, as ``initial``."""
-    if where is None:
+def what_counts(name: str, x: Any, where: Any, initial: Any) -> Any:
+    """``x`` with ``initial`` where it does not count; ``where=True``: all counts."""
+    if where is None or where is True:
         return x
     if initial is None:
         raise AttributeValueError(f"{name}: where= needs initial=, the value of what it leaves out.")
@@ -201,8 +201,8 @@ def _counted(name: str, x: Any, where: Any, initial: Any) -> Any:
 @worded
 def amin(x: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
     """Smallest element over axes, never with its index; as ``amax``."""
-    out: Tensor = _bounded("minimum", _reduce(MIN, _counted("amin", x, where, initial), axis, keepdims, ties="share"),
-                           initial)  # fmt: skip
+    taken = what_counts("amin", x, where, initial)
+    out: Tensor = _bounded("minimum", _reduce(MIN, taken, axis, keepdims, ties="share"), initial)
     return out
 
 

@@ -266,7 +266,7 @@ def _arange_size(start: Any, stop: Any, step: Any) -> Size:
         return stop
     for value in (start, stop, step):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise AttributeValueError(f"arange needs numbers, got {value!r}.")
+            raise ArgumentError(f"arange needs numbers, got {value!r}.")
     if step == 0:
         raise AttributeValueError("arange needs a step other than 0.")
     less = -(stop - start) // step

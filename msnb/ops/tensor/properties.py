@@ -255,6 +255,14 @@ def _moved(
         non_blocking: as of ``move_to``, turned round.
         copy: a tensor of its own, also where nothing changes.
     """
+    name, kind = place_and_dtype(target, dtype, device, other)
+    found: Tensor = self if kind is None else self.astype(kind)
+    found = found if name is None else found.move_to(name, not non_blocking)
+    return found.copy() if copy and found is self else found
+
+
+def place_and_dtype(target: Any, dtype: Any, device: str | None, other: Any) -> tuple[str | None, DType | None]:
+    """The device and the dtype that arguments of ``to`` ask for; None where they ask for none."""
     like = target if isinstance(target, Tensor) else other
     if like is not None:
         target, dtype = None, like.dtype
@@ -265,11 +273,8 @@ def _moved(
             if not isinstance(target, str):
                 raise
     where: str | None = device if target is None else target
-    found: Tensor = self if dtype is None else self.astype(as_dtype(dtype))
-    if where is not None:
-        name = _DEVICE_NAMES.get(where.lower().partition(":")[0], where)
-        found = found.move_to(name, not non_blocking)
-    return found.copy() if copy and found is self else found
+    name = None if where is None else _DEVICE_NAMES.get(where.lower().partition(":")[0], where)
+    return name, None if dtype is None else as_dtype(dtype)
 
 
 def bind() -> None:
