@@ -379,8 +379,7 @@ class TensorMethods:
     def exp_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``exp(...)``; returns the tensor."""
 
-    def expand(self, *sizes: Any, shape: Any = ...) -> Tensor:
-        """Repeat ``x`` along new axes and axes of size 1."""
+    expand = broadcast_to
 
     def expand_as(self, other: Any) -> Tensor:
         """``x`` broadcast to the shape of ``other``."""
@@ -1307,11 +1306,9 @@ class TensorMethods:
     def var(self, axis: Any = ..., ddof: Any = ..., keepdims: _bool = ..., *, dim: Any = ...) -> Tensor:
         """Variance over axes: the sum of squared distances from the mean divided by n - ddof."""
 
-    def view(self, *sizes: Any, shape: Any = ...) -> Tensor:
-        """The same elements in the same order under another shape."""
+    view = reshape
 
-    def view_as(self, other: Any) -> Tensor:
-        """``x`` in the shape of ``other``, which holds as many elements."""
+    view_as = reshape_as
 
     def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """``tensor_split`` along axis 0."""

@@ -9,11 +9,11 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.base.missing_names import public_names
 from msnb.ops.mindspore.mint import (  # noqa: F401 - names of this module too
-    conv2d,
+    conv2d as conv2d,
     convolution,
     flatten,
     padding_of,
-    unbatched,
+    unbatched as unbatched,
 )  # fmt: skip
 
 _SAME = (
