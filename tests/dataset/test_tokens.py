@@ -99,6 +99,7 @@ def test_files_of_vectors_that_are_none(content: bytes, sentence: str, tmp_path:
 
 def test_bytes_and_text() -> None:
     assert text.to_str(text.to_bytes(np.array(["é", "b"]))).tolist() == ["é", "b"]
+    assert text.to_str(np.array(["é", "b"])).tolist() == ["é", "b"]
     with pytest.raises(MsnbError, match="no text in utf8"):
         text.to_str(np.array([b"\xff"]))
 

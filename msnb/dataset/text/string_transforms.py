@@ -277,12 +277,14 @@ def to_bytes(array: Any, encoding: str = "utf8") -> Array:
 
 
 def to_str(array: Any, encoding: str = "utf8") -> Array:
-    """An array of bytes as an array of text.
+    """An array of bytes as an array of text; text, which columns are since MindSpore 2, stays as it is.
 
     >>> to_str(np.array([b"a"])).tolist()
     ['a']
     """
     value = to_array(array)
+    if value.dtype.kind == "U":
+        return value
     if value.dtype.kind != "S":
         raise DatasetError(f"to_str expects bytes, got {describe(value)}")
     try:
