@@ -241,6 +241,10 @@ def _same(value: Value, a: Strides, b: Strides) -> bool:
     return all(d == 1 or s == t for d, s, t in zip(sizes_of(value), a, b))
 
 
+def _no_arena() -> None:
+    """The arena of calls that have laid none."""
+
+
 class KernelEntry:
     """A recipe with its slots and its table of calls, for operands of one layout."""
 
@@ -264,7 +268,7 @@ class KernelEntry:
         steps = [-(-size // _ALIGN) * _ALIGN for size in sizes]
         self._offsets = np.cumsum([0, *steps])[:-1].astype(np.int64)
         self._temps, self._size = slice(first, None), sum(steps)
-        self._arena: Callable[[], Any] = lambda: None  # arenas belong to the shelf
+        self._arena: Callable[[], Any] = _no_arena  # arenas belong to the shelf
 
     def run(self, arrays: Sequence[Any], outs: Sequence[Any], count: int) -> int:
         """The native code's answer, on so many threads."""
@@ -278,6 +282,7 @@ class KernelEntry:
             arena = SHELF.take(self._size, last)
             try:
                 if arena is not last:
+                    self._arena = _no_arena  # an interrupt must not leave slots of another arena
                     self._slots[self._temps] = self._offsets + aligned(arena)
                     self._arena = weakref.ref(arena)
                 return int(self._run(self._state, *map(id, arrays), *map(id, outs)))

@@ -204,6 +204,7 @@ class NativeProgram:
         except MemoryError:
             raise self._no_memory(p) from None
         if arena is not last or p.image.swaps:
+            self._arena = _no_arena  # until the slots are laid: an interrupt must not leave slots of another arena
             p.slots[p.arena_slots] = p.arena_offsets + aligned(arena)
             self._arena = weakref.ref(arena)
         return arena
