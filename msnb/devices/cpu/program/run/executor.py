@@ -212,9 +212,8 @@ class NativeProgram:
     def _results(self, p: LoadedProgram, bound: BoundArguments) -> list[Array]:
         """Memory for results: a parameter's own where nobody else has it."""
         found: list[Array] = []
-        lend = bound.lend(p.binding.lenders)
+        self.lent = lend = bound.lend(p.binding.lenders)
         p.env[m.COMMIT_ENV] = 0
-        self.lent = lend
         try:
             for f in p.fresh:
                 if lend and f.lender >= 0:
