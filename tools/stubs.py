@@ -115,9 +115,9 @@ def definition(name: str, params: list[str], result: str, doc: str | None, inden
     if len(head) > LINE:
         head = "\n".join([f"{indent}def {name}(", *(f"{indent}    {p}," for p in params), f"{indent}) -> {result}:"])
     if not text:
-        return f"{head} ...\n"
+        return f"{head} ..."
     room = textwrap.wrap(f'"""{text}"""', LINE - 4 - len(indent), break_on_hyphens=False)
-    return "\n".join([head, *(f"{indent}    {line}" for line in room)]) + "\n"
+    return "\n".join([head, *(f"{indent}    {line}" for line in room)])
 
 
 def listed(names: list[str]) -> list[str]:
@@ -247,7 +247,7 @@ def methods() -> Iterator[str]:
         text = method(name, value)
         first, known = earlier.setdefault(getattr(ms.ops, name, value), (name, text))
         same = first != name and text.replace(f"def {name}(", f"def {first}(") == known
-        yield f"    {name} = {first}\n" if same else text
+        yield f"    {name} = {first}" if same else text
 
 
 def tensor_stub() -> str:

@@ -29,6 +29,7 @@ from msnb.api.input_signature import InputSignature, declared_axes
 from msnb.api.recompile_limit import OFTEN, STREAK, Deferral, RecompileLimit, run_uncompiled
 from msnb.api.size_templates import BoundSizes, SizeTemplates
 from msnb.base import compile_timing, events, fork_locks
+from msnb.base.errors import reraise_interrupt
 from msnb.core import step_undo
 from msnb.core.engine import slot
 from msnb.core.process_group import AbsentGroup, current
@@ -463,7 +464,8 @@ def _checked(version: Version, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     """What the guards gathered, or the number of the one that failed."""
     try:
         return version.check(args, kwargs)
-    except Exception:
+    except Exception as error:
+        reraise_interrupt(error)
         guards = version.captured.guards
         return next((i for i, g in enumerate(guards) if not g.holds(args, kwargs)), len(guards) - 1)
 

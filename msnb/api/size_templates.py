@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from msnb.base.errors import MsnbError
+from msnb.base.errors import MsnbError, reraise_interrupt
 from msnb.graph.capture import CapturedProgram
 from msnb.graph.capture.size_template import LEAST, SizeChange, SizeTemplate, changed_axes, symbols_for, template
 from msnb.graph.capture.values.size_symbols import Axis
@@ -93,6 +93,7 @@ class SizeTemplates:
         try:
             made = template(fn, args, kwargs, name, symbols_for(sizes))
         except Exception as error:  # what is wrong with the program itself shows when it is captured for these sizes
+            reraise_interrupt(error)
             self._fix(sizes, error.sentence if isinstance(error, MsnbError) else str(error))
             return None
         for axis, guard in made.fixed.items():

@@ -12,6 +12,7 @@ environment shows all frames; the error itself, and what a debugger sees, is the
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.missing_names import call_hint
-from msnb.base.source_location import Where, here, is_full, mark_frames, users_frame, without_internals
+from msnb.base.source_location import Where, here, is_full, is_own, mark_frames, users_frame, without_internals
 
 
 class MsnbError(Exception):
@@ -230,3 +231,16 @@ def install_hook() -> None:
     """Put the hook in front of the one that is there (once)."""
     if not isinstance(sys.excepthook, ReportHook):
         sys.excepthook = ReportHook(sys.excepthook)
+
+
+def reraise_interrupt(error: BaseException) -> None:
+    """Raise ``error`` again if a signal handler of the program raised it: an alarm, the time limit of a test.
+
+    It comes between any two steps and belongs to no call: another way to try would lose it, and leave a step half done.
+    """
+    codes: set[Any] = {frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)}
+    if not all(is_own(code.co_filename) for code in codes):
+        handlers: Any = map(signal.getsignal, signal.valid_signals())
+        for handler in [getattr(h, "func", h) for h in handlers if callable(h)]:
+            if getattr(handler, "__code__", getattr(handler.__call__, "__code__", None)) in codes:
+                raise error

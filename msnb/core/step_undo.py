@@ -81,6 +81,7 @@ def step(run: Callable[..., Any], *args: Any, updates: bool = True) -> Any:
     finally:
         log.entries = None
     log.before = None if updates or not entries else [(noted, kept_of(noted[0]) or noted[0]._data) for noted in entries]
+    raise_late()
     return found
 
 

@@ -104,7 +104,7 @@ def mark_through(part: Any, source: Tensor, places: list[Any]) -> None:
 
 
 def _nobody() -> None:
-    """The reference to a tensor that is gone."""
+    """A tensor that is gone."""
 
 
 def own(x: Tensor) -> Tensor:
@@ -132,8 +132,7 @@ def _way(x: Any) -> list[tuple[Tensor | None, Any]]:
 
 
 def _is_copied(root: Tensor, places: list[Any]) -> bool:
-    """Whether other libraries copy on the way: elements that were cut out or reordered may have to move to be
-    reshaped. NumPy tells."""
+    """Whether other libraries copy on the way, to reshape what was cut out or reordered. NumPy tells."""
     if len(places) < 2 or not root.size:
         return False
     memory = seen = np.empty(root.shape, np.int8)
@@ -148,8 +147,7 @@ def _is_copied(root: Tensor, places: list[Any]) -> bool:
 
 
 def home(x: Any) -> list[tuple[Tensor, Any]]:
-    """(tensor, place) that a value which nobody keeps goes back to; where that is such a value too, what it goes back
-    to follows. [] where no tensor of the program would change."""
+    """(tensor, place) that a value which nobody keeps goes back to, from the inside; [] where none would change."""
     found: Any = _way(x)
     for i in reversed(range(len(found) - 1)):
         outer, place = found[i + 1]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import device_registry
-from msnb.base.errors import MsnbError
+from msnb.base.errors import MsnbError, reraise_interrupt
 from msnb.base.source_location import here, raised_at, users_frame
 from msnb.core.tensor import make, type_of_buffer
 from msnb.core.types import TensorType
@@ -107,6 +107,7 @@ class ReferenceProgram:
                 for i in dead:
                     env[i] = None
         except Exception as error:
+            reraise_interrupt(error)
             found = self._explained(error, run, [env[i] for i in ins])
             raise found from found.__cause__
         return [env[i] for i in self._outputs]

@@ -18,6 +18,7 @@ from typing import Any
 
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import fit, gradient_type, need_gradient_type, rule_answer, zeros
+from msnb.base.errors import reraise_interrupt
 from msnb.base.events import op_listeners
 from msnb.core.engine import Engine, PlainReads, slot, using
 from msnb.core.tensor import Tensor, made, make
@@ -171,7 +172,8 @@ class LineProgram:
         """Add what the line sends back; False where a kernel failed: then the rule in Python tells why."""
         try:
             env = self._kernels([*saved, *[d for d in douts if d is not None]])
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             return False
         for at, t, place in self._flows:
             number, g = numbers[at], env[place]

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from msnb.autodiff import vjp
 from msnb.base import device_registry, events, fork_locks
+from msnb.base.errors import reraise_interrupt
 from msnb.base.settings import get_context
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, made, make, type_of_buffer
@@ -170,7 +171,8 @@ class FormHistory:
             self._met.clear()
             try:
                 self._templates.append(_compiler()[0](form, recorder, before))
-            except Exception:  # a number is needed where a symbol stands, or the two tapes tell too little
+            except Exception as error:  # a number is needed where a symbol stands, or the two tapes tell too little
+                reraise_interrupt(error)
                 return None
             found = self._fitting(form, integers)
         run = found and found[0].bound(found[1])

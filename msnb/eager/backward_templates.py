@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msnb.autodiff import vjp
+from msnb.base.errors import reraise_interrupt
 from msnb.core.types import Dim, Size, TensorType, tensor_type
 from msnb.eager.dispatch import DispatchEntry
 from msnb.eager.recorded_calls import Sized
@@ -150,7 +151,8 @@ class BackwardTemplate:
         self._anew += 1
         try:
             found = compiled(BoundGraph(self.passes.noted, sizes), SymbolicSource(self.passes, sizes))
-        except Exception:  # sizes that inference refuses
+        except Exception as error:  # sizes that inference refuses
+            reraise_interrupt(error)
             return None
         if found.bound or found.recalled:  # taken from disk it costs little, and teaches nothing about other sizes
             self._anew, self._bound = self._anew - 1, self._bound + found.bound

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msnb.base import device_registry, events
+from msnb.base.errors import reraise_interrupt
 from msnb.base.settings import get_context
 from msnb.core.dtypes import DType
 from msnb.core.engine import LOOPS
@@ -128,6 +129,7 @@ def _found(
     try:
         return CompositeProgram(*trace(types))
     except Exception as reason:
+        reraise_interrupt(reason)
         return reason.with_traceback(None)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from msnb.autodiff import vjp
+from msnb.base.errors import reraise_interrupt
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import Dim, TensorType, tensor_type
@@ -92,7 +93,8 @@ class CompositeTemplate:
                 made = SymbolicVjp(
                     SymbolicPasses(forward), SymbolicPasses(backward), found.outputs, tuple(dict.fromkeys(unequal))
                 )
-            except Exception:  # a rule needs a number where a symbol stands: each size is differentiated by itself
+            except Exception as error:  # a rule needs a number where a symbol stands: each size has its own derivative
+                reraise_interrupt(error)
                 made = None
             self._pairs[wrt] = made
         pair = self._pairs[wrt]
@@ -174,7 +176,8 @@ class CompositeTemplates:
             self._left -= 1
             try:
                 made = CompositeTemplate(self._symbolic(self._first, types), trace)
-            except Exception:  # Python in the function needs a number
+            except Exception as error:  # Python in the function needs a number
+                reraise_interrupt(error)
                 return None
             sizes = made.sizes(types)
             if sizes:

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from msnb.base import device_registry, events
-from msnb.base.errors import MsnbError
+from msnb.base.errors import MsnbError, reraise_interrupt
 from msnb.base.events import op_listeners
 from msnb.base.settings import KNOBS
 from msnb.core.engine import PlainReads, install_default
@@ -202,7 +202,8 @@ class EagerEngine(PlainReads):
             else:
                 entry, data = op.fast[a._type, b._type], b._data
             result = entry.kernel(a._data, data)
-        except Exception:  # an unknown signature, an odd operand or a failing kernel: told in full by the general way
+        except Exception as error:  # unknown signature, odd operand, failing kernel: the general way tells in full
+            reraise_interrupt(error)
             return self.apply_any(op, inputs, attrs)
         return make(result, entry.type) if entry.type is not None else wrap(entry, result)
 
@@ -214,7 +215,8 @@ class EagerEngine(PlainReads):
             one, other = a._type, b._type
             entry = op.fast[one] if one is other else op.fast[one, other]
             result = entry.kernel(a._data, b._data)
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             return self.apply_any(op, (a, b), {})
         if entry.type is None:
             return wrap(entry, result)
@@ -228,7 +230,8 @@ class EagerEngine(PlainReads):
             (a,) = inputs
             entry = op.fast[(a._type,)]
             result = entry.kernel(a._data)
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             return self.apply_any(op, inputs, attrs)
         return make(result, entry.type) if entry.type is not None else wrap(entry, result)
 
@@ -238,7 +241,8 @@ class EagerEngine(PlainReads):
             (a,) = inputs
             entry = None if op_listeners else op.fast.get(((a._type,), attrs_key(attrs)))
             result = None if entry is None or entry.type is None else entry.kernel(a._data)
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             entry = result = None
         if entry is None or result is None:
             return self.apply_any(op, inputs, attrs)
@@ -251,6 +255,7 @@ class EagerEngine(PlainReads):
         try:
             result = entry.kernel(*buffers(operands))
         except Exception as error:
+            reraise_interrupt(error)
             raise kernel_failed(op, operands, error, entry.types) from None
         out = wrap(entry, result)
         if op_listeners:

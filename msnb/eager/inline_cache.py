@@ -16,6 +16,7 @@ from marshal import dumps
 from typing import Any, NamedTuple
 
 from msnb.base import device_registry, events
+from msnb.base.errors import reraise_interrupt
 from msnb.base.events import op_listeners
 from msnb.core.dtypes import DType
 from msnb.core.engine import LOOPS, PlainReads, using
@@ -112,7 +113,8 @@ def call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], 
         return known(fn, args, kwargs)
     try:
         return known.run(tensors) if tape is None else known.record(tensors, tape)
-    except Exception:
+    except Exception as error:
+        reraise_interrupt(error)
         return fn(*args, **kwargs)
 
 
@@ -134,7 +136,8 @@ def _learned(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: li
         return whole
     try:
         return CallTracer().traced(fn, args, kwargs, tensors)
-    except (TraceError, Exception):
+    except (TraceError, Exception) as error:
+        reraise_interrupt(error)
         return _plainly
 
 

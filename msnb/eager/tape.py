@@ -24,6 +24,7 @@ from typing import Any
 from weakref import ref
 
 from msnb.base import events
+from msnb.base.errors import reraise_interrupt
 from msnb.base.events import op_listeners
 from msnb.core.engine import PlainReads
 from msnb.core.step_undo import log, note
@@ -151,7 +152,8 @@ class RecordingEngine(PlainReads):
             else:
                 entry, data, track = op.fast[a._type, b._type], b._data, b._rec
             result = entry.kernel(a._data, data)
-        except Exception:  # as in plain dispatch: the general way knows what to say
+        except Exception as error:  # as in plain dispatch: the general way knows what to say
+            reraise_interrupt(error)
             return self._general(op, inputs, attrs)
         if entry.type is None:
             return self._general(op, inputs, attrs)
@@ -165,7 +167,8 @@ class RecordingEngine(PlainReads):
             one, other, data = a._type, b._type, b._data
             entry = op.fast[one] if one is other else op.fast[one, other]
             result = entry.kernel(a._data, data)
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             return self._general(op, (a, b), {})
         if entry.type is None:
             return self._general(op, (a, b), {})
@@ -177,7 +180,8 @@ class RecordingEngine(PlainReads):
             entry = op.fast[(a._type,)]
             data = a._data
             result = entry.kernel(data)
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             return self._general(op, inputs, attrs)
         if entry.type is None or "host" in op.traits:
             return self._general(op, inputs, attrs)
@@ -189,7 +193,8 @@ class RecordingEngine(PlainReads):
             (a,) = inputs
             entry = None if op_listeners or "host" in op.traits else op.fast.get(((a._type,), attrs_key(attrs)))
             result = None if entry is None or entry.type is None else entry.kernel(a._data)
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             entry = result = None
         if entry is None or result is None:
             return self._general(op, inputs, attrs)
@@ -230,6 +235,7 @@ class RecordingEngine(PlainReads):
         try:
             result = entry.kernel(*buffers(operands))
         except Exception as error:
+            reraise_interrupt(error)
             raise kernel_failed(op, operands, error, entry.types) from None
         out = wrap(entry, result)
         seconds = perf_counter() - start if op_listeners else 0.0

@@ -12,7 +12,7 @@ from typing import Any
 
 from msnb.api.function_tracing import FunctionTrace
 from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook, need_hook, note_hooks, noted_hooks
-from msnb.base.errors import ArgumentError, GradientError, ShapeError
+from msnb.base.errors import ArgumentError, GradientError, ShapeError, reraise_interrupt
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
@@ -114,6 +114,7 @@ def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[
         if any(program.written_input(k) is None for k in range(len(program.writes))):
             raise GradientError("bprop assigned a Parameter.", hint="assign it in construct, or after the gradient.")
     except Exception as error:
+        reraise_interrupt(error)
         mistake = error
 
         def refuse(*args: Any) -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from msnb.base.errors import reraise_interrupt
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, TensorType
 from msnb.graph.capture.guards.exact_check import Guard, compile_guards
@@ -72,7 +73,8 @@ class SizeTemplate:
                 return None
             self.refuses_sizes = True
             return self._values(found[1])
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             return None  # a path that leads nowhere
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CapturedProgram | None:
@@ -80,7 +82,8 @@ class SizeTemplate:
         values = self.sizes(args, kwargs)
         try:
             return None if values is None else self._instance(values, args, kwargs)
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             return None  # sizes that do not fit together (SizeError)
 
     def _values(self, tensors: Sequence[Any]) -> dict[str, int] | None:
@@ -160,7 +163,8 @@ def changed_axes(
     ]
     try:
         found = compile_guards(loose, (), [g.sources[0] for g in sized])(args, kwargs)
-    except Exception:
+    except Exception as error:
+        reraise_interrupt(error)
         return None
     if not isinstance(found, tuple):
         return None

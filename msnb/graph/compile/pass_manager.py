@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from msnb.base import events
+from msnb.base.errors import reraise_interrupt
 from msnb.base.plugins import Plugin
 from msnb.base.settings import get_context
 from msnb.graph.compile.plugin_passes import check_result
@@ -84,6 +85,7 @@ class PassManager:
                 check_result(before, self.graph, record)
             return changed
         except Exception as error:
+            reraise_interrupt(error)
             self.graph = before
             plugin.fail(error)
             return False

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple
 
+from msnb.base.errors import reraise_interrupt
 from msnb.devices.device import Device, Executable, ProgramTemplate
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
@@ -127,7 +128,8 @@ class SymbolicPasses:
             with compared() as unequal:
                 graph = passes(self.noted)
             good = _price(bind_sizes(graph, sizes)) <= max(MORE * _price(found), _price(found) + FEW)
-        except Exception:  # a pass that needs a number where a symbol stands: this program is passed size by size
+        except Exception as error:  # a pass needs a number where a symbol stands: this program is passed size by size
+            reraise_interrupt(error)
             good = False
         if good:
             self._passed[key] = SymbolicGraph(graph, tuple(dict.fromkeys(unequal)))

@@ -58,9 +58,8 @@ view: the elements of the first input seen otherwise, so that the op is looked t
     "broadcast" (repeated along axes that are new or were 1), "transpose" (attribute ``perm``), "slice" (``begin``,
     ``end``, ``step``), "index" (``spec``; with further inputs it is no view), "identity". The trait "view" says of the
     body that it copies nothing.
-restore: of an op whose result lies in the memory of its first input in other libraries:
-    restore(source, changed, at, **attrs) -> the source with the changed result in it (``at``: which result, -1: the
-    only one). A write into a result that nobody keeps goes back so (``msnb.core.temporary_writes``).
+restore: of an op whose results are views in other libraries: restore(source, changed, at, **attrs) -> the source with
+    the changed result in it (``at``: which, -1: the only one), see ``msnb.core.temporary_writes``.
 images: which inputs are images in the attribute ``data_format`` (-1: the result too); such an op would rather have
     "NHWC", and is given it with the operators around it.
 onnx: the op in ONNX where the other facts do not say it: operators over inputs and attributes, such as

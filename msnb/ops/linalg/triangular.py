@@ -113,7 +113,7 @@ def _steps(rows: Any, cols: Any, offset: int) -> tuple[Any, Any]:
 
 
 class _Diagonals(NamedTuple):
-    """The diagonals of the last two axes, as an op with ``restore`` gives them: in other libraries they are a view."""
+    """The diagonals of the last two axes, in the place of an op with ``restore``."""
 
     offset: int
 

@@ -234,7 +234,7 @@ def transpose(x: Any, *axes: Any, perm: Any = None, dim0: int | None = None, dim
 def _repeats_back(x: Any, part: Any, at: int, shape: Shape) -> Tensor:
     if part.size != x.size:
         raise LostWriteError(
-            "this writes into a value that repeats elements of a tensor, and nobody keeps it: an element cannot become "
+            "this writes into a value that repeats elements of a tensor, and nobody keeps it: an element cannot be "
             "several numbers.", hint="write into the tensor before it is expanded."
         )  # fmt: skip
     return RESHAPE(part, shape=x.shape)

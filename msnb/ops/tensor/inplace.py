@@ -43,7 +43,7 @@ def _writing(name: str) -> Callable[..., Parameter]:
         return self
 
     method.__name__, method.__qualname__ = f"{name}_", f"Parameter.{name}_"
-    method.__doc__ = f"Take the value of ``{name}(...)``; returns the Parameter."
+    method.__doc__ = f"Become ``{name}(...)``."
     return method
 
 
@@ -123,7 +123,7 @@ def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
         return self  # type: ignore[no-any-return]
 
     method.__name__, method.__qualname__ = f"{name}_", f"Tensor.{name}_"
-    method.__doc__ = f"Take the value of ``{name}(...)``; returns the tensor."
+    method.__doc__ = f"Become ``{name}(...)``."
     return method
 
 

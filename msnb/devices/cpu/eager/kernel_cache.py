@@ -242,7 +242,7 @@ def _same(value: Value, a: Strides, b: Strides) -> bool:
 
 
 def _no_arena() -> None:
-    """The arena of calls that have laid none."""
+    """No arena is laid."""
 
 
 class KernelEntry:
@@ -282,7 +282,7 @@ class KernelEntry:
             arena = SHELF.take(self._size, last)
             try:
                 if arena is not last:
-                    self._arena = _no_arena  # an interrupt must not leave slots of another arena
+                    self._arena = _no_arena  # an interrupt leaves no slots of another arena
                     self._slots[self._temps] = self._offsets + aligned(arena)
                     self._arena = weakref.ref(arena)
                 return int(self._run(self._state, *map(id, arrays), *map(id, outs)))

@@ -204,7 +204,7 @@ class NativeProgram:
         except MemoryError:
             raise self._no_memory(p) from None
         if arena is not last or p.image.swaps:
-            self._arena = _no_arena  # until the slots are laid: an interrupt must not leave slots of another arena
+            self._arena = _no_arena  # an interrupt leaves no slots of another arena
             p.slots[p.arena_slots] = p.arena_offsets + aligned(arena)
             self._arena = weakref.ref(arena)
         return arena
@@ -246,7 +246,7 @@ class NativeProgram:
                 with thread_pool.TURN:
                     code = thread_pool.apart(lambda: run(*where), stop) if apart else run(*where)
             except BaseException as interrupt:
-                if not env[m.COMMIT_ENV]:
+                if not self.wrote:
                     raise
                 step_undo.log.late = interrupt  # it is through: what it wrote in place needs the rest of its results
                 return

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ShapeError
+from msnb.base.errors import ShapeError, reraise_interrupt
 from msnb.core.tensor import Array
 from msnb.core.types import TensorType
 from msnb.devices.cpu.program.program_image import Step
@@ -73,6 +73,7 @@ class HostStep:
         try:
             result = self.run(*args)
         except Exception as error:
+            reraise_interrupt(error)
             found = explained(self._origin(), error, args)
             raise found from found.__cause__
         for window, found in zip(self.writes, result if self.many else (result,)):

@@ -1,0 +1,84 @@
+"""An error that a signal handler raises (an alarm, the time limit of a test) passes through: it comes at any step, and
+no second try of ours swallows it or leaves a recording half done."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import nn, ops
+from msnb.base.errors import reraise_interrupt
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+
+
+class Alarm(Exception):
+    """What the handler raises."""
+
+
+def _ring(*frame: Any) -> None:
+    raise Alarm
+
+
+@pytest.fixture
+def alarms() -> Iterator[None]:
+    before = signal.signal(signal.SIGALRM, _ring)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def _raised(handler: Any, *given: Any) -> Exception:
+    try:
+        handler(*given)
+    except Exception as error:
+        return error
+    raise AssertionError
+
+
+@pytest.mark.parametrize("handler", [_ring, partial(_ring, 1)], ids=["function", "partial"])
+def test_what_a_handler_raises_is_known(handler: Any) -> None:
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with pytest.raises(Alarm):
+            reraise_interrupt(_raised(handler, signal.SIGALRM, None))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    reraise_interrupt(_raised(handler, signal.SIGALRM, None))  # no handler any more: an error like others
+    reraise_interrupt(_raised(lambda: {}["missing"]))
+
+
+def test_alarms_at_any_step_leave_gradients_right(alarms: None, rng: np.random.Generator, mode: int) -> None:
+    net = nn.SequentialCell(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(), nn.Dense(64, 3))
+    x = ms.Tensor(rng.standard_normal((4, 1, 8, 8)).astype(np.float32))
+
+    def loss(x: Any) -> Any:
+        found = net(x)
+        return (found.amax(1) * ops.softmax(found)[:, 0]).sum() + net[0](x).amax((2, 3)).sum()
+
+    gradient = ms.value_and_grad(loss, None, net.trainable_params())
+    value, expected = gradient(x)
+    for _ in range(20):
+        gradient(x)
+    start = time.perf_counter()
+    gradient(x)
+    length, rung = time.perf_counter() - start, 0
+    for _ in range(150):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, float(rng.uniform(1e-4, length)))
+            gradient(x)
+            signal.setitimer(signal.ITIMER_REAL, 10.0)
+        except Alarm:
+            rung += 1
+            again, found = gradient(x)
+            np.testing.assert_array_equal(again.asnumpy(), value.asnumpy())
+            for a, b in zip(found, expected):
+                np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), 1e-5, 1e-6)
+    assert rung > 0
