@@ -38,9 +38,9 @@ int_type: tuple[DType, DType, DType, DType] = (dtypes.int8, dtypes.int16, dtypes
 uint_type: tuple[DType, DType, DType, DType] = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 float_type: tuple[DType, DType, DType, DType] = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16)
 complex_type: tuple[DType, DType] = (dtypes.complex64, dtypes.complex128)
-signed_type = (*int_type, *float_type, *complex_type)
-number_type = (*int_type, *uint_type, *float_type, *complex_type)
-all_types = (dtypes.bool_, *number_type)
+signed_type: tuple[DType, ...] = (*int_type, *float_type, *complex_type)
+number_type: tuple[DType, ...] = (*int_type, *uint_type, *float_type, *complex_type)
+all_types: tuple[DType, ...] = (dtypes.bool_, *number_type)
 
 __all__ = [
     "all_types", "bool", "byte", "cdouble", "cfloat", "complex_type", "double", "float", "float_type", "half", "int",

@@ -655,7 +655,7 @@ def square(x: Any, /) -> Tensor:
     """x times x."""
 
 def stop_gradient(x: Any, /) -> Tensor:
-    """An op with ``restore``: its results say of which tensor they are, and by which call."""
+    """The value itself, without a gradient."""
 
 def subtract(x: Any, y: Any, /) -> Tensor:
     """Difference of two tensors."""

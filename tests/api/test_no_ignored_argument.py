@@ -34,7 +34,6 @@ ALLOWED = {
     "Tensor.unique(sorted)": "False permits any order; these are in order",
     "Optimizer.prepare(step)": "an interface: optimizers that need the number of steps write it",
     "argsort(stable)": "False permits equal elements in any order; they keep theirs",
-    "array(copy)": "tensors are values, so a copy and the original cannot be told apart",
     "constexpr(check)": "what is computed while a program is captured is checked there",
     "constexpr(name)": "such a function leaves no node that could carry a name",
     "constexpr(reuse_result)": "a program keeps what was computed while it was captured",

@@ -257,7 +257,7 @@ class Op:
 
 
 class ViewOp(Op):
-    """An op with ``restore``: its results say of which tensor they are, and by which call."""
+    __doc__ = LazyAttribute("__doc__", documentation_of, "An op with ``restore``.")
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Tensor:
         if len(inputs) != 1:
