@@ -234,13 +234,19 @@ def install_hook() -> None:
 
 
 def reraise_interrupt(error: BaseException) -> None:
-    """Raise ``error`` again if a signal handler of the program raised it: an alarm, the time limit of a test.
+    """Raise ``error`` again if a signal handler of the program raised it: see ``is_interrupt``."""
+    if is_interrupt(error):
+        raise error
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Did a signal handler of the program raise it: an alarm, the time limit of a test?
 
     It comes between any two steps and belongs to no call: another way to try would lose it, and leave a step half done.
     """
     codes: set[Any] = {frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)}
-    if not all(is_own(code.co_filename) for code in codes):
-        handlers: Any = map(signal.getsignal, signal.valid_signals())
-        for handler in [getattr(h, "func", h) for h in handlers if callable(h)]:
-            if getattr(handler, "__code__", getattr(handler.__call__, "__code__", None)) in codes:
-                raise error
+    if all(is_own(code.co_filename) for code in codes):
+        return False
+    handlers: Any = map(signal.getsignal, signal.valid_signals())
+    asked = [getattr(handler, "func", handler) for handler in handlers if callable(handler)]
+    return any(getattr(h, "__code__", getattr(h.__call__, "__code__", None)) in codes for h in asked)

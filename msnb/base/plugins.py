@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.base import events
+from msnb.base.errors import reraise_interrupt
 
 OPS, PASSES, DEVICES = GROUPS = ("msnb.ops", "msnb.passes", "msnb.devices")
 _MISSING = object()
@@ -51,6 +52,7 @@ class Plugin:
         try:
             self._value = self._load()
         except Exception as error:
+            reraise_interrupt(error)
             self.fail(error)
             return None
         return self._value

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError, reraise_interrupt
 from msnb.base.files import bounded_reader
 from msnb.base.files.atomic_write import write_whole
 from msnb.dataset.pipeline.rows import Array, describe
@@ -109,6 +109,7 @@ def read_image(filename: str, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> 
     except (DatasetError, ModuleNotFoundError):
         raise
     except Exception as error:  # decoders of many formats, each with errors of its own
+        reraise_interrupt(error)
         raise refuse(f"{type(error).__name__}: {error}") from error
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+from msnb.base.errors import reraise_interrupt
 from msnb.core.symbolic_int import ConcretizationError, SizeTrace, trace_of
 from msnb.core.types import Dim, StackType, TensorType, Type, tensor_type
 from msnb.ir.builder import Const
@@ -136,6 +137,7 @@ class _Binder:
         try:
             found = node.op.result_types(given, attrs) if self.traced is None else _inferred(node, given, attrs)
         except Exception as error:
+            reraise_interrupt(error)
             raise SizeError(f"{node.op.name}: {error}") from error
         if len(found) != len(types) or not all(a is b or _alike(a, b) for a, b in zip(found, types)):
             raise SizeError(f"{node.op.name} gives {found}, and the formulas say {types}")

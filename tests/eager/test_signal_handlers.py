@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
+import msnb.dataset as ds
 from msnb import nn, ops
 from msnb.base.errors import reraise_interrupt
 
@@ -82,3 +83,35 @@ def test_alarms_at_any_step_leave_gradients_right(alarms: None, rng: np.random.G
             for a, b in zip(found, expected):
                 np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), 1e-5, 1e-6)
     assert rung > 0
+
+
+def test_an_alarm_while_rows_are_made_is_no_error_of_the_rows(alarms: None) -> None:
+    """Not "failed at row 3": the time limit of the loop is the loop's."""
+
+    def slow(row: Any) -> Any:
+        time.sleep(0.02)
+        return row
+
+    rows = ds.NumpySlicesDataset(np.arange(100), shuffle=False).map(slow)
+    for made in (rows, rows.batch(4), rows.filter(lambda row: slow(row) >= 0)):
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Alarm):
+            for _ in made.create_tuple_iterator(num_epochs=1):
+                pass
+        assert len(list(made.take(2).create_tuple_iterator(num_epochs=1))) == 2
+
+
+def test_an_alarm_during_a_capture_is_no_statement_of_the_program(alarms: None) -> None:
+    """It comes where a tensor decides: the branch does not end in raising it."""
+    ring = [True]
+
+    @ms.jit
+    def f(x: Any) -> Any:
+        if x.sum() > 100:
+            x = x * (signal.raise_signal(signal.SIGALRM) or 2 if ring else 2)
+        return x + 1
+
+    with pytest.raises(Alarm):
+        f(ms.Tensor([1.0]))
+    ring.clear()
+    assert f(ms.Tensor([1.0])).asnumpy() == 2

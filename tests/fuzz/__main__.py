@@ -4,6 +4,7 @@
     --only S       print the program of one seed and what is found in it        --file P   judge a program from a file
     --jobs N       processes (default: one per core)  --keep DIR  where shrunk finds are written (default build/fuzz)
     --quick        do not shrink                      --avoid F   leave out a feature (see AVOIDABLE), to look behind
+    --alarms       let a signal handler end calls at random moments, and ask whether anything is left of it
     --dtype D      float16, bfloat16, float32 or float64 for the floats of all programs (default: drawn)
 
 Every find is printed with its seed and written as a small Python file. The exit status tells whether there was one.
@@ -18,6 +19,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from tests.fuzz.generator import DTYPES, program
 
@@ -37,6 +41,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--avoid", action="append", default=[])
     parser.add_argument("--dtype", default="", choices=["", *sorted(set(DTYPES))])
+    parser.add_argument("--alarms", action="store_true")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # one process of many
     return parser.parse_args(argv)
 
@@ -60,7 +65,7 @@ def examine(name: str, text: str, options: argparse.Namespace) -> collections.Co
     """Judge one program, tell and keep what is found; what to count."""
     from tests.fuzz.comparison import judge
 
-    verdict = judge(text)
+    verdict = judge_alarmed(text) if options.alarms else judge(text)
     count = collections.Counter({"programs": 1, "judged": int(verdict.judged), "found": int(bool(verdict.finds))})
     count.update(f"{way} refused: {why}" for way, why in verdict.refusals.items())
     if verdict.unjudged:
@@ -68,12 +73,22 @@ def examine(name: str, text: str, options: argparse.Namespace) -> collections.Co
     if verdict.finds:
         first = verdict.finds[0]
         ways = ", ".join(f.way for f in verdict.finds)
-        small = text if options.quick else shrunk(text, first)
+        small = text if options.quick or options.alarms else shrunk(text, first)
         report = f"# {name}: {first.kind} differs in {ways}\n# {first.text[:300]!r}\n"
         print(f"\n{report}{small}", flush=True)
         options.keep.mkdir(parents=True, exist_ok=True)
         (options.keep / f"{name.replace(' ', '_')}.py").write_text(report + small)
     return count
+
+
+def judge_alarmed(text: str) -> Any:
+    """What alarms leave behind in each way."""
+    from tests.fuzz.alarms import alarmed
+    from tests.fuzz.comparison import Verdict
+    from tests.fuzz.runner import WAYS
+
+    found = [alarmed(text, way, np.random.default_rng(len(text)), 6)[0] for way in WAYS]
+    return Verdict([find for find in found if find], {}, True, "")
 
 
 def text_of(seed: int, options: argparse.Namespace) -> str:
@@ -121,6 +136,7 @@ def spread(options: argparse.Namespace) -> int:
                 return
             command = [sys.executable, "-m", "tests.fuzz", "--here", f"--seed={first}", f"--programs={many}"]
             command += [f"--keep={options.keep}", *(["--quick"] if options.quick else [])]
+            command += ["--alarms"] if options.alarms else []
             command += [f"--dtype={options.dtype}", *(f"--avoid={feature}" for feature in options.avoid)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             sys.stdout.write(done.stdout)

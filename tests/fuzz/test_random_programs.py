@@ -14,6 +14,7 @@ import pytest
 
 from msnb.devices.cpu.eager import kernel_cache
 from tests.fuzz import oracle
+from tests.fuzz.alarms import alarmed
 from tests.fuzz.comparison import DTYPE, PRECISIONS, judge
 from tests.fuzz.duals import HALVES, PRIMITIVES, call
 from tests.fuzz.generator import DTYPES, head, program
@@ -33,6 +34,15 @@ def test_programs_do_the_same_every_way(rng: np.random.Generator) -> None:
         text = program(seed)
         verdict = judge(text, ("eager", "kernels", "graph O0", "jit O1"))
         assert not verdict.finds, f"{verdict.finds}\n\n{text}\n(python -m tests.fuzz --only {seed} shrinks it)"
+
+
+@pytest.mark.parametrize("way", ["eager", "kernels", "graph O0", "jit O1"])
+def test_alarms_leave_no_trace(rng: np.random.Generator, way: str) -> None:
+    """A sample of programs whose calls a signal handler ends at random moments; `--alarms` of the command runs more."""
+    first = int(rng.integers(2**31))
+    for seed in range(first, first + 4):
+        found, _ = alarmed(program(seed), way, rng, 4)
+        assert found is None, f"{found}\n\n{program(seed)}\n(python -m tests.fuzz --only {seed} --alarms)"
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c.stem for c in CASES])

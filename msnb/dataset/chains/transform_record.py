@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.base.errors import reraise_interrupt
 from msnb.dataset.chains.image_map import ImageMap
 
 OPENING, GEOMETRY, PIXELS, LAYOUT = "opening", "geometry", "pixels", "layout"
@@ -92,7 +93,8 @@ def table_of(operations: tuple[Any, ...], channels: int) -> tuple[NDArray[Any], 
         with np.errstate(all="ignore"):
             for operation in operations:
                 made = operation(made)
-    except Exception:  # whatever it is, it comes again where the operations run on the row, and is told there
+    except Exception as error:  # whatever it is, it comes again where the operations run on the row, and is told there
+        reraise_interrupt(error)
         return None
     if not isinstance(made, np.ndarray) or made.dtype.kind not in "biuf" or made.dtype.itemsize > 8:
         return None

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DatasetError
+from msnb.base.errors import AttributeValueError, DatasetError, reraise_interrupt
 from msnb.base.source_location import users_frame
 from msnb.dataset.pipeline.epoch_rng import Epoch, Path, row_draws
 from msnb.dataset.pipeline.rows import Row, describe_columns, name_of, opened, positions
@@ -538,6 +538,7 @@ def failure(
     what: str, function: Any, index: int, columns: Sequence[str], values: Sequence[Any], error: Exception
 ) -> DatasetError:
     """The error for a user's function that raised: operation, row, columns, and the original message."""
+    reraise_interrupt(error)
     described = all(isinstance(v, (np.ndarray, dict)) for v in values)
     shown = describe_columns(columns, values) if described else ", ".join(columns)
     made = DatasetError(

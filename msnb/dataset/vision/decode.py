@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DatasetError
+from msnb.base.errors import DatasetError, reraise_interrupt
 from msnb.base.files.bounded_reader import need_room
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform
@@ -74,6 +74,7 @@ def scaled(content: Array, least: Least | None, name: str = "the image", formats
     except DatasetError:
         raise
     except Exception as error:  # decoders of seven formats, written in C and Python, each with errors of its own
+        reraise_interrupt(error)
         raise refuse(f"{type(error).__name__}: {error}") from error
 
 
@@ -86,7 +87,8 @@ def size_of(content: Array, name: str = "the image") -> tuple[int, int]:
             return picture.size[1], picture.size[0]
     except ModuleNotFoundError:
         raise
-    except Exception:  # as above; reading all of it says what is wrong
+    except Exception as error:  # as above; reading all of it says what is wrong
+        reraise_interrupt(error)
         height, width, _ = decoded(content, name).shape
         return height, width
 

@@ -19,7 +19,7 @@ from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 from typing import Any
 
 from msnb.autodiff.deferred_gradient import written_out
-from msnb.base.errors import UnsupportedSyntaxError, reraise_interrupt
+from msnb.base.errors import UnsupportedSyntaxError
 from msnb.base.fork_locks import in_child, settled
 from msnb.core import pytree
 from msnb.core.engine import slot
@@ -243,7 +243,6 @@ def _traced(
         try:
             result = run_root(session, fn, *given)
         except Exception as error:
-            reraise_interrupt(error)
             program_errors.end_with(root, error)
             result = None
         _need_result(root.graph.name, result)

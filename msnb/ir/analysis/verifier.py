@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from msnb.base.errors import MsnbError, VerifyError
+from msnb.base.errors import MsnbError, VerifyError, reraise_interrupt
 from msnb.core.types import TOKEN, Dim, TensorType, Type
 from msnb.ir.control_flow import CALL, FUSED, HOST_CALL, IF, SCAN, WHILE
 from msnb.ir.graph import Graph, Node, Value
@@ -165,6 +165,7 @@ def _types(graph: Graph, node: Node) -> None:
     except MsnbError as error:
         raise _broken(graph, f"its types are refused: {error.sentence}", node) from error
     except Exception as error:  # whatever a rule stumbles over that was written for the operands of right programs
+        reraise_interrupt(error)
         said = f"{type(error).__name__}: {error}"
         raise _broken(graph, f"its types are refused: inference ends with {said}", node) from error
     if not _agree(expected, [v.type for v in node.outputs]):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError
+from msnb.base.errors import CaptureError, reraise_interrupt
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import WEAK, Shape, TensorType, result_dtype, tensor_type
@@ -286,7 +286,8 @@ def _of_text(text: str) -> DType | None:
     inner = text.removeprefix("tensor(").removesuffix(")")
     try:
         return dtypes.as_dtype(_TEXTS.get(inner, inner)) if text.startswith("tensor(") else None
-    except Exception:  # texts, floats of 8 bits ...
+    except Exception as error:  # texts, floats of 8 bits ...
+        reraise_interrupt(error)
         return None
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DatasetError
+from msnb.base.errors import DatasetError, reraise_interrupt
 from msnb.base.files.bounded_reader import Refuse, read_file
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.sources.tables.record_file import refusal
@@ -67,6 +67,7 @@ def read_batch(name: str, path: Path, labels: Sequence[str]) -> tuple[Array, lis
     try:
         page = _Unpickler(io.BytesIO(content), encoding="latin-1").load()
     except Exception as error:  # a damaged pickle raises anything
+        reraise_interrupt(error)
         raise refuse(f"it is no batch of pictures: {type(error).__name__}: {error}") from None
     page = {_text(key): value for key, value in page.items()} if isinstance(page, dict) else {}
     pixels = _pixels(page.get("data"), refuse)

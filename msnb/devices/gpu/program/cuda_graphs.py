@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base.errors import reraise_interrupt
 from msnb.devices.gpu.program.buffers import PARAM, DeviceBuffer
 from msnb.devices.gpu.program.program_memory import ProgramMemory
 
@@ -99,6 +100,7 @@ class CudaGraphs:
             except Exception as error:
                 failed = failed or error
         if failed is not None:
+            reraise_interrupt(failed)
             self.capturable = False
             device.tell_unrecorded(self.name, failed)
             return None

@@ -20,6 +20,7 @@ from typing import Any
 
 from msnb.base import device_registry
 from msnb.base.compile_timing import timed
+from msnb.base.errors import reraise_interrupt
 from msnb.base.source_location import Where
 from msnb.graph.capture.frontend import conversion_cache
 from msnb.graph.capture.guards.fast_check import quick_check
@@ -79,7 +80,8 @@ class Guard:
         self.emit(emitter, 0)
         try:
             return _function(emitter, "True")(args, kwargs) is True
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             return False
 
     def __str__(self) -> str:
@@ -92,7 +94,8 @@ class Guard:
         source = self.sources[0]
         try:
             now = evaluate(source, args, kwargs)
-        except Exception:
+        except Exception as error:
+            reraise_interrupt(error)
             gone = "was redefined" if "__func__" in source.pattern else "is gone"
             return f"{source.label} {gone}{place}"
         return f"{self._told(source.label, now)}{place}"

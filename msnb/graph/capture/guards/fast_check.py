@@ -27,6 +27,7 @@ from functools import cached_property
 from typing import Any
 
 from msnb.base import device_registry
+from msnb.base.errors import reraise_interrupt
 from msnb.base.source_location import is_own
 from msnb.core.types import TensorType
 from msnb.graph.capture.frontend import conversion_cache
@@ -64,7 +65,7 @@ def quick_check(
         f"def check(args, kwargs):\n    try:\n"
         f"        if _current and _current[0] is not _device: return slow(args, kwargs)\n{body}\n"
         f"        return [{', '.join(values)}], [{', '.join(held)}]\n"
-        f"    except Exception:\n        return slow(args, kwargs)\n"
+        f"    except Exception as error:\n        return slow(args, kwargs, error)\n"
     )
     space = dict(
         emitter.consts,
@@ -89,7 +90,9 @@ class ExactCheck:
         """The exact function."""
         return self._make()
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception | None = None) -> Any:
+        if error is not None:
+            reraise_interrupt(error)
         return self.function(args, kwargs)
 
 

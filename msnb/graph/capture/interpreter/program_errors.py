@@ -15,7 +15,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, NoReturn
 
-from msnb.base.errors import CaptureError, MsnbError
+from msnb.base.errors import CaptureError, MsnbError, is_interrupt
 from msnb.base.source_location import Origin, here, is_internal, users_frames
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
@@ -36,8 +36,8 @@ def raising(error: Any) -> Any:
 
 
 def is_refusal(session: Session, error: BaseException) -> bool:
-    """Is it about the capture, and not the program's own? Classes of msnb are the program's where it states them."""
-    if isinstance(error, CaptureError):
+    """Is it about the capture, or of a signal handler? Classes of msnb are the program's where it states them."""
+    if isinstance(error, CaptureError) or is_interrupt(error):
         return True
     return isinstance(error, MsnbError) and not any(error is own for own in session.statements.stated)
 
