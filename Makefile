@@ -3,7 +3,7 @@
 #   make quickstart   LeNet-5 on real digits in both modes, in the terminal
 #   make lab          JupyterLab on a copy of notebooks/ in lab/, opened at its start page
 #   make docs         the documentation as a site with search: build/site/index.html, no network needed to read it
-#   make test         everything CI runs            (FAST=1: a few cases of each test that is not slow; no notebooks)
+#   make test         everything CI runs, three cases of each test   (ALL=1: every case; FAST=1: two minutes of it)
 #   make lint         style, types, layers, sizes
 #   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
 #   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)
@@ -48,7 +48,7 @@ $(DOCS)/.installed: pyproject.toml tools/make_venv.py
 	@$(PYTHON) tools/make_venv.py $(DOCS) docs
 
 test: $(STAMP)
-	@$(PY) tools/check.py $(if $(filter-out 0,$(FAST)),--fast)
+	@$(PY) tools/check.py $(if $(filter-out 0,$(FAST)),--fast) $(if $(filter-out 0,$(ALL)),--all)
 
 lint: $(STAMP)
 	@$(PY) tools/check.py --only lint

@@ -161,12 +161,12 @@ def test_every_part_runs_and_one_failure_fails_all(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     chosen = [fake("bad", "raise SystemExit(3)"), fake("good", "print('good ran')"), fake("slow", "", skipped="FAST=1")]
-    monkeypatch.setattr(check, "parts", lambda fast: chosen)
+    monkeypatch.setattr(check, "parts", lambda *_: chosen)
     assert check.main([]) == 1
     out = capfd.readouterr().out
     assert "good ran" in out
     assert "FAILED (exit 3)" in out and "not run (FAST=1)" in out and out.rstrip().endswith("FAILED: bad")
-    monkeypatch.setattr(check, "parts", lambda fast: chosen[1:])
+    monkeypatch.setattr(check, "parts", lambda *_: chosen[1:])
     assert check.main([]) == 0
 
 
@@ -177,17 +177,35 @@ def test_fast_leaves_out_slow_tests_and_says_so() -> None:
     assert {part.skipped for name, part in slow.items() if name != "extension (rebuilt)"} == {""}
     levels = ["tests, compiled (O1)", "tests, simulated GPU", "tests, no llvmlite", "tests, no onednn-cpu-gomp"]
     levels += [f"tests, Python {version}" for version in check.OTHERS]
-    left_out = [*levels, "notebooks (nbval)", "JupyterLab (browser)", "extension (rebuilt)"]
+    left_out = [*levels, "docstring examples", "notebooks (nbval)", "JupyterLab (browser)", "extension (rebuilt)"]
     assert [name for name, part in fast.items() if part.skipped] == left_out
     assert "not slow and not long" in fast["tests (pytest)"].command
     assert "not slow" not in slow["tests (pytest)"].command
+
+
+def test_cases_are_drawn_and_all_of_them_run_on_demand() -> None:
+    def cases(*how: bool) -> list[str]:
+        commands = [part.command for part in check.parts(*how) if "tools.case_sample" in part.command]
+        return [command[command.index("--cases") + 1] for command in commands]
+
+    assert cases(False) == ["3", "3"] and cases(False, True) == ["0", "8"] and cases(True) == ["3", "3"]
+
+
+def test_the_quick_run_draws_files_of_every_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "SEED", 1)
+    first = check.drawn_files()
+    assert first == check.drawn_files() and all((check.ROOT / name).exists() for name in first)
+    folders = {path.parent for path in (check.ROOT / "tests").rglob("test_*.py")} - {check.ROOT / "tests" / "browser"}
+    assert {(check.ROOT / name).parent for name in first} == folders
+    monkeypatch.setattr(check, "SEED", 2)
+    assert first != check.drawn_files()
 
 
 def test_what_could_not_be_tried_does_not_fail(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     absent = fake("other", f"raise SystemExit({other_python.main('2.0')})")
-    monkeypatch.setattr(check, "parts", lambda fast: [absent])
+    monkeypatch.setattr(check, "parts", lambda *_: [absent])
     assert check.main([]) == 0
     out = capfd.readouterr().out
     assert "there is no Python 2.0 here" in out and "not run (see above)" in out

@@ -1,7 +1,8 @@
 """Everything that CI runs, one part after the other, with a plain summary at the end.
 
-    python tools/check.py              all parts
-    python tools/check.py --fast       three cases of each test that is not slow; no notebooks
+    python tools/check.py              all parts; of each test three cases, drawn by the committed content
+    python tools/check.py --all        every case of every test
+    python tools/check.py --fast       two minutes: some files of tests, and of those what is not slow; no notebooks
     python tools/check.py --only lint  ruff, mypy, import-linter, size budget
 
 All parts run even when an early one fails: one round shows everything that is wrong. The exit status is non-zero as
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -28,18 +30,19 @@ ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
 
 
-def content_seed() -> list[str]:
+def content_seed() -> int | None:
     """The seed of all random checks of a run: that of the committed content. Every commit meets draws of its own, and
     whoever checks the same content again, anywhere, meets the same ones. None outside of a repository: every run draws.
     """
     if shutil.which("git") is None:
-        return []
+        return None
     told = subprocess.run(["git", "rev-parse", "HEAD^{tree}"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return [f"--hypothesis-seed={int(told.stdout[:8], 16)}"] if told.returncode == 0 else []
+    return int(told.stdout[:8], 16) if told.returncode == 0 else None
 
 
+SEED = content_seed()
 OTHERS = [v for v in ("3.10", "3.11", "3.12", "3.13") if v != f"{sys.version_info[0]}.{sys.version_info[1]}"]
-PYTEST = [PYTHON, "-m", "pytest", "-q", *content_seed()]
+PYTEST = [PYTHON, "-m", "pytest", "-q", *([] if SEED is None else [f"--hypothesis-seed={SEED}"])]
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,25 @@ def _python(version: str, workers: str, skipped: str) -> Part:
     return Part(f"tests, Python {version}", [*command, *folders], env=ONE_THREAD, skipped=skipped)
 
 
-def parts(fast: bool) -> list[Part]:
+def drawn_files(share: int = 12) -> list[str]:
+    """One file of tests in so many, of each folder, drawn by the seed of the run."""
+    found: list[str] = []
+    for folder in sorted({path.parent for path in (ROOT / "tests").rglob("test_*.py")} - {ROOT / "tests" / "browser"}):
+        files = sorted(str(path.relative_to(ROOT)) for path in folder.glob("test_*.py"))
+        found += random.Random(f"{SEED} {folder.name}").sample(files, -(-len(files) // share))
+    return found
+
+
+def parts(fast: bool, whole: bool = False) -> list[Part]:
     workers = os.environ.get("TEST_WORKERS", "2")
-    choice = ["-m", "not slow and not long", "-p", "tools.case_sample", "--cases", "3"] if fast else []
+    sample = ["-p", "tools.case_sample", "--cases", "0" if whole else "3"]
+    choice = [*sample, *(["-m", "not slow and not long", *drawn_files()] if fast else ["tests"])]
     skipped = "FAST=1" if fast else ""
     one_each = ["-n", workers, "--dist", "loadfile"]  # the cells of a notebook belong to one kernel
     nbval = ["-p", "tools.kernel_starts", "--nbval", "--nbval-current-env", "--nbval-kernel-startup-timeout", "600"]
     nbval += ["--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
-    # every test runs in the part before; compiled, each commit draws eight cases of each where the level matters
-    compiled = ["-p", "tools.case_sample", "--cases", "8", "--ignore=tests/test_tools.py"]
+    # compiled, those where the level matters
+    compiled = [*sample[:3], "8" if whole else "3", "--ignore=tests/test_tools.py"]
     compiled += [f"--ignore=tests/{name}" for name in ANY_LEVEL]
     return [
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
@@ -107,7 +120,7 @@ def parts(fast: bool) -> list[Part]:
         Part("stubs", [PYTHON, "tools/stubs.py"], lint=True),
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
         Part("structure (house)", [PYTHON, "tools/house.py"], lint=True),
-        Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "--ignore=tests/browser", "tests"], env=ONE_THREAD),
+        Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "--ignore=tests/browser"], env=ONE_THREAD),
         Part(
             "tests, compiled (O1)", [*PYTEST, "-n", workers, "-m", "not slow", *compiled, "tests"],
             env=NATIVE, skipped=skipped,
@@ -119,7 +132,7 @@ def parts(fast: bool) -> list[Part]:
         ),  # fmt: skip
         *(_without(package, workers, skipped) for package in ("llvmlite", "onednn-cpu-gomp")),
         *(_python(version, workers, skipped) for version in OTHERS),
-        Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
+        Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"], skipped=skipped),
         Part("notebooks (nbval)", [*PYTEST, *one_each, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
         Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),
         Part("extension (rebuilt)", [PYTHON, "tools/lab_extension.py"], skipped=skipped or no_node()),
@@ -164,10 +177,11 @@ def summary(outcomes: list[Outcome]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run what CI runs.")
-    parser.add_argument("--fast", action="store_true", help="leave out slow tests and the notebook comparison")
+    parser.add_argument("--fast", action="store_true", help="some files of tests, without what is slow")
+    parser.add_argument("--all", action="store_true", help="every case of every test")
     parser.add_argument("--only", choices=["lint"], help="only the static checks")
     options = parser.parse_args(argv)
-    chosen = [p for p in parts(options.fast) if p.lint or options.only is None]
+    chosen = [p for p in parts(options.fast, options.all) if p.lint or options.only is None]
     with tempfile.TemporaryDirectory(prefix="msnb-check-") as empty:  # what a user's cache holds decides nothing
         os.environ["MSNB_CACHE_DIR"] = empty
         outcomes = [run(part) for part in chosen]

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import gc
 import io
 import re
 import sys
@@ -27,6 +28,7 @@ import tokenize
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -49,6 +51,11 @@ class Source:
     tree: ast.Module
     text: str
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of its tree."""
+        return list(ast.walk(self.tree))
+
     @property
     def package(self) -> str:
         return self.name if self.path.stem == "__init__" else self.name.rpartition(".")[0]
@@ -67,11 +74,14 @@ class Measure:
 
 def sources() -> list[Source]:
     found = []
+    gc.disable()
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text(encoding="utf-8")
         found.append(Source(path, name, ast.parse(text), text))
+    gc.freeze()  # millions of nodes, which all stay
+    gc.enable()
     return found
 
 
@@ -99,7 +109,7 @@ def repeated(names: Iterable[tuple[str, str]], least: int) -> list[str]:
 
 def classes(modules: list[Source]) -> Iterator[tuple[Source, ast.ClassDef]]:
     for source in modules:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.ClassDef):
                 yield source, node
 
@@ -145,7 +155,7 @@ def late_imports(modules: list[Source]) -> list[tuple[Source, ast.Import | ast.I
     found = []
     for s in modules:
         seen: set[int] = set()
-        for f in ast.walk(s.tree):
+        for f in s.nodes:
             if isinstance(f, Function):
                 for n in ast.walk(f):
                     if isinstance(n, ast.Import | ast.ImportFrom) and id(n) not in seen:
@@ -167,7 +177,7 @@ def edges(modules: list[Source]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {n: set() for n in names}
     for s in modules:
         typing_only = _for_types(s.tree)
-        for n in ast.walk(s.tree):
+        for n in s.nodes:
             if isinstance(n, ast.Import | ast.ImportFrom) and n not in typing_only:
                 found[s.name] |= targets(n, names) - {s.name}
     return found
@@ -219,22 +229,24 @@ def contract() -> tuple[list[str], int]:
 # ---- functions, classes, tables ------------------------------------------------------------------------------------
 
 
-def _own(function: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(function):
-        if not isinstance(child, Function | ast.Lambda | ast.ClassDef):
-            yield child
-            yield from _own(child)
+def _own(function: ast.AST) -> list[ast.AST]:
+    found = [function]
+    for node in found:
+        inner = ast.iter_child_nodes(node)
+        found.extend(child for child in inner if not isinstance(child, Function | ast.Lambda | ast.ClassDef))
+    return found[1:]
 
 
 def complexity(function: Function) -> int:
     """McCabe's number."""
-    bools = sum(len(n.values) - 1 for n in _own(function) if isinstance(n, ast.BoolOp))
-    return 1 + bools + sum(isinstance(n, _BRANCHES) for n in _own(function))
+    own = _own(function)
+    bools = sum(len(n.values) - 1 for n in own if isinstance(n, ast.BoolOp))
+    return 1 + bools + sum(isinstance(n, _BRANCHES) for n in own)
 
 
 def functions(modules: list[Source]) -> Iterator[tuple[Source, Function]]:
     for s in modules:
-        yield from ((s, n) for n in ast.walk(s.tree) if isinstance(n, Function))
+        yield from ((s, n) for n in s.nodes if isinstance(n, Function))
 
 
 def fields(node: ast.ClassDef) -> int:
@@ -249,7 +261,7 @@ def length(node: ast.ClassDef) -> int:
 
 
 def op_names(modules: list[Source]) -> set[str]:
-    calls = (n for s in modules for n in ast.walk(s.tree) if isinstance(n, ast.Call))
+    calls = (n for s in modules for n in s.nodes if isinstance(n, ast.Call))
     firsts = (c.args[0] for c in calls if c.args and ast.unparse(c.func) in ("define", "unary", "binary"))
     return {a.value for a in firsts if isinstance(a, ast.Constant) and isinstance(a.value, str)}
 
@@ -274,7 +286,7 @@ def op_tables(modules: list[Source]) -> list[str]:
 
 def code_lines(source: Source) -> int:
     docs: set[int] = set()
-    for n in ast.walk(source.tree):
+    for n in source.nodes:
         body = getattr(n, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
             value = body[0].value

@@ -12,6 +12,7 @@ import ast
 import json
 import subprocess
 import sys
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def public_names() -> list[str]:
     return list(json.loads(run.stdout))
 
 
+@cache
 def stars() -> list[tuple[str, str]]:
     """(module, the module that it imports everything from)"""
     return [
@@ -48,6 +50,7 @@ def stars() -> list[tuple[str, str]]:
     ]
 
 
+@cache
 def listed(module: str) -> list[str] | None:
     """The ``__all__`` of a module, or of a stub that type checkers alone read."""
     spec, stub = find_spec(module), ROOT / f"{module.replace('.', '/')}.pyi"
