@@ -878,7 +878,8 @@ class TensorMethods:
     def unique(
         self, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: Any = ...
     ) -> Any:
-        """The different elements in increasing order, ``sorted`` or not; their places and counts if asked for."""
+        """The different elements (slices along ``dim``) in increasing order, ``sorted`` or not; places and counts if
+        asked for."""
     def unique_consecutive(
         self, return_inverse: _bool = ..., return_counts: _bool = ..., axis: _int | None = ...
     ) -> Any:

@@ -32,8 +32,7 @@ def test_unique_says_first_whether_it_sorts(mode: str) -> None:
     values, places, counts = x.unique(True, True, True)
     assert (values.tolist(), places.tolist(), counts.tolist()) == ([1, 2, 3], [2, 0, 2, 1], [1, 1, 2])
     assert x.unique(return_counts=True)[1].tolist() == [1, 1, 2]
-    with pytest.raises(AttributeValueError, match="unique: dim is not supported"):
-        x.unique(dim=0)
+    assert x.unique(dim=0).tolist() == [1, 2, 3]
 
 
 def test_draws_in_place_from_a_generator(mode: str) -> None:

@@ -19,7 +19,7 @@ from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh, product
-from msnb.ops.definition.type_inference import common_shape, operand_lines
+from msnb.ops.definition.type_inference import common_shape, normal_axis, operand_lines
 from msnb.ops.elementwise import comparison
 from msnb.ops.indexing.gather import take
 from msnb.ops.reduction.cumulative import cumsum
@@ -204,47 +204,68 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
 # ---- unique ----
 
 
-def _unique_type(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
-    n = fresh("n", bound_of(product(x.shape)))
-    return (tensor_type((n,), strong_dtype(x)), tensor_type(x.shape, dtypes.int64), tensor_type((n,), dtypes.int64))
+def _unique_type(x: TensorType, *, axis: int | None) -> tuple[TensorType, TensorType, TensorType]:
+    places = x.shape if axis is None else (x.shape[axis],)
+    n = fresh("n", bound_of(product(places)))
+    shape = (n,) if axis is None else (*x.shape[:axis], n, *x.shape[axis + 1 :])
+    return tensor_type(shape, strong_dtype(x)), tensor_type(places, dtypes.int64), tensor_type((n,), dtypes.int64)
 
 
-def _unique_body(xp: Any, x: Any) -> Any:
-    values, inverse, counts = xp.unique(x.reshape(-1), return_inverse=True, return_counts=True)
-    return values, inverse.reshape(x.shape), counts
+def _unique_body(xp: Any, x: Any, *, axis: int | None) -> Any:
+    rows = x.reshape(-1) if axis is None else x
+    values, inverse, counts = xp.unique(rows, return_inverse=True, return_counts=True, axis=axis)
+    return values, inverse.reshape(x.shape if axis is None else -1), counts
+
+
+def _unique_axes(types: Any, attrs: dict[str, Any]) -> str:
+    names, axis = [f"{a}!" for a in "abcdefgh"[: types[0].ndim]], attrs["axis"]
+    found = ["y!"] if axis is None else [*names[:axis], "y!", *names[axis + 1 :]]
+    places = names if axis is None else [names[axis]]
+    return f"{' '.join(names)} -> {' '.join(found)}, {' '.join(places)}, y!"
 
 
 UNIQUE: Op = define(
     "unique",
     "x",
+    attrs={"axis": None},
     infer=_unique_type,
     body=_unique_body,
     no_grad="unique() reads the values where they stand in x, by its positions",
-    axes=lambda types, attrs: (lambda c: f"{c} -> y!, {c}, y!")(" ".join(f"{a}!" for a in "abcdefgh"[: types[0].ndim])),
+    axes=_unique_axes,
     traits=("pure", "dynamic"),
-    doc="The different elements in order, where each element of x is among them, and how often each occurs.",
-    examples=(Example((_X,)), Example((np.array([2, 1, 2]),)), Example((np.zeros((0,)),))),
+    doc="The different elements (slices along an axis) in order, where those of x are among them, and how often each is.",
+    examples=(
+        Example((_X,)),
+        Example((np.array([2, 1, 2]),)),
+        Example((np.zeros((0,)),)),
+        Example((_X,), {"axis": 1}),
+    ),
     wrong=(InvalidExample((1.0, 2.0), {}, "unique takes the tensors"),),
 )
 
 
-def unique(x: Any, return_inverse: bool = False, return_counts: bool = False) -> Any:
+def unique(x: Any, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None) -> Any:
     """The different elements of ``x`` in increasing order. Of equal elements, the first has the gradient.
 
     Args:
         x: tensor of any shape.
         return_inverse: also the position of every element of x among them (shape of x).
         return_counts: also how often each occurs.
+        axis: compare the slices along it, from their first element on; positions and counts are those of slices.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.unique(ms.Tensor([2, 1, 2])).tolist()
         [1, 2]
+        >>> ms.ops.unique(ms.Tensor([[2, 1], [0, 3], [2, 1]]), axis=0).tolist()
+        [[0, 3], [2, 1]]
     """
     t = as_tensor(x)
-    values, inverse, counts = UNIQUE(t)
+    at = None if axis is None else normal_axis("unique", axis, t.ndim)
+    values, inverse, counts = UNIQUE(t, axis=at)
     if t.dtype.differentiable:  # read at the places where they come first: that has a gradient
         starts = cumsum(counts, 0) - counts
-        values = take(t.reshape(-1), take(find("sort")(inverse.reshape(-1), axis=0, descending=False)[1], starts))
+        first = take(find("sort")(inverse.reshape(-1), axis=0, descending=False)[1], starts)
+        values = take(t.reshape(-1), first) if at is None else take(t, first, at)
     chosen = [values] + [inverse] * return_inverse + [counts] * return_counts
     return values if len(chosen) == 1 else tuple(chosen)

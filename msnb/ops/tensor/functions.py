@@ -102,10 +102,9 @@ def _select(x: Any, dim: Any, index: Any) -> Tensor:
 def _unique(
     x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """The different elements in increasing order, ``sorted`` or not; their places and counts if asked for."""
-    if dim is not None:
-        raise AttributeValueError("unique: dim is not supported.", hint="take unique of the tensor's elements.")
-    return masked_select.unique(x, return_inverse, return_counts)
+    """The different elements (slices along ``dim``) in increasing order, ``sorted`` or not; places and counts if asked
+    for."""
+    return masked_select.unique(x, return_inverse, return_counts, dim)
 
 
 def _qr(x: Any, some: bool | str = True) -> tuple[Any, Any]:
