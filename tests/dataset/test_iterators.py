@@ -26,6 +26,13 @@ def test_numpy_rows_on_request():
     assert [v.tolist() for v in next(pairs().create_tuple_iterator(["y", "x"], output_numpy=True))] == [4, 1]
 
 
+def test_get_next_is_the_name_of_old_programs():
+    iterator = pairs().create_dict_iterator(num_epochs=1, output_numpy=True)
+    assert [iterator.get_next()["x"].tolist() for _ in range(3)] == [1, 2, 3]
+    with pytest.raises(StopIteration):
+        iterator.get_next()
+
+
 def test_one_loop_is_one_epoch():
     iterator = pairs().create_dict_iterator(num_epochs=2, output_numpy=True)
     assert [len(list(iterator)) for _ in range(2)] == [3, 3]

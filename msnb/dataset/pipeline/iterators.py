@@ -82,6 +82,8 @@ class EpochIterator(Generic[T]):
         self._row += 1
         return self._finish(self._columns, [*map(opened, row)] if self._numpy else self._tensors(row))
 
+    get_next = __next__
+
     def _begin(self) -> None:
         """Open the next epoch, where a state says so in the middle of it."""
         self._left -= self._left > 0
@@ -100,7 +102,7 @@ class EpochIterator(Generic[T]):
         read again up to that row.
 
         Returns:
-            A dict that `json.dumps` takes, less than 2 kB for a chain of common length.
+            A dict that `json.dumps` takes, mostly below 2 kB.
 
         >>> from msnb.dataset import NumpySlicesDataset
         >>> it = NumpySlicesDataset([1, 2, 3], "x").create_dict_iterator()
