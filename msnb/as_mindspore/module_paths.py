@@ -32,6 +32,7 @@ _PRIVATE = {
     "hal": "msnb.as_mindspore.private.executor_names",
     "dataset.transforms.vision": "msnb.dataset.vision",
     "dataset.context": "msnb.base.settings",
+    "dataset.vision.py_transforms_util": "msnb.as_mindspore.private.picture_functions",
     "mint.functional": "msnb.ops.mindspore.mint_functional",
     "common._decorator": "msnb.as_mindspore.private.private_names",
     "common._grad_function": "msnb.as_mindspore.private.private_names",

@@ -18,8 +18,9 @@ from msnb.base import device_registry, events
 from msnb.base.errors import DeviceError
 from msnb.base.settings import get_context, set_context
 from msnb.core.storage.memory_exchange import CPU_MEMORY
-from msnb.core.tensor import from_dlpack as shared
+from msnb.core.tensor import Tensor, from_dlpack as shared
 from msnb.nn.cells.cell import Cell
+from msnb.ops.elementwise.identity_and_effects import LAST_SUMMARIES
 from msnb.train.callbacks.callback import Callback, as_callbacks
 
 _OURS = ("dispatch_threads_num", "launch_blocking", "run_check", "set_memory")
@@ -132,6 +133,11 @@ def cell_attr_register(fn: Any = None, attrs: Any = None) -> Any:
 def _is_parameter_generated(param_name: str) -> bool:
     """Whether a Parameter of a tuple or list has its name from its place there: "layers.0"."""
     return param_name.rpartition(".")[2].isdecimal()
+
+
+def _get_summary_tensor_data() -> dict[str, Tensor]:
+    """What summary operators told since the last call: name[:Tensor] -> value."""
+    return {name: Tensor(LAST_SUMMARIES.pop(name)) for name in [*LAST_SUMMARIES]}
 
 
 def is_stub_tensor(tensor: Any) -> bool:

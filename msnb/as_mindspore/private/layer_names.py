@@ -19,12 +19,14 @@ from msnb.base.settings import get_context
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.attention import with_mask
+from msnb.ops.mindspore.primitive_results import float_status as _grad_overflow
 from msnb.parallel.engine.client.distributed import is_initialized as _is_initialized
 from msnb.train import amp
 from msnb.train.callbacks.callback import Callback
 
 __all__ = [
-    "AMP_BLACK_LIST", "AMP_WHITE_LIST", "AmpLevel", "INT32_MAX", "MSContext", "_is_initialized", "grad_scale",
+    "AMP_BLACK_LIST", "AMP_WHITE_LIST", "AmpLevel", "INT32_MAX", "MSContext", "_grad_overflow",
+    "_is_initialized", "grad_scale",
     "multi_head_attention_forward", "reset_op_id", "shard_grad_scale",
 ]  # fmt: skip
 
@@ -177,6 +179,25 @@ def _auto_black_list(network: Cell, black_list: Any, dtype: Any) -> Cell:
 def _auto_mixed_precision_rewrite(network: Cell, dtype: Any, white_list: Any = None, black_list: Any = None) -> Cell:
     """``amp.custom_mixed_precision``, under the name that it has in MindSpore."""
     return amp.custom_mixed_precision(network, white_list=white_list, black_list=black_list, dtype=dtype)
+
+
+_config_level: dict[str, dict[str, Any]] = {
+    level: {"keep_batchnorm_fp32": level == "O2", "cast_model_type": getattr(dtypes, dtype),
+            "loss_scale_manager": amp.chosen_manager(level, amp.AS_THE_LEVEL_SAYS)}
+    for level, dtype in zip(amp.LEVELS, ("float32", "float32", "float16", "float16", "float32"))
+}  # fmt: skip
+
+
+def _do_keep_batchnorm_fp32(network: Cell) -> None:
+    """Float32 for the norms of a network."""
+    for _, cell in network.cells_and_names():
+        if cell is not network and isinstance(cell, tuple(AMP_BLACK_LIST)):
+            cell.to_float(dtypes.float32)
+
+
+def _add_loss_network(network: Cell, loss_fn: Any, cast_model_type: Any) -> Cell:
+    """A network and its loss, which is computed in float32."""
+    return amp.with_loss(network, loss_fn, "O0" if cast_model_type == dtypes.float32 else "O2")
 
 
 class _OutputTo32(Cell):

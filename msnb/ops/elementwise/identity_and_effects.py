@@ -154,8 +154,12 @@ def require(condition: Any, sentence: str, data: Any = (), summarize: int = 3) -
     slot.engine.apply(REQUIRE, tensors, {"sentence": sentence, "summarize": summarize})
 
 
+LAST_SUMMARIES: dict[str, Any] = {}  # the newest value of each name, until it is asked for
+
+
 def _summary_body(xp: Any, x: Any, plugin: str, name: str) -> tuple[()]:
-    events.emit("summary value", plugin=plugin, name=name, value=np.array(_on_host(x)))
+    value = LAST_SUMMARIES[f"{name}[:{plugin.capitalize()}]"] = np.array(_on_host(x))
+    events.emit("summary value", plugin=plugin, name=name, value=value)
     return ()
 
 

@@ -233,7 +233,7 @@ UNIQUE: Op = define(
     no_grad="unique() reads the values where they stand in x, by its positions",
     axes=_unique_axes,
     traits=("pure", "dynamic"),
-    doc="The different elements (slices along an axis) in order, where those of x are among them, and how often each is.",
+    doc="The different elements (slices along an axis) in order, where those of x are among them, and how often each.",
     examples=(
         Example((_X,)),
         Example((np.array([2, 1, 2]),)),

@@ -1,0 +1,27 @@
+"""Functions of pictures below ``mindspore.dataset.vision``: each is the transform of its name, called at once."""
+
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from msnb.dataset import vision
+
+_CLASSES = {"auto_contrast": "AutoContrast", "hwc_to_chw": "HWC2CHW", "to_pil": "ToPIL", "to_tensor": "ToTensor"}
+_NAMES = "adjust_brightness center_crop crop equalize grayscale horizontal_flip pad resize vertical_flip"
+
+
+def is_numpy(img: Any) -> bool:
+    """Whether a picture is an array."""
+    return isinstance(img, np.ndarray)
+
+
+def is_pil(img: Any) -> bool:
+    """Whether a picture is one of Pillow's."""
+    return "PIL.Image" in sys.modules and isinstance(img, sys.modules["PIL.Image"].Image)
+
+
+for _name in (*_CLASSES, *_NAMES.split()):
+    _class = getattr(vision, _CLASSES.get(_name) or _name.title().replace("_", ""))
+    globals()[_name] = partial(lambda transform, img, *args, **named: transform(*args, **named)(img), _class)

@@ -1,0 +1,75 @@
+"""Private helpers that libraries of attacks and of robust training import."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+def test_functions_of_pictures() -> None:
+    from mindspore.dataset import vision
+    from mindspore.dataset.vision import py_transforms_util as util
+
+    picture = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
+    assert util.is_numpy(picture) and not util.is_pil(picture)
+    assert util.is_pil(util.to_pil(picture))
+    np.testing.assert_array_equal(util.hwc_to_chw(picture), picture.transpose(2, 0, 1))
+    np.testing.assert_array_equal(util.crop(picture, (1, 2), (2, 3)), vision.Crop((1, 2), (2, 3))(picture))
+    assert np.shape(util.to_tensor(picture, output_type=np.float32)) == (3, 4, 5)
+
+
+def test_values_of_layers_by_name(mode: int) -> None:
+    import mindspore as ms
+    from mindspore import nn, ops
+    from mindspore.train.summary.summary_record import _get_summary_tensor_data
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.summary = ops.TensorSummary()
+
+        def construct(self, x: Any) -> Any:
+            y = ops.relu(x)
+            self.summary("relu", y)
+            return y * 2
+
+    net = Net()
+    for first in (1.0, 5.0):
+        net(ms.Tensor([first, -1.0]))
+        found = _get_summary_tensor_data()
+        assert {name: value.asnumpy().tolist() for name, value in found.items()} == {"relu[:Tensor]": [first, 0.0]}
+    assert _get_summary_tensor_data() == {}
+
+
+def test_mixed_precision_by_hand(mode: int) -> None:
+    import mindspore as ms
+    from mindspore import nn
+    from mindspore.nn.wrap.loss_scale import _grad_overflow
+    from mindspore.train.amp import _add_loss_network, _config_level, _do_keep_batchnorm_fp32
+
+    assert {level: str(_config_level[level]["cast_model_type"]) for level in ("O0", "O1", "O2", "O3", "auto")} == {
+        "O0": "Float32", "O1": "Float32", "O2": "Float16", "O3": "Float16", "auto": "Float32",
+    }  # fmt: skip
+    assert [level for level, how in _config_level.items() if how["keep_batchnorm_fp32"]] == ["O2"]
+    assert _config_level["O2"]["loss_scale_manager"].get_loss_scale() == 2**24
+    seen = []
+
+    class Norm(nn.BatchNorm1d):
+        def construct(self, x: Any) -> Any:
+            seen.append(str(x.dtype))
+            return super().construct(x)
+
+    class Last(nn.ReLU):
+        def construct(self, x: Any) -> Any:
+            seen.append(str(x.dtype))
+            return super().construct(x)
+
+    net = nn.SequentialCell(nn.Dense(3, 3), Norm(3), Last()).to_float(ms.float16)
+    _do_keep_batchnorm_fp32(net)
+    net.set_train()
+    step = _add_loss_network(net, nn.MSELoss(), ms.float16)
+    assert step(ms.Tensor(np.eye(4, 3), ms.float32), ms.Tensor(np.ones((4, 3)), ms.float32)).dtype == ms.float32
+    assert seen[:2] == ["Float32", "Float16"]
+    assert _grad_overflow(ms.Tensor([1.0, float("inf")])).asnumpy().tolist() == pytest.approx([1.0])
