@@ -30,6 +30,7 @@ from msnb.autodiff.reverse_mode import Reverse, check_differentiable, stamped
 from msnb.autodiff.subgraphs import inline, params, reindex, types_of
 from msnb.base.compile_timing import timed
 from msnb.base.errors import GradientError
+from msnb.core.engine import EngineRestore
 from msnb.core.tensor import Tensor
 from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
@@ -284,7 +285,7 @@ def _transpose(node: Node, ins: tuple[int, ...]) -> Graph:
     douts = tuple(range(first, len(rule.params)))
     pair = Reverse().pullback(rule, douts, tuple(range(len(present))))
     _keep_residuals_only(pair.forward, pair.residual_list, first, node)
-    with GraphBuilder(f"{node.op.name}_tangent") as b:
+    with EngineRestore(), GraphBuilder(f"{node.op.name}_tangent") as b:
         given = params(b, types_of(rule.params[:first]), "x")
         tangents = [b.param(need_gradient_type(node.inputs[i].type), f"d{i}") for i in ins]
         chosen = [t for i, t in zip(ins, tangents) if i in present]
@@ -296,7 +297,7 @@ def _transpose(node: Node, ins: tuple[int, ...]) -> Graph:
 
 def _rule_graph(node: Node, ins: tuple[int, ...]) -> tuple[Graph, list[int]]:
     """R(inputs, outs, douts) -> fitted gradients, and which of ``ins`` have one."""
-    with GraphBuilder(f"{node.op.name}_rule") as b:
+    with EngineRestore(), GraphBuilder(f"{node.op.name}_rule") as b:
         given, outs = params(b, types_of(node.inputs), "x"), params(b, types_of(node.outputs), "y")
         douts = [None if t is None else b.param(t, "dy") for t in (gradient_type(v.type) for v in node.outputs)]
         grads = ask_rule(node, given, outs, douts)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 from msnb.base import events
@@ -167,12 +167,28 @@ def whole_loop(fn: Fn) -> Fn:
     return whole(fn)
 
 
-@contextmanager
-def using(engine: Engine) -> Iterator[Engine]:
-    """Within this block, operations of this thread go to ``engine``."""
-    before = slot.engine
-    slot.engine = engine
-    try:
-        yield engine
-    finally:
-        slot.engine = before
+class EngineRestore:
+    """``with EngineRestore(), using(engine):`` puts the engine back once more. An interrupt may come where the inner
+    block is about to do that, before the first step of its ``__exit__``; it comes once."""
+
+    def __enter__(self) -> None:
+        self.before: Engine = slot.engine
+
+    def __exit__(self, *error: Any) -> None:
+        slot.engine = self.before
+
+
+class EngineScope(EngineRestore):
+    """A block in which operations of this thread go to an engine: what ``using`` gives."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        slot.engine = self.engine
+
+
+def using(engine: Engine) -> EngineScope:
+    """Within this block, operations of this thread go to ``engine``. See ``EngineRestore``."""
+    return EngineScope(engine)

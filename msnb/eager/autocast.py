@@ -15,7 +15,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.engine import PlainReads, slot, using
+from msnb.core.engine import EngineRestore, PlainReads, slot, using
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import EagerEngine, eager
@@ -105,7 +105,7 @@ def casting(engine: Any, rule: Autocast | None) -> Iterator[None]:
         finally:
             engine.session.autocast = before
     elif engine is eager:  # one object serves all threads: a rule gets an engine of its own
-        with using(eager if rule is None else wear(EagerEngine(), rule)):
+        with EngineRestore(), using(eager if rule is None else wear(EagerEngine(), rule)):
             yield
     else:
         worn = {name: engine.__dict__.pop(name) for name in _WORN if name in engine.__dict__}

@@ -20,7 +20,7 @@ from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import fit, gradient_type, need_gradient_type, rule_answer, zeros
 from msnb.base.errors import reraise_interrupt
 from msnb.base.events import op_listeners
-from msnb.core.engine import Engine, PlainReads, slot, using
+from msnb.core.engine import Engine, EngineRestore, PlainReads, slot, using
 from msnb.core.tensor import Tensor, made, make
 from msnb.core.types import TensorType
 from msnb.eager.autocast import worn_by
@@ -65,7 +65,7 @@ def backward_pass(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int],
     """
     cotangents: dict[int, Any] = {}
     outer = slot.engine
-    with using(eager):
+    with EngineRestore(), using(eager):
         for number, dout in zip(outputs, douts):
             _add(cotangents, number, dout._type, dout._data)
         for line, saved in zip(reversed(recorder.lines), reversed(recorder.saved)):
@@ -154,7 +154,7 @@ class LineProgram:
 
     def __init__(self, lines: Sequence[OpLine], count: int, came: list[int]) -> None:
         types = [t for entry, _, _ in lines for t in entry.types]
-        with GraphBuilder(lines[-1][0].op.name) as b:
+        with EngineRestore(), GraphBuilder(lines[-1][0].op.name) as b:
             entered = [_operands(entry, lambda t: b.param(t, "")) for entry, _, _ in lines]
             found: list[tuple[int, Any]] = []  # each by itself: the sum has the order of a sweep of single lines
             sent = {n: b.param(need_gradient_type(types[n - count]), "") for n in came}

@@ -19,7 +19,7 @@ from msnb.base import device_registry, events
 from msnb.base.errors import reraise_interrupt
 from msnb.base.settings import get_context
 from msnb.core.dtypes import DType
-from msnb.core.engine import LOOPS
+from msnb.core.engine import LOOPS, EngineRestore
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.eager.dispatch import composites
@@ -137,7 +137,7 @@ def _traced(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], types: tuple[TensorType, ...]
 ) -> tuple[Graph, bool]:
     """The function as a graph over params of these types, and whether it has a single result."""
-    with GraphBuilder(fn.__name__) as b:
+    with EngineRestore(), GraphBuilder(fn.__name__) as b:
         params = [b.param(t, f"x{i}") for i, t in enumerate(types)]
         left = iter(params)
         given = [next(left) if isinstance(a, Tensor) else a for a in args]

@@ -19,7 +19,7 @@ from msnb.base import device_registry, events
 from msnb.base.errors import reraise_interrupt
 from msnb.base.events import op_listeners
 from msnb.core.dtypes import DType
-from msnb.core.engine import LOOPS, PlainReads, using
+from msnb.core.engine import LOOPS, EngineRestore, PlainReads, using
 from msnb.core.parameter import Parameter
 from msnb.core.temporary_writes import mark, mark_through, part_of
 from msnb.core.tensor import Tensor, make
@@ -176,7 +176,7 @@ class CallTracer(PlainReads):
             self._place(t)
         left = iter(stand_ins)
         given, named = tuple([_replaced(v, left) for v in args]), {k: _replaced(v, left) for k, v in kwargs.items()}
-        with using(self):
+        with EngineRestore(), using(self):
             out = fn(*given, **named)
         single = isinstance(out, Tensor)
         kind, outs = (Tensor, (out,)) if single else (out.__class__, out)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from msnb.autodiff import vjp
-from msnb.core.engine import slot, using
+from msnb.core.engine import EngineRestore, slot, using
 from msnb.core.tensor import Tensor, made
 from msnb.eager.dispatch import EagerEngine, eager
 from msnb.eager.residual_selection import slim
@@ -127,7 +127,7 @@ def call_recorded(graph: Graph, inputs: Sequence[Any], wrt: tuple[int, ...]) -> 
 
 def call_pair(pair: CompiledVjp, inputs: Sequence[Any], wrt: tuple[int, ...]) -> list[Any]:
     """``call_recorded`` by a derivative that is there, where one recorder listens."""
-    with using(eager):
+    with EngineRestore(), using(eager):
         buffers = pair.run([x._data if isinstance(x, Tensor) else x for x in inputs])
     found = [made(b, t) for b, t in zip(buffers, pair.types)]  # stacks of loops too: the tape keeps them like tensors
     attrs = {"n_in": pair.n_in, "n_out": pair.n_out, "own": False, "fn": pair.fn}

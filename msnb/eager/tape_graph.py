@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msnb.core.engine import EngineRestore
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, TensorType
 from msnb.eager.dispatch import DispatchEntry
@@ -99,7 +100,7 @@ def turned(graph: Graph, turns: dict[int, tuple[int, ...]]) -> Graph:
     """The graph with these params in another order of axes; it brings them back by a transpose, which costs nothing."""
     if not turns:
         return graph
-    with GraphBuilder(graph.name, graph.module) as b:
+    with EngineRestore(), GraphBuilder(graph.name, graph.module) as b:
         args: list[Tensor] = []
         for i, p in enumerate(graph.params):
             order, t = turns.get(i), p.type

@@ -25,7 +25,7 @@ from msnb.base import device_registry
 from msnb.base.errors import ArgumentError, ConcretizationError, MsnbError
 from msnb.base.source_location import Origin
 from msnb.core import pytree
-from msnb.core.engine import Engine, PlainReads, slot
+from msnb.core.engine import Engine, EngineRestore, PlainReads, slot
 from msnb.core.shard_annotation import Region, ShardRequest
 from msnb.core.tensor import Array, Tensor
 from msnb.core.types import WEAK, TensorType, Type, need_index
@@ -383,7 +383,7 @@ def _content(data: Array) -> bytes:
 
 def build(name: str, types: Iterable[Type], fn: Any, names: Sequence[str] = ()) -> Graph:
     """The graph of a function of symbolic tensors: one param per type; results may be one tensor or a sequence."""
-    with GraphBuilder(name) as b:
+    with EngineRestore(), GraphBuilder(name) as b:
         params = [b.param(t, names[i] if i < len(names) else f"x{i}") for i, t in enumerate(types)]
         result = fn(*params)
         b.output(*(result if isinstance(result, (tuple, list)) else (result,)))

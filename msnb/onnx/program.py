@@ -18,7 +18,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, CheckpointError, DTypeError, MsnbError, ShapeError
 from msnb.core import dtypes
-from msnb.core.engine import using
+from msnb.core.engine import EngineRestore, using
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import eager
@@ -258,7 +258,7 @@ class GraphFunction:
         opset = self.graph.opsets.get(node.domain, 1)
         try:
             if entry.pure and all(map(_is_known, inputs)) and not _has_bodies(bound):
-                with using(eager):
+                with EngineRestore(), using(eager):
                     return [_as_known(value) for value in entry(bound, inputs, opset)]
             return entry(bound, inputs, opset, lambda names, y: self._between(names, y, values))
         except MsnbError as error:

@@ -4,6 +4,7 @@ no second try of ours swallows it or leaves a recording half done."""
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -16,6 +17,9 @@ import msnb as ms
 import msnb.dataset as ds
 from msnb import nn, ops
 from msnb.base.errors import reraise_interrupt
+from msnb.core.engine import slot
+from msnb.eager.recording import Recording
+from msnb.ir.builder import GraphBuilder, build
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 
@@ -115,3 +119,33 @@ def test_an_alarm_during_a_capture_is_no_statement_of_the_program(alarms: None) 
         f(ms.Tensor([1.0]))
     ring.clear()
     assert f(ms.Tensor([1.0])).asnumpy() == 2
+
+
+def _in_graph(x: ms.Tensor) -> Any:
+    return build("f", [x._type], lambda t: t * 2)
+
+
+def _recorded(x: ms.Tensor) -> Any:
+    return ms.vjp(lambda t: t * t, x)[1](x)
+
+
+@pytest.mark.parametrize(("block", "program"), [(GraphBuilder, _in_graph), (Recording, _recorded)])
+def test_an_interrupt_where_a_block_is_about_to_put_the_engine_back(block: type, program: Any) -> None:
+    """Before the first step of ``__exit__``: all later operations went to a graph that nobody runs."""
+    before, rung, code = slot.engine, [], block.__exit__.__code__  # type: ignore[attr-defined]
+
+    def ring(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is code:
+            sys.setprofile(None)
+            rung.append(event)
+            raise Alarm
+
+    try:
+        sys.setprofile(ring)
+        with pytest.raises(Alarm):
+            program(ms.Tensor([1.0, 2.0]))
+        assert rung and slot.engine is before
+    finally:
+        sys.setprofile(None)
+        slot.engine = before
+    assert (ms.Tensor([1.0]) + 1).tolist() == [2.0]

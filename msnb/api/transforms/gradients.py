@@ -29,7 +29,7 @@ from msnb.base import events
 from msnb.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree, step_undo
 from msnb.core.dtypes import bool_, float64
-from msnb.core.engine import slot
+from msnb.core.engine import EngineRestore, slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import EagerEngine
@@ -157,7 +157,7 @@ def _eagerly(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any) -> tupl
     if getattr(slot.engine, "in_no_grad", False):
         raise GradientError("no gradient is taken within _no_grad().", hint="take it outside of the block.")
     n, weights = len(request.inputs), request.weights
-    with Recording(request.inputs, weights) as tape:
+    with EngineRestore(), Recording(request.inputs, weights) as tape:
         value = request.call(fn, tape.inputs)
         losses = _differentiable(_losses(value, has_aux, request.integers))
         tape.finish(losses)

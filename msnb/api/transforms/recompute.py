@@ -20,7 +20,7 @@ from msnb.api.graph_mode import compiled_in_graph_mode
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.base.errors import ArgumentError
 from msnb.core import pytree
-from msnb.core.engine import slot, using
+from msnb.core.engine import EngineRestore, slot, using
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, make
 from msnb.eager.autocast import casting, wear, worn_by
@@ -178,7 +178,7 @@ def _one_line(engine: RecordingEngine, fn: Fn, args: tuple[Any, ...]) -> Any:
     watching = _Watching()
     for x in pytree.flatten(args)[0]:
         watching.hear(x)
-    with using(wear(watching, worn_by(engine))):
+    with EngineRestore(), using(wear(watching, worn_by(engine))):
         out = fn(*args)
     for x in pytree.flatten(out)[0]:  # a weight may be given back as it is
         watching.hear(x)
@@ -225,7 +225,7 @@ class _Again:
                 x._data, x._type, x._rec = old
 
     def _swept(self, objects: list[Tensor], douts: Sequence[Any]) -> list[Any]:
-        with Recording((), objects) as tape, using(wear(tape.engine, self.rule)):
+        with EngineRestore(), Recording((), objects) as tape, using(wear(tape.engine, self.rule)):
             out = self.fn(*self.args)
             tape.finish([x for x in pytree.flatten(out)[0] if _has_gradient(x)])
         gradients = tape.backward(douts)

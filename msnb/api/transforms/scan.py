@@ -16,7 +16,7 @@ from typing import Any
 
 from msnb.base.errors import CaptureError, ShapeError
 from msnb.core import pytree
-from msnb.core.engine import slot
+from msnb.core.engine import EngineRestore, slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.eager.autocast import wear, worn_by
@@ -57,7 +57,7 @@ def scan(
         return _scan_node(engine, step, carry, xs, same, reverse)
     n, length = len(carry), xs[0].shape[0]
     if length == 0:  # what a step would give must be known all the same
-        with GraphBuilder("rows") as b:
+        with EngineRestore(), GraphBuilder("rows") as b:
             first = [b.param(x._type, "x") for x in (*carry, *xs, *same)]
             types = [
                 x._type for x in _scan_node(b, step, first[:n], first[n : n + len(xs)], first[n + len(xs) :], False)

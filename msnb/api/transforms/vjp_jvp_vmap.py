@@ -17,7 +17,7 @@ from msnb.api.transforms.gradients import hooked, named, with_constants, zeroing
 from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree
-from msnb.core.engine import slot
+from msnb.core.engine import EngineRestore, slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType, tensor_type
@@ -92,7 +92,7 @@ def _recorded(
     fn: Fn, inputs: tuple[Any, ...], tensors: list[Any], params: list[Parameter], has_aux: bool
 ) -> tuple[Any, list[TensorType], Pull]:
     """Eagerly: the tape of one run, swept whenever the pullback is called."""
-    with Recording(tensors, params) as tape:
+    with EngineRestore(), Recording(tensors, params) as tape:
         value = fn(*_regroup(inputs, tape.inputs))
         primary = [x for x in pytree.flatten(value[0] if has_aux else value)[0] if isinstance(x, Tensor)]
         outputs = [x for x in primary if x.dtype.differentiable]

@@ -16,7 +16,7 @@ from typing import Any
 from msnb.base import device_registry, events
 from msnb.base.errors import MsnbError
 from msnb.base.settings import get_context
-from msnb.core.engine import slot
+from msnb.core.engine import EngineRestore, slot
 from msnb.core.tensor import Tensor, shared_of
 from msnb.eager.dispatch import eager
 from msnb.graph.capture import CapturedProgram, trace
@@ -78,7 +78,7 @@ class FrozenProgram:
         """The graph of the inputs alone."""
         graph = self._captured.graph
         owners = self._captured.owners(tuple(inputs), {})
-        with GraphBuilder(graph.name) as b:
+        with EngineRestore(), GraphBuilder(graph.name) as b:
             args = [b.param(p.type, p.name) if g else o for p, o, g in zip(graph.params, owners, self._given)]
             b.output(*replay(graph, args))
         return fold_affine(optimise(b.graph)[0])

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.source_location import Origin
-from msnb.core.engine import slot, using
+from msnb.core.engine import EngineRestore, slot, using
 from msnb.core.tensor import Tensor, make
 from msnb.core.tensor_summary import plain_numbers
 from msnb.core.types import TensorType
@@ -167,7 +167,7 @@ def _eager_values(program: runs.InstrumentedProgram) -> tuple[dict[Node, Values]
     env: dict[Value, Any] = {p: _operand(b, p) for p, b in zip(graph.params, program.inputs)}
     out: dict[Node, Values] = {}
     engine = slot.engine if isinstance(slot.engine, EagerEngine) else EagerEngine()
-    with using(engine):
+    with EngineRestore(), using(engine):
         for node in graph.nodes:
             replay_node(node, [env[v] for v in node.inputs], env, graph.module)
             out[node] = [_array(env[v], v) for v in node.outputs]

@@ -20,7 +20,7 @@ from msnb.base import events
 from msnb.base.errors import AttributeValueError, CaptureError, MsnbError
 from msnb.base.files.atomic_write import write_whole
 from msnb.core import dtypes
-from msnb.core.engine import using
+from msnb.core.engine import EngineRestore, using
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType
 from msnb.eager.dispatch import eager
@@ -194,7 +194,7 @@ class _GraphWriter:
         return found
 
     def _folded(self, node: Node, xs: Sequence[ModelValue]) -> list[ModelValue]:
-        with using(eager):
+        with EngineRestore(), using(eager):
             args = [x.value if x.weak else Tensor(x.value) for x in xs]
             found = node.op(*args, **node.attrs)
         made = []

@@ -19,6 +19,7 @@ from typing import Any
 from msnb.base import events
 from msnb.base.errors import ArgumentError, CaptureError, CheckpointError
 from msnb.core import random
+from msnb.core.engine import EngineRestore
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture import CapturedProgram
@@ -101,7 +102,7 @@ class _Freezing:
         self.builder = GraphBuilder(graph.name)
         stream = random.state()
         draws = any(owner is stream for owner in owners)
-        with self.builder as b:
+        with EngineRestore(), self.builder as b:
             for x, type_, name in zip(self.given, self.sizes.types, self.sizes.names):
                 self.values[id(x)] = (x, self.builder.param(type_, name))
             kept = [o for i, o in enumerate(owners) if isinstance(o, Parameter) or i in graph.state]

@@ -9,6 +9,7 @@ from typing import Any
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.loop_sums import LoopSums, Term, sum_outside
 from msnb.autodiff.subgraphs import reindex
+from msnb.core.engine import EngineRestore
 from msnb.core.types import TensorType, tensor_type
 from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
@@ -326,7 +327,7 @@ class _Body:
     def _moving(self, value: Value) -> list[Term]:
         """The terms of a value where all of them can be summed outside."""
         sums = LoopSums(list(self.handed_rows()), [p for _, p in self.same_params], list(self.extra))
-        with self.builder:
+        with EngineRestore(), self.builder:
             sums.split(self.builder, [self.builder.wrap(value)])
         return sums.terms[0] if sums.inside[0] is None else []
 
