@@ -422,6 +422,13 @@ class Dataset:
 
     # questions -------------------------------------------------------------------------------------------------
 
+    def get_class_indexing(self) -> dict[str, Any]:
+        """Name of a class -> label (of Coco: [the category's id]), as the first source knows them; else empty."""
+        node = self._node
+        while not node.classes and node.parents:
+            node = node.parents[0]
+        return dict(node.classes)
+
     def get_dataset_size(self) -> int:
         """Rows (batches, after `batch`) in one epoch. Where only a pass can tell, one is made, once.
 

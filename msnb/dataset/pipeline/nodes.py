@@ -17,6 +17,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,6 +37,7 @@ class Node:
 
     label = "node"
     origin: tuple[dict[str, Any], str] | None = None  # of a source: its arguments as JSON, and its class
+    classes: Mapping[str, Any] = MappingProxyType({})  # of a source: name of a class -> label
 
     def __init__(self, columns: Sequence[str], parents: Sequence[Node] = ()) -> None:
         self.columns: tuple[str, ...] = tuple(columns)

@@ -97,8 +97,10 @@ class IndexedSource(Node):
         self.gather = gather
 
     def with_sampler(self, sampler: Sampler) -> IndexedSource:
-        return IndexedSource(self.name, self.fetch, self.length, self.columns, sampler, self.workers, self.gather,
+        made = IndexedSource(self.name, self.fetch, self.length, self.columns, sampler, self.workers, self.gather,
                              self.users, self.processes)  # fmt: skip
+        made.classes = self.classes
+        return made
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         order = self._order(epoch)

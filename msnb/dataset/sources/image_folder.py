@@ -56,14 +56,14 @@ class ImageFolderDataset(Dataset):
         if decrypt is not None and not callable(decrypt):
             raise ArgumentError(f"ImageFolderDataset: decrypt is a function of a path, got {type(decrypt).__name__}.")
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
-        self._classes = _classes(Path(dataset_dir), class_indexing)
+        classes = _classes(Path(dataset_dir), class_indexing)
         wanted = tuple(e.lower() for e in extensions or _EXTENSIONS)
-        files = [(path, label) for name, label in self._classes.items()
+        files = [(path, label) for name, label in classes.items()
                  for path in _pictures(Path(dataset_dir) / name, wanted)]  # fmt: skip
         if not files:
             raise AttributeValueError(
                 f"ImageFolderDataset: {str(dataset_dir)!r} has no picture ({', '.join(wanted)}) in its class folders "
-                f"{list(self._classes)}",
+                f"{list(classes)}",
                 hint="pictures lie in one folder per class: dataset_dir/rose/1.jpg",
             )
 
@@ -77,10 +77,7 @@ class ImageFolderDataset(Dataset):
         super().__init__(
             IndexedSource("ImageFolderDataset", kept, lambda: len(files), ("image", "label"), order, workers)
         )
-
-    def get_class_indexing(self) -> dict[str, int]:
-        """Folder -> label."""
-        return dict(self._classes)
+        self._node.classes = classes
 
 
 def _unreadable(path: Path) -> Callable[..., DatasetError]:

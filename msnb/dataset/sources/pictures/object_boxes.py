@@ -77,7 +77,7 @@ class CocoDataset(TableDataset):
         refuse = refusal(name, path)
         page = read_json(read_file(path, refuse, _MOST_JSON), refuse, most=_MOST_JSON)
         try:
-            files, notes, self._classes = _coco(page, task == "Panoptic")
+            files, notes, classes = _coco(page, task == "Panoptic")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise refuse(f"it is no file of annotations: {type(error).__name__} {error}") from None
         rows = [(title, notes[key]) for key, title in files.items() if key in notes]
@@ -90,10 +90,7 @@ class CocoDataset(TableDataset):
         columns = ("image", *wanted, *(["_meta-filename"] if extra_metadata else []))
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(Table(columns, rows, read), choice)
-
-    def get_class_indexing(self) -> dict[str, list[int]]:
-        """Name of a category -> [its id]."""
-        return {name: [number] for name, number in self._classes.items()}
+        self._node.classes = {name: [number] for name, number in classes.items()}
 
 
 def _coco(page: Any, panoptic: bool) -> tuple[dict[int, str], dict[int, list[Entry]], dict[str, int]]:
@@ -164,15 +161,15 @@ class VOCDataset(TableDataset):
         objects: dict[str, list[_Thing]] = {}
         if boxes:
             objects = {t: _things(name, file_in(name, folder, "Annotations", f"{t}.xml")) for t in titles}
-        self._classes = _classes(objects, class_indexing)
+        classes = _classes(objects, class_indexing)
         if boxes:
-            objects = {t: [o for o in things if o[0] in self._classes] for t, things in objects.items()}
+            objects = {t: [o for o in things if o[0] in classes] for t, things in objects.items()}
             titles = [t for t in titles if objects[t]]
 
         def read(title: str) -> Row:
             image = picture(name, folder / "JPEGImages" / f"{title}.jpg", decode)
             if boxes:
-                parts = _boxes(objects[title], self._classes)
+                parts = _boxes(objects[title], classes)
             else:
                 parts = [picture(name, folder / "SegmentationClass" / f"{title}.png", decode)]
             return (image, *parts, *([text(title)] if extra_metadata else []))
@@ -181,10 +178,7 @@ class VOCDataset(TableDataset):
         columns = (*own, *(["_meta-filename"] if extra_metadata else []))
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(Table(columns, titles, read), choice)
-
-    def get_class_indexing(self) -> dict[str, int]:
-        """Name of a class -> label; for the task "Detection"."""
-        return dict(self._classes)
+        self._node.classes = classes
 
 
 _Thing = tuple[str, list[float], int, int]

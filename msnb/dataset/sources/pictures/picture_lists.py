@@ -363,8 +363,7 @@ class ManifestDataset(TableDataset):
         entries = [entry for index, line in enumerate(words_of(name, path))
                    if (entry := _annotated(name, path, index, line, wanted)) is not None]  # fmt: skip
         names = sorted({label for _, labels in entries for label in labels})
-        self._classes = dict(class_indexing) if class_indexing is not None else {n: i for i, n in enumerate(names)}
-        known = self._classes
+        known = dict(class_indexing) if class_indexing is not None else {n: i for i, n in enumerate(names)}
         rows = [(file, [known[n] for n in labels if n in known]) for file, labels in entries]
         kept = [row for row, (_, labels) in zip(rows, entries) if row[1] or not labels]
 
@@ -374,10 +373,7 @@ class ManifestDataset(TableDataset):
 
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(Table(_COLUMNS, kept, read), choice)
-
-    def get_class_indexing(self) -> dict[str, int]:
-        """Name of a class -> label."""
-        return dict(self._classes)
+        self._node.classes = known
 
 
 def _annotated(name: str, path: Path, index: int, line: str, usage: str) -> tuple[Path, list[str]] | None:

@@ -65,12 +65,12 @@ class Caltech101Dataset(TableDataset):
         places = [
             p for p in folders_in(folder_of(name, folder / "101_ObjectCategories")) if p.name != "BACKGROUND_Google"
         ]
-        self._classes = {place.name: label for label, place in enumerate(places)}
+        classes = {place.name: label for label, place in enumerate(places)}
         rows = [path for place in places for path in pictures_in(place)]
 
         def read(path: Path) -> Row:
             kind, count = path.parent.name, path.stem.rpartition("_")[2]
-            found = {"category": number(self._classes[kind], np.int64)}
+            found = {"category": number(classes[kind], np.int64)}
             if "annotation" in columns:
                 place = folder / "Annotations" / _RENAMED.get(kind, kind) / f"annotation_{count}.mat"
                 found["annotation"] = read_matlab(name, place, ("obj_contour",))["obj_contour"]
@@ -78,10 +78,7 @@ class Caltech101Dataset(TableDataset):
 
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
         super().__init__(Table(("image", *columns), rows, read), choice)
-
-    def get_class_indexing(self) -> dict[str, int]:
-        """Class -> category."""
-        return dict(self._classes)
+        self._node.classes = classes
 
 
 _KITTI = {"truncated": ([1], np.float32), "occluded": ([2], np.uint32), "alpha": ([3], np.float32),
