@@ -1,4 +1,4 @@
-"""The quick run takes a few cases of every test, drawn by the seed of the run."""
+"""`make test` takes a few cases of every test, drawn by the seed of the run."""
 
 import subprocess
 import sys

@@ -1,9 +1,9 @@
-"""A plugin of pytest for the quick run: of every parametrized test a few cases, drawn by the run's seed.
+"""A plugin of pytest for `make test`: of every parametrized test a few cases, drawn by the run's seed.
 
     pytest -p tools.case_sample --cases 4 --hypothesis-seed 7 tests
 
-All functions of the tests run, so whatever a commit breaks as a whole is seen; that every case holds is for the whole
-run. Commits draw differently (`--hypothesis-seed` is the committed content's); the same commit draws the same cases.
+All functions of the tests run, so whatever a commit breaks as a whole is seen; that every case holds is for `make test
+ALL=1`. Commits draw differently (`--hypothesis-seed` is the committed content's); the same commit draws the same cases.
 """
 
 from __future__ import annotations

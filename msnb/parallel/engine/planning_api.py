@@ -186,9 +186,9 @@ class _Planning:
 def _data_parallel(problem: CostGraphBuilder, limit: float | None, origin: PlanOrigin) -> RunnablePlan:
     split = batch_split(problem)
     _tell_uneven(problem)
-    first = RunnablePlan(problem, [0] * problem.costs.size, context.DATA_PARALLEL, origin=origin)
+    first = RunnablePlan(problem, [0] * len(problem.strategies), context.DATA_PARALLEL, origin=origin)
     made = first.with_strategies(split, {}, context.DATA_PARALLEL)
-    if limit is not None and problem.costs.bytes(made.choices) > limit:
+    if limit is not None and problem.total(made.choices)[1] > limit:
         raise no_room(problem, limit, "data_parallel copies every weight and does not fit")
     return made
 

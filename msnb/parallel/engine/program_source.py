@@ -104,7 +104,7 @@ def plan_replica(
         return None
     joint = joint_of(captured, parts, {}, training=True)
     problem = CostGraphBuilder(joint, TimeModel(Mesh.over(1, cluster)), whole.prices.rule, wide=whole.wide)
-    return Plan(problem, [0] * problem.costs.size, "stand_alone")
+    return Plan(problem, [0] * len(problem.strategies), "stand_alone")
 
 
 def parts_of(inputs: tuple[Any, ...], devices: int) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msnb.core.microbatch_scope import within_micro
@@ -121,7 +122,6 @@ class CostGraphBuilder:
         self.calls: dict[Node, OpSignature] = {}
         self.place: dict[Any, int] = {}
         self.strategies: list[list[Strategy]] = []
-        self.costs: CostGraph = CostGraph()
         self.copied: set[Value] = self.flow.static | joint.free
         self._build()
 
@@ -129,18 +129,41 @@ class CostGraphBuilder:
         self.calls = {node: self.prices.call(node) for node in self.graph.nodes}
         for value in self.graph.params:
             if value in self.flow.weights and self.flow.readers.get(value, 0) > 1:
-                self._add_weight(value)
+                self._add(value, self._layouts_of(value))
         for value, layout in self.joint.fed.items():
-            self.place[value] = self.costs.add_node([0.0], [0.0], ("fed", value.type, layout))
-            self.strategies.append([Strategy((), (layout,), (layout,))])
-        for node in self.graph.nodes:
-            if self.has_choice(node):
-                self._add_node(node)
-        placed = [n for n in self.graph.nodes if n in self.place]
+            self._add(value, [layout])
+        placed = [node for node in self.graph.nodes if self.has_choice(node)]
+        for node in placed:
+            self.place[node] = len(self.strategies)
+            self.strategies.append(self.prices.candidates(self.calls[node]))
         self.operators: OperatorNames = OperatorNames(placed, self.names, self.calls)
+
+    def _add(self, value: Value, layouts: Iterable[TensorLayout]) -> None:
+        """A value with layouts to choose from."""
+        self.place[value] = len(self.strategies)
+        self.strategies.append([Strategy((), (layout,), (layout,)) for layout in layouts])
+
+    @cached_property
+    def costs(self) -> CostGraph:
+        """What every choice costs: priced when a search first asks."""
+        return self._priced(self.strategies)
+
+    def total(self, choices: Sequence[int]) -> tuple[float, float]:
+        """Seconds and bytes of one plan; as long as nothing was searched, only what it chooses is priced."""
+        if "costs" in vars(self):
+            return self.costs.cost(choices), self.costs.bytes(choices)
+        own = self._priced([[row[choice]] for row, choice in zip(self.strategies, choices)])
+        return own.cost([0] * own.size), own.bytes([0] * own.size)
+
+    def _priced(self, offered: Sequence[list[Strategy]]) -> CostGraph:
+        """The cost graph of these choices, per place."""
+        costs = CostGraph()
+        for what, choices in zip(self.place, offered):
+            self._add_node(costs, what, choices)
         for node in self.operators.nodes:
             for i, value in enumerate(node.inputs):
-                self._add_edge(node, i, value)
+                self._add_edge(costs, offered, node, i, value)
+        return costs
 
     def has_choice(self, node: Node) -> bool:
         """False for nodes that every device runs whole: made from nothing, or read by many and without gradient."""
@@ -152,13 +175,20 @@ class CostGraphBuilder:
             return False
         return True
 
-    def _add_node(self, node: Node) -> None:
-        call, known = self.calls[node], self.prices.cache.nodes
-        choices, key = self.prices.candidates(call), self.prices.key(node, call)
-        if key not in known:
-            known[key] = self.prices.node(node, call, choices)
-        self.place[node] = self.costs.add_node(*known[key], key)
-        self.strategies.append(choices)
+    def _add_node(self, costs: CostGraph, what: Node | Value, choices: list[Strategy]) -> None:
+        if isinstance(what, Node):
+            call, known = self.calls[what], self.prices.cache.nodes
+            key = self.prices.key(what, call)
+            if choices is not self.prices.candidates(call):
+                key = (key, "given", tuple(choices))
+            if key not in known:
+                known[key] = self.prices.node(what, call, choices)
+            costs.add_node(*known[key], key)
+            return
+        layouts, fed = tuple(s.outputs[0] for s in choices), what in self.joint.fed
+        time = [0.0 if fed else self.prices.update(layout, what.type) for layout in layouts]
+        memory = [0.0 if fed else sum(self.prices.holdings(layout, what.type)) for layout in layouts]
+        costs.add_node(time, memory, ("fed" if fed else "weight", what.type, layouts))
 
     def parts(self, choices: Sequence[int]) -> Iterator[TensorShard]:
         """What a device holds under these choices: weights with their gradient and optimizer state, and what operators
@@ -194,55 +224,31 @@ class CostGraphBuilder:
         """The node that has a choice; of a weight with a choice of its own the first that reads it."""
         return what if isinstance(what, Node) else self.flow.uses[what][0][0]
 
-    def _add_weight(self, value: Value) -> None:
-        """A weight with several readers: any layout that one of them wants."""
-        found = {whole(value.type.ndim): None}  # type: ignore[union-attr]
-        for node, i in self.flow.uses[value]:
-            for s in self.prices.candidates(self.calls[node]):
-                found.setdefault(s.inputs[i])
-        time = [self.prices.update(layout, value.type) for layout in found]
-        memory = [sum(self.prices.holdings(layout, value.type)) for layout in found]
-        self.place[value] = self.costs.add_node(time, memory, ("weight", value.type, tuple(found)))
-        self.strategies.append([Strategy((), (layout,), (layout,)) for layout in found])
+    def _layouts_of(self, value: Value) -> Iterable[TensorLayout]:
+        """Of a weight with several readers: any layout that one of them wants."""
+        wanted = (s.inputs[i] for node, i in self.flow.uses[value] for s in self.prices.candidates(self.calls[node]))
+        return dict.fromkeys((whole(value.type.ndim), *wanted))  # type: ignore[union-attr]
 
-    def _add_edge(self, node: Node, i: int, value: Value) -> None:
+    def _add_edge(self, costs: CostGraph, offered: Sequence[list[Strategy]], node: Node, i: int, value: Value) -> None:
         source = value if value in self.place else value.node
         if value in self.copied or source not in self.place:
             return
         u, v = self.place[source], self.place[node]
         output = 0 if value in self.place or value.node is None else value.node.outputs.index(value)
         gradient = value in self.flow.gradient
-        key = (self.costs.node_keys[u], self.costs.node_keys[v], output, i, gradient)
+        key = (costs.node_keys[u], costs.node_keys[v], output, i, gradient)
         found = self.prices.cache.edges.get(key)
         if found is None:
             found = self.prices.cache.edges[key] = self.prices.edge(
-                [s.outputs[output] for s in self.strategies[u]], [s.inputs[i] for s in self.strategies[v]], value.type,
-                gradient)  # fmt: skip
-        self.costs.add_edge(u, v, found, key)
+                [s.outputs[output] for s in offered[u]], [s.inputs[i] for s in offered[v]], value.type, gradient)  # fmt: skip
+        costs.add_edge(u, v, found, key)
 
     def replace(self, choices: Mapping[Node, list[Strategy]]) -> None:
-        """Nodes get other choices."""
+        """Nodes get other choices; what is priced with the old ones is forgotten."""
         for node, strategies in choices.items():
-            self._replace(node, strategies)
+            self.strategies[self.place[node]] = strategies
         if choices:
-            self._edges_again({self.place[node] for node in choices})
-
-    def _replace(self, node: Node, choices: list[Strategy]) -> None:
-        v, g = self.place[node], self.costs
-        self.strategies[v] = choices
-        g.time[v], g.memory[v] = self.prices.node(node, self.calls[node], choices)
-        g.node_keys[v] = (g.node_keys[v], "given", tuple(choices))
-
-    def _edges_again(self, changed: set[int]) -> None:
-        """Edges at changed nodes, made anew."""
-        g = self.costs
-        pairs = [(e, edge) for e, edge in enumerate(g.edges) if edge[0] not in changed and edge[1] not in changed]
-        g.edges, g.edge_keys = [edge for _, edge in pairs], [g.edge_keys[e] for e, _ in pairs]
-        for node in self.operators.nodes:
-            for i, value in enumerate(node.inputs):
-                source = value if value in self.place else value.node
-                if source in self.place and changed & {self.place[source], self.place[node]}:
-                    self._add_edge(node, i, value)
+            vars(self).pop("costs", None)
 
     def runs(self) -> list[list[list[str]]]:
         """Per node and choice: the label that every mesh axis is given to."""

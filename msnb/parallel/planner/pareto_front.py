@@ -46,9 +46,8 @@ def layers(problem: CostGraphBuilder, choices: Sequence[int]) -> list[Layer]:
 
 def point(problem: CostGraphBuilder, choices: Sequence[int], which: Sequence[Layer] = ()) -> Point:
     """The plan of these choices with these layers computed twice."""
-    costs = problem.costs
-    seconds = costs.cost(choices) + sum(x.seconds for x in which)
-    return Point(seconds, costs.bytes(choices) - freed(which), tuple(choices), tuple(which))
+    seconds, nbytes = problem.total(choices)
+    return Point(seconds + sum(x.seconds for x in which), nbytes - freed(which), tuple(choices), tuple(which))
 
 
 def front(problem: CostGraphBuilder, most: int = 24) -> list[Point]:
@@ -77,7 +76,7 @@ def within(problem: CostGraphBuilder, limit: float, choices: Sequence[int] | Non
     fits = []
     for plan in plans:
         every = layers(problem, plan)
-        which = cheapest(every, problem.costs.bytes(plan) - limit)
+        which = cheapest(every, problem.total(plan)[1] - limit)
         fits += [] if which is None else [point(problem, plan, [every[i] for i in which])]
     return min(fits, key=lambda p: p.seconds, default=None)
 

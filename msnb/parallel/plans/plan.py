@@ -179,7 +179,6 @@ class Plan(PlanBase):
 
     Attributes:
         problem: program and costs; choices: one per node of its cost graph.
-        objective: the search's value (simulated seconds, or weighted bytes with cost_model="bytes").
         rematerialized: layers that are computed twice.
     """
 
@@ -191,7 +190,6 @@ class Plan(PlanBase):
         self.mesh: Mesh = problem.mesh
         self.rematerialized: tuple[Layer, ...] = tuple(rematerialized)
         self._origin = origin
-        self.objective: float = problem.costs.cost(choices)
 
     def changed(self: Made, choices: Sequence[int] | None = None, mode: str | None = None,
                 rematerialized: Sequence[Layer] | None = None) -> Made:  # fmt: skip
@@ -215,6 +213,11 @@ class Plan(PlanBase):
         """The strategy of every operator that has a choice."""
         p = self.problem
         return {n: p.strategies[p.place[n]][self.choices[p.place[n]]] for n in p.graph.nodes if n in p.place}
+
+    @cached_property
+    def objective(self) -> float:
+        """The search's value: simulated seconds, or weighted bytes with cost_model="bytes"."""
+        return self.problem.total(self.choices)[0]
 
     @property
     def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:
