@@ -1,13 +1,16 @@
 """ordered_map and read_ahead: order, laziness, errors in place, and no thread left behind."""
 
 import itertools
+import signal
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import msnb.dataset as ds
 from msnb.dataset.pipeline.workers.prefetch import ordered_map, read_ahead
+from tests.fuzz.alarms import Alarm, Bell
 from tests.waiting import PATIENCE, eventually
 
 
@@ -99,3 +102,28 @@ def test_config_defaults_reach_new_chains():
     for wrong in (ds.config.set_num_parallel_workers, ds.config.set_prefetch_size):
         with pytest.raises(ValueError):
             wrong(-1)
+
+
+@pytest.mark.parametrize("run", [lambda s: ordered_map(lambda i: i, s, 3), lambda s: read_ahead(s, 3)])
+def test_an_alarm_at_any_moment_comes_out_and_leaves_no_thread(run):
+    """Python's own conditions, executors and starts of threads keep a lock when a signal's handler ends them."""
+    length, rng = 0.002, np.random.default_rng(7)
+    for _ in range(400):
+        bell = Bell()
+        try:
+            with bell.set(float(rng.uniform(0, length))):
+                rows = list(run(iter(range(20))))
+        except Alarm:
+            continue
+        assert rows == list(range(20)) and bell.rung == bell.lost
+    assert settled()
+
+
+def test_an_alarm_in_the_source_does_not_wait_for_its_turn():
+    def source():
+        yield from range(7)
+        signal.raise_signal(signal.SIGALRM)
+
+    with pytest.raises(Alarm), Bell().set(PATIENCE):
+        list(itertools.islice(ordered_map(lambda i: i, source(), 3), 7))
+    assert settled()

@@ -239,8 +239,8 @@ class CostGraphBuilder:
         key = (costs.node_keys[u], costs.node_keys[v], output, i, gradient)
         found = self.prices.cache.edges.get(key)
         if found is None:
-            found = self.prices.cache.edges[key] = self.prices.edge(
-                [s.outputs[output] for s in offered[u]], [s.inputs[i] for s in offered[v]], value.type, gradient)  # fmt: skip
+            sources, targets = [s.outputs[output] for s in offered[u]], [s.inputs[i] for s in offered[v]]
+            found = self.prices.cache.edges[key] = self.prices.edge(sources, targets, value.type, gradient)
         costs.add_edge(u, v, found, key)
 
     def replace(self, choices: Mapping[Node, list[Strategy]]) -> None:

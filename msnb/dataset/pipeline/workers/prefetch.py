@@ -1,6 +1,6 @@
 """Threads for pipelines: map with order kept, and reading ahead.
 
-`ordered_map` keeps a window of futures; results leave at the left in the order in which the work came in:
+`ordered_map` keeps a window of jobs; results leave at the left in the order in which the work came in:
 
       done   running   waiting           the window never holds more than 2 jobs per thread, so an endless
     [ r7 ] [ r8  r9 ] [ r10 ]  <- next   source is read only a little ahead
@@ -15,31 +15,83 @@ last lines are written so that nothing of them needs a module then.
 
 from __future__ import annotations
 
-import concurrent.futures
 import itertools
 import os
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from msnb.base.errors import DatasetError
+from msnb.base.errors import DatasetError, is_interrupt
 from msnb.base.source_location import hide_frames
+from msnb.dataset.pipeline.workers import worker_threads
 
 A = TypeVar("A")
 B = TypeVar("B")
-for _frames in (*concurrent.futures.__path__, threading.__file__):  # a thread begins there: no line of the user
-    hide_frames(_frames)
+hide_frames(threading.__file__)  # a thread begins there: no line of the user
+
+
+class _Job(Generic[A, B]):
+    """One item in work; its lock is held until the result is there."""
+
+    def __init__(self, function: Callable[[A], B], item: A) -> None:
+        self.function, self.item, self.error = function, item, None
+        self.done = threading.Lock()
+        self.done.acquire()
+
+    result: B
+    error: BaseException | None
+
+    def run(self) -> None:
+        try:
+            self.result = self.function(self.item)
+        except BaseException as caught:  # raised again by `wait`
+            self.error = caught
+        self.done.release()
+
+    def wait(self) -> B:
+        self.done.acquire()
+        try:
+            if self.error is not None:
+                raise self.error
+            return self.result
+        finally:
+            del self  # the error's traceback would keep the rows
+
+
+class _Requests(Generic[A]):
+    """What a consumer asks its threads for: jobs, or rows. They end when it is closed, or forgotten: an interrupt may
+    come before any line that closes it."""
+
+    waiting: SimpleQueue[A | None] = SimpleQueue()  # of one whose making was interrupted
+    threads = 0
+
+    def __init__(self, threads: int) -> None:
+        self.waiting, self.threads = SimpleQueue(), threads
+
+    def close(self, none_left: type[Exception] = Empty) -> None:
+        """Ask for nothing any more."""
+        try:
+            while True:
+                self.waiting.get_nowait()
+        except none_left:
+            for _ in range(self.threads):
+                self.waiting.put(None)
+
+    __del__ = close
 
 
 class _Window(Generic[A, B]):
-    """The futures in flight; an error of the source waits its turn behind the results before it."""
+    """The jobs in flight; an error of the source waits its turn behind the results before it."""
 
-    def __init__(self, function: Callable[[A], B], items: Iterable[A], pool: ThreadPoolExecutor) -> None:
-        self.function, self.source, self.pool = function, iter(items), pool
-        self.flying: deque[Future[B]] = deque()
+    def __init__(self, function: Callable[[A], B], items: Iterable[A], workers: int) -> None:
+        self.function, self.source, self.workers = function, iter(items), workers
+        self.flying: deque[_Job[A, B]] = deque()
+        self.jobs: _Requests[_Job[A, B]] = _Requests(workers)
+        self.threads: list[threading.Lock] = []
         self.error: BaseException | None = None
 
     def pull(self, count: int) -> None:
@@ -47,17 +99,32 @@ class _Window(Generic[A, B]):
             return
         try:
             for item in itertools.islice(self.source, count):
-                self.flying.append(self.pool.submit(self.function, item))
-        except BaseException as caught:  # raised again by `drain`, in its place
+                self._submit(_Job(self.function, item))
+        except Exception as caught:  # raised again by `drain`, in its place; what a signal's handler raises has none
+            if is_interrupt(caught):
+                raise
             self.error = caught
+
+    def _submit(self, job: _Job[A, B]) -> None:
+        self.flying.append(job)
+        self.jobs.waiting.put(job)
+        if len(self.threads) < self.workers:
+            serve = partial(_serve, self.jobs.waiting)
+            self.threads.append(worker_threads.start(serve, f"msnb-dataset_{len(self.threads)}"))
 
     def drain(self) -> Iterator[B]:
         while self.flying:
-            result = self.flying.popleft().result()
+            result = self.flying.popleft().wait()
             self.pull(1)
             yield result
         if self.error is not None:
             raise self.error
+
+
+def _serve(jobs: SimpleQueue[_Job[A, B] | None]) -> None:
+    while (job := jobs.get()) is not None:
+        job.run()
+        del job
 
 
 def ordered_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Iterator[B]:
@@ -76,19 +143,19 @@ def ahead(
     Args:
         hurry: called before the threads are waited for in the end, to end what they still do.
     """
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="msnb-dataset")
+    window = _Window(function, items, workers)
     process, here, ends = os.getpid(), os.getpid, sys.is_finalizing
     try:
-        window = _Window(function, items, pool)
         window.pull(2 * workers)
         for result in window.drain():
             yield result
             _need_same(process)
     finally:
         if not ends() and here() == process:
-            pool.shutdown(wait=False, cancel_futures=True)
+            window.jobs.close()
             hurry()
-            pool.shutdown(wait=True)
+            for ended in window.threads:
+                ended.acquire()
 
 
 def _need_same(process: int) -> None:
@@ -101,49 +168,22 @@ def _need_same(process: int) -> None:
         )
 
 
-class _Buffer(Generic[A]):
-    """A bounded queue between one producer and one consumer that both sides can close."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.items: deque[A] = deque()
-        self.changed = threading.Condition()
-        self.error: BaseException | None = None
-        self.ended = False
-        self.closed = False
-
-    def put(self, item: A) -> bool:
-        with self.changed:
-            self.changed.wait_for(lambda: self.closed or len(self.items) < self.size)
-            if not self.closed:
-                self.items.append(item)
-                self.changed.notify_all()
-            return not self.closed
-
-    def end(self, error: BaseException | None) -> None:
-        with self.changed:
-            self.error, self.ended = error, True
-            self.changed.notify_all()
-
-    def close(self) -> None:
-        with self.changed:
-            self.closed = True
-            self.changed.notify_all()
-
-
-def _fill(buffer: _Buffer[A], source: Iterator[A]) -> None:
-    error: BaseException | None = None
+def _fill(
+    source: Iterator[A], rows: SimpleQueue[list[A] | BaseException | None], leave: SimpleQueue[bool | None]
+) -> None:
+    end: BaseException | None = None
     try:
         for item in source:
-            if not buffer.put(item):
+            if not leave.get():
                 break
+            rows.put([item])
     except BaseException as caught:  # it must reach the consumer, whatever it is
-        error = caught
+        end = caught
     finally:
         close = getattr(source, "close", None)
         if close is not None:
             close()
-        buffer.end(error)
+        rows.put(end)
 
 
 def read_ahead(source: Iterator[A], size: int) -> Generator[A, None, None]:
@@ -152,23 +192,21 @@ def read_ahead(source: Iterator[A], size: int) -> Generator[A, None, None]:
     The thread ends with the source, at its first error (raised here, after the rows before it), or when this
     generator is closed.
     """
-    buffer: _Buffer[A] = _Buffer(size)
-    thread = threading.Thread(target=_fill, args=(buffer, source), daemon=True, name="msnb-dataset-prefetch")
+    rows: SimpleQueue[list[A] | BaseException | None] = SimpleQueue()
+    leave: _Requests[bool] = _Requests(1)
+    for _ in range(size):
+        leave.waiting.put(True)
     process, here, ends = os.getpid(), os.getpid, sys.is_finalizing
-    thread.start()
+    thread = worker_threads.start(partial(_fill, source, rows, leave.waiting), "msnb-dataset-prefetch")
     try:
-        while True:
+        _need_same(process)
+        while isinstance(found := rows.get(), list):
+            leave.waiting.put(True)
+            yield found.pop()
             _need_same(process)
-            with buffer.changed:
-                buffer.changed.wait_for(lambda: buffer.items or buffer.ended)
-                if not buffer.items:
-                    break
-                item = buffer.items.popleft()
-                buffer.changed.notify_all()
-            yield item
-        if buffer.error is not None:
-            raise buffer.error
+        if found is not None:
+            raise found
     finally:
         if not ends() and here() == process:
-            buffer.close()
-            thread.join(timeout=1.0)
+            leave.close()
+            thread.acquire(timeout=1.0)

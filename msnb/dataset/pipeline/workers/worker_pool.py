@@ -44,7 +44,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DatasetError
+from msnb.base.errors import DatasetError, reraise_interrupt
 from msnb.base.settings import get_context
 from msnb.base.source_location import PACKAGE_DIR
 from msnb.core import random as core_random
@@ -142,6 +142,7 @@ def _packed(job: Job) -> worker_channel.Parcel:
     try:
         return worker_channel.Parcel(job, _dumps())
     except Exception as error:
+        reraise_interrupt(error)
         raise DatasetError(
             f"{job.what}: {name_of(job.function)} cannot be sent to worker processes: {type(error).__name__}: {error}",
             hint="open files and make locks inside the function; functions of notebooks and local ones need "
