@@ -164,7 +164,7 @@ def multinomial_with_replacement(x: Any, seed: Any, offset: Any, numsamples: int
 
     Args:
         x: [classes] or [n, classes], floats from 0.
-        seed, offset: ints or tensors of one; the same draws at every call; -1 and 0: from the stream of ``ms.set_seed``.
+        seed, offset: ints or tensors: the same draws at every call; -1 and 0: from the stream of ``ms.set_seed``.
         numsamples: draws per row.
         replacement: whether a class may be drawn again.
 
