@@ -50,7 +50,7 @@ class Dim:
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = __mod__ = _refuse
-    __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = _refuse
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = _refuse
 
     def __str__(self) -> str:
         return self.symbol if self.bound is None else f"{self.symbol}<={self.bound}"
