@@ -19,9 +19,9 @@ from msnb.base.errors import (
     ArgumentError,
     AttributeValueError,
     ConcretizationError,
+    DataSizeError,
     MsnbError,
     ShapeError,
-    UnknownSizeError,
 )
 from msnb.base.settings import get_context
 from msnb.core import step_undo
@@ -106,10 +106,10 @@ class GraphBreaks:
 
 
 def _of_sizes(error: MsnbError) -> MsnbError:
-    """What a program with sizes that only the data tell is refused for: a check may not hold for a size it cannot see."""
+    """What refuses a program with sizes that only the data tell: a check cannot pass a size that it does not see."""
     if not isinstance(error, (ShapeError, AttributeValueError, ArgumentError)) or error.breaks:
         return error
-    unknown = UnknownSizeError(f"sizes that only the data tell do not pass a check: {error.sentence}")
+    unknown = DataSizeError(f"sizes that only the data tell do not pass a check: {error.sentence}")
     unknown.where = error.where
     return unknown
 

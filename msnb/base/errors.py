@@ -134,7 +134,7 @@ class ConcretizationError(CaptureError, TypeError):
     breaks: bool = True
 
 
-class UnknownSizeError(ConcretizationError, ShapeError):
+class DataSizeError(ConcretizationError, ShapeError):
     """A size that only the data tell is needed while a program is captured."""
 
 

@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError, UnknownSizeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DataSizeError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.symbolic_int import PARTS, is_symbolic, plain
@@ -44,13 +44,13 @@ class Dim:
         return self != 0
 
     def _refuse(self, *_: object) -> Any:
-        raise UnknownSizeError(
+        raise DataSizeError(
             f"the size {self} is known only at run time.",
             hint="use operations on the whole tensor; Python loops and lists need sizes that are known.",
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = __mod__ = _refuse
-    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = _refuse
+    __truediv__ = __rtruediv__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = _refuse
 
     def __str__(self) -> str:
         return self.symbol if self.bound is None else f"{self.symbol}<={self.bound}"

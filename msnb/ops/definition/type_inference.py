@@ -202,7 +202,7 @@ def reduction(name: str, result: Callable[[DType], DType], *, kinds: str = KINDS
 
 def normal_shape(name: str, shape: Any) -> Shape:
     """A shape from an int or a sequence of ints and Dims. Raises ArgumentError on anything else, AttributeValueError on
-    negative ones, UnknownSizeError where only the data tell a size."""
+    negative ones, DataSizeError where only the data tell a size."""
     sizes = tuple(map(plain_size, (shape,) if isinstance(shape, (int, Dim)) else shape))
     for d in sizes:
         no_size = not isinstance(d, Dim) and (isinstance(d, bool) or not isinstance(d, int))

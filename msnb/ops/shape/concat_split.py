@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError, UnknownSizeError
+from msnb.base.errors import AttributeValueError, DataSizeError, ShapeError
 from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
@@ -289,7 +289,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
     t = as_tensor(x)
     count = t._type.shape[normal_axis("unstack", axis, t.ndim)]
     if not isinstance(count, int):
-        raise UnknownSizeError(f"unstack: how many slices there are ({count}) is known only at run time.")
+        raise DataSizeError(f"unstack: how many slices there are ({count}) is known only at run time.")
     if count == 0:
         return ()
     return tuple(SQUEEZE(part, axis=axis) for part in split_sizes(t, (1,) * count, axis))
@@ -301,7 +301,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
 def _axis_size(name: str, t: Any, axis: int) -> int:
     size = t.shape[normal_axis(name, axis, t.ndim)]
     if not isinstance(size, int):
-        raise UnknownSizeError(f"{name}: the size {size} of axis {axis} is known only at run time.")
+        raise DataSizeError(f"{name}: the size {size} of axis {axis} is known only at run time.")
     return size
 
 
