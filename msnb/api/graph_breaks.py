@@ -15,12 +15,20 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from msnb.base import events
-from msnb.base.errors import ConcretizationError, MsnbError
+from msnb.base.errors import (
+    ArgumentError,
+    AttributeValueError,
+    ConcretizationError,
+    DataSizeError,
+    MsnbError,
+    ShapeError,
+)
 from msnb.base.settings import get_context
 from msnb.core import step_undo
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import EagerEngine
+from msnb.ops.definition.symbolic_sizes import sizes_of_data
 from msnb.parallel.context import wanted
 
 R = TypeVar("R")
@@ -73,9 +81,11 @@ class GraphBreaks:
             return make(args, kwargs, *rest)
         key = (*map(_kind, args), *((name, _kind(x)) for name, x in kwargs.items()))
         if key not in self.found:
+            before = sizes_of_data[0]
             try:
                 return make(args, kwargs, *rest)
-            except MsnbError as error:
+            except MsnbError as raised:
+                error = raised if sizes_of_data[0] == before else _of_sizes(raised)
                 if not error.breaks or not (_also.branches or isinstance(error, ConcretizationError)):
                     raise
                 error.__traceback__ = error.__context__ = error.__cause__ = None
@@ -93,6 +103,15 @@ class GraphBreaks:
 
     def __str__(self) -> str:
         return "\n".join(sorted({f"  graph break: it {_broken(error)}" for error in self.found.values()}))
+
+
+def _of_sizes(error: MsnbError) -> MsnbError:
+    """What refuses a program with sizes that only the data tell: a check cannot pass a size that it does not see."""
+    if not isinstance(error, (ShapeError, AttributeValueError, ArgumentError)) or error.breaks:
+        return error
+    unknown = DataSizeError(f"sizes that only the data tell do not pass a check: {error.sentence}")
+    unknown.where = error.where
+    return unknown
 
 
 def _broken(error: MsnbError) -> str:

@@ -26,6 +26,13 @@ def _zeros(shape: Any, like: Any) -> Any:
     return ops.zeros(as_sizes("a gradient", (shape,)), dtype=like.dtype)
 
 
+def _put_back(net: Any, dout: Any, shape: Any, *part: Any) -> Any:
+    """``dout`` at the places that ``net`` takes of a tensor of ``shape``, of any dtype; zeros elsewhere."""
+    flat = _zeros(shape, dout).reshape(-1)
+    places = net(ops.arange(flat.size).reshape(as_sizes("a gradient", (shape,))), *part)
+    return flat.index_put((places.reshape(-1),), dout.reshape(-1)).reshape(as_sizes("a gradient", (shape,)))
+
+
 def _inside(dout: Any, pads: Any) -> Any:
     """Zeros of the size that ``dout`` has without its border: pairs by axis, or widths from the last axis on."""
     widths = pads.tolist() if hasattr(pads, "tolist") else [*pads]
@@ -79,9 +86,8 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
                            lambda net, dout, x, *size: _by(lambda x: net(x, dout.shape[2:]), x, dout)),
     "SigmoidCrossEntropyWithLogitsGrad": ("SigmoidCrossEntropyWithLogits",
                                           lambda net, x, y, dout: _by(lambda x: net(x, y), x, dout)),
-    "SliceGrad": ("Slice", lambda net, dout, x, begin, size: _by(lambda x: net(x, begin, size), x, dout)),
-    "StridedSliceGrad": ("StridedSlice", lambda net, dout, shape, begin, end, strides: _by(
-        lambda x: net(x, begin, end, strides), _zeros(shape, dout), dout)),
+    "SliceGrad": ("Slice", lambda net, dout, x, *part: _put_back(net, dout, x.shape, *part)),
+    "StridedSliceGrad": ("StridedSlice", lambda net, dout, shape, *part: _put_back(net, dout, shape, *part)),
     "AcoshGrad": ("Sinh", lambda net, out, dout: dout / net(out)),
     "AsinhGrad": ("Cosh", lambda net, out, dout: dout / net(out)),
     "RsqrtGrad": ("Rsqrt", lambda net, out, dout: -0.5 * out * out * out * dout),

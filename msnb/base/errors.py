@@ -134,6 +134,10 @@ class ConcretizationError(CaptureError, TypeError):
     breaks: bool = True
 
 
+class DataSizeError(ConcretizationError, ShapeError):
+    """A size that only the data tell is needed while a program is captured."""
+
+
 class BranchTypeError(CaptureError, TypeError):
     """Two branches leave values that are no one value, such as a tensor and a number; a tensor decides which runs."""
 

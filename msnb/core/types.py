@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, DataSizeError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.symbolic_int import PARTS, is_symbolic, plain
@@ -42,6 +42,15 @@ class Dim:
 
     def __bool__(self) -> bool:
         return self != 0
+
+    def _refuse(self, *_: object) -> Any:
+        raise DataSizeError(
+            f"the size {self} is known only at run time.",
+            hint="use operations on the whole tensor; Python loops and lists need sizes that are known.",
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = __mod__ = _refuse
+    __truediv__ = __rtruediv__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = _refuse
 
     def __str__(self) -> str:
         return self.symbol if self.bound is None else f"{self.symbol}<={self.bound}"
@@ -98,19 +107,12 @@ class TensorType:
         """Bytes of the elements, without padding."""
         return self.size * self.dtype.itemsize
 
-    def ints(self) -> tuple[int, ...]:
-        """The shape as ints. Raises ValueError where a size is a Dim."""
-        if self.is_static:
-            return self.shape  # type: ignore[return-value]
-        out = []
-        for d in self.shape:
+    def ints(self, first: int = 0) -> tuple[int, ...]:
+        """The sizes from axis ``first`` on as ints. Raises ValueError where one is a Dim."""
+        for d in self.shape[first:]:
             if isinstance(d, Dim):
-                raise ShapeError(
-                    f"the size {d} of {self} is known only at run time.",
-                    hint="use operations on the whole tensor; Python loops and lists need sizes that are known.",
-                )
-            out.append(d)
-        return tuple(out)
+                int(d)  # refuses
+        return self.shape[first:]  # type: ignore[return-value]
 
     def with_shape(self, shape: Shape) -> TensorType:
         """The same dtype with another shape (not weak)."""

@@ -456,13 +456,13 @@ def as_initializer(init: Any) -> Initializer:
     raise TypeError(f"an initializer is a name, a number, an Initializer or a Tensor, not {type(init).__name__}.")
 
 
-def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Tensor:
+def initializer(init: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     """A Tensor of first values.
 
     Args:
         init: a name ("normal", "he_uniform", ...), a number, an Initializer, or a Tensor (must have the shape).
         shape: int or ints.
-        dtype: element type.
+        dtype: element type; None: float32, or that of the Tensor.
 
     Returns:
         Tensor.
@@ -477,7 +477,7 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
         >>> initializer("ones", (2, 2)).tolist()
         [[1.0, 1.0], [1.0, 1.0]]
     """
-    want: DType = as_dtype(dtype)
+    want: DType = as_dtype(dtype or (init.dtype if isinstance(init, Tensor) else dtypes.float32))
     if isinstance(init, (Tensor, np.ndarray)):
         value = init if isinstance(init, Tensor) else Tensor(init)
         sizes = value.shape if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))

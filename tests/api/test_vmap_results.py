@@ -38,6 +38,15 @@ def test_axes_that_do_not_fit_the_results(mode: str) -> None:
         ms.vmap(lambda x: (x, x), 0, (0,))(Tensor(ROWS))
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_numbers_without_an_axis_stay_numbers(mode: str, jitted: bool) -> None:
+    run = ms.vmap(lambda x, y, beta: ops.smooth_l1_loss(x, y, beta, "sum"), (0, 0, None))
+    found = (ms.jit(run) if jitted else run)(Tensor(ROWS), Tensor(ROWS[:, :1] + 0.5), 2.0)
+    np.testing.assert_allclose(found.asnumpy(), [0.125] * 3)
+    with pytest.raises(AttributeValueError, match="the batch axis 0 does not exist"):
+        ms.vmap(lambda x, beta: x * beta)(Tensor(ROWS), 2.0)
+
+
 class Member(nn.Cell):
     """Keeps its last example and adds a bias of its own."""
 

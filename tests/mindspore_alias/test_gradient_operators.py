@@ -55,6 +55,9 @@ def test_rows_and_slices(mode: int, rng: np.random.Generator) -> None:
     dout = drawn(rng, 1, 2)
     found = run(mode, lambda d: G.StridedSliceGrad()(d, (3, 2), (1, 0), (2, 2), (1, 1)), dout)
     assert found.tolist() == [[0, 0], dout.tolist()[0], [0, 0]]
+    whole, part = Tensor([[True] * 2] * 2), Tensor([[True], [False]])
+    flags = run(mode, lambda d, x: G.SliceGrad()(d, x, (0, 1), (2, 1)), part, whole)
+    assert flags.tolist() == [[False, True], [False, False]]
     table, ids = Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([0, 1, 2, 3])
     rows = run(mode, lambda t, i: ops.EmbeddingLookup()(t, i, 1), table, ids)
     assert rows.tolist() == [[0, 0], [1, 2], [3, 4], [0, 0]]

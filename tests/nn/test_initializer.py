@@ -41,6 +41,13 @@ def test_special_values() -> None:
     assert ms.Tensor(shape=(2,), dtype=ms.float16, init=init.One()).tolist() == [1, 1]
 
 
+def test_a_tensor_keeps_its_dtype() -> None:
+    given = ms.Tensor([2, 1], ms.int32)
+    assert init.initializer(given, (2,)).dtype is ms.int32
+    assert init.initializer(given, (2,), ms.float16).dtype is ms.float16
+    assert init.initializer(np.ones(2), (2,)).dtype is init.initializer("ones", 2).dtype is ms.float32
+
+
 def test_values_follow_the_seed() -> None:
     ms.set_seed(7)
     first, second = nn.Dense(4, 4).weight.asnumpy(), nn.Dense(4, 4).weight.asnumpy()

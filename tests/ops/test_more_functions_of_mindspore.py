@@ -181,7 +181,8 @@ def test_draws(mode: int) -> None:
     weights = ms.Tensor([[0.0, 9.0, 4.0, 0.0]] * 2)
     drawn = ops.multinomial_with_replacement(weights, 2, 5, 300, True)
     assert set(drawn.reshape(-1).tolist()) == {1, 2} and 0.6 < (drawn == 1).astype(ms.float32).mean().item() < 0.8
-    assert (drawn == ops.multinomial_with_replacement(weights, 2, 5, 300, True)).all()
+    keyed = ms.jit(lambda s, o: ops.multinomial_with_replacement(weights, s, o, 300, True))
+    assert (drawn == keyed(ms.Tensor([2]), ms.Tensor(5))).all()
     assert sorted(ops.multinomial_with_replacement(weights[0], -1, 0, 2).tolist()) == [1, 2]
     found = ops.randint_like(ms.Tensor(X), 3, 5, dtype=ms.int8)
     assert found.dtype is ms.int8 and found.shape == X.shape and set(found.reshape(-1).tolist()) <= {3, 4}

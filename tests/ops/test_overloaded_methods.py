@@ -181,3 +181,13 @@ def test_draws_and_places_in_place(mode: str) -> None:
                             (lambda: x.random_(5, 2), "is no range")):  # fmt: skip
         with pytest.raises(ValueError, match=sentence):
             wrong()
+
+
+def test_places_and_axes_that_are_tensors(mode: str) -> None:
+    for wrap in (ms.jit, lambda fn: fn):
+        cut = wrap(lambda x, begin, size: ms.ops.slice(x, begin, size))
+        assert cut(Tensor(X), Tensor([0, 1]), Tensor([2, 1])).tolist() == [[2.0], [4.0]]
+        assert cut(Tensor(X), Tensor([1, 0]), Tensor([1, -1])).tolist() == [[3.0, 4.0]]
+        assert wrap(lambda x, axes: ms.ops.ReduceSum()(x, axes))(Tensor(X), Tensor([0, 1])).item() == 10.0
+    with pytest.raises(AttributeValueError, match="slice"):
+        ms.ops.slice(Tensor(X), Tensor([0, 1]), Tensor([2, 2]))

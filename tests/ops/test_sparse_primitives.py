@@ -185,3 +185,11 @@ def test_sets_of_rows_that_are_refused() -> None:
         ops.DenseToDenseSetOperation("a-b")(x, y[:1])
     with pytest.raises(AttributeValueError, match="indices stand in order"):
         ops.DenseToSparseSetOperation("a-b")(x, Tensor([[1, 0], [0, 0]]), Tensor([3, 4]), (2, 2))
+
+
+def test_values_counted_in_each_row(mode: int) -> None:
+    places, values = Tensor([[0, 2], [2, 0], [0, 1], [2, 1]]), Tensor([3, 1, 3, -1], ms.int32)
+    count = run(ops.SparseCountSparseOutput(), mode, places, values, SHAPE, Tensor([2.0, 4.0, 5.0, 7.0]))
+    assert [t.tolist() for t in count] == [[[0, 3], [2, 1]], [7.0, 4.0], [3, 4]]
+    with pytest.raises(ShapeError, match="as many weights as values"):
+        run(ops.SparseCountSparseOutput(), mode, places, values, SHAPE, Tensor([2.0, 4.0]))

@@ -99,6 +99,8 @@ def test_checkpoints_aside_and_in_the_other_format(tmp_path: Path) -> None:
     found = train.load_checkpoint(str(tmp_path / "b" / "net.ckpt"))
     assert sorted(found) == ["bias", "w"]
     assert found["w"].tolist() == net.weight.tolist()
+    train.ckpt_to_safetensors(str(tmp_path), str(tmp_path / "c"))
+    assert sorted(str(f.relative_to(tmp_path / "c").parent) for f in (tmp_path / "c").rglob("*.*")) == ["a", "b"]
     with pytest.raises(ValueError, match="no .safetensors file"):
         train.safetensors_to_ckpt(str(tmp_path / "a" / "net.ckpt"))
     with pytest.raises(ValueError, match=r"no \.ckpt file"):

@@ -268,8 +268,7 @@ def vmap(fn: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P,
     """
 
     def call(*args: Any) -> Any:
-        args = tuple(tensor_tree(x) for x in args)
-        axes = _axes_of(args, in_axes)
+        args, axes = _batched(args, in_axes)
         tensors = [x for x in pytree.flatten(args)[0] if isinstance(x, Tensor)]
         size = _batch_size(tensors, axes)
         lanes = [x._type if a is None else _lane(x._type, a) for x, a in zip(tensors, axes)]
@@ -319,14 +318,16 @@ def _written_lanes(
     return out
 
 
-def _axes_of(args: tuple[Any, ...], in_axes: Any) -> list[int | None]:
-    """The batch axis of every tensor among the arguments."""
+def _batched(args: tuple[Any, ...], in_axes: Any) -> tuple[tuple[Any, ...], list[int | None]]:
+    """The arguments, and the batch axis of every tensor among them. Numbers without an axis stay numbers: they may
+    choose what is computed."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     per_arg = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     if len(per_arg) != len(args):
         raise ArgumentError(f"vmap: in_axes has {len(per_arg)} entries for {len(args)} arguments.")
-    return [axis for arg, axes in zip(args, per_arg) for axis in _spread(arg, axes)]
+    args = tuple(arg if axes is None else tensor_tree(arg) for arg, axes in zip(args, per_arg))
+    return args, [axis for arg, axes in zip(args, per_arg) for axis in _spread(arg, axes)]
 
 
 def _spread(arg: Any, axes: Any) -> list[int | None]:
@@ -409,8 +410,7 @@ def _ensemble(cells: Any, in_axes: Any, out_axes: Any) -> Fn:
     """The k-th Cell over the k-th example, each with Parameters of its own: model ensembling."""
 
     def call(*args: Any) -> Any:
-        args = tuple(tensor_tree(x) for x in args)
-        axes = _axes_of(args, in_axes)
+        args, axes = _batched(args, in_axes)
         leaves, shape = pytree.flatten(args)
         mapped = any(axis is not None for axis in axes)  # else every Cell sees all of it: the batch is that of Cells
         size = _batch_size([x for x in leaves if isinstance(x, Tensor)], axes) if mapped else len(cells)

@@ -75,7 +75,7 @@ def _lane_seconds(lanes: float, chip: Chip) -> float:
 def _spread_seconds(x: TensorType, y: TensorType, attrs: Mapping[str, Any], chip: Chip) -> float:
     """Of the gradient of the maximum: what a core does per block of channels of an image, as often as it has one."""
     n, channels = x.ints()[0], x.ints()[channel_axis(attrs["data_format"])]
-    rows, columns = (int(p) for p in places_of(y.ints(), attrs["data_format"]))  # type: ignore[arg-type]
+    rows, columns = (int(p) for p in places_of(y.ints(), attrs["data_format"]))
     width, taps = -(-columns // BLOCK) * BLOCK, math.prod(attrs["kernel"])
     tiles, done = tiles_of(rows, width, attrs["kernel"], attrs["stride"])
     lanes = done * width * BLOCK * taps * SPREAD

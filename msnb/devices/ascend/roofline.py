@@ -121,7 +121,7 @@ def _conv(name: str, ins: Sequence[TensorType], outs: Sequence[TensorType], attr
 
 
 def _places(t: TensorType, attrs: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(int(n) for n in places_of(t.ints(), attrs["data_format"]))  # type: ignore[arg-type]
+    return tuple(int(n) for n in places_of(t.ints(), attrs["data_format"]))
 
 
 def work_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> Work:

@@ -193,6 +193,13 @@ _ALL = (
         "tensors are fine: they become nodes.",
     ),
     _lesson(
+        "DataSizeError", "ValueError",
+        "An operation needs a size that only the data tell, such as how many elements a mask selects.",
+        "@ms.jit(fullgraph=True)\ndef f(x):\n    return ms.ops.diag(x[x > 0])\n\n\nf(ms.Tensor([3.0, -1.0]))",
+        "@ms.jit(fullgraph=True)\ndef f(x):\n    return ms.ops.diag(ms.ops.relu(x))\n\n\nf(ms.Tensor([3.0, -1.0]))",
+        "It is a `ConcretizationError`, too: without `fullgraph=True` the call runs as Python.",
+    ),
+    _lesson(
         "BranchTypeError", "TypeError",
         "Two branches leave a variable, or the result, with values of two kinds, such as a tensor and a number, and a "
         "tensor decides which branch runs: a graph has one type for each value.",

@@ -110,7 +110,7 @@ def write_box(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
     if indices:
         types = tuple(tensor_type_of(v) for v in node.inputs[len(xs) - len(indices) :])
         result = IndexPlan(node.op.name, tensor_type(shape, dtypes.int64), types, spec).shape
-        size = tuple(map(int, result))  # type: ignore[arg-type]
+        size = tuple(map(int, result))
         plan = _Plan(spec, shape, [sizes_of(v) for v in node.inputs[-len(indices) :]])
         at = plan.read(writer, writer.array(numbers), indices, size)
     else:

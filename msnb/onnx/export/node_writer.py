@@ -75,7 +75,7 @@ def sizes_of(value: Value) -> tuple[int, ...]:
     shape = shape_of(value)
     if not all(isinstance(n, int) for n in shape):
         raise CaptureError("this operator of ONNX needs sizes as numbers, and one is open.")
-    return tuple(int(n) for n in shape)  # type: ignore[arg-type]
+    return tuple(int(n) for n in shape)
 
 
 def dtype_code(dtype: DType) -> int:

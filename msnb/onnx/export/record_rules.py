@@ -225,7 +225,7 @@ def _conv2d_transposed(writer: NodeWriter, node: Node, xs: Values) -> ModelValue
     a, weight = node.attrs, sizes_of(node.inputs[1])
     y = _channels_first(writer, node, xs[0])
     shape = shape_of(node.inputs[0])
-    before = [int(n) for n in (shape[1:3] if a["data_format"] == "NHWC" else shape[2:])]  # type: ignore[arg-type]
+    before = [int(n) for n in (shape[1:3] if a["data_format"] == "NHWC" else shape[2:])]
     reached = [
         (n - 1) * s + (k - 1) * d + 1 - a["pads"][2 * i] - a["pads"][2 * i + 1]
         for i, (n, s, k, d) in enumerate(zip(before, a["stride"], weight[2:], a["dilation"]))

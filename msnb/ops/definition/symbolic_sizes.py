@@ -26,11 +26,14 @@ from msnb.core.symbolic_int import sliced_axis
 from msnb.core.types import Dim, Shape, Size, TensorType, unequal
 
 _fresh = [0]
+sizes_of_data: list[int] = [0]
+"""How many sizes ``fresh`` made so far."""
 
 
 def fresh(prefix: str, bound: int | None) -> Dim:
     """A size that nothing else has: how many elements a mask selects, say."""
     _fresh[0] += 1
+    sizes_of_data[0] += 1
     return Dim(f"{prefix}{_fresh[0]}", bound)
 
 

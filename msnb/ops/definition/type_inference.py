@@ -11,6 +11,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, Msn
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import Dim, Shape, Size, TensorType, result_dtype, size_text, tensor_type
+from msnb.ops.definition.symbolic_sizes import is_bindable
 
 KIND_NAMES = {"b": "bool", "i": "integer", "f": "floating-point", "c": "complex"}
 KIND_NAMES_OF_PYTHON = ("bool", "int", "float", "complex")
@@ -201,12 +202,14 @@ def reduction(name: str, result: Callable[[DType], DType], *, kinds: str = KINDS
 
 def normal_shape(name: str, shape: Any) -> Shape:
     """A shape from an int or a sequence of ints and Dims. Raises ArgumentError on anything else, AttributeValueError on
-    negative ones."""
+    negative ones, DataSizeError where only the data tell a size."""
     sizes = tuple(map(plain_size, (shape,) if isinstance(shape, (int, Dim)) else shape))
     for d in sizes:
         no_size = not isinstance(d, Dim) and (isinstance(d, bool) or not isinstance(d, int))
         if no_size or (isinstance(d, int) and d < 0):
             raise int_error(d)(f"{name}: a shape is made of ints >= 0, got {shape!r}.")
+        if not is_bindable(d):
+            int(d)
     return sizes
 
 

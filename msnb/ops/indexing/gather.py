@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexOutOfRange, ShapeError
+from msnb.base.errors import AttributeValueError, DataSizeError, DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, TensorType, tensor_type
@@ -229,7 +229,7 @@ def along(name: str, shape: Shape, index: Any, axis: int) -> tuple[Any, ...]:
     grid = []
     for a, size in enumerate(index.shape):
         if not isinstance(size, int):
-            raise ArgumentError(f"{name}: the size {size} of the index is known only at run time.")
+            raise DataSizeError(f"{name}: the size {size} of the index is known only at run time.")
         grid.append(index if a == axis else reshape(arange(size), (*(1,) * a, size, *(1,) * (len(shape) - a - 1))))
     return tuple(grid)
 

@@ -62,11 +62,11 @@ def _need_matrix(name: str, x: TensorType) -> tuple[Any, Any, Any]:
                          hint="convert with x.astype(ms.float32).")  # fmt: skip
     if x.ndim < 2 or not all(isinstance(s, int) for s in x.shape[-2:]):
         raise ShapeError(f"{name} needs matrices of known sizes in the last two axes.", operands=operand_lines(x))
-    return x.shape[-2], x.shape[-1], min(x.ints()[-2:])
+    return x.shape[-2], x.shape[-1], min(x.ints(-2))
 
 
 def _cubic(types: Any, out_types: Any, attrs: Any) -> Work:
-    sizes = (*types[0].shape, min(types[0].ints()[-2:]))
+    sizes = (*types[0].shape, min(types[0].ints(-2)))
     return Work(cube=2.0 * (bound_of(product(sizes)) or 0))
 
 

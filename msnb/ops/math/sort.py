@@ -197,7 +197,7 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     if axis is None:
         found = _or_nan(t.reshape(-1), 0, kthvalue(t.reshape(-1), (t.size + 1) // 2)).values
         return found.reshape((1,) * t.ndim) if keepdims else found
-    size = t._type.ints()[normal_axis("median", axis, t.ndim)]
+    size = t.shape[normal_axis("median", axis, t.ndim)]
     return _or_nan(t, axis, kthvalue(t, (size + 1) // 2, axis, keepdims), keepdims)
 
 

@@ -19,7 +19,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_sizes
+from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.random.draws import drawn_order, drawn_uniform, own_key
 
@@ -159,12 +159,12 @@ def choice_with_mask(input_x: Any, count: int = 256, seed: int | None = None) ->
     return _chosen_places(input_x, count, own_key("choice_with_mask", seed))
 
 
-def multinomial_with_replacement(x: Any, seed: int, offset: int, numsamples: int, replacement: bool = False) -> Any:
+def multinomial_with_replacement(x: Any, seed: Any, offset: Any, numsamples: int, replacement: bool = False) -> Any:
     """Classes drawn with probabilities proportional to ``x``.
 
     Args:
         x: [classes] or [n, classes], floats from 0.
-        seed, offset: the same draws at every call; -1 and 0: from the stream of ``ms.set_seed``.
+        seed, offset: ints or tensors: the same draws at every call; -1 and 0: from the stream of ``ms.set_seed``.
         numsamples: draws per row.
         replacement: whether a class may be drawn again.
 
@@ -187,7 +187,8 @@ def multinomial_with_replacement(x: Any, seed: int, offset: int, numsamples: int
     if not replacement and numsamples > x.shape[-1]:
         told = f"multinomial_with_replacement: {numsamples} different classes of {x.shape[-1]} cannot be drawn."
         raise AttributeValueError(told, hint="replacement=True draws a class again.")
-    key = None if (seed, offset) == (-1, 0) else Tensor(np.array([seed % 2**64, offset % 2**64], np.uint64))
+    own = ops.stack([as_tensor(v).reshape(()).astype(dtypes.uint64) for v in (seed, offset)])
+    key = None if type(seed) is int and (seed, offset) == (-1, 0) else own
     size = (*x.shape[:-1], numsamples, x.shape[-1]) if replacement else x.shape
     score = -ops.log(-ops.log1p(-drawn_uniform(size, key)))
     share = ops.log(x.astype(dtypes.float32))

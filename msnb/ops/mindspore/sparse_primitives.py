@@ -256,9 +256,11 @@ def _count(indices: Any, values: Any, dense_shape: Any, weights: Any, binary_out
         raise AttributeValueError("SparseCountSparseOutput: minlength and maxlength are -1 or a length.")
     fine = v >= 0 if maxlength < 0 else ops.logical_and(v >= 0, v < maxlength)
     kept = ops.nonzero(fine)[:, 0]
+    width = max(int(ops.where(fine, v, -1).max()) + 1 if v.size else 0, minlength)
     v, rows = v[kept].astype("int64"), as_tensor(indices)[kept][:, 0].astype("int64")
-    width = max(int(v.max()) + 1 if v.size else 0, minlength)
     amounts = as_tensor(weights)
+    if amounts.size and amounts.shape != fine.shape:
+        raise ShapeError(f"SparseCountSparseOutput takes as many weights as values, {fine.size}, not {amounts.size}.")
     amounts = amounts[kept] if amounts.size else ops.ones_like(v)
     keys, sums = merged(rows * width + v, amounts, sizes[0] * width)
     counts = ops.ones_like(sums) if binary_output else sums

@@ -55,8 +55,8 @@ def _checked(log_probs: Any, targets: Any, lengths: tuple[Any, Any], blank: int,
     if axes != [3, 2, 1, 1] or len({types[0].shape[1], *(t.shape[0] for t in types[1:])}) > 1:
         raise ShapeError("ctc_loss takes log_probs [time, n, classes], targets [n, labels] and two lengths [n].",
                          operands=lines)  # fmt: skip
-    if not 0 <= blank < types[0].ints()[2]:
-        raise AttributeValueError(f"ctc_loss: blank is one of the classes 0..{types[0].ints()[2] - 1}, got {blank}.")
+    if not 0 <= blank < types[0].ints(2)[0]:
+        raise AttributeValueError(f"ctc_loss: blank is one of the classes 0..{types[0].ints(2)[0] - 1}, got {blank}.")
     if reduction not in ("mean", "sum", "none"):
         raise AttributeValueError(f"ctc_loss: reduction must be 'mean', 'sum' or 'none', got {reduction!r}.")
 

@@ -12,6 +12,7 @@ from msnb.core.dtypes import as_dtype
 from msnb.core.engine import cached, slot
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
+from msnb.ops.definition.operand_checks import as_ints
 from msnb.ops.definition.record import Op, find
 from msnb.ops.definition.type_inference import normal_axes
 from msnb.ops.reduction.records import ALL, ANY, ARGMAX, ARGMIN, COUNT_NONZERO, MAX, MEAN, MIN, PROD, SUM, VAR
@@ -27,7 +28,7 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: Any, **more: Any) -> Tensor:
     if type(axis) is list:
         axis = tuple(axis)
     elif isinstance(axis, (np.integer, Tensor)):
-        axis = axis.__index__()
+        axis = as_ints(op.name, (axis,)) if axis.ndim else axis.__index__()
     if axis == () and op is not ARGMAX and op is not ARGMIN:
         axis = None
     out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims), **more})

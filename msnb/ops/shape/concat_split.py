@@ -287,9 +287,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
         [[1, 2], [3, 4]]
     """
     t = as_tensor(x)
-    count = t._type.shape[normal_axis("unstack", axis, t.ndim)]
-    if not isinstance(count, int):
-        raise ShapeError(f"unstack: how many slices there are ({count}) is known only at run time.")
+    count = _axis_size("unstack", t, axis)
     if count == 0:
         return ()
     return tuple(SQUEEZE(part, axis=axis) for part in split_sizes(t, (1,) * count, axis))
@@ -300,9 +298,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
 
 def _axis_size(name: str, t: Any, axis: int) -> int:
     size = t.shape[normal_axis(name, axis, t.ndim)]
-    if not isinstance(size, int):
-        raise ShapeError(f"{name}: the size {size} of axis {axis} is known only at run time.")
-    return size
+    return size if isinstance(size, int) else int(size)  # which refuses a size of data
 
 
 @cached

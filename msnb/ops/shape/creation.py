@@ -121,7 +121,7 @@ def _ints(shape: Any) -> Any:
     """A shape given as a tensor becomes a tuple."""
     if isinstance(shape, Tensor):  # in a program: each element may be known, or be a size by itself
         shape = [shape[i] for i in range(len(shape))] if shape.ndim and hasattr(shape, "_builder") else shape.tolist()
-    return plain_size(shape) if isinstance(shape, int) else tuple(map(_int, shape))
+    return plain_size(shape) if isinstance(shape, (int, Dim)) else tuple(map(_int, shape))
 
 
 def _int(d: Any) -> Any:
@@ -274,7 +274,7 @@ def _arange_size(start: Any, stop: Any, step: Any) -> Size:
 
 
 def _arange_infer(*, start: Any, stop: Any, step: Any, dtype: DType) -> TensorType:
-    return tensor_type((_arange_size(start, stop, step),), dtype)
+    return tensor_type(normal_shape("arange", _arange_size(start, stop, step)), dtype)
 
 
 def _arange(xp: Any, *, start: Any, stop: Any, step: Any, dtype: DType) -> Any:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DTypeError, IndexOutOfRange, ShapeError
+from msnb.base.errors import DataSizeError, DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, Dim, Shape, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import spread, strong_dtype
@@ -205,7 +205,7 @@ def need_known(name: str, shape: Shape) -> None:
     """Raise ShapeError where zeros of a size that only the data tell would have to be made."""
     unknown = [d for d in shape if isinstance(d, Dim) and not is_bindable(d)]
     if unknown:
-        raise ShapeError(
+        raise DataSizeError(
             f"{name}: zeros of shape {sizes_text(shape)} cannot be made: {unknown[0]} is known only at run time.",
             hint="it is the gradient of indexing a masked selection in a graph; select with where() or masked_fill(), "
             "whose sizes are known, or index before masking.",

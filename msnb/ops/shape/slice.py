@@ -199,7 +199,7 @@ def slice_(x: Any, begin: Any, size: Any = None, *, end: Any = None, step: Any =
 
     Args:
         x: tensor.
-        begin: first index per axis; negative ones count from the end.
+        begin: first index per axis, also as a tensor; negative ones count from the end.
         size: elements per axis; -1 takes the rest (MindSpore's form). Or give ``end`` (None: to the end) and ``step``.
 
     Raises:
@@ -211,9 +211,9 @@ def slice_(x: Any, begin: Any, size: Any = None, *, end: Any = None, step: Any =
         [[2, 3], [5, 6]]
     """
     x = as_tensor(x)
-    first = as_ints("slice", (begin,) if isinstance(begin, (tuple, list)) else ((begin,),))
+    first = as_ints("slice", (begin,))
     if size is not None:
-        counts = as_ints("slice", (size,) if isinstance(size, (tuple, list)) else ((size,),))
+        counts = as_ints("slice", (size,))
         first, end = _box_of_sizes(x, first, counts)
     return SLICE(x, begin=first, end=tuple(end), step=(1,) * len(first) if step is None else tuple(step))
 

@@ -45,7 +45,7 @@ def largest_of_windows(
     x = as_tensor(x)
     if x.ndim != axes + 2:
         raise ShapeError(f"{name} needs x of {axes + 2} axes.", operands=operand_lines(x._type))
-    sizes = x._type.ints()[2:]
+    sizes = x._type.ints(2)
     kernel, gaps = _ints(name, "kernel_size", kernel_size, axes), _ints(name, "dilation", dilation, axes)
     steps = kernel if stride is None else _ints(name, "stride", stride, axes)
     spans = [reach(k, d) for k, d in zip(kernel, gaps)]

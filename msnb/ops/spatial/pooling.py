@@ -258,7 +258,7 @@ def _even_windows(size: int, out: int) -> tuple[int, int] | None:
 def _uneven_means(x: Tensor, out: int) -> Tensor:
     """Means of ``out`` windows that cover the last axis. Elements are chosen, not multiplied by 0: a NaN or an infinity
     is seen by its own windows alone."""
-    first, stop = _covering(x._type.ints()[-1], out)
+    first, stop = _covering(x._type.ints(-1)[0], out)
     counts = stop - first
     step = np.arange(counts.max())[:, None]
     taken = x[..., np.minimum(first + step, stop - 1)]

@@ -45,7 +45,7 @@ class DynamicSizes:
         dims: dict[str, Dim] = {}
         sizes: dict[str, int] = {}
         for (i, k), label in open_axes.items():
-            size = int(inputs[i]._type.shape[k])  # type: ignore[arg-type]
+            size = int(inputs[i]._type.shape[k])
             if sizes.setdefault(label, max(size, LEAST)) != size >= LEAST:
                 raise ArgumentError(f"the size {label!r} is {sizes[label]} and {size}: one name is one size.")
             dims.setdefault(label, symbol())

@@ -54,7 +54,7 @@ def ckpt_to_safetensors(
 
     Args:
         file_path: a file, or a folder with files at any depth.
-        save_path: a folder; beside each file by default.
+        save_path: a folder, which gets the folders of ``file_path``; beside each file by default.
         name_map: new names of Parameters.
         file_name_regex: which files of a folder, by their names.
         processes_num: for MindSpore's signature: one file is converted after the other.
@@ -93,7 +93,8 @@ def _convert(
     if not found or any(path.suffix != f".{source}" or not path.is_file() for path in found):
         raise CheckpointError(f"{file_path} is no .{source} file and no folder with one.")
     for path in found:
-        folder = path.parent if save_path is None else Path(save_path)
+        inside = path.parent.relative_to(start) if start.is_dir() else ""
+        folder = path.parent if save_path is None else Path(save_path) / inside
         folder.mkdir(parents=True, exist_ok=True)
         weights = load_checkpoint(path, format=source)
         named = [{"name": (name_map or {}).get(name, name), "data": value} for name, value in weights.items()]

@@ -46,7 +46,15 @@ def sized(x: Any) -> Any:
     return ops.ones(int((x * x).sum())) * x[0]
 
 
-PROGRAMS = (scaled, by_numpy, pickled, of_its_items, to_its_end, printed, sized)
+def of_unknown_size(x: Any) -> Any:
+    return ops.diag(x[x > 0]).sum(0) + ops.arange(x[x > 0].shape[0])
+
+
+def checked(x: Any) -> Any:
+    return ops.check_valid(ops.ones((1, 4)), ops.concat([x[x != 9], x[:1]]))
+
+
+PROGRAMS = (scaled, by_numpy, pickled, of_its_items, to_its_end, printed, sized, of_unknown_size, checked)
 
 
 class Net(nn.Cell):
@@ -147,6 +155,14 @@ def test_an_error_after_the_break_is_the_programs_own(mode: int) -> None:
         run(ms.Tensor([1.0]))
     with pytest.raises(ShapeError, match="cannot become"):
         run(ms.Tensor([-1.0]))
+
+
+def test_sizes_of_data_that_are_wrong() -> None:
+    for _ in range(2):
+        with pytest.raises(ShapeError, match=r"check_valid takes img_metas of \[3\]"):
+            ms.jit(checked)(ms.Tensor([1.0, 9.0]))
+    with pytest.raises(ShapeError, match="is known only at run time"):
+        ms.jit(of_unknown_size, fullgraph=True)(ms.Tensor(X))
 
 
 @pytest.mark.parametrize("strict", ["fullgraph", "level"])

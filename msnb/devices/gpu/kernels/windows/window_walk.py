@@ -67,8 +67,8 @@ class WindowWalk:
         form = node.attrs["data_format"]
         self.last = form == NHWC
         self.images, self.windows = images, windows
-        self.channels: int = int(channels_of(images.shape, form))  # type: ignore[arg-type]
-        self.size, self.outs = ([int(d) for d in places_of(t.shape, form)] for t in (images, windows))  # type: ignore[arg-type]
+        self.channels: int = int(channels_of(images.shape, form))
+        self.size, self.outs = ([int(d) for d in places_of(t.shape, form)] for t in (images, windows))
         self.kernel, self.stride = node.attrs["kernel"], node.attrs["stride"]
         pads = node.attrs["pads"]
         self.before, self.after = (pads[0], pads[2]), (pads[1], pads[3])
