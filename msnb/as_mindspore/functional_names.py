@@ -18,7 +18,7 @@ from msnb.api.python_op import PyFunc as PyFunc
 from msnb.api.transforms.custom_gradient import InsertGradientOf as InsertGradientOf
 from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
-from msnb.as_mindspore.private.private_names import check_bool
+from msnb.as_mindspore.private.argument_checks import check_bool
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes

@@ -49,9 +49,10 @@ _PRIVATE = {
     "profiler.common.constant": "msnb.train.profiler",
     "version": "msnb",
     **dict.fromkeys(
-        ("rewrite", "safeguard", "train.train_thor"),
+        ("rewrite", "rewrite.common", "safeguard", "train.mind_ir_pb2", "train.train_thor"),
         "msnb.as_mindspore.placeholders",
     ),
+    "rewrite.common.namespace": "msnb.as_mindspore.private.layer_names",
     "nn._loss": "msnb.nn",
     "nn._graph_kernels": "msnb.nn",
     "ops._grad": "msnb.ops",

@@ -11,7 +11,8 @@ data sets: ``isinstance(data, dataset.BatchDataset)`` where ``data`` comes from 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from enum import Enum
+from typing import Any, cast
 
 from msnb.base.errors import ArgumentError
 from msnb.core.dtypes import DType
@@ -55,7 +56,21 @@ Dict = _kind("Dict", "dicts", _of(dict))
 NoneType = _kind("NoneType", "None", _of(type(None)))
 TensorType = _kind("TensorType", "tensors", lambda found: isinstance(found, _TensorType))
 number, tensor_type, tuple_, list_, type_none = Number, TensorType, Tuple, List, NoneType
+int_, uint, float_ = Int, UInt, Float
 Type = _kind("Type", "anything", lambda found: isinstance(found, (type, DType, _TensorType)))
+
+
+class _QuantWidth(Enum):
+    def __str__(self) -> str:
+        return self.name
+
+    def value(self) -> int:
+        """Its number in MindSpore's files."""
+        return int(self._value_)
+
+
+_WIDTHS = [(f"{sign}INT{bits}", first + bits) for sign, first in (("", -1), ("U", 99)) for bits in range(1, 17)]
+QuantDtype: Any = cast(Any, _QuantWidth)("QuantDtype", _WIDTHS, module=__name__)
 
 
 class UntypedStorage:

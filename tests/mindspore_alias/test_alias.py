@@ -54,11 +54,11 @@ def test_private_paths_that_programs_import() -> None:
     disable_multi_thread()
     assert check_positive_int(3, "n", "Net") == 3
     assert Validator.check_int_range(2, 1, 3, Rel.INC_NEITHER, "n") == 2
-    with pytest.raises(ValueError, match=r"Net: n must be above 0, got -1"):
+    with pytest.raises(ValueError, match="For 'Net', the 'n' must be int and must > 0, but got '-1'"):
         check_positive_int(-1, "n", "Net")
-    with pytest.raises(TypeError, match="rate must be float"):
+    with pytest.raises(TypeError, match="'rate' must be float"):
         Validator.check_positive_float(True, "rate")
-    with pytest.raises(ValueError, match=r"n must lie in \(1, 3\), got 3"):
+    with pytest.raises(ValueError, match=r"'n' must be in range of \(1, 3\), but got 3"):
         Validator.check_int_range(3, 1, 3, Rel.INC_NEITHER, "n")
 
 

@@ -210,6 +210,19 @@ def test_a_tensor_that_takes_a_value_hands_gradients_on(mode: int) -> None:
     assert (float(by_x[0]), float(by_y[0])) == (0.0, 24.0)
 
 
+@pytest.mark.parametrize("kind", [Tensor, Parameter])
+def test_what_is_assigned_brings_its_shape_and_dtype(mode: int, kind: Any) -> None:
+    x = kind(Tensor([1, 2, 3], msnb.int32))
+    assert x.assign_value(Tensor([[1.5, 2.5]])) is x and x.dtype == msnb.float32 and x.tolist() == [[1.5, 2.5]]
+    net = nn.Dense(3, 2)
+    before = net(Tensor([[1.0, 2.0, 3.0]]))
+    net.weight.assign_value(Tensor([[1.0, 0.0, 2.0]]))
+    net.bias.assign_value(Tensor([0.5]))
+    assert before.shape == (1, 2) and net(Tensor([[1.0, 2.0, 3.0]])).tolist() == [[7.5]]
+    by_weight = msnb.grad(lambda x: net(x).sum(), None, net.trainable_params())(Tensor([[1.0, 2.0, 3.0]]))[0]
+    assert by_weight.tolist() == [[1.0, 2.0, 3.0]]
+
+
 IMAGE = Tensor([[[[1.0, 4.0], [3.0, -2.0]], [[0.5, 2.0], [7.0, 1.0]]]])
 SETTLED = [
     (lambda: nn.BatchNorm2d(2), "eps", 0.5),

@@ -46,6 +46,7 @@ def test_a_program_imports_more_than_it_uses() -> None:
         (lambda m: m.profiler.EnvProfiler(), r"^mindspore.profiler.EnvProfiler is not part of msnb yet"),
         (lambda m: m.profiler.HostSystem.CPU, r"^mindspore.profiler.HostSystem is not part of msnb yet"),
         (lambda m: m.nn.thor[0], r"^mindspore.nn.thor is not part"),
+        (lambda m: m.ops.auto_generate.QuantBatchMatmul(), r"^mindspore.ops.auto_generate.QuantBatchMatmul is not"),
     ],
 )
 def test_every_use_says_what_is_missing(use: Any, sentence: str) -> None:
@@ -54,6 +55,23 @@ def test_every_use_says_what_is_missing(use: Any, sentence: str) -> None:
 
     with pytest.raises(PlaceholderError, match=sentence):
         use(mindspore)
+
+
+def test_programs_that_quantize_can_be_imported() -> None:
+    from mindspore.common.dtype import QuantDtype, float_, int_
+    from mindspore.rewrite import PatternEngine, Replacement
+    from mindspore.rewrite.common.namespace import _subtree_black_list
+    from mindspore.train.mind_ir_pb2 import ModelProto
+
+    class Engine(PatternEngine):  # a class that stands for a name
+        def apply(self, tree: Any) -> bool:
+            return True
+
+    for made in (Engine, Replacement, ModelProto):
+        with pytest.raises(PlaceholderError, match="is not part of msnb yet"):
+            made()
+    assert ms.nn.CellList in _subtree_black_list and (QuantDtype.INT8.value(), QuantDtype["UINT16"].value()) == (7, 115)
+    assert str(QuantDtype.INT4) == "INT4" and len(QuantDtype) == 32 and isinstance(ms.int8, int_) and float_ is not int_
 
 
 def test_names_that_nobody_has_are_errors_at_once() -> None:

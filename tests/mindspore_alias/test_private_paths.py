@@ -27,27 +27,30 @@ def test_classes_named_after_functions_of_pytorch(mode: int) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda c: c.check_non_negative_float(-1.0, "rate", "Net"), ValueError, "Net: rate must be at least 0"),
-        (lambda c: c.check_float(1, 0.0, c.GT, "rate"), TypeError, "rate must be float, got 1"),
-        (lambda c: c.check_number("n", 3, 4, c.GE, "Net"), ValueError, "Net: n must be at least 4, got 3"),
-        (lambda c: c.check("n", 3, "m", 4, c.EQ, "Net", TypeError), TypeError, r"Net: n must be m \(4\), got 3"),
-        (lambda c: c.check_type_name("dtype", int, (float, str), "Net"), TypeError, "dtype must be float or str"),
-        (lambda c: c.check_subclass("x", int, (float,), "Net", "So it is."), TypeError, "Net: x must be .*So it is"),
-        (lambda c: c.check_types_same_and_valid({"a": int, "b": str}, (int, str), "Net"), TypeError, "b must have"),
-        (lambda c: c.check_is_int(True, "n"), TypeError, "n must be int, got True"),
-        (lambda c: c.check_negative_int(0, prim_name="Net"), ValueError, "Net: the argument must be below 0"),
-        (lambda c: c.check_non_positive_float(1.0, "x"), ValueError, "x must be at most 0, got 1.0"),
-        (lambda c: c.check_positive_int_sequence((3, 0), "sizes"), ValueError, "sizes must be above 0, got 0"),
-        (lambda c: c.check_non_negative_int_sequence(3, "sizes"), TypeError, "sizes must be list or tuple, got 3"),
-        (lambda c: c.check_equal_int(3, 4, "n"), ValueError, "n must be 4, got 3"),
-        (lambda c: c.check_is_number("3", int, "n", "Net"), TypeError, "Net: n must be int, got '3'"),
-        (lambda c: c.check_valid_input("x", None, "Net"), ValueError, "Net: x must not be None"),
-        (lambda c: c.check_element_type_of_iterable("names", ["a", 1], [str]), TypeError, r"names\[1\] must be str"),
+        (lambda c: c.check_non_negative_float(-1.0, "rate", "Net"), ValueError, "'Net', the 'rate' must be float and"),
+        (lambda c: c.check_float(1, 0.0, c.GT, "rate"), TypeError, "The 'rate' must be float, but got 'int'"),
+        (lambda c: c.check_number("n", 3, 4, c.GE, "Net"), ValueError, "'Net', the argument 'n' must >= 4, but"),
+        (lambda c: c.check("n", 3, "m", 4, c.EQ, "Net", TypeError), TypeError, "'Net', the 'n' should be = m: 4, but"),
+        (lambda c: c.check_type_name("dtype", int, (float, str), "Net"), TypeError, "'dtype' must be float or str"),
+        (lambda c: c.check_subclass("x", int, (float,), "Net", "So it is."), TypeError, "the 'x' must be .*So it is"),
+        (lambda c: c.check_types_same_and_valid({"a": int, "b": str}, (int, str), "Net"), TypeError, "'b' must have"),
+        (lambda c: c.check_is_int(True, "n"), TypeError, "The type of 'n' must be 'int', but got 'bool'"),
+        (lambda c: c.check_negative_int(0, prim_name="Net"), ValueError, "the input value must be int and must < 0, "),
+        (lambda c: c.check_non_positive_float(1.0, "x"), ValueError, "'x' must be float and must <= 0, but got"),
+        (lambda c: c.check_positive_int_sequence((3, 0), "sizes"), ValueError, r"'sizes\[1\]' must be int and must"),
+        (lambda c: c.check_non_negative_int_sequence(3, "sizes"), TypeError, "not iterable"),
+        (lambda c: c.check_equal_int(3, 4, "n"), ValueError, "'n' must be int and must = 4, but got '3'"),
+        (lambda c: c.check_is_number("3", int, "n", "Net"), TypeError, "type of 'n' must be 'int', but got 'str'"),
+        (lambda c: c.check_float(float("inf"), 0.0, c.GT, "x"), ValueError, "'x' must be a legal value"),
+        (lambda c: c.check_float_range(2, 0.0, 1.0, c.INC_BOTH, "x"), TypeError, "'x' must be 'float',  but got 'int'"),
+        (lambda c: c.check_isinstance("x", 3, str), ValueError, "'x' must be isinstance of <class 'str'>, but got 3"),
+        (lambda c: c.check_valid_input("x", None, "Net"), ValueError, "the 'x' must not be None"),
+        (lambda c: c.check_element_type_of_iterable("names", ["a", 1], [str]), TypeError, r"names\[1\]' should be"),
         (lambda c: c.check_str_by_regular("3 x"), ValueError, "'3 x' does not match"),
         (lambda c: c.check_input_format("rt"), ValueError, "the data format must be one of 'NCHW', got 'rt'"),
         (lambda c: c.twice((3.3, 4)), TypeError, "an int or a tuple of 2 ints, not"),
         (lambda c: c.triple((1, 2)), TypeError, "an int or a tuple of 3 ints, not"),
-        (lambda c: c.check_tensors_dtypes_same_and_valid({"a": int, "b": str}, (int, str)), TypeError, "b must have"),
+        (lambda c: c.check_tensors_dtypes_same_and_valid({"a": int, "b": str}, (int, str)), TypeError, "'b' must have"),
         (lambda c: c.args_type_check(a=int)(lambda a: a)("text"), TypeError, "a must be <class 'int'>, got 'text'"),
     ],
 )  # fmt: skip
@@ -127,7 +130,7 @@ def test_checks_as_methods() -> None:
 
     assert v.check("n", 3, "m", 3, rel=v.EQ) == 3 and v.check_float(0.5, 0.0, v.GT, "rate") == 0.5
     assert v.check_int_range(3, 0, 3, v.INC_BOTH, "n") == 3
-    with pytest.raises(ValueError, match="n must be at most m"):
+    with pytest.raises(ValueError, match="The 'n' should be <= m: 3, but got 4"):
         v.check("n", 4, "m", 3, rel=v.LE)
 
 

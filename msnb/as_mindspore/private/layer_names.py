@@ -18,6 +18,7 @@ from msnb.base.errors import ShapeError
 from msnb.base.settings import get_context
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.container import CellList, SequentialCell
 from msnb.nn.layers.attention import with_mask
 from msnb.ops.mindspore.primitive_results import float_status as _grad_overflow
 from msnb.parallel.engine.client.distributed import is_initialized as _is_initialized
@@ -34,6 +35,7 @@ INT32_MAX: int = 2**31 - 1
 AMP_BLACK_LIST: list[Any] = amp.get_black_list()
 AMP_WHITE_LIST: list[Any] = amp.get_white_list()
 AmpLevel: type[Enum] = Enum("AmpLevel", "AmpO0 AmpO1 AmpO2 AmpO3 AmpAuto", start=0)
+_subtree_black_list: list[Any] = [CellList, SequentialCell]
 
 
 def _need(holds: bool, text: str) -> None:

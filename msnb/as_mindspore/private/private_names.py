@@ -5,19 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import re
-from collections.abc import Callable, Iterable
-from enum import IntEnum
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 from msnb.api.transforms.custom_gradient import custom_vjp
+from msnb.as_mindspore.private import argument_checks
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, GradientError
 from msnb.core import dtypes
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
 from msnb.eager.autocast import wear, worn_by
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recording import is_eager
@@ -29,6 +27,8 @@ from msnb.ops.sparse.row_tensor import RowTensor
 from msnb.parallel.context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
 from msnb.train.callbacks.callback import RunParams
 from msnb.train.files.checkpoint import load_param_into_net
+
+globals().update({name: found for name, found in vars(argument_checks).items() if name not in globals()})
 
 
 def _get_device_num() -> int:
@@ -124,241 +124,6 @@ def auto_parallel_context() -> _AutoParallelContext:
 def disable_multi_thread() -> None:
     """Kept for programs that call it: threads of kernels are ``set_context(runtime_num_threads=)`` here."""
     events.notice("disable_multi_thread() changes nothing: ms.set_context(runtime_num_threads=1) says it.", "threads")
-
-
-class Rel(IntEnum):
-    """Relations that a number is checked for; the short names are the legal ones."""
-
-    EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = range(1, 11)
-
-
-EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = Rel
-
-_HOLDS: dict[Rel, tuple[str, Callable[[Any, Any], bool]]] = {
-    Rel.EQ: ("be", lambda a, b: a == b), Rel.NE: ("not be", lambda a, b: a != b),
-    Rel.LT: ("be below", lambda a, b: a < b), Rel.LE: ("be at most", lambda a, b: a <= b),
-    Rel.GT: ("be above", lambda a, b: a > b), Rel.GE: ("be at least", lambda a, b: a >= b),
-}  # fmt: skip
-_WITHIN: dict[Rel, tuple[str, Callable[[Any, Any, Any], bool]]] = {
-    Rel.INC_NEITHER: ("()", lambda x, a, b: a < x < b), Rel.INC_LEFT: ("[)", lambda x, a, b: a <= x < b),
-    Rel.INC_RIGHT: ("(]", lambda x, a, b: a < x <= b), Rel.INC_BOTH: ("[]", lambda x, a, b: a <= x <= b),
-}  # fmt: skip
-
-
-def _subject(arg_name: str | None, prim_name: str | None) -> str:
-    where = f"{prim_name}: " if prim_name else ""
-    return f"{where}{arg_name or 'the argument'}"
-
-
-def _number(value: Any, kinds: tuple[type, ...], arg_name: str | None, prim_name: str | None) -> Any:
-    if isinstance(value, bool) or not isinstance(value, kinds):
-        words = " or ".join(kind.__name__ for kind in kinds)
-        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be {words}, got {value!r}.")
-    return value
-
-
-def _compared(value: Any, limit: Any, rel: Rel, arg_name: str | None, prim_name: str | None) -> Any:
-    words, holds = _HOLDS[Rel(rel)]
-    if not holds(value, limit):
-        raise AttributeValueError(f"{_subject(arg_name, prim_name)} must {words} {limit}, got {value!r}.")
-    return value
-
-
-def check_bool(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> bool:
-    """``value``, a bool; raises TypeError."""
-    if not isinstance(value, bool):
-        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be a bool, got {value!r}.")
-    return value
-
-
-def check_string(value: Any, legal: Any, arg_name: str | None = None, prim_name: str | None = None) -> str:
-    """``value``, one of the legal words; raises ValueError."""
-    if not isinstance(value, str) or value not in legal:
-        words = ", ".join(map(repr, legal))
-        raise AttributeValueError(f"{_subject(arg_name, prim_name)} must be one of {words}, got {value!r}.")
-    return value
-
-
-def check_value_type(arg_name: str, value: Any, types: Any, prim_name: str | None = None) -> Any:
-    """``value``, of one of these types; raises TypeError."""
-    kinds = tuple(types) if isinstance(types, (list, tuple)) else (types,)
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        words = " or ".join(kind.__name__ for kind in kinds)
-        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be {words}, got {value!r}.")
-    return value
-
-
-def check_number_range(
-    value: Any, low: Any, high: Any, rel: Rel, kinds: Any, arg_name: str | None = None, prim_name: str | None = None
-) -> Any:
-    """``value``, a number of an interval; raises TypeError or ValueError."""
-    types = tuple(kinds) if isinstance(kinds, (list, tuple)) else (kinds,)
-    _number(value, types, arg_name, prim_name)
-    ends, holds = _WITHIN[Rel(rel)]
-    if not holds(value, low, high):
-        text = f"{ends[0]}{low}, {high}{ends[1]}"
-        raise AttributeValueError(f"{_subject(arg_name, prim_name)} must lie in {text}, got {value!r}.")
-    return value
-
-
-def check_number(arg_name: str, value: Any, limit: Any, rel: Rel, prim_name: str | None = None) -> Any:
-    """``value``, in this relation to ``limit``; raises ValueError."""
-    return _compared(value, limit, rel, arg_name, prim_name)
-
-
-def check(
-    arg_name: str, value: Any, limit_name: str, limit: Any, rel: Rel = EQ, prim_name: str | None = None,
-    excp_cls: type[Exception] = AttributeValueError,
-) -> Any:  # fmt: skip
-    """``value``, in this relation to ``limit``, which has a name; raises ``excp_cls``."""
-    words, holds = _HOLDS[Rel(rel)]
-    if not holds(value, limit):
-        raise excp_cls(f"{_subject(arg_name, prim_name)} must {words} {limit_name} ({limit}), got {value!r}.")
-    return value
-
-
-def check_type_name(arg_name: str, found: Any, valid_types: Any, prim_name: str | None = None) -> Any:
-    """``found``, one of these dtypes or classes, or the dtype of such a tensor type; raises TypeError."""
-    kinds = tuple(valid_types) if isinstance(valid_types, Iterable) else (valid_types,)
-    kind = found.dtype if isinstance(found, TensorType) else found
-    if kind not in kinds:
-        words = " or ".join(getattr(k, "__name__", str(k)) for k in kinds)
-        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be {words}, got {kind!r}.")
-    return kind
-
-
-def check_subclass(
-    arg_name: str, found: Any, template_types: Any, prim_name: str | None = None, addition_error_info: str | None = None
-) -> None:
-    """``found`` is one of these types, or of one of these kinds of types; raises TypeError."""
-    kinds = tuple(template_types) if isinstance(template_types, Iterable) else (template_types,)
-    if not any(found == kind or (isinstance(kind, type) and isinstance(found, kind)) for kind in kinds):
-        words, more = " or ".join(map(str, kinds)), f" {addition_error_info}" if addition_error_info else ""
-        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be {words}, got {found!r}.{more}")
-
-
-def check_types_same_and_valid(args: dict[str, Any], valid_values: Any, prim_name: str | None = None) -> None:
-    """The types of these arguments are the same, and one of ``valid_values``; raises TypeError."""
-    for name, found in args.items():
-        check_subclass(name, found, valid_values, prim_name)
-    (first, kind), *rest = args.items()
-    for name, found in rest:
-        if found != kind:
-            raise ArgumentError(f"{_subject(name, prim_name)} must have the type of {first}, {kind}, got {found}.")
-
-
-def args_type_check(*types: Any, **named: Any) -> Callable[[Any], Any]:
-    """A decorator: each argument is None or an instance of the type given for it; raises TypeError."""
-
-    def decorated(function: Any) -> Any:
-        signature = inspect.signature(function)
-        kinds = signature.bind_partial(*types, **named).arguments
-
-        @functools.wraps(function)
-        def checked(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs).arguments
-            wanted, found = kinds.get("kwargs", kinds), given.get("kwargs", given)
-            for name, value in found.items():
-                if name in wanted and value is not None and not isinstance(value, wanted[name]):
-                    raise ArgumentError(f"{name} must be {wanted[name]}, got {value!r}.")
-            return function(*args, **kwargs)
-
-        return checked
-
-    return decorated
-
-
-def check_is_number(value: Any, kind: Any, arg_name: str | None = None, prim_name: str | None = None) -> Any:
-    """``value``, a number of one of these kinds; raises TypeError."""
-    return _number(value, kind if isinstance(kind, tuple) else (kind,), arg_name, prim_name)
-
-
-def check_tensors_dtypes_same_and_valid(args: dict[str, Any], valid_dtypes: Any, prim_name: str | None = None) -> None:
-    """These tensors have one dtype, one of ``valid_dtypes``; raises TypeError."""
-    found = {name: check_type_name(name, kind, valid_dtypes, prim_name) for name, kind in args.items()}
-    check_types_same_and_valid(found, valid_dtypes, prim_name)
-
-
-def check_element_type_of_iterable(arg_name: str, values: Any, types: Any, prim_name: str | None = None) -> None:
-    """Every element is of one of these types; raises TypeError."""
-    for i, value in enumerate(values):
-        check_value_type(f"{arg_name}[{i}]", value, types, prim_name)
-
-
-def check_valid_input(arg_name: str, value: Any, prim_name: str | None = None) -> Any:
-    """``value``, anything but None; raises ValueError."""
-    if value is None:
-        raise AttributeValueError(f"{_subject(arg_name, prim_name)} must not be None.")
-    return value
-
-
-def check_str_by_regular(
-    target: str, reg: str | None = None, flag: Any = re.ASCII, prim_name: str | None = None
-) -> bool:
-    """True for a text that matches a pattern, by itself that of names; raises ValueError."""
-    wanted = r"^\w+[0-9a-zA-Z\_\.]*$" if reg is None else reg
-    if not re.match(wanted, target, flag):
-        raise AttributeValueError(f"{_subject(None, prim_name)} {target!r} does not match {wanted!r}.")
-    return True
-
-
-def check_input_format(input_param: str) -> str:
-    """ "NCHW", the one layout; raises ValueError."""
-    return check_string(input_param, ("NCHW",), "the data format")
-
-
-def _expand_tuple(n_dimensions: int) -> Callable[[Any], tuple[int, ...]]:
-    def expanded(value: Any) -> tuple[int, ...]:
-        """An int as a tuple of it, a tuple of so many ints as it is; raises TypeError."""
-        found: tuple[int, ...] = value if isinstance(value, tuple) else (value,) * n_dimensions
-        if len(found) != n_dimensions or any(isinstance(x, bool) or not isinstance(x, int) for x in found):
-            raise ArgumentError(f"this takes an int or a tuple of {n_dimensions} ints, not {value!r}.")
-        return found
-
-    return expanded
-
-
-once, twice, triple = _expand_tuple(1), _expand_tuple(2), _expand_tuple(3)
-
-
-def _checks(kind: type) -> dict[str, Callable[..., Any]]:
-    """The checks of ints or of floats: ``check_int(value, limit, rel)``, ``check_positive_int(value)``, its
-    ``_sequence``, and so on; each gives the value, or raises TypeError or ValueError."""
-
-    def compared(value: Any, limit: Any, rel: Rel, arg_name: str | None = None, prim_name: str | None = None) -> Any:
-        return _compared(_number(value, (kind,), arg_name, prim_name), limit, rel, arg_name, prim_name)
-
-    def related(rel: Rel) -> Callable[..., Any]:
-        return lambda value, arg_name=None, prim_name=None: compared(value, 0, rel, arg_name, prim_name)
-
-    def of_all(check_one: Callable[..., Any]) -> Callable[..., Any]:
-        def check_all(sequence: Any, arg_name: str | None = None, prim_name: str | None = None) -> Any:
-            for value in check_value_type(arg_name or "the argument", sequence, (list, tuple), prim_name):
-                check_one(value, arg_name, prim_name)
-            return sequence
-
-        return check_all
-
-    signs = {"positive": Rel.GT, "negative": Rel.LT, "non_positive": Rel.LE, "non_negative": Rel.GE}
-    word = kind.__name__
-    found = {f"check_{sign}_{word}": related(rel) for sign, rel in signs.items()}
-    found |= {f"{name}_sequence": of_all(one) for name, one in found.items()}
-    found[f"check_{word}"] = compared
-    found[f"check_equal_{word}"] = lambda value, limit, *names, **named: compared(value, limit, EQ, *names, **named)
-    found[f"check_{word}_range"] = lambda value, low, high, rel, *names, **named: check_number_range(
-        value, low, high, rel, kind, *names, **named
-    )
-    found[f"check_is_{word}"] = lambda value, *names, **named: check_is_number(value, kind, *names, **named)
-    return found
-
-
-check_isinstance, check_tensor_dtype_valid = check_value_type, check_type_name
-globals().update({**_checks(int), **_checks(float)})
-Validator: Any = SimpleNamespace(
-    **{name: found for name, found in globals().items() if name.startswith("check") or isinstance(found, Rel)},
-    check_integer=check_number,
-)
-"""The checks as MindSpore 1 had them, and the words for comparisons beside them."""
 
 
 def deprecated(version: str, substitute: str, use_substitute_name: bool = False) -> Callable[[Any], Any]:

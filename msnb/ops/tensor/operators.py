@@ -221,10 +221,13 @@ def _bind_named() -> None:
 
 
 def _assigned(self: Tensor, value: Any) -> Tensor:
-    """Take the value; gradients of a tensor that is no Parameter go on to what it was computed from."""
-    if isinstance(self, Parameter):
-        return assign(self, value)
-    slot.engine.assign(self, fitting(self._type, value if isinstance(value, Tensor) else Tensor(value)))
+    """Take the value with its shape and dtype (in a compiled program the variable keeps its own); gradients of a
+    tensor that is no Parameter go on to what it was computed from."""
+    new = value if isinstance(value, Tensor) else Tensor(value)
+    captured = hasattr(slot.engine, "current")
+    if isinstance(self, Parameter) and (captured or new._type == self._type):
+        return assign(self, new)
+    slot.engine.assign(self, fitting(self._type, new) if captured else new)
     return self
 
 
