@@ -205,8 +205,9 @@ def _masks(rois: Any, spatial_scale: float, group: int, height: int, width: int)
     if rois.ndim != 3 or rois.shape[1] != 5:
         raise ShapeError("regions are [batch, 5, count].", operands=operand_lines(rois._type, names=("rois",)))
     flat = rois.astype(dtypes.float32).transpose((0, 2, 1)).reshape((-1, 5))
-    low = ops.round(flat[:, 1:3]) * spatial_scale
-    high = ops.round(flat[:, 3:5] + 1.0) * spatial_scale
+    ends = flat[:, 1:] * spatial_scale
+    ends = ops.trunc(ends) + ops.trunc(2 * (ends - ops.trunc(ends)))  # to the nearest pixel, halves away from 0
+    low, high = ends[:, :2], ops.maximum(ends[:, 2:], ends[:, :2] + 1)
     rows = _bins(low[:, 1], high[:, 1], group, height)
     cols = _bins(low[:, 0], high[:, 0], group, width)
     pixels = rows.sum(-1).expand_dims(-1) * cols.sum(-1).expand_dims(1)
