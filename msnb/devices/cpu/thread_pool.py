@@ -87,18 +87,19 @@ class _Apart:
     """A thread of a child of fork: libgomp knows nothing of it and gives it threads of its own."""
 
     def __init__(self) -> None:
-        self.asked: queue.SimpleQueue[tuple[Callable[[], int], list[int], threading.Event]] = queue.SimpleQueue()
+        self.asked: queue.SimpleQueue[tuple[Callable[[], int], list[int], threading.Lock]] = queue.SimpleQueue()
         threading.Thread(target=self._serve, daemon=True, name="msnb programs").start()
 
     def _serve(self) -> None:
         while True:
             call, answer, done = self.asked.get()
-            FORKED.value = 0
+            FORKED.value, code = 0, -1
             try:
-                answer.append(call())
+                code = call()
             finally:
                 FORKED.value = 1
-                done.set()
+                answer.append(code)
+                done.release()
 
 
 def apart(call: Callable[[], int], stop: Callable[[], None]) -> int:
@@ -112,11 +113,12 @@ def apart(call: Callable[[], int], stop: Callable[[], None]) -> int:
     if _Process.apart is None:
         _Process.apart = _Apart()
     answer: list[int] = []
-    done, interrupt = threading.Event(), None
+    done, interrupt = threading.Lock(), None  # waiting for an Event is many steps, and an interrupt may end any of them
+    done.acquire()
     _Process.apart.asked.put((call, answer, done))
-    while not done.is_set():
+    while not answer:
         try:
-            done.wait()
+            done.acquire()
         except BaseException as error:
             interrupt = error
             stop()
