@@ -171,7 +171,7 @@ def test_every_part_runs_and_one_failure_fails_all(
 
 
 def test_fast_leaves_out_slow_tests_and_says_so() -> None:
-    slow = {part.name: part for part in check.parts(fast=False)}
+    slow = {part.name: part for part in check.parts(fast=False, whole=True)}
     fast = {part.name: part for part in check.parts(fast=True)}
     assert slow.keys() == fast.keys()
     assert {part.skipped for name, part in slow.items() if name != "extension (rebuilt)"} == {""}
@@ -241,7 +241,13 @@ def test_without_node_the_extension_is_not_built_again(monkeypatch: pytest.Monke
     found = {part.name: part.skipped for part in check.parts(fast=False)}
     assert found["extension (rebuilt)"] == "no npm"
     monkeypatch.setattr(check.shutil, "which", lambda name: name)
-    assert not any(part.skipped for part in check.parts(fast=False))
+    assert not any(part.skipped for part in check.parts(fast=False, whole=True))
+
+
+def test_one_other_python_and_one_missing_package_are_drawn() -> None:
+    left = [part.name for part in check.parts(fast=False) if part.skipped == "not drawn"]
+    assert len([name for name in left if "Python" in name]) == len(check.OTHERS) - 1
+    assert len([name for name in left if "tests, no " in name]) == 1
 
 
 def test_committed_files_that_differ_are_named(tmp_path: Path) -> None:

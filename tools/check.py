@@ -1,7 +1,8 @@
 """Everything that CI runs, one part after the other, with a plain summary at the end.
 
-    python tools/check.py              all parts; of each test three cases, drawn by the committed content
-    python tools/check.py --all        every case of every test
+    python tools/check.py              all parts; of each test three cases, one of the other Pythons and one of the
+                                       packages that may be missing: drawn by the committed content
+    python tools/check.py --all        every case of every test, and all of those
     python tools/check.py --fast       two minutes: some files of tests, and of those what is not slow; no notebooks
     python tools/check.py --only lint  ruff, mypy, import-linter, size budget
 
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,6 +104,12 @@ def drawn_files(share: int = 12) -> list[str]:
     return found
 
 
+def drawn_of(names: Sequence[str], whole: bool, skipped: str) -> Iterator[tuple[str, str]]:
+    """Each name, and why it is skipped: the seed of the run draws one."""
+    drawn = random.Random(SEED).choice(names)
+    yield from ((name, skipped or ("" if whole or name == drawn else "not drawn")) for name in names)
+
+
 def parts(fast: bool, whole: bool = False) -> list[Part]:
     workers = os.environ.get("TEST_WORKERS", "2")
     sample = ["-p", "tools.case_sample", "--cases", "0" if whole else "3"]
@@ -130,8 +138,8 @@ def parts(fast: bool, whole: bool = False) -> list[Part]:
                                      *(f"tests/ops/test_{name}.py" for name in ON_A_GPU)],
             env=ONE_THREAD, skipped=skipped,
         ),  # fmt: skip
-        *(_without(package, workers, skipped) for package in ("llvmlite", "onednn-cpu-gomp")),
-        *(_python(version, workers, skipped) for version in OTHERS),
+        *(_without(name, workers, why) for name, why in drawn_of(("llvmlite", "onednn-cpu-gomp"), whole, skipped)),
+        *(_python(version, workers, why) for version, why in drawn_of(OTHERS, whole, skipped)),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"], skipped=skipped),
         Part("notebooks (nbval)", [*PYTEST, *one_each, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
         Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),

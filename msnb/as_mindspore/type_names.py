@@ -56,7 +56,9 @@ Dict = _kind("Dict", "dicts", _of(dict))
 NoneType = _kind("NoneType", "None", _of(type(None)))
 TensorType = _kind("TensorType", "tensors", lambda found: isinstance(found, _TensorType))
 number, tensor_type, tuple_, list_, type_none = Number, TensorType, Tuple, List, NoneType
-int_, uint, float_ = Int, UInt, Float
+int_: type = Int
+uint: type = UInt
+float_: type = Float
 Type = _kind("Type", "anything", lambda found: isinstance(found, (type, DType, _TensorType)))
 
 

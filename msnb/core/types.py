@@ -43,14 +43,11 @@ class Dim:
     def __bool__(self) -> bool:
         return self != 0
 
-    def _refuse(self, *_: object) -> Any:
+    def __int__(self) -> int:
         raise DataSizeError(
             f"the size {self} is known only at run time.",
             hint="use operations on the whole tensor; Python loops and lists need sizes that are known.",
         )
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = __mod__ = _refuse
-    __truediv__ = __rtruediv__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = _refuse
 
     def __str__(self) -> str:
         return self.symbol if self.bound is None else f"{self.symbol}<={self.bound}"
@@ -74,6 +71,12 @@ Shape = tuple[Size, ...]
 def size_text(size: Size) -> str:
     """A size for people: ``?24`` where it is written down (``core.symbolic_int``)."""
     return f"?{plain(size)}" if is_symbolic(size) else str(size)
+
+
+_ARITHMETIC = "add radd sub rsub mul rmul floordiv rfloordiv truediv rtruediv mod rmod neg lt le gt ge float"
+for _name in _ARITHMETIC.split():
+    setattr(Dim, f"__{_name}__", lambda size, *_: int(size))  # which refuses
+
 
 
 class TensorType:

@@ -214,7 +214,10 @@ def _expand_tuple(n_dimensions: int) -> Callable[[Any], tuple[int, ...]]:
     return expanded
 
 
-once, twice, triple = _expand_tuple(1), _expand_tuple(2), _expand_tuple(3)
+_Expander: TypeAlias = Callable[[Any], tuple[int, ...]]
+once: _Expander = _expand_tuple(1)
+twice: _Expander = _expand_tuple(2)
+triple: _Expander = _expand_tuple(3)
 
 
 def _checks(kind: Any) -> dict[str, Callable[..., Any]]:

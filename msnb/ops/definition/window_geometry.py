@@ -138,7 +138,7 @@ def out_sizes(
         if not isinstance(out, Dim) and out < 1:
             raise ShapeError(
                 f"{name}: the window spans {span} {'rows' if i == 0 else 'columns'}, the padded input has "
-                f"{size + pads[2 * i] + pads[2 * i + 1]}.",
+                f"{int(size) + pads[2 * i] + pads[2 * i + 1]}.",
                 operands=operand_lines(x),
                 hint="use a smaller kernel or dilation, or more padding (pad_mode='same').",
             )

@@ -244,7 +244,7 @@ def _packed(x: Any, threshold: Any) -> Any:
 
 def _keep_bits(shape: Any, keep_prob: Any, key: Any = None) -> Any:
     """A bit per element, set with ``keep_prob``; a multiple of 128 of them, eight in a byte."""
-    count = math.prod(as_sizes("DropoutGenMask", (shape,)))
+    count = math.prod(as_sizes("DropoutGenMask", (shape,)))  # type: ignore[arg-type]
     kept = drawn_uniform((-(-count // 128) * 16, 8), key) < keep_prob
     return ops.sum(kept.astype(dtypes.int32) * Tensor([1 << k for k in range(8)]), -1).astype(dtypes.uint8)
 
