@@ -87,3 +87,9 @@ def test_every_cell_may_see_the_same_arguments(mode):
     for k, one in enumerate(alone):
         for part, whole in zip(one, found):
             np.testing.assert_allclose(whole[k].asnumpy(), part.asnumpy())
+
+
+def test_arrays_are_batches_as_tensors_are(mode):
+    rows, places = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.array([0, 1, 1])
+    found = ms.vmap(lambda a, i, k: a[i] * k, in_axes=(1, 0, None))(rows, places, 2)
+    np.testing.assert_array_equal(found.asnumpy(), rows.T[np.arange(3), places] * 2)

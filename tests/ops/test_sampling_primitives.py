@@ -65,6 +65,18 @@ def test_ends_of_regions_are_rounded_when_they_are_scaled(mode: int) -> None:
         np.testing.assert_allclose(share, wanted)
 
 
+def test_norms_of_high_powers(mode: int) -> None:
+    """epsilon is the least norm, not the least sum of powers: it decided what norms of high powers are."""
+    x = Tensor([[0.3, 0.2], [3.0, 1.0], [0.0, 0.0], [3e30, -1e30]])
+    for p in (1, 2, 3, 90):
+        found = run(lambda t, p=p: ops.LpNorm(axis=1, p=p)(t), x)
+        wanted = np.maximum(np.linalg.norm(x.asnumpy().astype(np.longdouble), ord=p, axis=1), 1e-12)
+        np.testing.assert_allclose(found.asnumpy(), wanted.astype(np.float32), rtol=1e-6)
+    assert run(lambda t: ops.LpNorm(axis=0, p=3, epsilon=0.5)(t), Tensor([0.3, 0.2])).item() == 0.5
+    slope = ms.grad(lambda t: ops.LpNorm(axis=[1], p=90)(t).sum())(x)
+    np.testing.assert_allclose(slope.asnumpy(), [[1, 0], [1, 0], [0, 0], [1, 0]], atol=1e-6)
+
+
 def test_greedy_decoder(mode: int) -> None:
     best = np.array([[0, 1], [0, 2], [2, 2], [0, 0]])  # [steps, batch]; class 2 is the blank
     logits = np.eye(3, dtype=np.float32)[best] * 4

@@ -89,6 +89,10 @@ LIKE_NUMPY: list[Any] = [
        lambda a, n=n: np.pad(a, ((0, 0), (0, 1), (1, 2)), n))
       for m, n in [("constant", "constant"), ("reflect", "reflect"), ("edge", "edge"), ("replicate", "edge"),
                    ("circular", "wrap")]],
+    ("pad wrap cut", lambda x: ops.pad(x, (2, -1), mode="circular"),
+     lambda a: np.pad(a[..., :-1], ((0, 0), (0, 0), (2, 0)), "wrap")),
+    ("pad cut wrap", lambda x: ops.pad(x, (-1, 3), mode="circular"),
+     lambda a: np.pad(a[..., 1:], ((0, 0), (0, 0), (0, 3)), "wrap")),
     ("pad cut", lambda x: ops.pad(x, (-1, 1), value=9.0), lambda a: np.pad(a[..., 1:], ((0, 0), (0, 0), (0, 1)),
                                                                           constant_values=9.0)),
 ]  # fmt: skip

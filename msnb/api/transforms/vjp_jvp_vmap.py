@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from msnb import autodiff, ops
 from msnb.api.function_tracing import FunctionTrace, snapshot_of, tensors_of
 from msnb.api.transforms.gradient_request import as_tensor, listed
@@ -156,7 +158,9 @@ def range_tensors(program: FunctionTrace) -> list[Tensor]:
 
 
 def tensor_tree(x: Any) -> Any:
-    """The tree with Python floats as tensors."""
+    """The tree with Python floats as tensors, an array as a tensor."""
+    if isinstance(x, np.ndarray):
+        return Tensor(x)
     leaves, shape = pytree.flatten(x)
     return pytree.unflatten(shape, [as_tensor(v) for v in leaves])
 

@@ -117,13 +117,17 @@ def _border(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
         raise ShapeError(
             f"pad: mode {mode!r} needs an axis of known size, not {size}.", operands=operand_lines(x._type)
         )
-    if size == 0 or (mode == "reflect" and max(low, high) >= size) or min(size + low, size + high) < 0:
+    wraps = _BORDERS[mode] is _wrapped
+    cut = max(-low, 0) if wraps else 0  # what is cut off does not come back at the other end
+    left = size - cut + min(high, 0) if wraps else size
+    total, folds = size + low + high, mode == "reflect" and max(low, high) >= size
+    if left <= 0 < total or total < 0 or folds:
         raise ShapeError(
             f"pad: mode {mode!r} with ({low}, {high}) does not fit an axis of size {size}.",
             operands=operand_lines(x._type),
             hint="reflect needs widths smaller than the axis.",
         )
-    return GATHER(x, _BORDERS[mode](arange(-low, size + high), size), axis=axis)
+    return GATHER(x, _BORDERS[mode](arange(-low - cut, size + high - cut), left) + cut, axis=axis)
 
 
 def as_pads(pads: Any, ndim: int) -> Pads:

@@ -455,8 +455,12 @@ def _std(x: Any, axis: Any, unbiased: bool, keep_dims: bool) -> Any:
 
 
 def _lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Any:
-    total = ops.sum(ops.pow(ops.abs(x), p), axis if isinstance(axis, int) else tuple(axis), keep_dims)
-    return ops.pow(ops.maximum(total, dtypes.guard(epsilon, total.dtype)), 1 / p)
+    axes, size = axis if isinstance(axis, int) else tuple(axis), ops.abs(x)
+    top = ops.stop_gradient(ops.amax(size, axes, True))  # high powers of what is far from it leave the range
+    share = size / ops.where(ops.logical_and(top > 0, ops.isfinite(top)), top, ops.ones_like(top))
+    total = ops.maximum(ops.sum(ops.pow(share, p), axes, True), 0.5)  # 1 at least, but of zeros
+    found = ops.maximum(top * ops.pow(total, 1 / p), dtypes.guard(epsilon, total.dtype))
+    return found if keep_dims else ops.squeeze(found, axes)
 
 
 def _scalar_cast(value: Any, dtype: Any) -> Any:
