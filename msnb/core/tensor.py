@@ -104,7 +104,6 @@ class Tensor(TensorMethods):
             raise ArgumentError(f"Tensor: const_arg must be a bool, got {const_arg!r}.")
         want = None if dtype is None else as_dtype(dtype)
         if input_data is None:
-            shape = None if shape is ... and want is not None else shape  # any number of axes
             if init is None and want is not None and is_open(shape):
                 self.__class__ = AbstractTensor
                 self._kept = () if shape is None else tuple(shape)
