@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from browser_harness import WAIT
 
 VIEW = ".msnb-view"
 NODE = ".msnb-node"
@@ -64,6 +65,18 @@ def command(page: Any, name: str) -> None:
 
 def views(page: Any) -> Any:
     return page.locator(f".jp-Notebook {VIEW}")
+
+
+def expect_count(found: Any, count: int) -> None:
+    """Wait until there are so many: JupyterLab attaches cells and draws outputs when the browser has time."""
+    from playwright.sync_api import expect
+
+    expect(found).to_have_count(count, timeout=WAIT)
+
+
+def expect_at_least(found: Any, count: int) -> None:
+    """Wait until there are so many or more."""
+    found.nth(count - 1).wait_for(state="attached")
 
 
 def node(view: Any, title: str) -> Any:

@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 from browser_harness import Heard, Lab, listened
-from pages import command, marked_lines, node, open_notebook, run_all, views, write
+from pages import (
+    command,
+    expect_at_least,
+    expect_count,
+    marked_lines,
+    node,
+    open_notebook,
+    run_all,
+    views,
+    write,
+)
 
 SETUP = "import msnb as ms\nfrom msnb import nn, ops\nimport numpy as np\n%load_ext msnb"
 NET = """\
@@ -83,7 +93,7 @@ def view_of(page: Any, name: str) -> Any:
 @pytest.mark.parametrize("name", PLACES)
 def test_every_view_renders(page, name):
     view = view_of(page, name)
-    assert view.locator("svg.msnb-svg, img.msnb-image").count() >= 1
+    expect_at_least(view.locator("svg.msnb-svg, img.msnb-image"), 1)
     assert view.locator(".msnb-error").count() == 0
     box = view.locator("svg.msnb-svg, img.msnb-image").first.bounding_box()
     assert box["width"] > 50
@@ -166,7 +176,7 @@ def test_groups_close_and_open(page):
     before = view.locator(".msnb-node").count()
     view.locator('.msnb-frame-title:has-text("fc1")').click()
     closed = view.locator('.msnb-look-group[aria-expanded="false"]')
-    assert closed.count() == 1
+    expect_count(closed, 1)
     assert view.locator(".msnb-node").count() < before
     closed.click()
     assert view.locator(".msnb-node").count() == before
@@ -174,7 +184,7 @@ def test_groups_close_and_open(page):
 
 def test_a_picture_is_reached_by_keyboard(page):
     view = view_of(page, "graph")
-    assert view.locator('.msnb-canvas [tabindex="0"]').count() == 1, "one tab stop"
+    expect_count(view.locator('.msnb-canvas [tabindex="0"]'), 1)  # one tab stop
     view.locator(".msnb-bar button").last.focus()
     page.keyboard.press("Tab")
     seen, active = [], page.evaluate(ACTIVE)
@@ -194,7 +204,7 @@ def test_labels_say_what_a_box_is(page):
     assert node(view, "relu").get_attribute("role") == "button"
     unlabelled = "all => all.filter(e => !(e.getAttribute('aria-label') || e.textContent.trim())).length"
     controls = page.locator(".msnb-view :is(button, input, select, [role=button])")
-    assert controls.count() > 50
+    expect_at_least(controls, 51)
     assert controls.evaluate_all(unlabelled) == 0
 
 
@@ -202,10 +212,10 @@ def test_numbers_are_painted_over_the_picture(page):
     view = view_of(page, "graph")
     assert view.locator(".msnb-hot").count() == 0
     view.locator("select.msnb-select").select_option("flops")
-    assert view.locator(".msnb-hot").count() >= 4
+    expect_at_least(view.locator(".msnb-hot"), 4)
     assert "128 flops" in view.locator(".msnb-badge").all_text_contents()
     view.locator("select.msnb-select").select_option("")
-    assert view_of(page, "gradient").locator(".msnb-hot").count() >= 4, "norms are on from the start"
+    expect_at_least(view_of(page, "gradient").locator(".msnb-hot"), 4)  # norms are on from the start
     assert view_of(page, "profile").locator("select.msnb-select").input_value() == "time"
     assert re.search(r"\d (µs|ms)$", view_of(page, "profile").locator(".msnb-badge").first.text_content())
 
@@ -230,8 +240,8 @@ def test_the_pass_slider_moves_through_stages_and_rewrites(page):
     assert "multiply(%relu, ~1.0)" in rewrite
     while "law times one" not in told.inner_text():
         page.keyboard.press("ArrowLeft")
-    assert view.locator(".msnb-graph").count() == 2, "before and after"
-    assert view.locator(".msnb-new").count() >= 1
+    expect_count(view.locator(".msnb-graph"), 2)  # before and after
+    expect_at_least(view.locator(".msnb-new"), 1)
     assert slider.get_attribute("aria-valuetext").startswith("algebra")
 
 
@@ -254,13 +264,13 @@ def test_the_panel_finds_paints_and_compares(page):
     search.wait_for()
     search.fill("matmul fc2")
     found = page.locator(".msnb-section[aria-label=Search] .msnb-result")
-    assert found.count() == 1
+    expect_count(found, 1)
     search.press("ArrowDown")
     page.keyboard.press("Enter")
     assert views(page).nth(0).locator(".msnb-chosen > .msnb-title").all_text_contents() == ["matmul"]
     assert [text.strip() for text in marked_lines(page)] == ["y = self.fc2(h)"]
     page.locator(".msnb-choice", has_text="memory").click()
-    assert views(page).nth(0).locator(".msnb-hot").count() >= 4
+    expect_at_least(views(page).nth(0).locator(".msnb-hot"), 4)
     page.locator(".msnb-choice", has_text="none").click()
     page.locator("select[aria-label='compare with']").select_option(label="10. msnb graph: loop")
     page.locator(".msnb-panel button", has_text="Compare").click()

@@ -7,7 +7,7 @@ from typing import Any
 import nbformat
 import numpy as np
 from browser_harness import Lab
-from pages import command, node, open_notebook, put_outputs, run_all, views, write
+from pages import command, expect_at_least, expect_count, node, open_notebook, put_outputs, run_all, views, write
 
 import msnb as ms
 from msnb import nn, ops
@@ -54,8 +54,8 @@ def test_an_untrusted_notebook_without_a_kernel_shows_and_links_its_pictures(pag
     put_outputs(path, {i + 1: b for i, b in enumerate([*bundles, elsewhere])})
     open_without_kernel(page, lab, "clone.ipynb")
     assert page.evaluate(NOT_TRUSTED)
-    assert views(page).count() == 4
-    assert node(views(page).nth(0), "exp").is_visible()
+    expect_count(views(page), 4)
+    node(views(page).nth(0), "exp").wait_for()
     node(views(page).nth(0), "exp").hover()
     page.wait_for_selector(".cm-line.msnb-marked-line")
     assert "ops.exp(x * 1.0)" in page.locator(".cm-line.msnb-marked-line").inner_text()
@@ -72,7 +72,7 @@ def check_plain_html(page: Any) -> None:
     """A front end that does not know our MIME type: its sanitiser leaves image and text."""
     image = page.locator(".jp-OutputArea-output figure img")
     image.scroll_into_view_if_needed()
-    assert image.evaluate("e => e.complete && e.naturalWidth") > 100
+    assert image.evaluate("e => e.decode().then(() => e.naturalWidth)") > 100
     page.locator(".jp-OutputArea-output summary", has_text="IR").click()
     assert "graph chain(x: f32[3])" in page.locator(".jp-RenderedHTML pre").first.inner_text()
 
@@ -88,14 +88,14 @@ def test_a_widget_lives_while_its_kernel_does_and_leaves_the_picture(page, lab):
     page.locator(".widget-label", has_text=": captured").wait_for()
     page.locator(".jupyter-widgets button").last.click()
     page.locator(".widget-label", has_text="2 of").wait_for()
-    assert page.locator(".jupyter-widgets img").count() >= 1
+    expect_at_least(page.locator(".jupyter-widgets img"), 1)
     command(page, "docmanager:save")
     page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
     saved = nbformat.read(lab.folder / "widget.ipynb", as_version=4)
     assert MIME in saved.cells[1].outputs[0].data
     nbformat.write(saved, lab.folder / "reopened.ipynb")  # another name: no kernel runs for it
     open_without_kernel(page, lab, "reopened.ipynb")
-    assert page.locator(".msnb-view .msnb-slider").count() == 1, "the static view moves too"
+    expect_count(page.locator(".msnb-view .msnb-slider"), 1)  # the static view moves too
     assert page.locator("text=Error displaying widget").count() == 0
 
 
