@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import os
 import random
@@ -112,6 +113,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     alias = sys.modules.get("msnb.as_mindspore")
     if alias is not None:
         alias.uninstall()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What outlives a file of tests is left out of later collections: a process has millions of objects in the end,
+    and a collection would take seconds."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 LACKING = {"llvmlite", "onednn"}  # keys of the notices about packages that make msnb fast and may be absent
