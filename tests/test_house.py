@@ -56,6 +56,20 @@ def test_complexity_counts_branches_of_the_function_alone() -> None:
     assert house.complexity(outer) == 4  # if, and, comprehension, and one
 
 
+def test_long_waits_are_found_by_either_spelling() -> None:
+    text = """
+import queue, threading
+from concurrent.futures import ThreadPoolExecutor as Pool, ThreadPoolExecutor
+from somewhere import Event
+a = threading.Thread(target=print), queue.SimpleQueue(), threading.Lock(), Event()
+def f():
+    with ThreadPoolExecutor(2): pass
+"""
+    inside, outside = (house.Source(ROOT, name, ast.parse(text), text) for name in ("msnb.base.threads.x", "msnb.x"))
+    assert house.long_waits([inside]) == []
+    assert house.long_waits([outside]) == ["msnb.x:5 Thread", "msnb.x:7 ThreadPoolExecutor"]
+
+
 def test_words_of_names() -> None:
     assert house.words_of("MindIRFile") == {"mind", "ir", "file"} and house.words_of("as_3d") == {"as", "3", "d"}
     assert "rematerialization" in house.glossary() and "flumph" not in house.glossary()

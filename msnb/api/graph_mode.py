@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from msnb.base import fork_locks
 from msnb.base.settings import in_graph_mode
+from msnb.base.threads import fork_locks
 from msnb.core.engine import slot
 from msnb.eager.dispatch import EagerEngine
 

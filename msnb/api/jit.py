@@ -28,8 +28,9 @@ from msnb.api.graph_breaks import GraphBreak, GraphBreaks, run_plainly
 from msnb.api.input_signature import InputSignature, declared_axes
 from msnb.api.recompile_limit import OFTEN, STREAK, Deferral, RecompileLimit, run_uncompiled
 from msnb.api.size_templates import BoundSizes, SizeTemplates
-from msnb.base import compile_timing, events, fork_locks
+from msnb.base import compile_timing, events
 from msnb.base.errors import reraise_interrupt
+from msnb.base.threads import fork_locks
 from msnb.core import step_undo
 from msnb.core.engine import slot
 from msnb.core.process_group import AbsentGroup, current

@@ -25,9 +25,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from msnb.autodiff import vjp
-from msnb.base import device_registry, events, fork_locks
+from msnb.base import device_registry, events
 from msnb.base.errors import reraise_interrupt
 from msnb.base.settings import get_context
+from msnb.base.threads import fork_locks
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType

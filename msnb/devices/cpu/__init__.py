@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import fork_locks
 from msnb.base.device_registry import register_device
 from msnb.base.disk_cache import folder
 from msnb.base.events import notice
 from msnb.base.settings import get_context
+from msnb.base.threads import fork_locks
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import blas_threads

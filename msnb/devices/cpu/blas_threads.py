@@ -5,7 +5,7 @@ two. threadpoolctl (it comes with scikit-learn) can tell the pool its size; with
 and that is said once.
 
 A fork in the middle of such a product leaves the library's locks taken in the child, and its threads stopped in the
-parent: forks wait for them (``base.fork_locks.finished``).
+parent: forks wait for them (``base.threads.fork_locks.finished``).
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from msnb.base import fork_locks
 from msnb.base.settings import get_context
+from msnb.base.threads import fork_locks, worker_threads
 
 _SPIN = "GOMP_SPINCOUNT"
 
@@ -88,7 +88,7 @@ class _Apart:
 
     def __init__(self) -> None:
         self.asked: queue.SimpleQueue[tuple[Callable[[], int], list[int], threading.Lock]] = queue.SimpleQueue()
-        threading.Thread(target=self._serve, daemon=True, name="msnb programs").start()
+        worker_threads.start(self._serve, "msnb programs")
 
     def _serve(self) -> None:
         while True:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from msnb.base.compile_timing import timed
+from msnb.base.threads import worker_threads
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, module_text
 from msnb.devices.gpu.faults import FaultLog
 from msnb.devices.llvm.nvptx import ptx_of
@@ -53,8 +53,8 @@ class KernelCache:
         """A few kernels a module: the driver makes machine code of several modules at a time."""
         groups = [kernels[k::PARALLEL] for k in range(min(PARALLEL, len(kernels)))]
         if len(groups) > 1 and not hasattr(self.xp, "load_kernels"):
-            with ThreadPoolExecutor(len(groups)) as pool:
-                modules = list(pool.map(partial(self._on_device, self.xp.cuda.Device().id), groups))
+            device = self.xp.cuda.Device().id
+            modules = worker_threads.run_all([partial(self._on_device, device, g) for g in groups], "msnb GPU kernels")
         else:
             modules = [self._module(module_text(group)) for group in groups]
         for group, module in zip(groups, modules):

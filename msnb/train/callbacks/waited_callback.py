@@ -9,6 +9,8 @@ Source: `mindspore.dataset.WaitedDSCallback`
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from typing import Any
 
 from msnb.base.errors import DatasetError
@@ -19,46 +21,47 @@ _LONGEST_WAIT = 60.0  # seconds, as in MindSpore
 
 
 class TrainingProgress:
-    """How far training is, and who waits for it."""
+    """How far training is, and who waits for it. Who trains may be interrupted anywhere and holds no lock."""
 
     def __init__(self) -> None:
-        self.changed: threading.Condition = threading.Condition()
+        self.waiting: deque[threading.Lock] = deque()
         self.counts: dict[str, int] = {"epoch": 0, "step": 0}
         self.context: Any = None
         self.thread: int | None = None
 
     def done(self, what: str, context: Any) -> None:
         """Training finished an epoch or a step."""
-        with self.changed:
-            self.counts[what] += 1
-            self.context, self.thread = context, threading.get_ident()
-            self.changed.notify_all()
+        self.context, self.thread = context, threading.get_ident()
+        self.counts[what] += 1
+        self._wake()
 
     def over(self) -> None:
         """Training ended: nobody waits any more, and the next one counts anew."""
-        with self.changed:
-            self.counts = dict.fromkeys(self.counts, 1 << 62)
-            self.changed.notify_all()
+        self.counts = dict.fromkeys(self.counts, 1 << 62)
+        self._wake()
 
     def begin(self) -> None:
         """Rows are read from the beginning."""
-        with self.changed:
-            self.counts, self.context = dict.fromkeys(self.counts, 0), None
+        self.counts, self.context = dict.fromkeys(self.counts, 0), None
 
     def wait(self, what: str, number: int) -> Any:
         """Wait for epoch or step ``number`` to be trained; what training said then."""
-
-        def ready() -> bool:
-            return self.counts[what] >= number
-
-        with self.changed:
-            mine = self.thread == threading.get_ident()  # who trains would wait for itself
-            if not ready() and (mine or not self.changed.wait_for(ready, _LONGEST_WAIT)):
+        end = time.monotonic() + _LONGEST_WAIT
+        while self.counts[what] < number:
+            changed = threading.Lock()
+            changed.acquire()
+            self.waiting.append(changed)
+            late = self.thread == threading.get_ident() or time.monotonic() > end  # who trains would wait for itself
+            if self.counts[what] < number and (late or not changed.acquire(timeout=max(0.0, end - time.monotonic()))):
                 raise DatasetError(
                     f"WaitedDSCallback: rows are asked for before {what} {number} was trained",
                     hint="give the same callback to Model.train(callbacks=...), and make step_size the rows of a step",
                 )
-            return self.context
+        return self.context
+
+    def _wake(self) -> None:
+        while self.waiting:
+            self.waiting.popleft().release()
 
 
 class WaitedDSCallback(Callback, DSCallback):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from msnb.base import fork_locks
+from msnb.base.threads import fork_locks
 
 PROGRAMS = Path(__file__).with_name("fork_programs.py")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

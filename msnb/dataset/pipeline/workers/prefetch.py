@@ -27,7 +27,7 @@ from typing import Generic, TypeVar
 
 from msnb.base.errors import DatasetError, is_interrupt
 from msnb.base.source_location import hide_frames
-from msnb.dataset.pipeline.workers import worker_threads
+from msnb.base.threads import worker_threads
 
 A = TypeVar("A")
 B = TypeVar("B")

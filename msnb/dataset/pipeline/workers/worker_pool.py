@@ -259,7 +259,8 @@ class Crew:
         for process in getattr(self, "processes", ()):
             process.let_go()
         self.processes: list[_Process] = []
-        self.free: queue.LifoQueue[_Process | None] = queue.LifoQueue()
+        self.idle: list[_Process | None] = [None] * self.size  # the one used last is taken first
+        self.free: queue.SimpleQueue[None] = queue.SimpleQueue()  # an entry for each of them
         for _ in range(self.size):
             self.free.put(None)
         self.works: set[int] = set()
@@ -276,7 +277,8 @@ class Crew:
 
     def ask(self, work: _Work, item: Any) -> Any:
         """What the job makes of an item, by a worker that is free."""
-        process = self.free.get()
+        self.free.get()
+        process = self.idle.pop()
         try:
             while True:
                 if process is None or (work.number not in process.known and process.stale()):
@@ -293,7 +295,8 @@ class Crew:
                 finally:
                     process.busy = None
         finally:
-            self.free.put(process)
+            self.idle.append(process)
+            self.free.put(None)
         return _taken(answer)
 
     def _other(self, before: _Process | None) -> _Process:

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from msnb.base import fork_locks
 from msnb.base.compile_timing import timed
 from msnb.base.events import notice
+from msnb.base.threads import fork_locks
 from msnb.core import dtypes
 from msnb.core.symbolic_int import Symbolic, SymbolicInt, trace_of
 from msnb.core.types import tensor_type

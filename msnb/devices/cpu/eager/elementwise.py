@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from msnb.base import fork_locks
+from msnb.base.threads import fork_locks
 from msnb.core.dtypes import DType, bool_
 from msnb.core.types import TensorType, Type, tensor_type
 from msnb.devices.codegen.size_generic import generic

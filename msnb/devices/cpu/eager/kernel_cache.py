@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import fork_locks
 from msnb.base.events import notice
+from msnb.base.threads import fork_locks
 from msnb.core.dtypes import float32
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import thread_pool

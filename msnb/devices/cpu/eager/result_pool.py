@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base import fork_locks
+from msnb.base.threads import fork_locks
 from msnb.core.storage.aligned_memory import CACHE_LINE, AlignedBuffer
 
 LARGE = 1 << 16

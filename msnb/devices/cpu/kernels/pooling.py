@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from msnb.base import fork_locks
+from msnb.base.threads import fork_locks
 from msnb.core.dtypes import bfloat16, float16, float32, float64
 from msnb.core.symbolic_int import clamped
 from msnb.core.types import TensorType

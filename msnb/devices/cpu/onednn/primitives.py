@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from msnb.base import fork_locks
+from msnb.base.threads import fork_locks
 from msnb.core.symbolic_int import trace_of
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.onednn import c_api as c

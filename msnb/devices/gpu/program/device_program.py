@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import device_registry, fork_locks
+from msnb.base import device_registry
+from msnb.base.threads import fork_locks
 from msnb.devices.gpu.mistakes import largest
 from msnb.devices.gpu.program.buffers import ARENA
 from msnb.devices.gpu.program.control_steps import control_function

@@ -15,11 +15,13 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from msnb.base.errors import DeviceError
+from msnb.base.threads import worker_threads
 from msnb.core.process_group import within
 from msnb.parallel.engine.comm.rank_failures import RankStop
 from msnb.parallel.engine.comm.simulated_collectives import reduced
@@ -190,11 +192,11 @@ def run_ranks(n: int, program: Callable[[int], Any]) -> tuple[list[Any], dict[st
             error = errors[rank] = caught
         meeting.leave(rank, error)
 
-    threads = [threading.Thread(target=one, args=(r,), name=f"msnb rank {r}", daemon=True) for r in range(n)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    try:
+        worker_threads.run_all([partial(one, r) for r in range(n)], "msnb rank")
+    except BaseException as interrupt:  # of the caller: ranks that wait, or come to, are told
+        meeting.leave(-1, interrupt)
+        raise
     if errors:
         first = next((r for r, e in sorted(errors.items()) if not isinstance(e, RankStop)), min(errors))
         raise _told(first, errors[first])

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import _thread
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def start(run: Callable[[], Any], name: str) -> threading.Lock:
@@ -31,3 +34,30 @@ def start(run: Callable[[], Any], name: str) -> threading.Lock:
 
     _thread.start_new_thread(threading.Thread(target=whole, daemon=True, name=name).start, ())
     return ended
+
+
+def run_all(tasks: Iterable[Callable[[], T]], name: str) -> list[T]:
+    """Run each in a thread of its own.
+
+    Returns:
+        The results in the order of the tasks.
+
+    Raises:
+        The error of the first task, in that order, that has one; all have ended by then. What interrupts the waiting
+        thread comes out at once.
+    """
+    results: dict[int, T] = {}
+    errors: dict[int, BaseException] = {}
+
+    def settle(number: int, task: Callable[[], T]) -> None:
+        try:
+            results[number] = task()
+        except BaseException as error:  # handed to the caller's thread
+            errors[number] = error
+
+    ended = [start(partial(settle, i, task), f"{name} {i}") for i, task in enumerate(tasks)]
+    for lock in ended:
+        lock.acquire()
+    if errors:
+        raise errors[min(errors)]
+    return [results[i] for i in range(len(ended))]

@@ -1,0 +1,1 @@
+"""Threads and locks that a fork or an interrupt of the main thread leaves whole."""
