@@ -20,7 +20,7 @@
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
-STAMP  := $(VENV)/.installed
+STAMP  := $(VENV)/.installed.dev
 DOCS   := build/docs-venv
 LABARGS ?=
 
@@ -35,16 +35,20 @@ install: $(STAMP)
 $(STAMP): pyproject.toml tools/make_venv.py extensions/msnb-lab/labextension/package.json
 	@$(PYTHON) tools/make_venv.py $(VENV) "notebook,dev"
 
-quickstart: $(STAMP)
+# all that a notebook needs, a third of what development does
+$(VENV)/.installed.notebook: pyproject.toml tools/make_venv.py extensions/msnb-lab/labextension/package.json
+	@$(PYTHON) tools/make_venv.py $(VENV) notebook
+
+quickstart: $(VENV)/.installed.notebook
 	@$(PY) tools/quickstart.py
 
 lab: $(STAMP)
 	@$(PY) tools/lab.py $(LABARGS)
 
-docs: $(DOCS)/.installed
+docs: $(DOCS)/.installed.docs
 	@$(DOCS)/bin/python -m tools.docs_site.build
 
-$(DOCS)/.installed: pyproject.toml tools/make_venv.py
+$(DOCS)/.installed.docs: pyproject.toml tools/make_venv.py
 	@$(PYTHON) tools/make_venv.py $(DOCS) docs
 
 test: $(STAMP)

@@ -275,3 +275,17 @@ def test_half_an_environment_is_not_whole(tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     assert not make_venv.is_whole(str(bare))
+
+
+@pytest.mark.parametrize("extras, status", [("notebook", 0), ("notebook,dev", 0), ("notebook,dev", 1)])
+def test_a_finished_environment_has_a_stamp_per_extra(tmp_path, monkeypatch, extras: str, status: int) -> None:
+    def install(venv: str, extras: str) -> None:
+        if status:
+            raise subprocess.CalledProcessError(status, ["pip", "install"])
+
+    monkeypatch.setattr(make_venv, "make", lambda venv: None)
+    monkeypatch.setattr(make_venv, "install", install)
+    assert make_venv.main(str(tmp_path), extras) == status
+    assert {p.name for p in tmp_path.iterdir()} == (
+        {f".installed.{e}" for e in extras.split(",")} if not status else set()
+    )

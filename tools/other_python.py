@@ -57,7 +57,7 @@ def environment(version: str) -> Path | str:
 
 def is_current(venv: Path) -> bool:
     """Whether it was finished after pyproject.toml changed last."""
-    stamp = venv / ".installed"
+    stamp = venv / ".installed.test"
     return stamp.exists() and stamp.stat().st_mtime > (ROOT / "pyproject.toml").stat().st_mtime
 
 
