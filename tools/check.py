@@ -44,7 +44,8 @@ def content_seed() -> int | None:
 
 SEED = content_seed()
 OTHERS = [v for v in ("3.10", "3.11", "3.12", "3.13") if v != f"{sys.version_info[0]}.{sys.version_info[1]}"]
-PYTEST = [PYTHON, "-m", "pytest", "-q", *([] if SEED is None else [f"--hypothesis-seed={SEED}"])]
+WITH_NBVAL = [PYTHON, "-m", "pytest", "-q", *([] if SEED is None else [f"--hypothesis-seed={SEED}"])]
+PYTEST = [*WITH_NBVAL, "-p", "no:nbval"]  # importing it takes seconds, in each worker
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ def parts(fast: bool, whole: bool = False) -> list[Part]:
     one_each = ["-n", workers, "--dist", "loadfile"]  # the cells of a notebook belong to one kernel
     nbval = ["-p", "tools.kernel_starts", "--nbval", "--nbval-current-env", "--nbval-kernel-startup-timeout", "600"]
     nbval += ["--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
+    notebooks = [*WITH_NBVAL, *one_each, *nbval]
     # compiled, those where the level matters
     compiled = [*sample[:3], "8" if whole else "3", "--ignore=tests/test_tools.py"]
     compiled += [f"--ignore=tests/{name}" for name in ANY_LEVEL]
@@ -141,7 +143,7 @@ def parts(fast: bool, whole: bool = False) -> list[Part]:
         *(_without(name, workers, why) for name, why in drawn_of(("llvmlite", "onednn-cpu-gomp"), whole, skipped)),
         *(_python(version, workers, why) for version, why in drawn_of(OTHERS, whole, skipped)),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"], skipped=skipped),
-        Part("notebooks (nbval)", [*PYTEST, *one_each, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
+        Part("notebooks (nbval)", notebooks, env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
         Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),
         Part("extension (rebuilt)", [PYTHON, "tools/lab_extension.py"], skipped=skipped or no_node()),
     ]

@@ -98,7 +98,8 @@ def test_pytest_shows_the_users_lines(tmp_path: Path) -> None:
         tests.append(f"def test_{k}():\n{body}\n")
     path = tmp_path / "test_mistakes.py"
     path.write_text(START + "\n\n" + "\n\n".join(tests), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", tmp_path]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval"]
+    command += ["--rootdir", str(tmp_path)]
     run = subprocess.run([*command, path], capture_output=True, text=True, env=environment(), cwd=tmp_path, check=False)
     assert f"{len(SOURCES)} failed" in run.stdout, run.stdout[-3000:]
     frames = re.findall(r"^(\S+\.py):(\d+): ", run.stdout, re.MULTILINE)
