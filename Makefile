@@ -35,11 +35,11 @@ install: $(STAMP)
 $(STAMP): pyproject.toml tools/make_venv.py extensions/msnb-lab/labextension/package.json
 	@$(PYTHON) tools/make_venv.py $(VENV) "notebook,dev"
 
-# all that a notebook needs, a third of what development does
-$(VENV)/.installed.notebook: pyproject.toml tools/make_venv.py extensions/msnb-lab/labextension/package.json
-	@$(PYTHON) tools/make_venv.py $(VENV) notebook
+# a kernel, and no JupyterLab: a quarter of what development needs
+$(VENV)/.installed.quickstart: pyproject.toml tools/make_venv.py extensions/msnb-lab/labextension/package.json
+	@$(PYTHON) tools/make_venv.py $(VENV) quickstart
 
-quickstart: $(VENV)/.installed.notebook
+quickstart: $(VENV)/.installed.quickstart
 	@$(PY) tools/quickstart.py
 
 lab: $(STAMP)
