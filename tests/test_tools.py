@@ -177,7 +177,7 @@ def test_fast_leaves_out_slow_tests_and_says_so() -> None:
     assert {part.skipped for name, part in slow.items() if name != "extension (rebuilt)"} == {""}
     levels = ["tests, compiled (O1)", "tests, simulated GPU", "tests, no llvmlite", "tests, no onednn-cpu-gomp"]
     levels += [f"tests, Python {version}" for version in check.OTHERS]
-    left_out = [*levels, "docstring examples", "notebooks (nbval)", "JupyterLab (browser)", "extension (rebuilt)"]
+    left_out = ["JupyterLab (browser)", *levels, "docstring examples", "notebooks (nbval)", "extension (rebuilt)"]
     assert [name for name, part in fast.items() if part.skipped] == left_out
     assert "not slow and not long" in fast["tests (pytest)"].command
     assert "not slow" not in slow["tests (pytest)"].command

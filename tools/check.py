@@ -1,10 +1,13 @@
-"""Everything that CI runs, one part after the other, with a plain summary at the end.
+"""Everything that CI runs, with a plain summary at the end.
 
     python tools/check.py              all parts; of each test three cases, one of the other Pythons and one of the
                                        packages that may be missing: drawn by the committed content
     python tools/check.py --all        every case of every test, and all of those
     python tools/check.py --fast       two minutes: some files of tests, and of those what is not slow; no notebooks
     python tools/check.py --only lint  ruff, mypy, import-linter, size budget
+
+Parts of one process run two at a time, the longest first, and say what they said when they have ended; then come, one
+after the other, those whose workers use the whole machine.
 
 All parts run even when an early one fails: one round shows everything that is wrong. The exit status is non-zero as
 soon as one part failed.
@@ -21,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,6 +61,11 @@ class Part:
     lint: bool = False
     env: dict[str, str] = field(default_factory=dict)
     skipped: str = ""
+
+    @property
+    def wide(self) -> bool:
+        """Whether it has workers of its own."""
+        return "-n" in self.command
 
 
 # threads of BLAS spin while they wait: several workers with several threads each would only slow each other down
@@ -124,6 +133,7 @@ def parts(fast: bool, whole: bool = False) -> list[Part]:
     compiled = [*sample[:3], "8" if whole else "3", "--ignore=tests/test_tools.py"]
     compiled += [f"--ignore=tests/{name}" for name in ANY_LEVEL]
     return [
+        Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
         Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
         Part("layers (import-linter)", [program("lint-imports"), "--no-cache"], lint=True),
@@ -144,7 +154,6 @@ def parts(fast: bool, whole: bool = False) -> list[Part]:
         *(_python(version, workers, why) for version, why in drawn_of(OTHERS, whole, skipped)),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"], skipped=skipped),
         Part("notebooks (nbval)", notebooks, env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
-        Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),
         Part("extension (rebuilt)", [PYTHON, "tools/lab_extension.py"], skipped=skipped or no_node()),
     ]
 
@@ -172,17 +181,32 @@ class Outcome:
 def run(part: Part) -> Outcome:
     if part.skipped:
         return Outcome(part, None, 0.0)
-    print(f"\n=== {part.name}: {' '.join(part.command)}", flush=True)
+    title = f"\n=== {part.name}: {' '.join(part.command)}"
+    if part.wide:
+        print(title, flush=True)
     start = time.perf_counter()
-    status = subprocess.run(part.command, cwd=ROOT, env={**os.environ, **part.env}, check=False).returncode
-    return Outcome(part, status, time.perf_counter() - start)
+    out, err = (None, None) if part.wide else (subprocess.PIPE, subprocess.STDOUT)
+    env = {**os.environ, **part.env}
+    done = subprocess.run(
+        part.command, cwd=ROOT, env=env, check=False, stdout=out, stderr=err, text=True, errors="replace"
+    )
+    if not part.wide:
+        print(f"{title}\n{done.stdout}", end="", flush=True)
+    return Outcome(part, done.returncode, time.perf_counter() - start)
 
 
-def summary(outcomes: list[Outcome]) -> str:
+def run_all(chosen: Sequence[Part]) -> list[Outcome]:
+    """The outcomes in the order of the parts."""
+    with ThreadPoolExecutor(2) as pool:
+        single = {part.name: pool.submit(run, part) for part in chosen if not part.wide}
+    return [run(part) if part.wide else single[part.name].result() for part in chosen]
+
+
+def summary(outcomes: list[Outcome], seconds: float) -> str:
     rows = [f"  {o.part.name:<26}{o.word:<20}{o.seconds:7.1f} s" for o in outcomes]
     failed = [o.part.name for o in outcomes if o.failed]
     verdict = "FAILED: " + ", ".join(failed) if failed else "all parts that ran passed"
-    return "\n".join(["", "summary", *rows, f"  {'total':<46}{sum(o.seconds for o in outcomes):7.1f} s", verdict])
+    return "\n".join(["", "summary", *rows, f"  {'total':<46}{seconds:7.1f} s", verdict])
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -194,8 +218,9 @@ def main(argv: list[str] | None = None) -> int:
     chosen = [p for p in parts(options.fast, options.all) if p.lint or options.only is None]
     with tempfile.TemporaryDirectory(prefix="msnb-check-") as empty:  # what a user's cache holds decides nothing
         os.environ["MSNB_CACHE_DIR"] = empty
-        outcomes = [run(part) for part in chosen]
-    print(summary(outcomes), flush=True)
+        start = time.perf_counter()
+        outcomes = run_all(chosen)
+    print(summary(outcomes, time.perf_counter() - start), flush=True)
     return 1 if any(o.failed for o in outcomes) else 0
 
 
