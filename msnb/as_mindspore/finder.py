@@ -35,7 +35,7 @@ from msnb.ops.indexing.subscript import take_lists_as_tuples
 from msnb.ops.mindspore.primitive_classes import operator_class
 
 VERSION = "2.10.0"
-_FACTS = {"__version__": VERSION}
+_FACTS = {"__version__": VERSION, "__file__": __file__}
 _LOG = "msnb.as_mindspore.log_functions"
 _MODULES = {"mindspore.log"}
 """Paths that are modules in MindSpore, though msnb has a function of that name."""

@@ -43,6 +43,17 @@ def test_values_of_layers_by_name(mode: int) -> None:
     assert _get_summary_tensor_data() == {}
 
 
+def test_values_that_nobody_asks_for_are_bounded() -> None:
+    import mindspore as ms
+    from mindspore import ops
+    from mindspore.train.summary.summary_record import _get_summary_tensor_data
+
+    for step in range(1010):
+        ops.ScalarSummary()(f"step {step}", ms.Tensor(float(step)))
+    found = _get_summary_tensor_data()
+    assert len(found) == 1000 and list(found)[-1] == "step 1009[:Scalar]"
+
+
 def test_mixed_precision_by_hand(mode: int) -> None:
     import mindspore as ms
     from mindspore import nn

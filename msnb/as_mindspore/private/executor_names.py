@@ -20,7 +20,6 @@ from msnb.base.settings import get_context, set_context
 from msnb.core.storage.memory_exchange import CPU_MEMORY
 from msnb.core.tensor import Tensor, from_dlpack as shared
 from msnb.nn.cells.cell import Cell
-from msnb.ops.elementwise.identity_and_effects import LAST_SUMMARIES
 from msnb.train.callbacks.callback import Callback, as_callbacks
 
 _OURS = ("dispatch_threads_num", "launch_blocking", "run_check", "set_memory")
@@ -137,7 +136,21 @@ def _is_parameter_generated(param_name: str) -> bool:
 
 def _get_summary_tensor_data() -> dict[str, Tensor]:
     """What summary operators told since the last call: name[:Tensor] -> value."""
-    return {name: Tensor(LAST_SUMMARIES.pop(name)) for name in [*LAST_SUMMARIES]}
+    return {name: Tensor(_last_summaries.pop(name)) for name in [*_last_summaries]}
+
+
+_last_summaries: dict[str, Any] = {}
+_MOST_SUMMARIES = 1000
+
+
+def _keep_summary(plugin: str, name: str, value: Any) -> None:
+    """The newest value of each name, until it is asked for; of the names told last."""
+    _last_summaries[f"{name}[:{plugin.capitalize()}]"] = value
+    if len(_last_summaries) > _MOST_SUMMARIES:
+        del _last_summaries[next(iter(_last_summaries))]
+
+
+events.subscribe("summary value", _keep_summary)
 
 
 def is_stub_tensor(tensor: Any) -> bool:

@@ -154,12 +154,8 @@ def require(condition: Any, sentence: str, data: Any = (), summarize: int = 3) -
     slot.engine.apply(REQUIRE, tensors, {"sentence": sentence, "summarize": summarize})
 
 
-LAST_SUMMARIES: dict[str, Any] = {}  # the newest value of each name, until it is asked for
-
-
 def _summary_body(xp: Any, x: Any, plugin: str, name: str) -> tuple[()]:
-    value = LAST_SUMMARIES[f"{name}[:{plugin.capitalize()}]"] = np.array(_on_host(x))
-    events.emit("summary value", plugin=plugin, name=name, value=value)
+    events.emit("summary value", plugin=plugin, name=name, value=np.array(_on_host(x)))
     return ()
 
 
