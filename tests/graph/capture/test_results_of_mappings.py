@@ -1,8 +1,8 @@
-"""Results of compiled functions that are dicts of a program's own class, as those of model libraries are."""
+"""Results of compiled functions: dicts of a program's own class, as those of model libraries are; lists and sets."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -67,3 +67,44 @@ def test_a_result_of_a_class_of_its_own_comes_back_whole(mode: int) -> None:
         assert (found.last.item(), found.layers[1].item(), found.unused) == (4 * n, n + 1, None)
         assert type(counts) is defaultdict and counts == {"n": 3, "m": 1} and counts["none"] == 0
     assert list(net.seen.items()) == [("a", 1), ("b", 2)]
+
+
+class Row(list[Any]):
+    """A list of a program's own."""
+
+
+class Marks(set[int]):
+    """A set of a program's own."""
+
+
+def test_lists_of_ones_own(mode: int) -> None:
+    @ms.jit
+    def run(x: Any) -> Any:
+        row, marks, last = Row([x, x + 1]), Marks([1]), deque([x], 2)
+        row[0] = x * 7
+        row.append(3)
+        row.note = x * 2  # type: ignore[attr-defined]
+        marks.add(2)
+        last.extend([1, 2])
+        return row, marks, last
+
+    for x in (2.0, 5.0):  # nothing stays of the first call
+        row, marks, last = run(ms.Tensor(x))
+        assert [float(v) for v in row] == [7 * x, x + 1, 3] and float(row.note) == 2 * x
+        assert (type(row), type(marks), last) == (Row, Marks, deque([1, 2], 2)) and marks == {1, 2}
+
+
+def test_marked_containers_are_written(mode: int) -> None:
+    @ms.jit
+    def run(x: Any) -> Any:
+        row, sizes, named = ms.mutable([x, x + 1]), ms.mutable([2, 5], True), ms.mutable({"a": x})
+        row[1] = x * 9
+        row.append(x)
+        sizes[0] = 1
+        named["b"] = x * 3
+        return row, sizes, named
+
+    for x in (1.0, 2.0):
+        row, sizes, named = run(ms.Tensor(x))
+        assert [float(v) for v in row] == [x, 9 * x, x] and sizes == [1, 5]
+        assert {key: float(v) for key, v in named.items()} == {"a": x, "b": 3 * x}

@@ -12,7 +12,7 @@ A recipe is a list of steps, each using the results of earlier ones, so a value 
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -133,17 +133,22 @@ class Reconstruction:
         if type(value) is np.ndarray:
             kept = value.copy()
             return lambda outs, held, done: kept.copy()
-        if not isinstance(value, type) and (self.session.objects.is_fresh(value) or dataclasses.is_dataclass(value)):
+        made = self.session.objects.is_fresh(value) or isinstance(value, (list, set, deque))
+        if not isinstance(value, type) and (made or dataclasses.is_dataclass(value)):
             return self._instance(value)
         return lambda outs, held, done: value
 
     def _instance(self, value: Any) -> Step:
-        if not hasattr(value, "__dict__"):
+        base: Any = next((kind for kind in (list, set, deque) if isinstance(value, kind)), object)
+        if base is object and not hasattr(value, "__dict__"):
             return lambda outs, held, done: value
-        kind, pairs = type(value), [(k, self.add(v)) for k, v in vars(value).items()]
+        kind, pairs = type(value), [(k, self.add(v)) for k, v in getattr(value, "__dict__", {}).items()]
+        parts = [self.add(v) for v in value] if base is not object else []
+        more = [value.maxlen] if base is deque else []
 
         def make(outs: list[Any], held: list[Any], done: list[Any]) -> Any:
-            new = object.__new__(kind)
+            new = base.__new__(kind)
+            base.__init__(new, *([done[i] for i in parts], *more) if base is not object else ())
             for name, i in pairs:
                 object.__setattr__(new, name, done[i])
             return new
