@@ -1,9 +1,11 @@
-"""Results of compiled functions: dicts of a program's own class, as those of model libraries are; lists and sets."""
+"""Results of compiled functions: dicts of a program's own class, as those of model libraries are; others."""
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, fields
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import msnb as ms
@@ -108,3 +110,32 @@ def test_marked_containers_are_written(mode: int) -> None:
         row, sizes, named = run(ms.Tensor(x))
         assert [float(v) for v in row] == [x, 9 * x, x] and sizes == [1, 5]
         assert {key: float(v) for key, v in named.items()} == {"a": x, "b": 3 * x}
+
+
+class Name(str):
+    """A string of a program's own."""
+
+
+class Pair:
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: Any) -> None:
+        self.first = first
+
+
+def test_values_that_copy_copies(mode: int) -> None:
+    @ms.jit
+    def run(x: Any) -> Any:
+        name, rest = Name("a"), iter([0, x, 1])
+        name.of = x * 2  # type: ignore[attr-defined]
+        next(rest)
+        space = SimpleNamespace(at=slice(1, x), known=frozenset([2]))
+        return name, Pair(x + 1), rest, space, partial(max, x), ValueError("bad", x), zip([x], "b")
+
+    for n in (1.0, 4.0):
+        name, pair, rest, space, largest, error, pairs = run(ms.Tensor(n))
+        assert (name, type(name), float(name.of)) == ("a", Name, 2 * n)
+        assert float(pair.first) == n + 1 and not hasattr(pair, "second")
+        assert [float(v) for v in rest] == [n, 1] and [(float(a), b) for a, b in pairs] == [(n, "b")]
+        assert float(space.at.stop) == n and space.known == {2} and float(largest(ms.Tensor(2.0))) == max(n, 2)
+        assert error.args[0] == "bad" and float(error.args[1]) == n

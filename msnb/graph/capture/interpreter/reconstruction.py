@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import _reconstruct  # type: ignore[attr-defined]
+from copyreg import _slotnames  # type: ignore[attr-defined]
 from typing import Any
 
 import numpy as np
@@ -133,16 +135,20 @@ class Reconstruction:
         if type(value) is np.ndarray:
             kept = value.copy()
             return lambda outs, held, done: kept.copy()
-        made = self.session.objects.is_fresh(value) or isinstance(value, (list, set, deque))
+        made = self.session.objects.is_fresh(value) or isinstance(value, (list, set, deque, slice, Iterator))
         if not isinstance(value, type) and (made or dataclasses.is_dataclass(value)):
             return self._instance(value)
         return lambda outs, held, done: value
 
     def _instance(self, value: Any) -> Step:
-        base: Any = next((kind for kind in (list, set, deque) if isinstance(value, kind)), object)
-        if base is object and not hasattr(value, "__dict__"):
-            return lambda outs, held, done: value
-        kind, pairs = type(value), [(k, self.add(v)) for k, v in getattr(value, "__dict__", {}).items()]
+        kind: Any = type(value)
+        base: Any = next((plain for plain in (list, set, deque) if isinstance(value, plain)), object)
+        try:
+            base.__new__(kind)
+        except TypeError:  # of a class that C code wrote, str or slice
+            return self._reduced(value)
+        space = {n: getattr(value, n) for n in _slotnames(kind) if hasattr(value, n)}
+        pairs = [(k, self.add(v)) for k, v in (space | getattr(value, "__dict__", {})).items()]
         parts = [self.add(v) for v in value] if base is not object else []
         more = [value.maxlen] if base is deque else []
 
@@ -154,6 +160,15 @@ class Reconstruction:
             return new
 
         return make
+
+    def _reduced(self, value: Any) -> Step:
+        """As ``copy.copy`` makes another one; what it cannot make, a generator, is given back as it is."""
+        try:
+            make, *given = value.__reduce_ex__(4)
+        except TypeError:
+            return lambda outs, held, done: value
+        parts = [self.add(part if i < 2 or part is None else [*part]) for i, part in enumerate(given)]
+        return lambda outs, held, done: _reconstruct(value, None, make, *(done[i] for i in parts))
 
 
 def _own(value: Tensor, fields: dict[str, Any]) -> Parameter:
