@@ -130,12 +130,14 @@ def test_values_that_copy_copies(mode: int) -> None:
         name.of = x * 2  # type: ignore[attr-defined]
         next(rest)
         space = SimpleNamespace(at=slice(1, x), known=frozenset([2]))
-        return name, Pair(x + 1), rest, space, partial(max, x), ValueError("bad", x), zip([x], "b")
+        views = {"a": x, "b": 1}.values(), OrderedDict(c=x).items()
+        return name, Pair(x + 1), rest, space, partial(max, x), ValueError("bad", x), zip([x], "b"), views
 
     for n in (1.0, 4.0):
-        name, pair, rest, space, largest, error, pairs = run(ms.Tensor(n))
+        name, pair, rest, space, largest, error, pairs, (values, items) = run(ms.Tensor(n))
         assert (name, type(name), float(name.of)) == ("a", Name, 2 * n)
         assert float(pair.first) == n + 1 and not hasattr(pair, "second")
         assert [float(v) for v in rest] == [n, 1] and [(float(a), b) for a, b in pairs] == [(n, "b")]
         assert float(space.at.stop) == n and space.known == {2} and float(largest(ms.Tensor(2.0))) == max(n, 2)
+        assert [float(v) for v in values] == [n, 1] and {k: float(v) for k, v in items} == {"c": n}
         assert error.args[0] == "bad" and float(error.args[1]) == n

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MappingView
 from copy import _reconstruct  # type: ignore[attr-defined]
 from copyreg import _slotnames  # type: ignore[attr-defined]
 from typing import Any
@@ -28,6 +28,7 @@ from msnb.graph.capture.values.branch_merge import is_tensor
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
 from msnb.graph.capture.values.sources import Source
 
+_REMADE = (list, set, deque, slice, Iterator, MappingView)
 Step = Callable[[list[Any], list[Any], list[Any]], Any]
 
 
@@ -135,7 +136,7 @@ class Reconstruction:
         if type(value) is np.ndarray:
             kept = value.copy()
             return lambda outs, held, done: kept.copy()
-        made = self.session.objects.is_fresh(value) or isinstance(value, (list, set, deque, slice, Iterator))
+        made = self.session.objects.is_fresh(value) or isinstance(value, _REMADE)
         if not isinstance(value, type) and (made or dataclasses.is_dataclass(value)):
             return self._instance(value)
         return lambda outs, held, done: value
@@ -166,7 +167,10 @@ class Reconstruction:
         try:
             make, *given = value.__reduce_ex__(4)
         except TypeError:
-            return lambda outs, held, done: value
+            if not hasattr(value, "mapping"):
+                return lambda outs, held, done: value
+            at, name = self.add(dict(value.mapping)), type(value).__name__.rpartition("_")[2]
+            return lambda outs, held, done: getattr(done[at], name)()  # the items of a dict, say
         parts = [self.add(part if i < 2 or part is None else [*part]) for i, part in enumerate(given)]
         return lambda outs, held, done: _reconstruct(value, None, make, *(done[i] for i in parts))
 

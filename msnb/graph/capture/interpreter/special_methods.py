@@ -95,9 +95,7 @@ def _same_items(engine: Capture, left: Any, right: Any) -> Any:
     rows = [reads.entered(engine.session, side) for side in (left, right)]
     if not any(not is_lazy(x) and isinstance(x, Tensor) for row in rows for x in row):
         return NotImplemented
-    if len(rows[0]) != len(rows[1]):
-        return False
-    return _decided(engine, zip(*rows), False)
+    return False if len(rows[0]) != len(rows[1]) else _decided(engine, zip(*rows), False)
 
 
 def _decided(engine: Capture, pairs: Any, stop: bool) -> Any:
