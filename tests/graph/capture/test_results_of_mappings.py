@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, fields
 from functools import partial
 from types import SimpleNamespace
@@ -112,6 +112,9 @@ def test_marked_containers_are_written(mode: int) -> None:
         assert {key: float(v) for key, v in named.items()} == {"a": x, "b": 3 * x}
 
 
+Point = namedtuple("Point", "x y")
+
+
 class Name(str):
     """A string of a program's own."""
 
@@ -141,3 +144,22 @@ def test_values_that_copy_copies(mode: int) -> None:
         assert float(space.at.stop) == n and space.known == {2} and float(largest(ms.Tensor(2.0))) == max(n, 2)
         assert [float(v) for v in values] == [n, 1] and {k: float(v) for k, v in items} == {"c": n}
         assert error.args[0] == "bad" and float(error.args[1]) == n
+
+
+class Shown:
+    def __init__(self, at: Any) -> None:
+        self.at = at
+
+    def __repr__(self) -> str:
+        return f"<{self.at}>"
+
+
+def test_texts_of_ones_own_classes(mode: int) -> None:
+    def say(x: Any) -> Any:
+        row = ms.mutable([x, (x + 1,)])
+        text = f"{row} {Row([x])} {Point(x, 1)} {Shown(x)} {str(Shown(x))}"
+        row.append(x)
+        return text, x
+
+    for n in (1.0, 2.0):
+        assert ms.jit(say)(ms.Tensor(n))[0] == say(ms.Tensor(n))[0]

@@ -196,6 +196,8 @@ def converted(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
     name = _CONVERSIONS.get(fn) if isinstance(fn, (type, types.BuiltinFunctionType)) else None
     if name is None or not args or type(args[0]) in _DIRECT:
         return NotImplemented
+    if fn is str and getattr(type(args[0]), "__str__", None) is object.__str__:
+        name = "__repr__"
     found = method(args[0], name)
     return NotImplemented if found is None else concrete(invoke(engine, args[0], name, found, *args[1:]))
 
