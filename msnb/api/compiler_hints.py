@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core import pytree
+from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 
 Marked = TypeVar("Marked")
@@ -45,7 +46,7 @@ def mutable(input_data: Marked, dynamic_len: bool = False) -> Marked:
     if not isinstance(dynamic_len, bool) or (dynamic_len and not isinstance(input_data, (tuple, list))):
         raise ArgumentError("mutable: dynamic_len is a bool, True for a tuple or list alone.")
     kind = _MUTABLE.get(type(input_data))
-    return kind(input_data) if kind else input_data
+    return slot.engine.convert(kind)(input_data) if kind else input_data  # a program knows that it made it
 
 
 def constexpr(

@@ -11,6 +11,7 @@ from msnb import nn, ops
 from msnb.api.transforms import gradients
 from msnb.api.transforms.gradient_request import kept
 from msnb.api.transforms.gradients import make_grad, make_value_and_grad
+from msnb.api.transforms.vjp_jvp_vmap import vjp as msnb_vjp
 from msnb.as_mindspore.array_answers import int32
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
@@ -316,6 +317,15 @@ def value_and_grad(
 ) -> Any:  # fmt: skip
     """``msnb.value_and_grad``, also by integer tensors; (0,) means 0."""
     return make_value_and_grad(fn, kept(weights), _one(grad_position), has_aux, return_ids, "real", sens_param)
+
+
+def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
+    """``msnb.vjp``, also by integer tensors, for which every pullback runs ``fn`` again, as in MindSpore."""
+    integers = any(isinstance(x, Tensor) and not x.dtype.differentiable for x in inputs)
+    if weights is not None or has_aux or not integers:
+        return msnb_vjp(fn, *inputs, weights=weights, has_aux=has_aux)
+    by_sens = GradOperation(get_all=True, sens_param=True)(fn)
+    return fn(*inputs), lambda *v: by_sens(*inputs, v if len(v) > 1 else v[0])
 
 
 class GradOperation(gradients.GradOperation):

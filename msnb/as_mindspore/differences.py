@@ -172,7 +172,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     *(
         _theirs(name, "in integers", "an error", "courses and tests do it", "test_gradients_by_integers")
-        for name in ("grad", "value_and_grad", "ops.grad", "ops.value_and_grad", "ops.GradOperation")
+        for name in ("grad", "value_and_grad", "ops.grad", "ops.value_and_grad", "ops.GradOperation", "vjp")
     ),
     *(
         Difference(name, "of (0,): the gradient; others than tensors left out", "of (0,): a tuple; others: an error",

@@ -18,6 +18,8 @@ Pulled = Callable[..., Any]
 
 
 def _by(forward: Callable[..., Any], x: Any, dout: Any) -> Any:
+    if not dout.dtype.differentiable:
+        return _by(forward, x.astype("float64"), dout.astype("float64")).astype(dout.dtype)
     found = vjp(forward, x)[1](dout)
     return found[0] if isinstance(found, tuple) else found
 
@@ -114,16 +116,12 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "MaximumGrad": ("Maximum", lambda net, x, y, dout: vjp(net, x, y)[1](dout)),
     "NLLLossGrad": ("NLLLoss", lambda net, x, dout, target, weight, total: _by(
         lambda x: net(x, target, weight)[0], x, dout)),
-    "ResizeNearestNeighborGrad": ("ResizeNearestNeighbor", lambda net, dout, size: _nearest(net, dout, size)),
+    "ResizeNearestNeighborGrad": ("ResizeNearestNeighbor", lambda net, dout, size: _by(
+        lambda x: ops.resize_nearest_neighbor(x, dout.shape[2:], net.attrs["align_corners"]),
+        _zeros((*dout.shape[:2], *size), dout), dout)),
 }  # fmt: skip
 _WITHOUT_EFFECT = dict.fromkeys(("MinimumGrad", "MaximumGrad", "MaximumGradGrad"), {"grad_x": True, "grad_y": True})
 """Attributes that choose nothing in MindSpore either: both gradients come, whatever they say."""
-
-
-def _nearest(net: Primitive, dout: Any, size: Any) -> Any:
-    sizes = as_sizes("ResizeNearestNeighborGrad", (size,))
-    x = ops.zeros((*dout.shape[:2], *sizes), dtype=dout.dtype)
-    return _by(lambda x: ops.resize_nearest_neighbor(x, dout.shape[2:], net.attrs["align_corners"]), x, dout)
 
 
 def _made(name: str) -> type[Primitive]:
@@ -152,4 +150,3 @@ def __getattr__(name: str) -> type[Primitive]:
 
 def __dir__() -> list[str]:
     return [*globals(), *_ROWS]
-

@@ -175,9 +175,7 @@ def promote(a: DType, b: DType) -> DType:
     if a.category == b.category:
         if a.category == INT:
             return _promote_ints(a, b)
-        if a.category == FLOAT:
-            return _promote_floats(a, b)
-        return complex128
+        return _promote_floats(a, b) if a.category == FLOAT else complex128
     low, high = (a, b) if a.category < b.category else (b, a)
     return complex128 if high is complex64 and low is float64 else high
 

@@ -158,9 +158,7 @@ def begin(node: Node) -> None:
 def told(node: Node, rows: Callable[[], Iterator[Row]]) -> Iterator[Row]:
     """The rows of an epoch; maps hear of its begin and end."""
     heard = list(_calls(node))
-    if not heard:
-        return rows()
-    return _told(heard, rows)
+    return _told(heard, rows) if heard else rows()
 
 
 def _told(heard: Sequence[Calls], rows: Callable[[], Iterator[Row]]) -> Iterator[Row]:

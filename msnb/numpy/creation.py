@@ -58,7 +58,11 @@ def _made(obj: Any) -> Any:
 def asarray(a: Any, dtype: Any = None) -> Any:
     """``array`` that gives a tensor of this dtype itself."""
     made = _made(a)
-    return made if dtype is None else made.astype(as_dtype(dtype))
+    return made if dtype is None else made.astype(_dtype(dtype))
+
+
+def _dtype(spec: Any) -> DType:
+    return int32 if spec in (int, "int") else as_dtype(spec)
 
 
 def asfarray(a: Any, dtype: Any = float32) -> Any:
@@ -83,17 +87,17 @@ def zeros(shape: Any, dtype: Any = float32) -> Any:
         >>> mnp.zeros((2, 3)).dtype
         Float32
     """
-    return ops.zeros(_shape(shape), dtype=as_dtype(dtype))
+    return ops.zeros(_shape(shape), dtype=_dtype(dtype))
 
 
 def ones(shape: Any, dtype: Any = float32) -> Any:
     """Ones, float32 unless said otherwise."""
-    return ops.ones(_shape(shape), dtype=as_dtype(dtype))
+    return ops.ones(_shape(shape), dtype=_dtype(dtype))
 
 
 def empty(shape: Any, dtype: Any = float32) -> Any:
     """A tensor of arbitrary numbers."""
-    return ops.empty(_shape(shape), dtype=as_dtype(dtype))
+    return ops.empty(_shape(shape), dtype=_dtype(dtype))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -190,7 +194,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float32) -> Any:
     """Ones on a diagonal, zeros elsewhere; ``k`` of 1 is the diagonal above the middle one."""
-    return ops.eye(N, M, as_dtype(dtype), k=k)
+    return ops.eye(N, M, _dtype(dtype), k=k)
 
 
 def identity(n: int, dtype: Any = float32) -> Any:

@@ -95,7 +95,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 def polyval(p: Any, x: Any) -> Any:
     """The value of a polynomial, its highest coefficient first."""
-    coefficients, at = array(p), array(x)
+    coefficients, at = ops.atleast_1d(array(p)), array(x)
     out = ops.zeros_like(at) + coefficients[0]
     for i in range(1, coefficients.shape[0]):
         out = out * at + coefficients[i]

@@ -222,3 +222,11 @@ def test_cdist_from_distances_that_are_known(mode: int, rng: np.random.Generator
     halved = run(mode, CdistGrad(3.0), dout, a, b, 2 * ops.cdist(a, b, 3.0))
     wanted = ms.grad(lambda a: (ops.cdist(a, b, 3.0) * dout).sum())(a)
     np.testing.assert_allclose(halved.asnumpy(), wanted.asnumpy() / 4, rtol=1e-4, atol=1e-5)
+
+
+def test_whole_numbers_are_spread(mode: int) -> None:
+    from mindspore.ops.operations import _grad_ops as G
+
+    dy = ms.ops.arange(16).astype(ms.int32).reshape(1, 1, 4, 4)
+    found = run(mode, lambda dy: G.ResizeNearestNeighborGrad(True)(dy, (2, 2)), dy)
+    assert (found.tolist(), found.dtype) == ([[[[10, 18], [42, 50]]]], ms.int32)

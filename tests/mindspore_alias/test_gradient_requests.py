@@ -453,3 +453,17 @@ def test_no_gradient_is_taken_where_none_is_noted() -> None:
     msnb.set_context(mode=msnb.GRAPH_MODE)  # a program of its own, as in MindSpore
     with _no_grad():
         assert msnb.grad(lambda x: x * x)(x).tolist() == [6]
+
+
+def test_sensitivities_of_a_size_that_the_data_tell(mode: int) -> None:
+    from mindspore import ops
+
+    x, mask = ops.arange(4.0).reshape(2, 2), Tensor([[True, False], [True, True]])
+    by_sens = lambda fn, s: msnb.jit(lambda x: ops.GradOperation(sens_param=True)(fn)(x, s))(x)
+    chosen, rows = (lambda x: ops.masked_select(x, mask) * 2), lambda x: x[ops.nonzero(mask)[:, 0]] * x[0, 1]
+    assert by_sens(chosen, Tensor([1.0, 2.0, 3.0])).tolist() == [[2, 0], [4, 6]]
+    assert by_sens(chosen, Tensor([2.0])).tolist() == by_sens(chosen, Tensor(2.0)).tolist() == [[4, 0], [4, 4]]
+    assert by_sens(rows, ops.arange(6.0).reshape(3, 2)).tolist() == [[0, 38], [6, 8]]
+    for wrong in (ops.ones(2), ops.ones(4), ops.ones((3, 1))):
+        with pytest.raises(ValueError, match="shapes? "):
+            by_sens(chosen, wrong)

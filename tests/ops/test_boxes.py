@@ -83,6 +83,8 @@ def test_boxes_inside_of_an_image(mode: int) -> None:
         [[0.0, 0, 9, 9], [0, 0, 9, 9.5], [-0.5, 0, 3, 3], [0, -0.5, 3, 3], [0, 0, 19, 3], [0, 0, 19.5, 3]]
     )
     assert ops.CheckValid()(boxes, ms.Tensor([5.0, 10.0, 2.0])).tolist() == [True, False, False, False, True, False]
+    whole = ops.check_valid(ms.Tensor([[0, 0, 9, 4], [0, 0, 9, 5]], ms.uint8), ms.Tensor([5, 10, 1], ms.uint8))
+    assert whole.tolist() == [True, False]
 
 
 def kept(boxes: Array, threshold: float) -> list[bool]:
@@ -195,6 +197,19 @@ def test_a_detector_is_one_program(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(eager, graph, rtol=1e-4, atol=1e-4)
 
 
+def test_whole_pixels_from_border_to_border(mode: int) -> None:
+    image, index = ops.arange(32.0).reshape(1, 4, 8, 1), ms.Tensor([0, 0, 0])
+    boxes = ms.Tensor([[0.1, 0.1, 0.8, 0.3], [0.5, 0.5, 1.5, 1.5], [0.8, 0.9, 0.1, 0.2]])
+    found = ops.crop_and_resize(image, boxes, index, (2, 3), "bilinear_v2", -1.0)[..., 0]
+    want = [[[4, 5, 6], [20, 21, 22]], [[27, 29, 29], [29, 31, 31]], [[31, 31, 31], [31, 31, 31]]]
+    np.testing.assert_allclose(found.asnumpy(), want)
+
+
+def test_the_pixel_behind_is_nearest_at_a_middle(mode: int) -> None:
+    row, box = ops.arange(4.0).reshape(1, 1, 4, 1), ms.Tensor([[0.0, 0.1, 0.0, 0.9]])
+    assert ops.crop_and_resize(row, box, ms.Tensor([0]), (1, 3), "nearest").flatten().tolist() == [0, 2, 3]
+
+
 def test_derivatives(mode: int, rng: np.random.Generator) -> None:
     rois = ms.Tensor([[0.0, 1.0, 1.0, 7.0, 9.0], [1.0, -3.0, 2.0, 5.0, 30.0]])
     check_grads(lambda x: ops.roi_align(x, rois, 2, 2, 0.5), [rng.standard_normal((2, 2, 4, 5))])
@@ -219,7 +234,7 @@ def test_what_is_refused(mode: int) -> None:
         (lambda: ops.nms_with_mask(four), r"nms_with_mask takes \[n, 5\]"),
         (lambda: ops.crop_and_resize(image, four, ms.Tensor([0]), (1, 1)), "an index for each box"),
         (lambda: ops.crop_and_resize(image, four, ms.Tensor([0.0, 0.0]), (1, 1)), "box_indices are integers"),
-        (lambda: ops.crop_and_resize(image, four, index, (1, 1), "bilinear_v2"), "legal: 'bilinear', 'nearest'"),
+        (lambda: ops.crop_and_resize(image, four, index, (1, 1), "cubic"), "legal: 'bilinear', 'nearest'"),
         (lambda: ops.crop_and_resize(image, four, index, (0, 1)), "both at least 1"),
         (lambda: ops.crop_and_resize(image, four, index + 1, (1, 1)), "outside"),
         (lambda: ops.roi_align(features, four, 1, 1, 1.0), r"roi_align takes \[n, 5\]"),

@@ -38,6 +38,8 @@ def test_the_middle_of_what_has_no_order_is_nan(mode: int) -> None:
     np.testing.assert_array_equal(run(lambda x: ops.median(x, 1, True).values, x), [[NAN], [5.0]])
     np.testing.assert_array_equal(run(lambda x: ops.nanmedian(x, 1), x), [1.0, 5.0])
     assert run(ops.median, ms.Tensor([3, 1, 2])) == 2
+    assert np.isnan(run(ops.median, ops.zeros((0, 2))))
+    np.testing.assert_array_equal(run(lambda x: ops.median(x, 1).values, ops.zeros((2, 0))), [NAN, NAN])
 
 
 @pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])

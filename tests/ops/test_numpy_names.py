@@ -113,6 +113,9 @@ def test_same_as_numpy(name: str, mode: int, rng: np.random.Generator) -> None:
 def test_new_arrays_are_narrow() -> None:
     assert [mnp.array(v).dtype for v in (1, [1.0], [[True]], [1, 2.0])] == [ms.int32, ms.float32, ms.bool_, ms.float32]
     assert [mnp.zeros(2).dtype, mnp.arange(3).dtype, mnp.full(2, 3).dtype] == [ms.float32, ms.int32, ms.int32]
+    made = [mnp.ones(2, int), mnp.zeros_like([1.0], "int"), mnp.array([1.5], int), mnp.eye(2, dtype=int)]
+    assert {x.dtype for x in made} == {mnp.promote_types(int, bool)} == {ms.int32}
+    assert mnp.polyval(3.0, mnp.ones((2, 2))).tolist() == [[3, 3], [3, 3]]
     assert mnp.array(np.ones(2)).dtype == ms.float64 and mnp.array([ms.Tensor(1.0), ms.Tensor(2.0)]).shape == (2,)
     assert mnp.promote_types(mnp.int32, mnp.float32) == mnp.result_type(mnp.array(1), 2.0) == mnp.float32
     assert mnp.isscalar(3.0) and not mnp.isscalar([3.0]) and mnp.array_equal([1, 2], [1, 2])

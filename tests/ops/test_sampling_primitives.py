@@ -124,6 +124,14 @@ def test_gradients_by_hand(mode: int) -> None:
     found = run(lambda *a: ops.LayerNormGrad(1, 1, 1e-5)(*a), x, dy, var, mean, gamma)
     for one, other in zip(found, wanted):
         np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), atol=1e-4)
+    whole = [Tensor(rng.uniform(0.5, 2, s)) for s in ((2, 3, 4), (2, 3, 4), (2, 1, 1), (2, 1, 1), (2, 3, 4))]
+    a, d, v, m, g = (t.asnumpy() for t in whole)
+    s, size = (v + 1e-7) ** -0.5, {"axis": (1, 2), "keepdims": True}
+    by_var = (-0.5 * d * g * (a - m) * s**3).sum(**size)
+    by_mean = -(d * g * s).sum(**size) - 2 * by_var * (a - m).mean(**size)
+    lanes = run(lambda *t: ms.vmap(ops.LayerNormGrad(0, 0, 1e-7))(*t), *whole)
+    for one, other in zip(lanes, (d * g * s + by_var * 2 * (a - m) / 12 + by_mean / 12, d * (a - m) * s, d)):
+        np.testing.assert_allclose(one.asnumpy(), other, err_msg="mean and variance are not those of x")
     target = Tensor(np.abs(rng.standard_normal((4, 5))).astype(np.float32))
     for reduction, scale in (("none", 1), ("sum", 1), ("mean", 20), ("batchmean", 4)):
         sens = dy if reduction == "none" else Tensor([2.0])

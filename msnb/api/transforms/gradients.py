@@ -38,6 +38,7 @@ from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn, host_call, replay
 from msnb.ir.graph import Graph
 from msnb.ops import broadcast_to, cast, ones_like, reshape, zeros_like
+from msnb.ops.definition.symbolic_sizes import has_sizes
 from msnb.ops.definition.type_inference import need_bools
 
 Fn = Callable[..., Any]
@@ -144,13 +145,18 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any, result: Any) -> list[Any
 
 
 def _sensitivity(g: Tensor, loss: Tensor) -> Tensor:
-    """``g`` in the shape and dtype of ``loss``: one number is that of all elements."""
+    """``g`` in the shape and dtype of ``loss``: one number is that of all elements. Sizes that the data tell wait."""
     if g.shape != loss.shape and g.size == 1:
-        g = broadcast_to(reshape(g, ()), loss.shape)
-    if g.shape != loss.shape:
+        g = broadcast_to(reshape(g, ()), loss.shape if has_sizes(loss._type) else ())
+    if g.shape != loss.shape and (has_sizes(loss._type) or g.ndim not in (0, loss.ndim)):
         raise ShapeError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
     dtype = loss.dtype if loss.dtype.differentiable else float64  # integers became reals
     return g if g.dtype is dtype else cast(g, dtype=dtype)
+
+
+def _in_size(g: Tensor, loss: Tensor) -> Tensor:
+    """``g`` in the size of ``loss`` that only the data tell, which the addition compares at run time."""
+    return g if g.shape == loss.shape else zeros_like(loss) + (broadcast_to(g, loss.shape) if g.ndim else g)
 
 
 def _eagerly(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
@@ -250,12 +256,13 @@ def _differentiated(
 ) -> tuple[Sequence[Any], Sequence[Any]]:
     """What ``graph`` gives for ``args``, and its gradients; as one node where the gradient may be worked out later."""
     n_out = len(graph.outputs)
-    found = b.owe_gradient(graph, wrt, at, args, given)
+    settled = not given or all(has_sizes(graph.outputs[k].type) for k in at)  # others differ in every run of a graph
+    found = b.owe_gradient(graph, wrt, at, args, given) if settled else None
     if found is not None:
         return found[:n_out], found[n_out:]
     pair = vjp_graph(written_out(graph), wrt, at)
     results = replay(pair.forward, args)
-    douts = given or [ones_like(results[k]) for k in at]
+    douts = [_in_size(g, results[k]) for g, k in zip(given, at)] or [ones_like(results[k]) for k in at]
     return results[:n_out], replay(pair.backward, [*results[n_out:], *douts])
 
 

@@ -66,9 +66,7 @@ def _forwarded(project: Project) -> Node:
         moved = with_parents(below, [_chosen(below.parents[0], project.columns)])
         moved.columns = project.columns
         return moved
-    if type(below) is Map:
-        return _before_map(project, below)
-    return project
+    return _before_map(project, below) if type(below) is Map else project
 
 
 def _chosen(node: Node, columns: Sequence[str]) -> Node:

@@ -197,9 +197,7 @@ class LiteralReader:
             return Ellipsis
         if self.words.accept("("):
             return self._items(")")
-        if token.text == "const":
-            return self.const()
-        return self._typed(token)
+        return self.const() if token.text == "const" else self._typed(token)
 
     def _items(self, end: str) -> tuple[Any, ...]:
         out = []

@@ -183,9 +183,7 @@ def write_attr(value: Any, table: LiteralTable) -> str:
         return f"({', '.join(write_attr(v, table) for v in value)}{',' if len(value) == 1 else ''})"
     if isinstance(value, slice):
         return f"slice({', '.join(write_attr(v, table) for v in (value.start, value.stop, value.step))})"
-    if value is Ellipsis:
-        return "..."
-    return _write_object(value, table)
+    return "..." if value is Ellipsis else _write_object(value, table)
 
 
 def _write_object(value: Any, table: LiteralTable) -> str:

@@ -107,9 +107,7 @@ class _Evaluation(ast.NodeVisitor):
     def _operand(self, x: Any) -> Any:
         if x is None or isinstance(x, ModelValue):
             return x
-        if isinstance(x, tuple):
-            return self.writer.shape(x)
-        return self.writer.number(x)
+        return self.writer.shape(x) if isinstance(x, tuple) else self.writer.number(x)
 
     def _sign(self, sign: ast.AST, left: Any, right: Any) -> Any:
         # one branch for each sign whose operator depends on the operands

@@ -61,9 +61,7 @@ for _name, _fn in _UNARY.items():
 
 def quotient(x: Any, y: Any) -> Any:
     """x / y; of integers, toward zero."""
-    if x.dtype.is_float:
-        return ops.div(x, y)
-    return ops.truncate_div(x, y)
+    return ops.div(x, y) if x.dtype.is_float else ops.truncate_div(x, y)
 
 
 for _name, _fn in (_BINARY | {"Div": quotient}).items():

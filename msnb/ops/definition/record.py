@@ -298,9 +298,7 @@ def static(value: Any) -> Any:
 
 
 def _parse_attrs(attrs: Mapping[str, Any] | Iterable[str]) -> dict[str, Any]:
-    if isinstance(attrs, Mapping):
-        return dict(attrs)
-    return dict.fromkeys(attrs, REQUIRED)
+    return dict(attrs) if isinstance(attrs, Mapping) else dict.fromkeys(attrs, REQUIRED)
 
 
 def family_of(function: Callable[..., Any]) -> str:

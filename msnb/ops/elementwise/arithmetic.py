@@ -150,9 +150,7 @@ abs: Op = unary(
 
 
 def _sign(xp: Any, x: Any) -> Any:
-    if x.dtype.kind == "b":
-        return x
-    return xp.sign(x)
+    return x if x.dtype.kind == "b" else xp.sign(x)
 
 
 sign: Op = unary(

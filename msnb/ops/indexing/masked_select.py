@@ -98,9 +98,7 @@ def nonzero(x: Any, as_tuple: bool = False) -> Any:
     t = as_tensor(x)
     known = _made_before(t)
     found = NONZERO(t) if known is None else known
-    if not as_tuple:
-        return found
-    return unstack(found, 1)
+    return unstack(found, 1) if as_tuple else found
 
 
 @cached

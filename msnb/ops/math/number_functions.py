@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
@@ -306,12 +306,7 @@ def random_categorical(logits: Any, num_sample: int, seed: int = 0, dtype: Any =
     Args:
         logits: [batch, classes].
         num_sample: how many.
-        seed: 0; ``ms.set_seed`` starts the stream of all draws.
+        seed: 0: the stream of all draws, which ``ms.set_seed`` starts; else one of its own.
         dtype: an integer type.
-
-    Raises:
-        ArgumentError: a seed.
     """
-    if seed:
-        raise ArgumentError("random_categorical takes no seed of its own.", hint="ms.set_seed(seed) starts the stream.")
-    return draws.categorical(as_tensor(logits), num_sample).astype(dtype)
+    return draws.categorical(as_tensor(logits), num_sample, seed=seed or None).astype(dtype)

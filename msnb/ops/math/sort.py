@@ -29,7 +29,7 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import isnan, where
 from msnb.ops.indexing.gather import FULL, along, take_along_axis
 from msnb.ops.math.selection import TOP_K
-from msnb.ops.shape.creation import arange
+from msnb.ops.shape.creation import arange, full
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, squeeze
 
@@ -195,10 +195,17 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """
     t = as_tensor(x)
     if axis is None:
-        found = _or_nan(t.reshape(-1), 0, kthvalue(t.reshape(-1), (t.size + 1) // 2)).values
+        flat = _or_one_nan(t.reshape(-1), 0)
+        found = _or_nan(flat, 0, kthvalue(flat, (flat.size + 1) // 2)).values
         return found.reshape((1,) * t.ndim) if keepdims else found
-    size = t.shape[normal_axis("median", axis, t.ndim)]
-    return _or_nan(t, axis, kthvalue(t, (size + 1) // 2, axis, keepdims), keepdims)
+    t = _or_one_nan(t, at := normal_axis("median", axis, t.ndim))
+    return _or_nan(t, axis, kthvalue(t, (t.shape[at] + 1) // 2, axis, keepdims), keepdims)
+
+
+def _or_one_nan(t: Any, at: int) -> Any:
+    """The middle of nothing is NaN."""
+    empty = t.dtype.is_float and t.shape[at] == 0
+    return full((*t.shape[:at], 1, *t.shape[at + 1 :]), math.nan, dtype=t.dtype) if empty else t
 
 
 def _or_nan(t: Any, axis: int, found: ValuesAndIndices, keepdims: bool = False) -> ValuesAndIndices:

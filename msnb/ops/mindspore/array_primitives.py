@@ -127,7 +127,8 @@ def _layer_norm_grad(
     scale = 1.0 / ops.sqrt(variance + epsilon)
     normal = (x - mean) * scale
     weighted = dy * gamma.reshape((1,) * lead + x.shape[lead:])
-    share = ops.mean(weighted, axes, True) + normal * ops.mean(weighted * normal, axes, True)
+    off = normal - ops.mean(normal, axes, True)  # mean and variance need not be those of x
+    share = ops.mean(weighted, axes, True) + off * ops.mean(weighted * normal, axes, True)
     rows = tuple(range(lead))
     dg, db = (ops.sum(g, rows) if rows else g for g in (dy * normal, dy))
     return (weighted - share) * scale, dg.reshape(gamma.shape), db.reshape(gamma.shape)

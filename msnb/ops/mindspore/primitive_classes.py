@@ -491,7 +491,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Diag": (_on_the_diagonal, {}),
     "Flatten": (_in_rows, {}),
     "Inv": (lambda x: ops.reciprocal(x).astype(x.dtype), {}),  # of integers an integer, unlike Reciprocal
-    "Softmax": (lambda x, axis: ops.softmax(x, axis), {"axis": -1}),
+    "Softmax": (lambda x, axis: ops.softmax(x, axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis),
+                {"axis": -1}),
     "LogSoftmax": (lambda x, axis: ops.log_softmax(x, axis), {"axis": -1}),
     **dict.fromkeys(("GeLU", "Gelu"), (lambda x: ops.gelu(x, approximate="tanh"), {})),
     "HSwish": (lambda x: ops.hardswish(x), {}),

@@ -201,7 +201,8 @@ def unstack(x: Any, axis: int, num: int | None) -> Any:
 
 def seed_state(name: str, seed: int, seed2: int = 0) -> Parameter | None:
     """The stream of an operator that has seeds of its own: what it draws depends on them and on its calls alone."""
-    first, second = (legal_seed(f"ops.{name}: a seed is", value) for value in (seed, seed2))
+    given = (seed % 2**64, seed2 % 2**64) if name == "RandomChoiceWithMask" else (seed, seed2)  # any int there
+    first, second = (legal_seed(f"ops.{name}: a seed is", value) for value in given)
     if not first and not second:
         return None
     start = (second << 32 ^ first) % 2**64

@@ -330,14 +330,14 @@ def check_valid(bboxes: Any, img_metas: Any) -> Tensor:
     """Whether boxes lie inside of an image.
 
     Args:
-        bboxes: [n, 4], float.
-        img_metas: [3], float: the image's height and width, and the ratio by which both are scaled.
+        bboxes: [n, 4].
+        img_metas: [3]: the image's height and width, and the ratio by which both are scaled.
 
     Returns:
         bool [n].
 
     Raises:
-        ShapeError: other shapes. DTypeError: integers.
+        ShapeError: other shapes.
 
     Source: `mindspore.ops.CheckValid`
 
@@ -347,12 +347,11 @@ def check_valid(bboxes: Any, img_metas: Any) -> Tensor:
         >>> ms.ops.check_valid(boxes, ms.Tensor([5.0, 10.0, 1.0])).tolist()
         [True, False]
     """
-    (boxes,), metas = rows_of("check_valid", 4, bboxes=bboxes), as_tensor(img_metas)
+    (boxes,), metas = rows_of("check_valid", 4, bboxes=wide(as_tensor(bboxes))), as_tensor(img_metas)
     if metas.ndim != 1 or metas.shape[0] != 3:
         raise ShapeError("check_valid takes img_metas of [3]: height, width, ratio.",
                          operands=operand_lines(metas._type, names=("img_metas",)))  # fmt: skip
-    need_float("check_valid", metas._type)
-    x0, y0, x1, y1 = unstack(wide(boxes), -1)
+    x0, y0, x1, y1 = unstack(boxes, -1)
     height, width, ratio = unstack(wide(metas))
     return (x0 >= 0) & (y0 >= 0) & (x1 <= width * ratio - 1) & (y1 <= height * ratio - 1)
 

@@ -256,9 +256,7 @@ def grid_sample(x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "
         at = [_mirrored(p, size, align_corners) for p, size in zip(at, sizes)]
     if padding_mode != "zeros":
         at = [arithmetic.minimum(arithmetic.maximum(p, 0), size - 1) for p, size in zip(at, sizes)]
-    if mode == "nearest":
-        return _read(t, [arithmetic.round(p) for p in at])
-    return _blended(t, at)
+    return _read(t, [arithmetic.round(p) for p in at]) if mode == "nearest" else _blended(t, at)
 
 
 def _need_sampling(t: Any, g: Any, mode: str, padding_mode: str) -> None:

@@ -72,8 +72,17 @@ def _blended(x: Any, image: Any, row: Any, column: Any) -> Any:
 
 def _stretched(start: Any, end: Any, size: int, out: int) -> Any:
     """Places [n, out] from start to end (0 and 1 are the first and the last pixel); one alone lies in the middle."""
-    steps = np.linspace(0.0, 1.0, out) if out > 1 else np.array([0.5])
-    return (expand_dims(start, 1) + expand_dims(end - start, 1) * as_tensor(steps.astype(np.float32))) * (size - 1)
+    steps = as_tensor(np.arange(out, dtype=np.float32) if out > 1 else np.array([0.5], np.float32))
+    step = (end - start) * (size - 1) / max(out - 1, 1)  # in MindSpore's order, which "nearest" shows
+    return expand_dims(start * (size - 1), 1) + expand_dims(step, 1) * steps
+
+
+def _middles(start: Any, end: Any, size: int, out: int) -> Any:
+    """Places [n, out]: the middles of equal parts of the pixels between two ends, within them and the image."""
+    first, last = (arithmetic.trunc(v * size) for v in (start, end))
+    last = arithmetic.maximum(first, last)
+    at = _sampled(first, last + 1, out, 1) - 0.5
+    return clip(arithmetic.minimum(arithmetic.maximum(at, expand_dims(first, 1)), expand_dims(last, 1)), 0, size - 1)
 
 
 def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Sequence[int], method: str = "bilinear",
@@ -86,7 +95,8 @@ def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Sequenc
             part is upside down.
         box_indices: integers [n]: which image each box cuts (negative ones count from the back).
         crop_size: (rows, columns) of the results.
-        method: "bilinear", or "nearest" (of two pixels as near, the one behind).
+        method: "bilinear"; "nearest" (of two pixels as near, the one behind); "bilinear_v2", which cuts whole pixels
+            and stretches them from border to border.
         extrapolation_value: what lies outside of the image.
 
     Returns:
@@ -111,10 +121,12 @@ def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Sequenc
     _need_crops(name, t, corners, at, method, crop_size)
     h, w = t.shape[1:3]
     y1, x1, y2, x2 = unstack(wide(corners), -1)
+    pixels = t.astype(dtypes.float32)
+    if method == "bilinear_v2":
+        return _blended(pixels, at, _middles(y1, y2, h, crop_size[0]), _middles(x1, x2, w, crop_size[1]))
     row, column = _stretched(y1, y2, h, crop_size[0]), _stretched(x1, x2, w, crop_size[1])
     inside = _on_grid(_within(row, 0, h - 1), _within(column, 0, w - 1))
     row, column = clip(row, 0, h - 1), clip(column, 0, w - 1)
-    pixels = t.astype(dtypes.float32)
     if method == "nearest":
         found = _read(pixels, at, arithmetic.floor(row + 0.5), arithmetic.floor(column + 0.5))
     else:
@@ -130,8 +142,8 @@ def _need_crops(name: str, t: Any, corners: Any, at: Any, method: str, crop_size
                                                 names=("image", "boxes", "box_indices")))  # fmt: skip
     if not at.dtype.is_int:
         raise DTypeError(f"{name}: box_indices are integers.", operands=operand_lines(at._type, names=("box_indices",)))
-    if method not in ("bilinear", "nearest"):
-        raise AttributeValueError(f"{name}: method={method!r} is not legal; legal: 'bilinear', 'nearest'.")
+    if method not in ("bilinear", "nearest", "bilinear_v2"):
+        raise AttributeValueError(f"{name}: method={method!r} is not legal: 'bilinear', 'nearest', 'bilinear_v2'.")
     if not isinstance(crop_size, (tuple, list)) or len(crop_size) != 2 or min(crop_size) < 1:
         raise AttributeValueError(f"{name}: crop_size is (rows, columns), both at least 1; got {crop_size!r}.")
 

@@ -190,6 +190,4 @@ def __getattr__(name: str) -> Any:
     found = getattr(np, name)
     if isinstance(found, types.ModuleType):
         return _Module(found)
-    if isinstance(found, type) or not callable(found):
-        return found
-    return _function(found)
+    return found if isinstance(found, type) or not callable(found) else _function(found)

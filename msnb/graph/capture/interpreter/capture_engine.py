@@ -283,9 +283,7 @@ def _refusal(sentence: str, hint: str) -> MsnbError:
 def _static(value: Any) -> Any:
     if is_lazy(value):
         return concrete(value) if value._dim is None else value._dim
-    if type(value) is tuple:
-        return tuple(map(_static, value))
-    return value
+    return tuple(map(_static, value)) if type(value) is tuple else value
 
 
 def run_root(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

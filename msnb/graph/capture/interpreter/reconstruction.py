@@ -12,8 +12,10 @@ A recipe is a list of steps, each using the results of earlier ones, so a value 
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator, MappingView
+from copy import _reconstruct  # type: ignore[attr-defined]
+from copyreg import _slotnames  # type: ignore[attr-defined]
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from msnb.graph.capture.values.branch_merge import is_tensor
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
 from msnb.graph.capture.values.sources import Source
 
+_REMADE = (list, set, deque, slice, Iterator, MappingView)
 Step = Callable[[list[Any], list[Any], list[Any]], Any]
 
 
@@ -133,22 +136,43 @@ class Reconstruction:
         if type(value) is np.ndarray:
             kept = value.copy()
             return lambda outs, held, done: kept.copy()
-        if not isinstance(value, type) and (self.session.objects.is_fresh(value) or dataclasses.is_dataclass(value)):
+        made = self.session.objects.is_fresh(value) or isinstance(value, _REMADE)
+        if not isinstance(value, type) and (made or dataclasses.is_dataclass(value)):
             return self._instance(value)
         return lambda outs, held, done: value
 
     def _instance(self, value: Any) -> Step:
-        if not hasattr(value, "__dict__"):
-            return lambda outs, held, done: value
-        kind, pairs = type(value), [(k, self.add(v)) for k, v in vars(value).items()]
+        kind: Any = type(value)
+        base: Any = next((plain for plain in (list, set, deque) if isinstance(value, plain)), object)
+        try:
+            base.__new__(kind)
+        except TypeError:  # of a class that C code wrote, str or slice
+            return self._reduced(value)
+        space = {n: getattr(value, n) for n in _slotnames(kind) if hasattr(value, n)}
+        pairs = [(k, self.add(v)) for k, v in (space | getattr(value, "__dict__", {})).items()]
+        parts = [self.add(v) for v in value] if base is not object else []
+        more = [value.maxlen] if base is deque else []
 
         def make(outs: list[Any], held: list[Any], done: list[Any]) -> Any:
-            new = object.__new__(kind)
+            new = base.__new__(kind)
+            base.__init__(new, *([done[i] for i in parts], *more) if base is not object else ())
             for name, i in pairs:
                 object.__setattr__(new, name, done[i])
             return new
 
         return make
+
+    def _reduced(self, value: Any) -> Step:
+        """As ``copy.copy`` makes another one; what it cannot make, a generator, is given back as it is."""
+        try:
+            make, *given = value.__reduce_ex__(4)
+        except TypeError:
+            if not hasattr(value, "mapping"):
+                return lambda outs, held, done: value
+            at, name = self.add(dict(value.mapping)), type(value).__name__.rpartition("_")[2]
+            return lambda outs, held, done: getattr(done[at], name)()  # the items of a dict, say
+        parts = [self.add(part if i < 2 or part is None else [*part]) for i, part in enumerate(given)]
+        return lambda outs, held, done: _reconstruct(value, None, make, *(done[i] for i in parts))
 
 
 def _own(value: Tensor, fields: dict[str, Any]) -> Parameter:

@@ -125,8 +125,8 @@ def text_of(fn: Callable[..., str], *args: Any) -> Any:
 
 def snapshot(value: Any) -> Any:
     """A value as it is now: what the program writes into a list, a dict or an array later does not show in it."""
-    if type(value) in (list, tuple, set, deque):
-        return type(value)(snapshot(v) for v in value)
+    if isinstance(value, _ROWS):
+        return _of_parts(value, [snapshot(v) for v in value])
     if type(value) is dict:
         return {k: snapshot(v) for k, v in value.items()}
     if type(value) is np.ndarray:
@@ -137,6 +137,17 @@ def snapshot(value: Any) -> Any:
     if isinstance(value, Tensor) and isinstance(engine, Capture):
         return engine.wrap(engine.lift(value))  # what the program has written is in its session, not in the object
     return value
+
+
+_ROWS = (list, tuple, set, deque)
+
+
+def _of_parts(value: Any, parts: list[Any]) -> Any:
+    """Another row of the class of ``value``; what a program's own class has written itself is not called."""
+    base: Any = next(kind for kind in _ROWS if isinstance(value, kind))
+    new = base.__new__(type(value), parts)
+    base.__init__(new, parts)
+    return new
 
 
 def _formatted(value: Any, conversion: Any, spec: str) -> str:
@@ -178,7 +189,7 @@ def open_values(value: Any, found: dict[int, Any]) -> dict[int, Any]:
             if not isinstance(part, str):
                 open_values(part[0], found)
                 open_values(part[2], found)
-    elif isinstance(value, (tuple, list, set, deque)):
+    elif isinstance(value, _ROWS):
         for v in value:
             open_values(v, found)
     elif type(value) is dict:
@@ -194,8 +205,8 @@ def refill(value: Any, values: dict[int, Any]) -> Any:
         return values[id(value)]
     if isinstance(value, Text):
         return value.fill(values)
-    if type(value) in (tuple, list, set, deque):
-        return type(value)(refill(v, values) for v in value)
+    if isinstance(value, _ROWS):
+        return _of_parts(value, [refill(v, values) for v in value])
     if type(value) is dict:
         return {k: refill(v, values) for k, v in value.items()}
     return value

@@ -95,9 +95,7 @@ def _same_items(engine: Capture, left: Any, right: Any) -> Any:
     rows = [reads.entered(engine.session, side) for side in (left, right)]
     if not any(not is_lazy(x) and isinstance(x, Tensor) for row in rows for x in row):
         return NotImplemented
-    if len(rows[0]) != len(rows[1]):
-        return False
-    return _decided(engine, zip(*rows), False)
+    return False if len(rows[0]) != len(rows[1]) else _decided(engine, zip(*rows), False)
 
 
 def _decided(engine: Capture, pairs: Any, stop: bool) -> Any:
@@ -198,6 +196,8 @@ def converted(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
     name = _CONVERSIONS.get(fn) if isinstance(fn, (type, types.BuiltinFunctionType)) else None
     if name is None or not args or type(args[0]) in _DIRECT:
         return NotImplemented
+    if fn is str and getattr(type(args[0]), "__str__", None) is object.__str__:
+        name = "__repr__"
     found = method(args[0], name)
     return NotImplemented if found is None else concrete(invoke(engine, args[0], name, found, *args[1:]))
 

@@ -144,9 +144,7 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, (bool, int, str, bytes, range, slice, float, complex)) or a is None:
         return bool(a == b) and repr(a) == repr(b)
-    if isinstance(a, np.ndarray):
-        return same_values(a, b)
-    return _same_method(a, b)
+    return same_values(a, b) if isinstance(a, np.ndarray) else _same_method(a, b)
 
 
 def _same_method(a: Any, b: Any) -> bool:

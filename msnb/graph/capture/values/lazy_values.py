@@ -293,9 +293,7 @@ TrackedArray.__name__ = "ndarray"  # errors name the class: the same words in bo
 def _seen(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return type(x)(map(_seen, x))
-    if isinstance(x, TrackedArray):
-        return x.plain()
-    return concrete(x)
+    return x.plain() if isinstance(x, TrackedArray) else concrete(x)
 
 
 def same_values(a: Any, b: Any) -> bool:

@@ -195,9 +195,7 @@ class Worker:
 
 def comm_named(kind: str, timeout: float) -> Communicator:
     """A rank's way to the others, by the name of a back end."""
-    if kind == "nccl":
-        return NcclComm.of_environment(timeout)
-    return MpiComm(timeout)
+    return NcclComm.of_environment(timeout) if kind == "nccl" else MpiComm(timeout)
 
 
 def main(argv: list[str], watch: Watch | None = None) -> None:

@@ -81,9 +81,7 @@ def compared_as(dtype: DType) -> DType:
     """The dtype in which elements are compared and added up: half precision has no registers of its own."""
     if dtype.is_float:
         return dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
-    if dtype is dtypes.bool_ or dtype.itemsize < 4:
-        return dtypes.int32
-    return dtype
+    return dtypes.int32 if dtype is dtypes.bool_ or dtype.itemsize < 4 else dtype
 
 
 class LineEmitter(Emitter):
