@@ -241,7 +241,7 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
             _write_text(engine, owner, *args) if name == "write" else side_effects.call_at_run(engine, name, fn, [], {})
         )
     if isinstance(owner, str) and name in side_effects.TEXT_METHODS:
-        args, kwargs = engine.given(args), engine.given(kwargs)
+        args, kwargs = engine.given(side_effects.as_lists(args)), engine.given(kwargs)
         if side_effects.has_open((args, kwargs)):
             return side_effects.deferred(getattr(str, name), (owner, *args), kwargs)
     for kind, names in _MUTATORS.items():

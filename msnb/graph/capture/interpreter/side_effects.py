@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView, Iterator, ValuesView
+from copy import copy
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -123,12 +125,16 @@ def text_of(fn: Callable[..., str], *args: Any) -> Any:
     return deferred(fn, args) if has_open(args) else fn(*args)
 
 
+def as_lists(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments of a text's method: ``join`` takes an iterator, which can be looked at only once."""
+    return tuple([*a] if isinstance(a, Iterator) else a for a in args)
+
+
 def snapshot(value: Any) -> Any:
     """A value as it is now: what the program writes into a list, a dict or an array later does not show in it."""
-    if isinstance(value, _ROWS):
-        return _of_parts(value, [snapshot(v) for v in value])
-    if type(value) is dict:
-        return {k: snapshot(v) for k, v in value.items()}
+    parts = _parts(value)
+    if parts is not None:
+        return _of_parts(value, [snapshot(v) for v in parts])
     if type(value) is np.ndarray:
         return value.copy()
     if isinstance(value, TrackedArray) and value._source is not None and value._session.is_written(value):
@@ -139,14 +145,43 @@ def snapshot(value: Any) -> Any:
     return value
 
 
-_ROWS = (list, tuple, set, deque)
+_ROWS = (list, tuple, set, frozenset, deque)
+
+
+def _parts(value: Any) -> list[Any] | None:
+    """What a text of ``value`` tells, if it is made of others."""
+    if isinstance(value, _ROWS):
+        return [*value]
+    if isinstance(value, dict):
+        return [*dict.values(value)]
+    if isinstance(value, slice):
+        return [value.start, value.stop, value.step]
+    if isinstance(value, (ItemsView, ValuesView)) and hasattr(value, "mapping"):
+        return [dict(value.mapping)]
+    if type(value) is SimpleNamespace:
+        return [*vars(value).values()]
+    return [*value.args] if isinstance(value, Exception) and value.args else None
 
 
 def _of_parts(value: Any, parts: list[Any]) -> Any:
-    """Another row of the class of ``value``; what a program's own class has written itself is not called."""
-    base: Any = next(kind for kind in _ROWS if isinstance(value, kind))
-    new = base.__new__(type(value), parts)
-    base.__init__(new, parts)
+    """Another one of the class of ``value``; what a program's own class has written itself is not called."""
+    kind: Any = type(value)
+    if isinstance(value, slice):
+        return slice(*parts)
+    if isinstance(value, (ItemsView, ValuesView)):
+        return getattr(parts[0], kind.__name__.rpartition("_")[2])()
+    if kind is SimpleNamespace:
+        return SimpleNamespace(**dict(zip(vars(value), parts)))
+    if isinstance(value, dict):
+        new = copy(value)
+        for key, part in zip(dict.keys(value), parts):
+            dict.__setitem__(new, key, part)
+        return new
+    base: Any = next(plain for plain in (*_ROWS, Exception) if isinstance(value, plain))
+    given = parts if base is Exception else [parts]
+    new = base.__new__(kind, *given)
+    base.__init__(new, *given)
+    getattr(new, "__dict__", {}).update(getattr(value, "__dict__", {}))
     return new
 
 
@@ -189,11 +224,9 @@ def open_values(value: Any, found: dict[int, Any]) -> dict[int, Any]:
             if not isinstance(part, str):
                 open_values(part[0], found)
                 open_values(part[2], found)
-    elif isinstance(value, _ROWS):
-        for v in value:
+    elif (parts := _parts(value)) is not None:
+        for v in parts:
             open_values(v, found)
-    elif type(value) is dict:
-        open_values(list(value.values()), found)
     elif is_open(value):
         found[id(value)] = value
     return found
@@ -205,11 +238,8 @@ def refill(value: Any, values: dict[int, Any]) -> Any:
         return values[id(value)]
     if isinstance(value, Text):
         return value.fill(values)
-    if isinstance(value, _ROWS):
-        return _of_parts(value, [refill(v, values) for v in value])
-    if type(value) is dict:
-        return {k: refill(v, values) for k, v in value.items()}
-    return value
+    parts = _parts(value)
+    return value if parts is None else _of_parts(value, [refill(v, values) for v in parts])
 
 
 def at_run(
