@@ -377,7 +377,8 @@ def _lstm(self: Primitive, x: Any, h: Any, c: Any, w: Any) -> tuple[Any, ...]:
     rows, out, ways = 4 * hidden, proj or hidden, 2 if bidirectional else 1
     shapes = [(rows, size), (rows, out), (proj, hidden), (rows * has_bias,)]
     width = layers * ways * sum(math.prod(shape) for shape in shapes)
-    if x.shape[-1] != size or h.shape[0] != layers * ways or w.size != width:
+    second = layers * ways * rows * has_bias  # biases of W_hh, which may follow and are not read
+    if x.shape[-1] != size or h.shape[0] != layers * ways or w.size not in (width, width + second):
         told = f"LSTM: x must have {size} features, h {layers * ways} rows and the weights {width} numbers."
         raise ShapeError(told, operands=operand_lines(x._type, h._type, w._type, names=("x", "h", "w")))
     flat, parts = w.reshape((-1,)), []
