@@ -18,6 +18,7 @@ from msnb.api.python_op import PyFunc as PyFunc
 from msnb.api.transforms.custom_gradient import InsertGradientOf as InsertGradientOf
 from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
+from msnb.as_mindspore.differences import IN_TURN
 from msnb.as_mindspore.private.argument_checks import check_bool
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
@@ -409,6 +410,29 @@ def _one_way(x: Any, h: Any, c: Any, weights: list[Any], backward: bool) -> tupl
     return scan(turn, (h, c), [gates + bias if bias.shape[0] else gates], inner, backward)
 
 
+def _in_turn(self: Any, *inputs: Any) -> Any:
+    """The operator, once for each time that an index comes back: a row begins with what the one before it has left."""
+    op, attrs, at, grad, indices = type(self).fn, self._given(), self.at, inputs[self.at - 1], inputs[self.at]
+    if indices.shape[0] == 0:
+        return op(*inputs, **attrs)
+    ids = ops.gather(indices, order := ops.argsort(indices, stable=True), 0)
+    nth = ops.gather(ops.arange(ids.shape[0]) - ops.searchsorted(ids, ids), ops.argsort(order), 0)
+
+    def once(turn: Any) -> Any:
+        """Rows of another turn count as zeros of one of this turn."""
+        here = nth == turn
+        rows = ops.where(here.reshape((-1, *(1,) * (grad.ndim - 1))), grad, 0)
+        places = ops.where(here, indices, indices[ops.argmax(here.astype(dtypes.int32), 0)])
+        return op(*inputs[: at - 1], rows, places, *inputs[at + 1 :], **attrs)
+
+    turn, last = ops.ones_like(nth[0]), nth.max()
+    found = once(0)
+    while turn <= last:
+        found = once(turn)
+        turn = turn + 1
+    return found
+
+
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int = 0) -> Any:
     """Numbers picked by steps, as a tensor of its own and no view.
 
@@ -522,6 +546,8 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "WhileLoop": (_while_loop, {}), "ForiLoop": (_fori_loop, {}), "Scan": (_scan, {}),
 }  # fmt: skip
 globals().update({name: _operator(name, call, **defaults) for name, (call, defaults) in _OPERATORS.items()})
+globals().update({name: type(name, (getattr(ops, name),), {"__call__": _in_turn, "at": at, "__module__": "msnb.ops"})
+                  for name, at in ((f"SparseApply{kind}", at) for kind, at in IN_TURN.items())})  # fmt: skip
 
 _METHODS = {
     "new_ones": "new_ones", "new_zeros": "new_zeros", "relu_": "relu_", "chunk_view": "chunk", "split_view": "split",
