@@ -18,6 +18,7 @@ from msnb.api.python_op import PyFunc as PyFunc
 from msnb.api.transforms.custom_gradient import InsertGradientOf as InsertGradientOf
 from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
+from msnb.as_mindspore.differences import IN_TURN
 from msnb.as_mindspore.private.argument_checks import check_bool
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
@@ -377,7 +378,8 @@ def _lstm(self: Primitive, x: Any, h: Any, c: Any, w: Any) -> tuple[Any, ...]:
     rows, out, ways = 4 * hidden, proj or hidden, 2 if bidirectional else 1
     shapes = [(rows, size), (rows, out), (proj, hidden), (rows * has_bias,)]
     width = layers * ways * sum(math.prod(shape) for shape in shapes)
-    if x.shape[-1] != size or h.shape[0] != layers * ways or w.size != width:
+    second = layers * ways * rows * has_bias  # biases of W_hh, which may follow and are not read
+    if x.shape[-1] != size or h.shape[0] != layers * ways or w.size not in (width, width + second):
         told = f"LSTM: x must have {size} features, h {layers * ways} rows and the weights {width} numbers."
         raise ShapeError(told, operands=operand_lines(x._type, h._type, w._type, names=("x", "h", "w")))
     flat, parts = w.reshape((-1,)), []
@@ -406,6 +408,29 @@ def _one_way(x: Any, h: Any, c: Any, weights: list[Any], backward: bool) -> tupl
     gates = ops.matmul(x, ih.T)
     inner = [hh.T, project.T] if project.shape[0] else [hh.T]
     return scan(turn, (h, c), [gates + bias if bias.shape[0] else gates], inner, backward)
+
+
+def _in_turn(self: Any, *inputs: Any) -> Any:
+    """The operator, once for each time that an index comes back: a row begins with what the one before it has left."""
+    op, attrs, at, grad, indices = type(self).fn, self._given(), self.at, inputs[self.at - 1], inputs[self.at]
+    if indices.shape[0] == 0:
+        return op(*inputs, **attrs)
+    ids = ops.gather(indices, order := ops.argsort(indices, stable=True), 0)
+    nth = ops.gather(ops.arange(ids.shape[0]) - ops.searchsorted(ids, ids), ops.argsort(order), 0)
+
+    def once(turn: Any) -> Any:
+        """Rows of another turn count as zeros of one of this turn."""
+        here = nth == turn
+        rows = ops.where(here.reshape((-1, *(1,) * (grad.ndim - 1))), grad, 0)
+        places = ops.where(here, indices, indices[ops.argmax(here.astype(dtypes.int32), 0)])
+        return op(*inputs[: at - 1], rows, places, *inputs[at + 1 :], **attrs)
+
+    turn, last = ops.ones_like(nth[0]), nth.max()
+    found = once(0)
+    while turn <= last:
+        found = once(turn)
+        turn = turn + 1
+    return found
 
 
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int = 0) -> Any:
@@ -521,6 +546,8 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "WhileLoop": (_while_loop, {}), "ForiLoop": (_fori_loop, {}), "Scan": (_scan, {}),
 }  # fmt: skip
 globals().update({name: _operator(name, call, **defaults) for name, (call, defaults) in _OPERATORS.items()})
+globals().update({name: type(name, (getattr(ops, name),), {"__call__": _in_turn, "at": at, "__module__": "msnb.ops"})
+                  for name, at in ((f"SparseApply{kind}", at) for kind, at in IN_TURN.items())})  # fmt: skip
 
 _METHODS = {
     "new_ones": "new_ones", "new_zeros": "new_zeros", "relu_": "relu_", "chunk_view": "chunk", "split_view": "split",

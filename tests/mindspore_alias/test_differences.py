@@ -14,6 +14,7 @@ from msnb import Tensor
 from msnb.as_mindspore.differences import DIFFERENCES
 
 TESTS = [importlib.import_module(__name__ + rest) for rest in ("", "_of_files")]
+TESTS.append(importlib.import_module(__name__.replace("differences", "optimizer_primitives")))
 
 
 def theirs(name: str) -> Any:

@@ -91,6 +91,7 @@ SPARSE: dict[str, Row] = {
     "FusedSparseLazyAdam": ((), 3, (0.9, 0.99, 0.1, 0.9, 0.99, 1e-7, "g"), adam),
     "FusedSparseFtrl": ((0.1, 0.05, 0.2, -0.5), 3, ("g",), ftrl),
     "SparseApplyFtrl": ((0.1, 0.05, 0.2, -0.5), 3, ("g",), ftrl),
+    "SparseApplyFtrlV2": ((0.1, 0.05, 0.2, 0.0, -0.5), 3, ("g",), ftrl),
     "SparseApplyAdagrad": ((0.1,), 2, ("g",), lambda w, n, g: adagrad(w, n, 0.1, g)),
     "SparseApplyAdagradV2": ((0.1, 1e-3), 2, ("g",), lambda w, n, g: adagrad(w, n, 0.1, g, 1e-3)),
     "SparseApplyAdadelta": ((1e-5,), 3, (0.1, 0.9, "g"),
@@ -99,6 +100,9 @@ SPARSE: dict[str, Row] = {
     "SparseApplyProximalAdagrad": ((), 2, (0.1, 0.2, 0.3, "g"), ROWS["ApplyProximalAdagrad"][3]),
     "FusedSparseProximalAdagrad": ((), 2, (0.1, 0.2, 0.3, "g"), ROWS["ApplyProximalAdagrad"][3]),
 }  # fmt: skip
+
+IN_TURN = ("SparseApplyFtrl", "SparseApplyFtrlV2", "SparseApplyAdagradV2", "SparseApplyRMSProp")
+"""Where gradients of one row come one after another; elsewhere their sum comes once."""
 
 
 def states(rng: np.random.Generator, count: int) -> Arrays:
@@ -136,7 +140,7 @@ def test_dense(mode: int, name: str, scalars: str, rng: np.random.Generator) -> 
 
 
 @pytest.mark.parametrize("name", SPARSE)
-def test_rows(mode: int, name: str, rng: np.random.Generator) -> None:
+def test_rows_that_come_back(mode: int, name: str, rng: np.random.Generator) -> None:
     from mindspore import ops
 
     attributes, count, order, judge = SPARSE[name]
@@ -144,11 +148,32 @@ def test_rows(mode: int, name: str, rng: np.random.Generator) -> None:
     held, indices = parameters(values), np.array([2, 0, 2], np.int32)
     rest = [ms.Tensor(grad) if v == "g" else v for v in order]
     found = run(getattr(ops, name)(*attributes), held, [*rest, ms.Tensor(indices)], mode)
-    whole = np.zeros((4, 3), np.float32)
-    np.add.at(whole, indices, grad)
-    new = judge(*values, *[whole if v == "g" else v for v in order])
-    touched = np.array([True, False, True, False])[:, None]
-    check(found, held, [np.where(touched, a, b) for a, b in zip(new, values)])
+    for rows in ([0], [1], [2]) if name in IN_TURN else ([0, 1, 2],):
+        whole = np.zeros((4, 3), np.float32)
+        np.add.at(whole, indices[rows], grad[rows])
+        new = judge(*values, *[whole if v == "g" else v for v in order])
+        values = [np.where(np.isin(np.arange(4), indices[rows])[:, None], a, b) for a, b in zip(new, values)]
+    check(found, held, values)
+
+
+def test_no_rows_and_one(mode: int, rng: np.random.Generator) -> None:
+    from mindspore import ops
+
+    for count in (0, 1):
+        values, grad = states(rng, 2), np.ones((count, 3), np.float32)
+        held = parameters(values)
+        run(ops.SparseApplyAdagradV2(0.1, 1e-3), held, [ms.Tensor(grad), ms.Tensor(np.zeros(count, np.int32))], mode)
+        values[1][:count] += 1
+        np.testing.assert_array_equal(held[1].asnumpy(), values[1])
+
+
+def test_momentum_of_a_row_that_comes_back(mode: int) -> None:
+    from mindspore.ops.operations.nn_ops import SparseApplyMomentum
+
+    held, indices = parameters([np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32)]), np.array([1, 1], np.int32)
+    grad = np.float32([[1], [2]])
+    run(SparseApplyMomentum(), held, [ms.Tensor(v) for v in (np.float32(0.1), grad, indices, np.float32(0.5))], mode)
+    check(held[0], held, [[[1], [1 - 0.1 - 0.25]], [[0], [2.5]]])
 
 
 def test_fused_sparse_adam_moves_all_rows(mode: int, rng: np.random.Generator) -> None:

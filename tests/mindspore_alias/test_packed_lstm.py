@@ -93,6 +93,16 @@ def test_slopes(mode: int, rng: np.random.Generator, sizes: Sizes) -> None:
     np.testing.assert_allclose(sum((s.asnumpy() * w).sum() for s, w in zip(slopes, ways)), wanted, rtol=1e-5)
 
 
+def test_second_biases_are_not_read(rng: np.random.Generator) -> None:
+    from mindspore import ops
+
+    sizes = (4, 3, 1, True, False, 0)
+    *inputs, weights = map(Tensor, drawn(rng, sizes))
+    op = ops.LSTM(*sizes[:5], 0.0)
+    longer = op(*inputs, ops.concat([weights, ops.ones((12, 1, 1), ms.float64)], 0))
+    np.testing.assert_array_equal(op(*inputs, weights)[0].asnumpy(), longer[0].asnumpy())
+
+
 def test_wrong_calls() -> None:
     from mindspore import ops
 

@@ -109,6 +109,14 @@ def test_a_grid_shows_the_image_as_it_is(mode: int, rng: np.random.Generator) ->
     check_grads(lambda image, grid: ops.grid_sample(image, grid), [drawn(rng, 1, 2, 3, 4), between.asnumpy()])
 
 
+def test_a_grid_has_no_slope_where_the_image_ends(mode: int) -> None:
+    x = ms.Tensor(np.arange(1.0, 7.0).reshape(1, 1, 2, 3))
+    grid = ms.Tensor(np.float64([[[[-1, 1], [1, 0], [0.5, -1], [1.5, -1.5]]]]))
+    slope = ms.grad(lambda g: ops.grid_sample(x, g, "bilinear", "border", True).sum())
+    found = (ms.jit(slope) if mode == ms.GRAPH_MODE else slope)(grid)
+    np.testing.assert_allclose(found.asnumpy(), [[[[0, 0], [0, 1.5], [1, 0], [0, 0]]]])
+
+
 def test_derivatives(rng: np.random.Generator) -> None:
     check_grads(lambda x: ops.unfold(x, 2, 1, 1, 2), [drawn(rng, 1, 2, 3, 4)])
     check_grads(lambda x: ops.fold(x, (4, 4), 2, 1, 0, 2), [drawn(rng, 1, 8, 4)])

@@ -261,7 +261,8 @@ def test_conditions(mode: Any) -> None:
 
 def test_bits_of_booleans_begin_with_the_lowest() -> None:
     bits = np.array([1, 0, 0, 1, 1, 1, 0, 1], bool)
-    assert ops.CompareAndBitpack()(ms.Tensor(bits), ms.Tensor(False)).tolist() == [185]
+    for threshold in (False, True):
+        assert ops.CompareAndBitpack()(ms.Tensor(bits), ms.Tensor(threshold)).tolist() == [185]
 
 
 WEIGHTS = {

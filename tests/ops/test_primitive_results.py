@@ -331,6 +331,8 @@ ANSWERS: dict[str, tuple[Any, tuple[Any, ...], tuple[Any, ...]]] = {
     "MatrixInverse": (lambda: ops.MatrixInverse(True), (SQUARE,), (np.linalg.inv(SQUARE.T),)),
     "MatrixDeterminant": (lambda: ops.MatrixDeterminant(), (SQUARE,), (np.linalg.det(SQUARE),)),
     "LogMatrixDeterminant": (lambda: ops.LogMatrixDeterminant(), (SQUARE,), tuple(np.linalg.slogdet(SQUARE))),
+    "LogMatrixDeterminant#complex": (lambda: ops.LogMatrixDeterminant(), (SQUARE.astype(np.complex64),),
+                                     tuple(np.complex64(v) for v in np.linalg.slogdet(SQUARE))),
     "MatrixTriangularSolve": (lambda: ops.MatrixTriangularSolve(False, True), (SQUARE, COUNT),
                               (np.linalg.solve(np.triu(SQUARE).T, COUNT),)),
     "Im2Col": (lambda: ops.Im2Col([2, 2]), (COUNT[None, None],),

@@ -98,6 +98,19 @@ def test_segments(mode: int, rng: np.random.Generator) -> None:
     check_grads(lambda a: ops.unsorted_segment_sum(a, i, 4), [x])
 
 
+@pytest.mark.parametrize("name", ("sum", "max", "min", "prod"))
+def test_rows_of_a_negative_segment_belong_to_none(mode: int, name: str) -> None:
+    reduce, slope = getattr(ops, f"unsorted_segment_{name}"), ms.grad(lambda x, i: reduce(x, i, 4).sum())
+    wrap: Any = ms.jit if mode == ms.GRAPH_MODE else lambda fn: fn
+    for dtype in (np.float32, np.int32):
+        x, ids = np.arange(1, 9, dtype=dtype).reshape(4, 2), np.array([0, -1, 2, -5])
+        found = wrap(lambda x, i: reduce(x, i, 4))(ms.Tensor(x), ms.Tensor(ids))
+        without = reduce(ms.Tensor(x[::2]), ms.Tensor(ids[::2]), 4)
+        assert found.dtype == without.dtype and found.tolist() == without.tolist()
+    found = wrap(slope)(ms.Tensor(x.astype(np.float32)), ms.Tensor(ids))
+    assert found.tolist() == [[1, 1], [0, 0], [1, 1], [0, 0]]
+
+
 def test_blocks(mode: int, rng: np.random.Generator) -> None:
     x, y = rng.standard_normal((2, 4)), rng.standard_normal((3, 2))
     t, u = ms.Tensor(x), ms.Tensor(y)

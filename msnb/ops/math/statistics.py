@@ -350,17 +350,18 @@ def histc(x: Any, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Tensor
 
 
 def _segments(name: str, x: Any, segment_ids: Any, num_segments: int, start: float) -> tuple[Any, Any, Any]:
-    """An array of starting values, the segment of every row, and the rows, as the scatters take them."""
+    """An array of starting values, the segment of every row, and the rows, as the scatters take them.
+
+    Rows of a negative segment belong to none: they change nothing.
+    """
     t, ids = as_tensor(x), as_tensor(segment_ids)
     if not ids.dtype.is_int or tuple(t.shape[: ids.ndim]) != tuple(ids.shape):
-        raise ShapeError(
-            f"{name}: segment_ids are integers, one for every entry of the first axes of x.",
-            operands=operand_lines(t._type, ids._type),
-        )
-    rest = tuple(t.shape[ids.ndim :])
+        raise ShapeError(f"{name}: segment_ids are integers, one for every entry of the first axes of x.",
+                         operands=operand_lines(t._type, ids._type))  # fmt: skip
+    rest, flat = tuple(t.shape[ids.ndim :]), reshape(ids, (-1, 1))
     rows = reshape(t, (-1, *rest)) if ids.ndim != 1 else t
-    begin = full((num_segments, *rest), start, dtype=t.dtype)
-    return begin, reshape(ids, (-1, 1)), rows
+    rows = where(reshape(flat < 0, (-1, *(1,) * len(rest))), full((), start, dtype=t.dtype), rows)
+    return full((num_segments, *rest), start, dtype=t.dtype), arithmetic.maximum(flat, 0), rows
 
 
 def unsorted_segment_sum(x: Any, segment_ids: Any, num_segments: int) -> Tensor:
@@ -368,7 +369,7 @@ def unsorted_segment_sum(x: Any, segment_ids: Any, num_segments: int) -> Tensor:
 
     Args:
         x: [rows, ...].
-        segment_ids: integers [rows] from 0 to num_segments - 1.
+        segment_ids: integers [rows] from 0 to num_segments - 1; rows of a negative one are left out.
         num_segments: how many there are.
 
     Returns:

@@ -137,17 +137,11 @@ def _signed(power: bool) -> Rule:
 
 
 def _rms_prop(
-    var: Any, mean_square: Any, moment: Any, lr: Any, grad: Any, decay: Any, momentum: Any, epsilon: Any
+    var: Any, mean_square: Any, moment: Any, lr: Any, grad: Any, rho: Any, momentum: Any, epsilon: Any
 ) -> tuple[Any, Any, Any]:
-    mean_square = decay * mean_square + (1 - decay) * grad * grad
+    mean_square = rho * mean_square + (1 - rho) * grad * grad
     moment = momentum * moment + lr * grad * ops.rsqrt(mean_square + epsilon)
     return var - moment, mean_square, moment
-
-
-def _rms_prop_of_attributes(
-    var: Any, mean_square: Any, moment: Any, lr: Any, grad: Any, *, rho: float, momentum: float, epsilon: float
-) -> tuple[Any, Any, Any]:
-    return _rms_prop(var, mean_square, moment, lr, grad, rho, momentum, epsilon)
 
 
 def _centered_rms_prop(
@@ -172,13 +166,6 @@ def _ftrl(
     linear = linear + shrunk - (ops.pow(new, -lr_power) - ops.pow(accum, -lr_power)) / lr * var
     curved = ops.pow(new, -lr_power) / lr + 2 * l2
     return ops.where(ops.abs(linear) > l1, (ops.sign(linear) * l1 - linear) / curved, 0), new, linear
-
-
-def _ftrl_of_attributes(
-    var: Any, accum: Any, linear: Any, grad: Any, *, lr: float, l1: float, l2: float, lr_power: float,
-    l2_shrinkage: float = 0.0,
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    return _ftrl(var, accum, linear, grad, lr, l1, l2, lr_power, l2_shrinkage)
 
 
 def _descent(var: Any, alpha: Any, delta: Any) -> tuple[Any]:
@@ -340,20 +327,20 @@ _DENSE: dict[str, tuple[Rule, int, bool, dict[str, Any]]] = {
 }  # fmt: skip
 _SPARSE: dict[str, tuple[Rule, int, int, int, bool, dict[str, Any]]] = {
     "FusedSparseLazyAdam": (_adam, 3, 9, 10, True, {**_LOCK, **_NESTEROV}),
-    "FusedSparseFtrl": (_ftrl_of_attributes, 3, 3, 4, True, {**_FTRL, **_LOCK}),
+    "FusedSparseFtrl": (_ftrl, 3, 3, 4, True, {**_FTRL, **_LOCK}),
     "FusedSparseProximalAdagrad": (_proximal_adagrad, 2, 5, 6, True, _LOCK),
     "SparseApplyAdagrad": (_adagrad_of_attributes, 2, 2, 3, True, {"lr": NEEDED, "update_slots": True, **_LOCK}),
     "SparseApplyAdagradV2": (_adagrad_of_attributes, 2, 2, 3, True,
                              {"lr": NEEDED, "epsilon": NEEDED, **_LOCK, "update_slots": True}),
     "SparseApplyAdagradDA": (_adagrad_dual_averaging, 3, 3, 4, False, _LOCK),
     "SparseApplyAdadelta": (_adadelta_of_attributes, 3, 5, 6, True, {"epsilon": NEEDED, **_LOCK}),
-    "SparseApplyFtrl": (_ftrl_of_attributes, 3, 3, 4, True, {**_FTRL, **_LOCK}),
-    "SparseApplyFtrlV2": (_ftrl_of_attributes, 3, 3, 4, True,
+    "SparseApplyFtrl": (_ftrl, 3, 3, 4, True, {**_FTRL, **_LOCK}),
+    "SparseApplyFtrlV2": (_ftrl, 3, 3, 4, True,
                           {**dict.fromkeys(("lr", "l1", "l2", "l2_shrinkage", "lr_power"), NEEDED), **_LOCK}),
     "SparseApplyMomentum": (_momentum, 2, 3, 4, False, {**_LOCK, **_NESTEROV}),
     "SparseApplyProximalAdagrad": (_proximal_adagrad, 2, 5, 6, True, _LOCK),
     "SparseApplyProximalGradientDescent": (_proximal_descent, 1, 4, 5, False, _LOCK),
-    "SparseApplyRMSProp": (_rms_prop_of_attributes, 3, 4, 5, True,
+    "SparseApplyRMSProp": (_rms_prop, 3, 4, 5, True,
                            {**dict.fromkeys(("rho", "momentum", "epsilon"), NEEDED), **_LOCK}),
     "SparseApplyCenteredRMSProp": (_centered_rms_prop_by_rows, 4, 8, 9, False, _LOCK),
 }  # fmt: skip

@@ -255,7 +255,7 @@ def grid_sample(x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "
     if padding_mode == "reflection":
         at = [_mirrored(p, size, align_corners) for p, size in zip(at, sizes)]
     if padding_mode != "zeros":
-        at = [arithmetic.minimum(arithmetic.maximum(p, 0), size - 1) for p, size in zip(at, sizes)]
+        at = [where(p >= size - 1, size - 1, where(p > 0, p, 0)) for p, size in zip(at, sizes)]  # flat there
     return _read(t, [arithmetic.round(p) for p in at]) if mode == "nearest" else _blended(t, at)
 
 

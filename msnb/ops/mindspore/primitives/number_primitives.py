@@ -233,11 +233,11 @@ def _index_put(x1: Any, x2: Any, indices: Any, accumulate: int) -> Any:
 
 
 def _packed(x: Any, threshold: Any) -> Any:
-    """Eight comparisons in a row as the bits of a byte: the first is the highest bit, of booleans the lowest."""
+    """Eight comparisons in a row as the bits of a byte; booleans are bits as they are, and the first is the lowest."""
     if x.ndim == 0 or x.shape[-1] % 8:
         raise ShapeError("CompareAndBitpack: the last axis is a multiple of 8.", operands=operand_lines(x._type))
-    kind = dtypes.int32 if x.dtype is dtypes.bool_ else x.dtype
-    bits = (x.astype(kind) > as_tensor(threshold).astype(kind)).reshape((*x.shape[:-1], x.shape[-1] // 8, 8))
+    over = x if x.dtype is dtypes.bool_ else x > as_tensor(threshold).astype(x.dtype)
+    bits = over.reshape((*x.shape[:-1], x.shape[-1] // 8, 8))
     worth = [1 << (k if x.dtype is dtypes.bool_ else 7 - k) for k in range(8)]
     return ops.sum(bits.astype(dtypes.int32) * Tensor(worth), -1).astype(dtypes.uint8)
 
