@@ -1,7 +1,8 @@
 """Texts of code that Python compiled from strings: kept from the start, since nobody can ask for them later.
 
 A function typed into ``exec``, a doctest or a console has a code object and no file. Python announces every compilation
-to its audit hooks; the last texts that hold a function are kept here for capture to find.
+to its audit hooks; the last texts that hold a function are kept here for capture to find. Libraries compile many small
+ones (each dataclass has some), so what is kept is bounded by its length.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ import sys
 from collections import deque
 from typing import Any
 
-KEPT: deque[tuple[str, str]] = deque(maxlen=256)
+LIMIT = 1 << 24
+"""Characters that are kept."""
+KEPT: dict[tuple[str, str], int] = {}
+"""File name and text, the oldest first, with the characters that had been seen up to it."""
+_order: deque[tuple[str, str]] = deque()
 
 
 def _listen(event: str, args: tuple[Any, ...]) -> None:
@@ -27,7 +32,15 @@ def keep(text: Any, filename: Any) -> None:
         filename = os.fsdecode(filename)
     if isinstance(text, str) and isinstance(filename, str) and filename.startswith("<"):
         if ("def " in text or "lambda" in text) and (filename, text) not in KEPT:
-            KEPT.append((filename, text))
+            _append((filename, text))
+
+
+def _append(key: tuple[str, str]) -> None:
+    """Each step is one of the interpreter's own: threads compile at the same time, and a signal may come between."""
+    total = KEPT[key] = (KEPT.get(_order[-1], 0) if _order else 0) + len(key[1])
+    _order.append(key)
+    while len(_order) > 1 and total - KEPT.get(_order[0], 0) > LIMIT:
+        KEPT.pop(_order.popleft(), None)
 
 
 sys.addaudithook(_listen)

@@ -18,6 +18,7 @@ import types
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -241,9 +242,7 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
             _write_text(engine, owner, *args) if name == "write" else side_effects.call_at_run(engine, name, fn, [], {})
         )
     if isinstance(owner, str) and name in side_effects.TEXT_METHODS:
-        args, kwargs = engine.given(side_effects.as_lists(args)), engine.given(kwargs)
-        if side_effects.has_open((args, kwargs)):
-            return side_effects.deferred(getattr(str, name), (owner, *args), kwargs)
+        return _text_method(engine, owner, name, args, kwargs)
     for kind, names in _MUTATORS.items():
         if isinstance(owner, kind) and name in names:
             return _mutate(engine, owner, name, args, kwargs)
@@ -253,6 +252,16 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
         copy = reads.entered(engine.session, owner)
         return getattr(copy, name)(*map(concrete, args), **kwargs)
     return _opaque(engine, fn, args, kwargs)
+
+
+def _text_method(engine: Capture, owner: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if name == "join":  # it takes an iterator, which can be looked at only once
+        args = tuple([*a] if isinstance(a, Iterator) else a for a in args)
+    args, kwargs = engine.given(args), engine.given(kwargs)
+    if name == "format":
+        with suppress(ValueError, LookupError):
+            return side_effects.format_fields(engine, owner, args, kwargs)
+    return side_effects.text_of(getattr(str, name), owner, *args, **kwargs)
 
 
 def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -477,7 +486,7 @@ def _text(fn: Any) -> Callable[..., Any]:
     def made(engine: Capture, *args: Any, **kwargs: Any) -> Any:
         if fn is str and len(args) == 1 and isinstance(args[0], side_effects.Text):
             return args[0]
-        given = engine.given(args)
+        given = side_effects.snapshot(engine.given(args))
         if not kwargs and side_effects.has_open(given):
             return side_effects.deferred(fn, given)
         return _opaque(engine, fn, args, kwargs)

@@ -7,9 +7,13 @@ with the tensors' values. State is written only after the program has finished, 
 from __future__ import annotations
 
 import operator
-from collections import deque
-from collections.abc import Callable, ItemsView, Iterator, ValuesView
+from _string import formatter_field_name_split  # type: ignore[import-not-found]  # what str.format itself reads with
+from collections import ChainMap, OrderedDict, UserDict, UserList, deque
+from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from string import Formatter
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +24,7 @@ from msnb.base.errors import MsnbError
 from msnb.base.source_location import Origin, here
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
-from msnb.graph.capture.interpreter import special_methods
+from msnb.graph.capture.interpreter import reads, special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values.branch_merge import Late
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
@@ -116,18 +120,46 @@ TEXT_METHODS = frozenset((
 
 def deferred(fn: Callable[..., str], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Text:
     """The text that a pure function gives of values that are not all known; it is called when they are."""
-    given = (tuple(_worded(snapshot(a)) for a in args), {k: _worded(snapshot(v)) for k, v in (kwargs or {}).items()})
-    return Text(((given, lambda found: fn(*found[0], **found[1]), ""),))
+    return Text(((snapshot((args, kwargs or {})), lambda found: fn(*found[0], **found[1]), ""),))
 
 
-def text_of(fn: Callable[..., str], *args: Any) -> Any:
-    """What a pure function says of ``args``: at once, or when all of them are known."""
-    return deferred(fn, args) if has_open(args) else fn(*args)
+def text_of(fn: Callable[..., str], *args: Any, **kwargs: Any) -> Any:
+    """What a pure function says of its arguments: at once, or when all of them are known."""
+    given = snapshot((args, kwargs))
+    return deferred(fn, *given) if has_open(given) else fn(*args, **kwargs)
 
 
-def as_lists(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments of a text's method: ``join`` takes an iterator, which can be looked at only once."""
-    return tuple([*a] if isinstance(a, Iterator) else a for a in args)
+@dataclass(frozen=True)
+class ObjectText:
+    """An object of the user's in a text: what its ``__str__`` and its ``__repr__`` say, which may be open texts."""
+
+    shown: Any
+    told: Any
+
+    def __str__(self) -> str:
+        return str(self.shown)
+
+    def __repr__(self) -> str:
+        return str(self.told)
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
+        return str(self)
+
+
+def _object_text(value: Any) -> Any:
+    """The object as :class:`ObjectText`, or itself: one that says nothing of its own."""
+    engine = slot.engine
+    if not isinstance(engine, Capture):
+        return value
+    told = special_methods.converted(engine, repr, (value,))
+    only: Any = type(value).__str__
+    shown = told if only is object.__str__ else special_methods.converted(engine, str, (value,))
+    if shown is NotImplemented:
+        return value
+    named = type(type(value).__name__, (ObjectText,), {})  # errors of Python name the class
+    return named(shown, repr(value) if told is NotImplemented else told)
 
 
 def snapshot(value: Any) -> Any:
@@ -142,47 +174,65 @@ def snapshot(value: Any) -> Any:
     engine = slot.engine
     if isinstance(value, Tensor) and isinstance(engine, Capture):
         return engine.wrap(engine.lift(value))  # what the program has written is in its session, not in the object
-    return value
+    return _object_text(value)
 
 
-_ROWS = (list, tuple, set, frozenset, deque)
+def _with_values(value: Any, parts: list[Any]) -> Any:
+    new = copy(value)
+    for key, part in zip(dict.keys(value), parts):
+        dict.__setitem__(new, key, part)
+    return new
+
+
+def _with_attributes(value: Any, parts: list[Any]) -> Any:
+    new = value.__class__.__new__(value.__class__)
+    vars(new).update(zip(vars(value), parts))
+    return new
+
+
+def _anew(value: Any, base: Any, *given: Any) -> Any:
+    new = base.__new__(type(value), *given)
+    base.__init__(new, *given)
+    getattr(new, "__dict__", {}).update(getattr(value, "__dict__", {}))
+    return new
+
+
+def _row(base: Any) -> tuple[Any, ...]:
+    return base, list, lambda value, parts: _anew(value, base, parts)
+
+
+def _views(name: str) -> tuple[type, ...]:
+    kinds: tuple[Any, ...] = (dict, OrderedDict)
+    return tuple(type(getattr(kind(), name)()) for kind in kinds)
+
+
+_KINDS: tuple[tuple[Any, Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]], ...] = (
+    (dict, lambda d: [*dict.values(d)], _with_values),
+    (deque, list, lambda value, parts: _anew(value, deque, parts, value.maxlen)),
+    *map(_row, (list, tuple, set, frozenset)),
+    (Exception, lambda error: [*error.args], lambda error, parts: _anew(error, Exception, *parts)),
+    (slice, lambda s: [s.start, s.stop, s.step], lambda _, parts: slice(*parts)),
+    (partial, lambda p: [p.func, p.args, p.keywords], lambda p, parts: type(p)(parts[0], *parts[1], **parts[2])),
+    (_views("values"), lambda view: [dict(view.mapping)], lambda _, parts: parts[0].values()),
+    (_views("items"), lambda view: [dict(view.mapping)], lambda _, parts: parts[0].items()),
+    ((ObjectText, SimpleNamespace, ChainMap, UserDict, UserList), lambda v: [*vars(v).values()], _with_attributes),
+)
+"""Of each class: the parts that a text of it tells, and another one with other parts, made without methods of a
+program's own class."""
+
+
+def _kind(value: Any) -> Any:
+    return next((row for row in _KINDS if isinstance(value, row[0])), None)
 
 
 def _parts(value: Any) -> list[Any] | None:
     """What a text of ``value`` tells, if it is made of others."""
-    if isinstance(value, _ROWS):
-        return [*value]
-    if isinstance(value, dict):
-        return [*dict.values(value)]
-    if isinstance(value, slice):
-        return [value.start, value.stop, value.step]
-    if isinstance(value, (ItemsView, ValuesView)) and hasattr(value, "mapping"):
-        return [dict(value.mapping)]
-    if type(value) is SimpleNamespace:
-        return [*vars(value).values()]
-    return [*value.args] if isinstance(value, Exception) and value.args else None
+    kind = _kind(value)
+    return None if kind is None else kind[1](value)
 
 
 def _of_parts(value: Any, parts: list[Any]) -> Any:
-    """Another one of the class of ``value``; what a program's own class has written itself is not called."""
-    kind: Any = type(value)
-    if isinstance(value, slice):
-        return slice(*parts)
-    if isinstance(value, (ItemsView, ValuesView)):
-        return getattr(parts[0], kind.__name__.rpartition("_")[2])()
-    if kind is SimpleNamespace:
-        return SimpleNamespace(**dict(zip(vars(value), parts)))
-    if isinstance(value, dict):
-        new = copy(value)
-        for key, part in zip(dict.keys(value), parts):
-            dict.__setitem__(new, key, part)
-        return new
-    base: Any = next(plain for plain in (*_ROWS, Exception) if isinstance(value, plain))
-    given = parts if base is Exception else [parts]
-    new = base.__new__(kind, *given)
-    base.__init__(new, *given)
-    getattr(new, "__dict__", {}).update(getattr(value, "__dict__", {}))
-    return new
+    return _kind(value)[2](value, parts)
 
 
 def _formatted(value: Any, conversion: Any, spec: str) -> str:
@@ -196,18 +246,46 @@ def is_open(value: Any) -> bool:
 
 def fstring(parts: tuple[Any, ...]) -> Any:
     """The text of an f-string, open if a part is."""
-    parts = tuple(p if isinstance(p, str) else (_worded(snapshot(p[0])), *p[1:]) for p in parts)
+    parts = tuple(p if isinstance(p, str) else _part(*p) for p in parts)
     if any(not isinstance(p, str) and _has_open((p[0], p[2])) for p in parts):
         return Text(parts)
     return "".join(p if isinstance(p, str) else _formatted(*p) for p in parts)
 
 
-def _worded(value: Any) -> Any:
-    """An object of the user in an f-string: its ``__format__`` or ``__str__`` is called converted."""
-    if special_methods.method(value, "__format__") is not None or not isinstance(slot.engine, Capture):
-        return value
-    text = special_methods.converted(slot.engine, str, (value,))
-    return value if text is NotImplemented else text
+def _part(value: Any, conversion: int, spec: Any) -> tuple[Any, int, Any]:
+    """A replacement field: an object of the user's with a ``__format__`` formats itself now."""
+    engine = slot.engine
+    if conversion == -1 and isinstance(engine, Capture):
+        said = special_methods.converted(engine, format, (value, spec))
+        if said is not NotImplemented:
+            return said, -1, ""
+    return snapshot(value), conversion, spec
+
+
+def format_fields(engine: Capture, template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``template.format(...)`` as an f-string: attributes and items of its fields are read now.
+
+    Raises:
+        ValueError, LookupError: the template is more than that, or wrong.
+    """
+    parts: list[Any] = []
+    count, numbered = 0, False
+    for literal, field, spec, conversion in Formatter().parse(template):
+        parts.append(literal)
+        if field is None:
+            continue
+        if spec is None or "{" in spec or conversion not in (None, "s", "r", "a"):
+            raise ValueError(f"{spec!r}, {conversion!r}")
+        first, rest = formatter_field_name_split(field)
+        key, count = (count, count + 1) if first == "" else (first, count)
+        numbered = numbered or isinstance(first, int)
+        value = args[key] if isinstance(key, int) else kwargs[key]
+        for is_name, step in rest:
+            value = reads.attr(engine.session, value, step) if is_name else reads.item(engine.session, value, step)
+        parts.append((value, ord(conversion) if conversion else -1, spec))
+    if numbered and count:
+        raise ValueError("fields with numbers and without")
+    return fstring(tuple(parts))
 
 
 def _has_open(value: Any) -> bool:
@@ -303,8 +381,7 @@ def call_at_run(engine: Capture, name: str, fn: Callable[..., Any], args: Any, k
 
     Its arguments are what they are now, with the program's values in place of tensors and outside numbers.
     """
-    words = [_worded(snapshot(a)) for a in args], {k: snapshot(v) for k, v in kwargs.items()}
-    at_run(engine, name, words, lambda found: fn(*found[0], **found[1]))
+    at_run(engine, name, snapshot(([*args], kwargs)), lambda found: fn(*found[0], **found[1]))
 
 
 def check(engine: Capture, pred: SymbolicTensor, message: Any, has_message: bool) -> None:

@@ -1,0 +1,127 @@
+"""Texts of a program's own objects say the same in a compiled program as in Python."""
+
+import functools
+from collections import ChainMap, UserDict, UserList, deque
+from dataclasses import dataclass, field
+
+import pytest
+
+import msnb as ms
+
+
+class Both:
+    def __init__(self, x):
+        self.x = x
+
+    def __str__(self):
+        return f"str of {self.x}"
+
+    def __repr__(self):
+        return f"repr of {self.x}"
+
+
+class OnlyText:
+    def __init__(self, x):
+        self.x = x
+
+    def __str__(self):
+        return f"only {self.x}"
+
+
+class Formatted:
+    def __init__(self, x):
+        self.x = x
+
+    def __format__(self, spec):
+        return f"<{spec}> {self.x}"
+
+
+@dataclass
+class Row:
+    x: object
+    count: int = 3
+    rest: list = field(default_factory=list)
+
+
+class Problem(Exception):
+    def __str__(self):
+        return f"problem with {self.args[0]}"
+
+
+def written_after(x):
+    row, texts = Row(x), []
+    texts.append(f"{row}")
+    row.x = x + 1
+    return " ".join([*texts, str(row)])
+
+
+def caught(x):
+    try:
+        raise Problem(x)
+    except Problem as error:
+        return f"{error} {str(error)}"
+
+
+TEXTS = {
+    "conversions": lambda x: f"{Both(x)} {Both(x)!r} {Both(x)!s} {Both(x)!a}",
+    "in lists": lambda x: f"{[Both(x)]} {(Both(x),)!r:>40} {str([Both(x)])} {ascii([{1: Both(x)}])}",
+    "only str": lambda x: f"{OnlyText(x)} {str(OnlyText(x))}",
+    "format method": lambda x: f"{Formatted(x):abc} {Formatted(x)}" + format(Formatted(x), ">3"),
+    "template": lambda x: "{} {!r} {!s:>30} {{}}".format(Both(x), Both(x), Both(x)),  # noqa: UP032
+    "fields": lambda x: "{p.x} {q[0]} {r[k]} {p.x!s:>20}".format(p=Both(x), q=[x], r={"k": x}),
+    "numbered": lambda x: "{0} {1!r} {0}".format(x, Both(x)),  # noqa: UP032
+    "nested format": lambda x: "{:{w}.{p}f}".format(x, w=10, p=2),
+    "percent": lambda x: "%s %r %s" % (Both(x), Both(x), [Both(x)]),  # noqa: UP031
+    "by name": lambda x: "%(a)s %(b)5.2f" % {"a": Both(x), "b": x},  # noqa: UP031
+    "dataclass": lambda x: f"{Row(x)} {[Row(x, rest=[x, Row(1)])]!r}",
+    "written": written_after,
+    "error": caught,
+    "holders": lambda x: f"{ChainMap({'a': x}, {'b': Both(x)})} {UserDict(a=x)} {UserList([Both(x)])}",
+    "partial": lambda x: f"{functools.partial(max, x, key=Row(x))}",
+    "bounded": lambda x: f"{deque([x, Both(x)], maxlen=3)}",
+}
+WRONG = {
+    "spec": lambda x: f"{Both(x):>30}",
+    "mixed": lambda x: "{0} {}".format(x, x),  # noqa: F523, F525
+    "too few": lambda x: "{} {}".format(x),  # noqa: F524
+    "no attribute": lambda x: "{p.y}".format(p=Both(x)),  # noqa: UP032
+    "conversion": lambda x: "{!z}".format(x),
+    "no strings": lambda x: ",".join([Both(x)]),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_of_objects_is_that_of_python(name):
+    compiled = ms.jit(TEXTS[name])
+    for number in (2.0, 3.0):
+        x = ms.Tensor(number)
+        assert compiled(x) == TEXTS[name](x)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_template_is_refused_with_the_words_of_python(name):
+    x = ms.Tensor(2.0)
+    with pytest.raises(Exception) as expected:
+        WRONG[name](x)
+    with pytest.raises(type(expected.value)) as found:
+        ms.jit(WRONG[name])(x)
+    assert str(expected.value).splitlines()[0] in str(found.value)
+
+
+def test_a_dataclass_is_told_after_many_texts_were_executed():
+    for number in range(400):
+        exec(f"def passing_{number}(): return {number}", {})
+    x = ms.Tensor(2.0)
+    assert ms.jit(lambda x: f"{Row(x)}")(x) == f"{Row(x)}"
+
+
+def test_prints_of_objects_come_once(capsys):
+    def say(x):
+        print("a", Both(x), [Both(x)], Row(x), sep="|", end="!\n")
+        return x + 1
+
+    x = ms.Tensor(2.0)
+    say(x)
+    eager = capsys.readouterr().out
+    ms.jit(say)(x)
+    assert capsys.readouterr().out == eager
