@@ -117,6 +117,23 @@ def test_a_grid_has_no_slope_where_the_image_ends(mode: int) -> None:
     np.testing.assert_allclose(found.asnumpy(), [[[[0, 0], [0, 1.5], [1, 0], [0, 0]]]])
 
 
+def test_a_grid_takes_points_that_are_no_numbers(mode: int) -> None:
+    x = ms.Tensor(np.arange(1.0, 10.0).reshape(1, 1, 3, 3))
+    nan, inf = np.nan, np.inf
+    grid = ms.Tensor(np.float64([[[[nan, 0], [0, nan], [inf, 0], [-inf, 0], [0, 1e300]]]]))
+
+    def sampled(how: str, padding: str) -> list[float]:
+        program = lambda x, grid: ops.grid_sample(x, grid, how, padding)
+        return (ms.jit(program) if mode == ms.GRAPH_MODE else program)(x, grid).asnumpy().ravel().tolist()
+
+    for how in ("bilinear", "nearest"):
+        assert sampled(how, "zeros") == [0, 0, 0, 0, 0]
+        assert sampled(how, "border") == [6, 8, 6, 4, 8]
+        assert sampled(how, "reflection")[:4] == [6, 8, 6, 6]
+    slope = ms.grad(lambda x: ops.grid_sample(x, grid).sum())(x)
+    assert not slope.asnumpy().any()
+
+
 def test_derivatives(rng: np.random.Generator) -> None:
     check_grads(lambda x: ops.unfold(x, 2, 1, 1, 2), [drawn(rng, 1, 2, 3, 4)])
     check_grads(lambda x: ops.fold(x, (4, 4), 2, 1, 0, 2), [drawn(rng, 1, 8, 4)])

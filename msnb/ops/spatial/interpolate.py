@@ -254,8 +254,10 @@ def grid_sample(x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "
           for k, size in enumerate(sizes)]  # fmt: skip
     if padding_mode == "reflection":
         at = [_mirrored(p, size, align_corners) for p, size in zip(at, sizes)]
-    if padding_mode != "zeros":
-        at = [where(p >= size - 1, size - 1, where(p > 0, p, 0)) for p, size in zip(at, sizes)]  # flat there
+    if padding_mode == "zeros":  # a point that is no number lies outside, in the other modes at the end
+        at = [where((p >= -1) & (p <= size), p, -2) for p, size in zip(at, sizes)]
+    else:
+        at = [where(p <= 0, 0, where(p < size - 1, p, size - 1)) for p, size in zip(at, sizes)]  # flat there
     return _read(t, [arithmetic.round(p) for p in at]) if mode == "nearest" else _blended(t, at)
 
 
@@ -307,7 +309,7 @@ def _read(t: Any, at: Sequence[Any]) -> Any:
     for p, size in zip(at, sizes):
         within = (p >= 0) & (p <= size - 1)
         inside = within if inside is None else inside & within
-        held = arithmetic.minimum(arithmetic.maximum(p, 0), size - 1).astype("int32")
+        held = where(within, p, 0).astype("int32")
         flat = held if flat is None else flat * size + held
     count = math.prod(sizes)
     first = as_tensor(np.arange(n, dtype=np.int32) * count).reshape((n, *(1,) * axes))
