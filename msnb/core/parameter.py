@@ -30,7 +30,7 @@ class NameScope:
         late: a text that stands for the whole prefix until the tree hangs below another root.
     """
 
-    __slots__ = ("_moves", "_prefix", "borrowed", "guest", "holds", "late", "outer", "step")
+    __slots__ = ("__weakref__", "_moves", "_prefix", "borrowed", "guest", "holds", "late", "outer", "step")
     borrowed: bool
     holds: bool
     outer: NameScope | None

@@ -155,3 +155,36 @@ def test_cells_in_a_list_of_python_have_the_names_of_the_attributes(tmp_path: An
     assert [p.name for p in net.get_parameters()] == ["scale", "scale", "0.weight"]
     with pytest.raises(AttributeError, match="nothing"):
         net.__getattr__("nothing")
+
+
+def test_a_parameter_that_comes_after_its_cell_has_no_prefix_until_the_tree_has_another_root(tmp_path: Any) -> None:
+    import mindspore as ms
+
+    def weight() -> Any:
+        return ms.Parameter(ms.Tensor([[2.0]]))
+
+    class Net(ms.nn.Cell):
+        def __init__(self, *late: str) -> None:
+            super().__init__()
+            self.table = ms.nn.Dense(1, 1, has_bias=False)
+            self.head = ms.nn.Dense(1, 1)
+            for name in late:
+                getattr(self, name).weight = weight()
+            self.head.bias = ms.Parameter(ms.Tensor([1.0]), name="own")
+
+    class Around(ms.nn.Cell):
+        def __init__(self, net: Any) -> None:
+            super().__init__()
+            self.net = net
+
+    def names(net: Any) -> list[str]:
+        return [p.name for p in net.get_parameters()]
+
+    net = Net("table")
+    assert names(net) == names(copy.deepcopy(net)) == ["weight", "head.weight", "own"]
+    ms.save_checkpoint(net, str(tmp_path / "net.ckpt"))
+    assert list(ms.load_checkpoint(str(tmp_path / "net.ckpt"))) == ["weight", "head.weight", "own"]
+    net.table.weight = weight()
+    assert names(net) == ["weight", "head.weight", "own"], "replaced once more"
+    assert names(Around(net)) == ["net.table.weight", "net.head.weight", "net.head.bias"]
+    assert names(Net("table", "head")) == ["table.weight", "head.weight", "own"], "two of one name have their paths"

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 UNNAMED = "Parameter"
 _by_last_place = False
+_late: weakref.WeakKeyDictionary[NameScope, weakref.WeakValueDictionary[str, Parameter]] = weakref.WeakKeyDictionary()
+"""Parameters that came after their Cells had a place, by the root of the tree and their own names."""
 
 
 def name_by_last_place(on: bool) -> None:
@@ -244,11 +246,31 @@ def adopt_parameter(cell: Any, name: str, param: Parameter) -> None:
             raise ValueError(
                 f"{type(cell).__name__} has a parameter called {full!r} already; give each Parameter its own name."
             )
-    _settle(cell, param, own)
+    _settle(cell, param, own, _scope_for(cell, name, param, own))
 
 
-def _settle(cell: Any, param: Parameter, own: str) -> None:
-    param.live_in(cell._name_scope, own)
+def _scope_for(cell: Any, name: str, param: Parameter, own: str) -> NameScope:
+    """Where the name of a new Parameter begins.
+
+    MindSpore puts no prefix before one that comes after its Cell has a place, until the tree gets another root, or
+    until the network runs with two of one name: these are called by their paths.
+    """
+    scope: NameScope = cell._name_scope
+    if not (_by_last_place and cell._placed):
+        return scope
+    late = _late.setdefault(scope.root, weakref.WeakValueDictionary())
+    other = late.get(own)
+    if other is None or cell.__dict__.get(name) is other:
+        late[own] = param
+        return NameScope()
+    home = home_of(other)
+    if home is not None:
+        other.live_in(home._name_scope, own)
+    return scope
+
+
+def _settle(cell: Any, param: Parameter, own: str, scope: NameScope) -> None:
+    param.live_in(scope, own)
     param.__dict__["_home"] = weakref.ref(cell)
 
 
@@ -406,4 +428,4 @@ def resettle(parts: list[tuple[Any, str]]) -> None:
     for part, prefix in parts:
         for _, param in owned(part, Parameter):
             if "_name_scope" not in param.__dict__ and param.name.startswith(prefix):
-                _settle(part, param, param.name[len(prefix) :])
+                _settle(part, param, param.name[len(prefix) :], part._name_scope)
