@@ -111,7 +111,7 @@ def worded(fn: _Fn) -> _Fn:
     @functools.wraps(fn)
     def call(*args: Any, **given: Any) -> Any:
         if given:
-            given = in_own_words(called, _names(fn), given)
+            given = in_own_words(called, argument_names(fn), given)
         return fn(*args, **given)
 
     call.__dict__["worded"] = True
@@ -119,7 +119,7 @@ def worded(fn: _Fn) -> _Fn:
 
 
 @functools.cache
-def _names(fn: Callable[..., Any]) -> frozenset[str]:
+def argument_names(fn: Callable[..., Any]) -> frozenset[str]:
     """The names of all arguments but ``*args`` and ``**kwargs``."""
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return frozenset(p.name for p in inspect.signature(fn).parameters.values() if p.kind not in kinds)

@@ -423,7 +423,8 @@ def _extreme(fn: Any, op: str) -> Callable[..., Any]:
             numbers = all(map(engine.session.pythonic.is_number, found))
             result = found[0]
             for other in found[1:]:
-                result = find(op)(result, other) if numbers else find("where")(beats(other, result), other, result)
+                better = symbolic_test(beats(other, result))
+                result = find(op)(result, other) if numbers else find("where")(better, other, result)
             return result
         if not kwargs and len(found) > 1 and any(map(is_lazy, found)) and _numbers(found):
             return lazy_call(fn, found)
