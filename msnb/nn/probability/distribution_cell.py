@@ -223,9 +223,9 @@ class Distribution(Cell):
 
     def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Any:
         """The entropy plus ``kl_loss``; arguments as there."""
+        entropy, divergence = self._formula("entropy")[1], self._formula("kl_loss")[1]
         both = self._both(dist, args, kwargs)
-        own = both[len(both) // 2 :]
-        return self._formula("entropy")[1](*own) + self._formula("kl_loss")[1](*both)
+        return entropy(*both[len(both) // 2 :]) + divergence(*both)
 
     def _both(self, dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not isinstance(dist, str):

@@ -271,10 +271,10 @@ def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwarg
 def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name in ("get", "__getitem__", "__contains__"):
         key = concrete(args[0])
-        if name == "get" and key not in owner:
-            reads.compare(engine.session, "in", key, owner)
-            return args[1] if len(args) > 1 else None
-        return (key in owner) if name == "__contains__" else reads.item(engine.session, owner, key)
+        known = name == "__getitem__" or reads.compare(engine.session, "in", key, owner)
+        if name == "__contains__":
+            return known
+        return reads.item(engine.session, owner, key) if known else args[1] if len(args) > 1 else None
     return getattr(reads.mapping(engine.session, owner), name)(*args, **kwargs)
 
 
