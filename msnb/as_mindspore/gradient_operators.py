@@ -152,7 +152,7 @@ class _BpropGetters:
             def call(self: Primitive, *inputs: Any) -> Any:
                 return custom_vjp(lambda *given: plain(self, *given), rule_of(self))(*inputs)
 
-            setattr(kind, "__call__", call)
+            kind.__call__ = call  # type: ignore[method-assign]
             return rule_of
 
         return keep

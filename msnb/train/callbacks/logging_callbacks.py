@@ -198,7 +198,8 @@ class History(Callback):
         if params.mode != "train" or not self._losses:
             return
         self.epoch["epoch"].append(params.cur_epoch_num)
-        found = {"loss": float(np.mean(self._losses)), "net_output": self._losses[-1], **(params.get("eval_results") or {})}
+        found = {"loss": float(np.mean(self._losses)), "net_output": self._losses[-1]}
+        found |= params.get("eval_results") or {}
         for name, value in found.items():
             self.history.setdefault(name, []).append(value._host() if isinstance(value, Tensor) else value)
         self._losses = []

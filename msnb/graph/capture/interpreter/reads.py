@@ -38,7 +38,7 @@ OPAQUE_FILES = tuple(
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
 opaque_modules: set[str] = set(_OPAQUE)
 more_methods: dict[tuple[type, str], str] = {}
-"""Names that methods of Python's classes have in compiled functions besides: MindSpore's ``d.has_key``, under the alias."""
+"""Further names of methods of Python's classes in compiled functions: MindSpore's ``d.has_key``, under the alias."""
 
 
 def is_framework(module: Any) -> bool:
