@@ -28,6 +28,9 @@ def test_words_of_functions_that_lie_behind_an_operator(mode: int) -> None:
         "MatMul": (lambda x: ops.MatMul(transpose_b=True)(input=x, mat2=x), lambda x: x @ x.T),
         "Sub": (lambda x: ops.Sub()(other=2 * x, input=x), lambda x: x - 2 * x),
         "ReduceSum": (lambda x: ops.ReduceSum(keep_dims=True)(x=x, axis=1), lambda x: x.sum(1, keepdims=True)),
+        "GatherV2": (lambda x: ops.GatherV2()(params=x, indices=ms.Tensor([1]), axis=0), lambda x: x[1:]),
+        "Complex": (lambda x: ops.Complex()(imag=x, real=2 * x).real(), lambda x: 2 * x),
+        "LinSpace": (lambda x: ops.LinSpace()(start=x[0, 0], stop=x[0, 2], num=3), lambda x: x[0]),
         "Softmax": (lambda x: ops.Softmax(axis=0)(input=x), lambda x: ops.softmax(x, 0)),
     }  # fmt: skip
     for name, (by_name, expected) in calls.items():

@@ -1,4 +1,4 @@
-"""What ``assign_add`` and its kind give stands for the variable: assignments to it reach the variable, in both modes."""
+"""What ``assign_add`` and its kind give stands for the variable: what is assigned to it reaches that, in both modes."""
 
 from __future__ import annotations
 

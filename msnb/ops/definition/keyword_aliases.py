@@ -44,6 +44,10 @@ _WORDS = {
     **dict.fromkeys(("tensors", "tup", "arrays"), ("xs",)), "inputs": ("xs", "input"),
     "indices": ("index",), "input_params": ("x",), "input_indices": ("index", "indices"),
     "target": ("label", "labels"), "labels": ("target", "label"), "label": ("labels", "target"),
+    # of MindSpore's operators
+    "real": ("re",), "imag": ("im",), "images": ("image",), "image": ("x",), "params": ("x",), "features": ("logits",),
+    "prediction": ("input",), "predict": ("x",), "posWeight": ("pos_weight",), "sorted_x": ("x",), "num": ("steps",),
+    "on_value": ("on",), "off_value": ("off",), "anchor_boxes": ("a",), "gt_boxes": ("b",), "stop": ("end",),
     "logits": ("input", "x"), "gamma": ("weight",), "ar1": ("element",), "ar2": ("test_elements",),
 }  # fmt: skip
 

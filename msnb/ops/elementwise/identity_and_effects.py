@@ -262,5 +262,6 @@ def changed(variable: Tensor, new: Tensor) -> Tensor:
     assign(variable, new)
     if _rule is None or found is variable:
         return variable
-    _results[id(found)] = (weakref.ref(found, lambda _, key=id(found): _results.pop(key)), variable)
+    key = id(found)
+    _results[key] = (weakref.ref(found, lambda _: _results.pop(key, None)), variable)
     return found
