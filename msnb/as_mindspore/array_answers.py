@@ -275,6 +275,11 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
     return repr(self.dtype) if dtype is None else self.astype(dtype)
 
 
+def _set_dtype(self: Tensor, dtype: Any) -> Any:
+    """Convert the tensor itself; gives the dtype."""
+    return self.assign_value(self.astype(dtype)).dtype
+
+
 def _storage(self: Tensor) -> UntypedStorage:
     """The memory of the tensor as bytes."""
     return UntypedStorage(self)
@@ -334,6 +339,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "round"): lambda self, decimals=0: answers().round(self, decimals=decimals)}
     theirs |= {(Tensor, "real"): lambda self: ops.real(self), (Tensor, "imag"): lambda self: ops.imag(self)}
     theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
+    theirs |= {(Tensor, "set_dtype"): _set_dtype}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat}

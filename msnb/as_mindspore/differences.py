@@ -188,6 +188,8 @@ DIFFERENCES: tuple[Difference, ...] = (
           "theirs is no divergence: it gets below 0", "test_divergence_of_gumbel"),
     _ours("common.initializer.VarianceScaling", "truncated_normal: uniform", "a normal distribution, cut off",
           "its name and its page say so; the deviation is the same", "test_truncated_first_values"),
+    _ours("common.initializer.Normal", "np.random.seed begins its draws anew", "set_seed alone does",
+          "ranks that are threads share NumPy's stream: no run is as the other", "test_first_values_and_numpys_seed"),
     _ours("common.initializer.Constant", "of a tensor: it stays, without a word", "it is filled, as an array is",
           "who writes that wants it filled", "test_first_values_into_a_tensor"),
     _theirs(

@@ -28,6 +28,7 @@ from msnb.as_mindspore.module_paths import FURTHER, PATHS
 from msnb.as_mindspore.placeholders import placeholder
 from msnb.base.errors import DatasetError, MsnbError
 from msnb.eager.inline_cache import forget as forget_calls
+from msnb.graph.capture.interpreter.reads import more_methods
 from msnb.nn.cells.cell_tree import name_by_last_place
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
@@ -285,6 +286,7 @@ def install() -> None:
     name_by_last_place(True)
     break_at_branches(True)
     take_lists_as_tuples(True)
+    more_methods[dict, "has_key"] = "__contains__"
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
     forget_calls()
 
@@ -296,6 +298,7 @@ def uninstall() -> None:
     name_by_last_place(False)
     break_at_branches(False)
     take_lists_as_tuples(False)
+    more_methods.clear()
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
     forget_calls()
     if _finder in sys.meta_path:

@@ -79,6 +79,11 @@ def tuple_getitem(values: Any, index: int) -> Any:
 list_getitem = dict_getitem = tuple_getitem
 
 
+def switch_layer(index: Any, layers: tuple[Cell, ...]) -> Any:
+    """``layers[index]``: the Cell that a tensor chooses."""
+    return layers[index]
+
+
 def tuple_len(values: Any) -> int:
     """``len(values)``."""
     return len(values)

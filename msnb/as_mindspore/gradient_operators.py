@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
+from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.api.transforms.vjp_jvp_vmap import vjp
 from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.mindspore.primitive_classes import Primitive, primitive
@@ -122,6 +123,42 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
 }  # fmt: skip
 _WITHOUT_EFFECT = dict.fromkeys(("MinimumGrad", "MaximumGrad", "MaximumGradGrad"), {"grad_x": True, "grad_y": True})
 """Attributes that choose nothing in MindSpore either: both gradients come, whatever they say."""
+
+
+class _BpropGetters:
+    """``bprop_getters``: gradients for operators of a program, which MindSpore's programs give beside the class.
+
+    Examples:
+        >>> from msnb.as_mindspore.gradient_operators import bprop_getters
+        >>> class Twice(Primitive):
+        ...     def __call__(self, x):
+        ...         return x + x
+        >>> @bprop_getters.register(Twice)
+        ... def rule(self):
+        ...     return lambda x, out, dout: (2 * dout,)
+    """
+
+    def register(self, kind: type[Primitive]) -> Callable[[Pulled], Pulled]:
+        """Decorates the function that gives, for an operator of this class, ``bprop(*inputs, out, dout)``.
+
+        Raises:
+            TypeError: no class of operators.
+        """
+        if not (isinstance(kind, type) and issubclass(kind, Primitive)):
+            raise TypeError(f"bprop_getters.register takes a class of operators, not {kind!r}.")
+        plain = kind.__call__
+
+        def keep(rule_of: Pulled) -> Pulled:
+            def call(self: Primitive, *inputs: Any) -> Any:
+                return custom_vjp(lambda *given: plain(self, *given), rule_of(self))(*inputs)
+
+            kind.__call__ = call  # type: ignore[method-assign]
+            return rule_of
+
+        return keep
+
+
+bprop_getters = _BpropGetters()
 
 
 def _made(name: str) -> type[Primitive]:

@@ -98,7 +98,7 @@ _FILES = {
         "adasum base boost boost_cell_wrapper dim_reduce grad_accumulation grad_freeze "
         "group_loss_scale_manager less_batch_normalization",
     "common":
-        "device dump dynamic_shape file_system hook_handle jit_context jit_trace lazy_inline mindir_util "
+        "_monad device dump dynamic_shape file_system hook_handle jit_context jit_trace lazy_inline mindir_util "
         "no_inline recompute storage symbol",
     "common.dynamic_shape": "auto_dynamic_shape enable_dynamic",
     "communication": "comm_func",
@@ -134,6 +134,9 @@ _FILES = {
     "ops": "deprecated functional_overload signature tensor_method",
     "ops.auto_generate": "cpp_create_prim_instance_helper gen_extend_func pyboost_inner_prim",
     "ops.composite": "base env_ops math_ops",
+    "ops.composite.multitype_ops":
+        "add_impl bitwise_and_impl bitwise_or_impl bitwise_xor_impl div_impl equal_impl floordiv_impl greater_impl "
+        "less_impl mod_impl mul_impl negative_impl ones_like_impl pow_impl sub_impl zeros_like_impl",
     "ops.function":
         "comm_func debug_func fft_func image_func other_func reshard_func sparse_func sparse_unary_func "
         "spectral_func vmap_func",

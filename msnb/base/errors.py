@@ -142,7 +142,7 @@ class BranchTypeError(CaptureError, TypeError):
     """Two branches leave values that are no one value, such as a tensor and a number; a tensor decides which runs."""
 
 
-class UndefinedNameError(CaptureError, NameError):
+class UndefinedNameError(CaptureError, UnboundLocalError):
     """A name that is read where it may not have a value (defined in one branch only)."""
 
 
@@ -154,7 +154,7 @@ class VerifyError(MsnbError, AssertionError):
     """A graph that breaks a law of the IR: always a defect of a transform, never of the user."""
 
 
-class CheckpointError(MsnbError, ValueError):
+class CheckpointError(MsnbError, ValueError, RuntimeError):
     """A checkpoint that is damaged or does not fit the network. The network is unchanged."""
 
 

@@ -225,7 +225,10 @@ def need_index(x: Any) -> None:
 
 def truth_of_many(x: Any) -> ShapeError:
     """The error for ``if x`` where x is not one value."""
-    return ShapeError(f"the truth of a tensor with shape {list(x.shape)} is not one value; use .any() or .all().")
+    return ShapeError(
+        "The truth value of an array with more than one element is ambiguous: "
+        f"a tensor with shape {list(x.shape)} has none; use .any() or .all()."
+    )
 
 
 # ---- what is said of sizes that change ----

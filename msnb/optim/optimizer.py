@@ -244,7 +244,8 @@ def _order_apart(parameters: Any) -> tuple[list[Any], list[Any] | None]:
     """The groups, and what ``{"order_params": [...]}`` says about the order of all Parameters, and so of gradients."""
     if isinstance(parameters, (Tensor, str)) or not isinstance(parameters, Iterable):
         way = "; pass net.trainable_params()" if isinstance(parameters, Cell) else ""
-        raise TypeError(f"an optimizer takes a list of Parameters or of dicts, not {type(parameters).__name__}{way}.")
+        error = AttributeValueError if parameters is None else TypeError
+        raise error(f"an optimizer takes a list of Parameters or of dicts, not {type(parameters).__name__}{way}.")
     groups: list[Any] = []
     order = None
     for g in parameters:
@@ -272,7 +273,7 @@ def _groups(groups: list[Any]) -> list[Any]:
     kinds = {isinstance(g, dict) for g in groups}
     if not groups:
         raise AttributeValueError(
-            "an optimizer needs at least one Parameter, this list is empty.",
+            "For 'Optimizer', the argument parameters must not be empty: it needs at least one Parameter.",
             hint="pass net.trainable_params(); a Parameter counts when it is an attribute of the network.",
         )
     if len(kinds) != 1:

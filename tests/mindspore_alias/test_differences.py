@@ -554,6 +554,11 @@ def test_truncated_first_values(mode: int) -> None:
             VarianceScaling(*wrong)
 
 
+def test_first_values_and_numpys_seed() -> None:
+    found = [(seed(1), msnb.nn.Dense(2, 2).weight.tolist())[1] for seed in (msnb.set_seed, np.random.seed) * 2]
+    assert found[0] == found[2] and found[1] == found[3] != found[0]
+
+
 def test_rounded_division(mode: int) -> None:
     x, y = Tensor([-7.0, 7.0]), Tensor([2.0, 2.0])
     for name in ("div", "divide"):

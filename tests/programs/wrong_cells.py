@@ -213,7 +213,10 @@ def layer_activation() -> Any:
 # ---- optimizers ------------------------------------------------------------------------------------------------------
 
 
-@both_modes(AttributeValueError, "an optimizer needs at least one Parameter, this list is empty.")
+@both_modes(
+    AttributeValueError,
+    "For 'Optimizer', the argument parameters must not be empty: it needs at least one Parameter.",
+)
 def optimizer_of_nothing() -> Any:
     return nn.SGD(nn.ReLU().trainable_params(), 0.1)  # <- here
 

@@ -14,6 +14,11 @@ from msnb import ops
 from msnb.base.errors import ArgumentError, DTypeError, ShapeError
 from msnb.base.missing_names import MissingName
 
+AMBIGUOUS = (
+    "The truth value of an array with more than one element is ambiguous: "
+    "a tensor with shape [2, 3] has none; use .any() or .all()."
+)
+
 # ---- names, arguments, operands --------------------------------------------------------------------------------------
 
 
@@ -136,36 +141,36 @@ def length_of_a_number(x: Any) -> Any:
     return len(x.sum()) * x  # <- here: len(x.sum())
 
 
-@wrong(ShapeError, "the truth of a tensor with shape [2, 3] is not one value; use .any() or .all().", X)
+@wrong(ShapeError, AMBIGUOUS, X)
 def truth_of_many(x: Any) -> Any:
     if x > 0:  # <- here: x > 0
         x = x * 2
     return x
 
 
-@wrong(ShapeError, "the truth of a tensor with shape [2, 3] is not one value; use .any() or .all().", X)
+@wrong(ShapeError, AMBIGUOUS, X)
 def truth_of_many_in_while(x: Any) -> Any:
     while x < 10:  # <- here: x < 10
         x = x * 2
     return x
 
 
-@wrong(ShapeError, "the truth of a tensor with shape [2, 3] is not one value; use .any() or .all().", X)
+@wrong(ShapeError, AMBIGUOUS, X)
 def truth_of_many_in_and(x: Any) -> Any:
     return x > 0 and x < 5  # <- here: x > 0 and x < 5 | x > 0
 
 
-@wrong(ShapeError, "the truth of a tensor with shape [2, 3] is not one value; use .any() or .all().", X)
+@wrong(ShapeError, AMBIGUOUS, X)
 def truth_of_many_in_not(x: Any) -> Any:
     return not x  # <- here
 
 
-@wrong(ShapeError, "the truth of a tensor with shape [2, 3] is not one value; use .any() or .all().", X)
+@wrong(ShapeError, AMBIGUOUS, X)
 def truth_of_many_in_ternary(x: Any) -> Any:
     return x if x > 0 else -x  # <- here: x > 0 | x if x > 0 else -x
 
 
-@wrong(ShapeError, "the truth of a tensor with shape [2, 3] is not one value; use .any() or .all().", X)
+@wrong(ShapeError, AMBIGUOUS, X)
 def truth_of_many_in_assert(x: Any) -> Any:
     assert x > 0  # <- here: x > 0 | assert x > 0
     return x

@@ -134,7 +134,7 @@ def test_loss_monitor(capsys: pytest.CaptureFixture[str], mode: int) -> None:
     model().train(1, rows(3), LossMonitor(0))
     assert capsys.readouterr().out == ""
     model().fit(1, rows(1), rows(1), callbacks=LossMonitor(0))
-    assert re.fullmatch(r"Eval result: epoch 1, metrics: \{mse: [\d.]+\}\n", capsys.readouterr().out)
+    assert re.fullmatch(r"Eval result: epoch 1, metrics: \{'mse': [\d.]+\}\n", capsys.readouterr().out)
 
 
 def test_loss_monitor_prints_the_same_in_both_modes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,7 +52,26 @@ class Bijector(Cell):
             raise ArgumentError(f"{type(self).__name__}: name is a str, not {name!r}.")
         self.name: str = name or type(self).__name__
         self.dtype: DType = dtype or dtypes.float32
-        self.parameters = {key: Tensor(value).astype(self.dtype) for key, value in (param or {}).items()}
+        self._stated: DType | None = dtype
+        given = (param or {}).get("param_dict", param or {})  # classes of users give their locals, with this among them
+        self.parameters = {key: Tensor(value).astype(self.dtype) for key, value in given.items()}
+
+    def _add_parameter(self, value: Any, name: str) -> Tensor:
+        """The parameter of this name, in its own dtype, for classes of users that keep it."""
+        if value is None or isinstance(value, bool):
+            raise ArgumentError(f"{type(self).__name__}: {name} is a number or a tensor, not {value!r}.")
+        return Tensor(value)
+
+    def _check_value_dtype(self, value: Any) -> Tensor:
+        """``value``, which a formula of a user's class got: floats, of the dtype that the bijector was made with."""
+        if not isinstance(value, Tensor) or not value.dtype.is_float or self._stated not in (None, value.dtype):
+            wanted = f"a tensor of {self._stated or 'floats'}"
+            raise ArgumentError(f"{type(self).__name__} takes {wanted}, not {value!r}.")
+        return value
+
+    def cast_param_by_value(self, value: Tensor, para: Tensor) -> Tensor:
+        """The parameter ``para`` in the dtype of ``value``."""
+        return para.astype(value.dtype)
 
     def _of(self, name: str, value: Any) -> Any:
         if not isinstance(value, Tensor):

@@ -218,13 +218,14 @@ class Distribution(Cell):
             *args: the parameters of b; behind them, where wanted, those of a.
             **kwargs: those of b by name with ``_b``, those of a with ``_a``.
         """
-        return self._formula("kl_loss")[1](*self._both(dist, args, kwargs))
+        formula = self._formula("kl_loss")[1]
+        return formula(*self._both(dist, args, kwargs))
 
     def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Any:
         """The entropy plus ``kl_loss``; arguments as there."""
+        entropy, divergence = self._formula("entropy")[1], self._formula("kl_loss")[1]
         both = self._both(dist, args, kwargs)
-        own = both[len(both) // 2 :]
-        return self._formula("entropy")[1](*own) + self._formula("kl_loss")[1](*both)
+        return entropy(*both[len(both) // 2 :]) + divergence(*both)
 
     def _both(self, dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not isinstance(dist, str):

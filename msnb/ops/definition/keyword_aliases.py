@@ -44,6 +44,10 @@ _WORDS = {
     **dict.fromkeys(("tensors", "tup", "arrays"), ("xs",)), "inputs": ("xs", "input"),
     "indices": ("index",), "input_params": ("x",), "input_indices": ("index", "indices"),
     "target": ("label", "labels"), "labels": ("target", "label"), "label": ("labels", "target"),
+    # of MindSpore's operators
+    "real": ("re",), "imag": ("im",), "images": ("image",), "image": ("x",), "params": ("x",), "features": ("logits",),
+    "prediction": ("input",), "predict": ("x",), "posWeight": ("pos_weight",), "sorted_x": ("x",), "num": ("steps",),
+    "on_value": ("on",), "off_value": ("off",), "anchor_boxes": ("a",), "gt_boxes": ("b",), "stop": ("end",),
     "logits": ("input", "x"), "gamma": ("weight",), "ar1": ("element",), "ar2": ("test_elements",),
 }  # fmt: skip
 
@@ -111,7 +115,7 @@ def worded(fn: _Fn) -> _Fn:
     @functools.wraps(fn)
     def call(*args: Any, **given: Any) -> Any:
         if given:
-            given = in_own_words(called, _names(fn), given)
+            given = in_own_words(called, argument_names(fn), given)
         return fn(*args, **given)
 
     call.__dict__["worded"] = True
@@ -119,7 +123,7 @@ def worded(fn: _Fn) -> _Fn:
 
 
 @functools.cache
-def _names(fn: Callable[..., Any]) -> frozenset[str]:
+def argument_names(fn: Callable[..., Any]) -> frozenset[str]:
     """The names of all arguments but ``*args`` and ``**kwargs``."""
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return frozenset(p.name for p in inspect.signature(fn).parameters.values() if p.kind not in kinds)

@@ -7,6 +7,7 @@ Printing is an op with the trait ``effect``: passes keep it, and keep its order 
 from __future__ import annotations
 
 import builtins
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -185,6 +186,8 @@ def tell_summary(plugin: str, name: str, value: Any) -> None:
 
 Rule = Callable[[Tensor, Tensor], Tensor]
 _rule: Rule | None = None
+_results: dict[int, tuple[weakref.ref[Tensor], Tensor]] = {}
+"""By the id of what ``changed`` gave: the variable that it is the value of."""
 
 
 def install_rule(rule: Rule | None) -> None:
@@ -215,6 +218,8 @@ def assign(variable: Tensor, value: Any) -> Tensor:
     new = value if isinstance(value, Tensor) else Tensor(value)
     new = fitting(variable._type, new) if _rule is None else _rule(variable, new)
     slot.engine.assign(variable, new)
+    if id(variable) in _results:
+        assign(_results[id(variable)][1], value)
     return variable
 
 
@@ -251,6 +256,12 @@ def assign_sub(variable: Tensor, value: Any) -> Tensor:
 
 def changed(variable: Tensor, new: Tensor) -> Tensor:
     """``variable``, which takes the value; where a rule of assignments is installed, the value itself: gradients of
-    the result go on to what it was computed from, those of the variable as the rule says."""
-    kept = assign(variable, new)
-    return kept if _rule is None else fitting(variable._type, new)
+    the result go on to what it was computed from, those of the variable as the rule says. What is assigned to the
+    result is assigned to the variable, too."""
+    found = fitting(variable._type, new)
+    assign(variable, new)
+    if _rule is None or found is variable:
+        return variable
+    key = id(found)
+    _results[key] = (weakref.ref(found, lambda _: _results.pop(key, None)), variable)
+    return found

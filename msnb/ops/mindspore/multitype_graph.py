@@ -22,7 +22,7 @@ partial = functools.partial
 
 
 class Partial:
-    """``Partial()(fn, *args)``: the function with its first arguments given.
+    """``Partial()(fn, *args, **kwargs)``: the function with its first arguments, or some by name, given.
 
     Source: `mindspore.ops.Partial`
 
@@ -31,11 +31,11 @@ class Partial:
         3
     """
 
-    def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
+    def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A function of the arguments that are left."""
         if not callable(fn):
             raise ArgumentError(f"Partial takes a function and its first arguments, got {fn!r}.")
-        return partial(fn, *args)
+        return partial(fn, *args, **kwargs)
 
 
 class HyperMap:

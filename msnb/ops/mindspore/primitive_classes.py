@@ -22,7 +22,7 @@ from msnb.core.engine import slot
 from msnb.core.process_group import WORLD_GROUP
 from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.keyword_aliases import in_own_words
+from msnb.ops.definition.keyword_aliases import argument_names, in_own_words
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.attention_score import FAR
@@ -85,9 +85,9 @@ class Primitive:
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         if not hasattr(type(self), "fn"):
             return self._operator()(*inputs, **named)
-        if self.sharding is not None:
-            return slot.engine.sharded(self.sharding, type(self).fn, inputs, {**self._given(), **named})
-        return type(self).fn(*inputs, **self._given(), **named)
+        fn = type(self).fn
+        named = {**self._given(), **(in_own_words(self.name, argument_names(fn), named) if named else {})}
+        return fn(*inputs, **named) if self.sharding is None else slot.engine.sharded(self.sharding, fn, inputs, named)
 
     def _operator(self) -> Primitive:
         kind = primitive(self.name) if self.name[:1].isupper() else None

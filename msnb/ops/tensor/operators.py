@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base.errors import AttributeValueError, DTypeError
 from msnb.core.dtypes import bool_
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
@@ -61,7 +61,12 @@ def operand(other: Any) -> Any:
 
 
 def _slow(op: Op, this: Any, other: Any, swap: bool) -> Tensor:
-    known = operand(other)
+    try:
+        known = operand(other)
+    except DTypeError:
+        if op not in _ASKED_OF_ANYTHING:
+            raise
+        known = NotImplemented  # a list of words is no tensor, and equals none
     if known is NotImplemented:
         if isinstance(other, _NEVER) and op not in _ASKED_OF_ANYTHING:
             raise no_operand(op, (other, this) if swap else (this, other), 0 if swap else 1)

@@ -70,12 +70,8 @@ class LossMonitor(Callback):
         params = run_context.original_args()
         results = params.get("eval_results")
         if params.mode == "train" and results:
-            shown = ", ".join(f"{name}: {_short(value)}" for name, value in results.items())
-            print(f"Eval result: epoch {params.cur_epoch_num}, metrics: {{{shown}}}", flush=True)
-
-
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+            shown = {name: value.item() if isinstance(value, np.generic) else value for name, value in results.items()}
+            print(f"Eval result: epoch {params.cur_epoch_num}, metrics: {shown}")
 
 
 class TimeMonitor(Callback):
@@ -202,7 +198,8 @@ class History(Callback):
         if params.mode != "train" or not self._losses:
             return
         self.epoch["epoch"].append(params.cur_epoch_num)
-        found = {"loss": float(np.mean(self._losses)), "net_output": self._losses[-1], **(params.eval_results or {})}
+        found = {"loss": float(np.mean(self._losses)), "net_output": self._losses[-1]}
+        found |= params.get("eval_results") or {}
         for name, value in found.items():
             self.history.setdefault(name, []).append(value._host() if isinstance(value, Tensor) else value)
         self._losses = []

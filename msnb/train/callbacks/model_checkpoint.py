@@ -58,7 +58,7 @@ class CheckpointConfig:
         self.save_checkpoint_seconds: int = need_count("save_checkpoint_seconds", save_checkpoint_seconds or 0, 0)
         self.keep_checkpoint_max: int = need_count("keep_checkpoint_max", keep_checkpoint_max or 0, 0)
         if not (self.save_checkpoint_steps or self.save_checkpoint_seconds):
-            raise ArgumentError("CheckpointConfig needs save_checkpoint_steps or save_checkpoint_seconds above 0.")
+            raise AttributeValueError("CheckpointConfig: save_checkpoint_steps or save_checkpoint_seconds is above 0.")
         self.integrated_save, self.async_save = integrated_save, async_save
         self.saved_network, self.exception_save = saved_network, exception_save
         self.append_info: list[Any] = _checked_info(append_info)

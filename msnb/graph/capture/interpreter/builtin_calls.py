@@ -280,10 +280,10 @@ def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwarg
 def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name in ("get", "__getitem__", "__contains__"):
         key = concrete(args[0])
-        if name == "get" and key not in owner:
-            reads.compare(engine.session, "in", key, owner)
-            return args[1] if len(args) > 1 else None
-        return (key in owner) if name == "__contains__" else reads.item(engine.session, owner, key)
+        known = name == "__getitem__" or reads.compare(engine.session, "in", key, owner)
+        if name == "__contains__":
+            return known
+        return reads.item(engine.session, owner, key) if known else args[1] if len(args) > 1 else None
     return getattr(reads.mapping(engine.session, owner), name)(*args, **kwargs)
 
 
@@ -432,7 +432,8 @@ def _extreme(fn: Any, op: str) -> Callable[..., Any]:
             numbers = all(map(engine.session.pythonic.is_number, found))
             result = found[0]
             for other in found[1:]:
-                result = find(op)(result, other) if numbers else find("where")(beats(other, result), other, result)
+                better = symbolic_test(beats(other, result))
+                result = find(op)(result, other) if numbers else find("where")(better, other, result)
             return result
         if not kwargs and len(found) > 1 and any(map(is_lazy, found)) and _numbers(found):
             return lazy_call(fn, found)

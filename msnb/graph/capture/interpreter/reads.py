@@ -37,6 +37,8 @@ OPAQUE_FILES = tuple(
 )
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
 opaque_modules: set[str] = set(_OPAQUE)
+more_methods: dict[tuple[type, str], str] = {}
+"""Further names of methods of Python's classes in compiled functions: MindSpore's ``d.has_key``, under the alias."""
 
 
 def is_framework(module: Any) -> bool:
@@ -109,6 +111,7 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
         return _module_attr(session, owner, name)
     if isinstance(owner, super):
         return _super_attr(session, owner, name)
+    name = more_methods.get((type(owner), name), name)
     getter = _property(owner, name)
     if getter is not None:
         _guard_class_attr(session, owner, name)
