@@ -18,7 +18,6 @@ import types
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -242,7 +241,7 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
             _write_text(engine, owner, *args) if name == "write" else side_effects.call_at_run(engine, name, fn, [], {})
         )
     if isinstance(owner, str) and name in side_effects.TEXT_METHODS:
-        return _text_method(engine, owner, name, args, kwargs)
+        return side_effects.call_text_method(engine, owner, name, args, kwargs)
     for kind, names in _MUTATORS.items():
         if isinstance(owner, kind) and name in names:
             return _mutate(engine, owner, name, args, kwargs)
@@ -252,16 +251,6 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
         copy = reads.entered(engine.session, owner)
         return getattr(copy, name)(*map(concrete, args), **kwargs)
     return _opaque(engine, fn, args, kwargs)
-
-
-def _text_method(engine: Capture, owner: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if name == "join":  # it takes an iterator, which can be looked at only once
-        args = tuple([*a] if isinstance(a, Iterator) else a for a in args)
-    args, kwargs = engine.given(args), engine.given(kwargs)
-    if name == "format":
-        with suppress(ValueError, LookupError):
-            return side_effects.format_fields(engine, owner, args, kwargs)
-    return side_effects.text_of(getattr(str, name), owner, *args, **kwargs)
 
 
 def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import operator
 from _string import formatter_field_name_split  # type: ignore[import-not-found]  # what str.format itself reads with
 from collections import ChainMap, OrderedDict, UserDict, UserList, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -286,6 +287,17 @@ def format_fields(engine: Capture, template: str, args: tuple[Any, ...], kwargs:
     if numbered and count:
         raise ValueError("fields with numbers and without")
     return fstring(tuple(parts))
+
+
+def call_text_method(engine: Capture, owner: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``owner.name(...)`` for a method that gives a text."""
+    if name == "join":  # it takes an iterator, which can be looked at only once
+        args = tuple([*a] if isinstance(a, Iterator) else a for a in args)
+    args, kwargs = engine.given(args), engine.given(kwargs)
+    if name == "format":
+        with suppress(ValueError, LookupError):
+            return format_fields(engine, owner, args, kwargs)
+    return text_of(getattr(str, name), owner, *args, **kwargs)
 
 
 def _has_open(value: Any) -> bool:
