@@ -56,3 +56,19 @@ def test_dropouts_say_what_they_keep() -> None:
     from mindspore import nn
 
     assert nn.Dropout(p=0.25).keep_prob == nn.Dropout2d(0.25).keep_prob == 0.75
+
+
+def test_a_sequence_of_cells_has_them_as_a_list(mode: int) -> None:
+    from mindspore import Tensor, nn
+
+    class Twice(nn.SequentialCell):
+        def construct(self, x: Any, again: Any) -> Any:
+            for cell in self.cell_list:
+                x = cell(cell(x) if again else x)
+            return x
+
+    net = Twice(nn.Dense(2, 2, weight_init="ones", bias_init="zeros"), nn.ReLU())
+    assert net(Tensor([[1.0, 2.0]]), True).tolist() == [[6.0, 6.0]]
+    net.append(nn.ReLU6())
+    assert [type(cell) for cell in net.cell_list] == [nn.Dense, nn.ReLU, nn.ReLU6]
+    assert net(Tensor([[4.0, 5.0]]), False).tolist() == [[6.0, 6.0]]

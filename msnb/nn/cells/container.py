@@ -156,6 +156,11 @@ class SequentialCell(_Sequence):
             for name, cell in pairs:
                 setattr(self, name, _need_cell("SequentialCell", cell))
 
+    @property
+    def cell_list(self) -> list[Cell]:
+        """The Cells in order, as subclasses in MindSpore's programs read them."""
+        return list(self)
+
     def construct(self, x: Any) -> Any:
         """The last Cell's result."""
         for cell in self:
