@@ -17,9 +17,10 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
-from msnb.ops.mindspore.primitive_classes import Primitive
+from msnb.ops.mindspore.primitive_classes import Primitive, primitive
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.ops.reduction.functional import what_counts
+from msnb.ops.sparse.coordinates import COOTensor
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 from msnb.train.files.parameter_loading import put_into
 
@@ -77,6 +78,35 @@ def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = 
 def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
     """``ops.bucketize`` in int32."""
     return int32(ops.bucketize(input, boundaries, right=right))
+
+
+def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """``ops.adaptive_max_pool3d`` with int32 places."""
+    found = ops.adaptive_max_pool3d(input, output_size, return_indices)
+    return _pair(found) if return_indices else found
+
+
+def dense_to_sparse_coo(tensor: Any) -> COOTensor:
+    """``ops.dense_to_sparse_coo`` with int32 coordinates."""
+    found = ops.dense_to_sparse_coo(tensor)
+    return COOTensor(int32(found.indices), found.values, found.shape)
+
+
+def hann_window(window_length: Any, periodic: bool = True, *, dtype: Any = None) -> Any:
+    """``ops.hann_window`` in float64."""
+    return ops.hann_window(window_length, periodic, dtype=dtype or dtypes.float64)
+
+
+def index_add(
+    x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True
+) -> Any:
+    """``ops.index_add``, which writes into ``x``."""
+    return primitive("IndexAdd")(axis, use_lock, check_index_bound)(x, indices, y)
+
+
+def xlogy(input: Any, other: Any) -> Any:
+    """``ops.xlogy``; a number counts as float32."""
+    return ops.xlogy(*(x if isinstance(x, Tensor) else Tensor(x, dtypes.float32) for x in (input, other)))
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
@@ -289,6 +319,14 @@ def interpolate(
 
 
 upsample = interpolate
+
+
+class AdaptiveMaxPool3d(nn.AdaptiveMaxPool3d, metaclass=_OneClass):
+    """``nn.AdaptiveMaxPool3d`` by the function above."""
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
 class Upsample(nn.Upsample, metaclass=_OneClass):

@@ -171,15 +171,47 @@ def _dtype_of_first(x: Any, found: Any) -> Any:
     return found if x.differentiable else x
 
 
-_SUMS = (mnp.cumsum, mnp.cumprod, mnp.nancumsum, mnp.nansum)
-cumsum, cumprod, nancumsum, nansum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn in _SUMS]
+_SUMS = (mnp.cumsum, mnp.cumprod, mnp.nancumsum)
+cumsum, cumprod, nancumsum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn in _SUMS]
 _ROUNDED = (mnp.ceil, mnp.fix, mnp.sign, mnp.trunc)
 ceil, fix, sign, trunc = [_typed(fn, _float_of, "; of integers in float32") for fn in _ROUNDED]
 _OF_HALVES = (mnp.cov, mnp.corrcoef, mnp.norm, mnp.nanmean, mnp.nanvar, mnp.nanstd, mnp.unwrap)
 cov, corrcoef, norm, nanmean, nanvar, nanstd, unwrap = [
     _typed(fn, None, "; of float16 in float32") for fn in _OF_HALVES
 ]
-copysign: Any = _typed(mnp.copysign, _dtype_of_first, "; of integers in their dtype")
+copysign, nansum = [_typed(fn, _dtype_of_first, "; of integers in their dtype") for fn in (mnp.copysign, mnp.nansum)]
+
+
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """``numpy.intersect1d`` with int32 places."""
+    found = mnp.intersect1d(ar1, ar2, assume_unique, return_indices)
+    return (found[0], *_all_int32(found[1:])) if return_indices else found
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """``numpy.polyval``; numbers and lists count as float32."""
+    return mnp.polyval(*(v if isinstance(v, Tensor) else mnp.array(v).astype(dtypes.float32) for v in (p, x)))
+
+
+def gcd(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """``numpy.gcd``, of floats too: Euclid's remainders, until there is none."""
+    a, b = mnp.array(x1), mnp.array(x2)
+    if not (a.dtype.is_float or b.dtype.is_float):
+        return mnp.gcd(x1, x2, dtype=dtype)
+    a, b = (abs(v) for v in (a + b * 0, b + a * 0))
+    while (b != 0).any():
+        a, b = ops.where(b == 0, a, b), ops.where(b == 0, b, a % ops.where(b == 0, 1, b))
+    return a if dtype is None else a.astype(dtype)
+
+
+def lcm(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """``numpy.lcm``, of floats too."""
+    a, b = mnp.array(x1), mnp.array(x2)
+    if not (a.dtype.is_float or b.dtype.is_float):
+        return mnp.lcm(x1, x2, dtype=dtype)
+    common = gcd(a, b)
+    found = abs(a * b) / ops.where(common == 0, 1, common)
+    return found if dtype is None else found.astype(dtype)
 
 
 def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Any:
@@ -220,7 +252,7 @@ _IN_WORDS = (
     "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "expand_as", "float_power",
     "gather", "gather_nd", "inner", "isclose", "logaddexp", "lstsq", "matmul", "mm", "multiply", "new_ones",
     "new_zeros", "ormqr", "pow", "remainder", "scatter_add", "scatter_add_", "scatter_div", "scatter_max",
-    "scatter_min", "scatter_mul", "scatter_sub", "select", "split", "sub", "swapdims", "tile", "xlogy",
+    "scatter_min", "scatter_mul", "scatter_sub", "select", "split", "sub", "swapdims", "tile",
 )  # fmt: skip
 _OF_METHODS = {
     "multiply": {"value": "other"}, "select": {"condition": "dim", "y": "index"}, "lstsq": {"A": "b"},
@@ -228,7 +260,9 @@ _OF_METHODS = {
     "scatter_add": {"indices": "axis", "updates": "index"}, "scatter_add_": {"indices": "axis", "updates": "index"},
 }  # fmt: skip
 _PLACES = ("argmin", "argsort", "sort", "topk", "top_k")
-_AS_FUNCTIONS = ("median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve")
+_AS_FUNCTIONS = (
+    "median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve", "xlogy",
+)  # fmt: skip
 _before: dict[tuple[type, str], Any] = {}
 
 
@@ -285,6 +319,13 @@ def _address(self: Tensor) -> int:
     return UntypedStorage(self).data_ptr()
 
 
+def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Any:
+    """Another shape; with a dtype, the bytes read as numbers of it, in PyNative mode."""
+    if dtype is None and not isinstance(shape[0], dtypes.DType):
+        return self.reshape(*shape)
+    return Tensor(self.asnumpy().view((dtype or shape[0]).numpy))
+
+
 def _diag(self: Tensor, diagonal: int | None = None) -> Any:
     """``ops.diag``; with ``diagonal`` as ``mint.diag``."""
     return answers().diag(self) if diagonal is None else ops.diag(self, diagonal)
@@ -331,9 +372,10 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
     theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
     theirs |= {(Tensor, name): _in_words(name) for name in _IN_WORDS}
+    theirs |= {(Tensor, "to_coo"): lambda self: answers().dense_to_sparse_coo(self)}
     theirs |= {(Tensor, "round"): lambda self, decimals=0: answers().round(self, decimals=decimals)}
     theirs |= {(Tensor, "real"): lambda self: ops.real(self), (Tensor, "imag"): lambda self: ops.imag(self)}
-    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
+    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "view"): _view, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat}
