@@ -46,58 +46,24 @@ def int32(x: Any) -> Any:
     return x.astype(dtypes.int32)
 
 
-def _all_int32(found: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([int32(part) for part in found])
+def placed(fn: Callable[..., Any], of_values: bool = False) -> Any:
+    """``fn`` with int32 places; ``of_values``: what it gives is values, and places behind them or none."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        found = fn(*args, **named)
+        if isinstance(found, tuple):
+            return (*found[:of_values], *map(int32, found[of_values:]))
+        return found if of_values else int32(found)
+
+    call.__name__, call.__doc__ = fn.__name__, f"``{fn.__name__}`` with int32 places."
+    call.__signature__ = inspect.signature(fn)  # type: ignore[attr-defined]
+    return call
 
 
-def argmin(a: Any, axis: int | None = None) -> Any:
-    """``numpy.argmin`` with int32 places."""
-    return int32(ops.argmin(mnp.array(a), axis))
-
-
-def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``numpy.count_nonzero`` in int32."""
-    return int32(ops.count_nonzero(mnp.array(x), axis, keepdims))
-
-
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """``numpy.searchsorted`` with int32 places."""
-    return int32(mnp.searchsorted(a, v, side, sorter))
-
-
-def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """``numpy.digitize`` with int32 places."""
-    return int32(mnp.digitize(x, bins, right))
-
-
-def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
-    """``numpy.diag_indices`` with int32 places."""
-    return _all_int32(mnp.diag_indices(n, ndim))
-
-
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, ...]:
-    """``numpy.tril_indices`` with int32 places."""
-    return _all_int32(mnp.tril_indices(n, k, m))
-
-
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, ...]:
-    """``numpy.triu_indices`` with int32 places."""
-    return _all_int32(mnp.triu_indices(n, k, m))
-
-
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, ...]:
-    """``numpy.tril_indices_from`` with int32 places."""
-    return _all_int32(mnp.tril_indices_from(arr, k))
-
-
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, ...]:
-    """``numpy.triu_indices_from`` with int32 places."""
-    return _all_int32(mnp.triu_indices_from(arr, k))
-
-
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
-    """``numpy.unravel_index`` with int32 places."""
-    return _all_int32(mnp.unravel_index(indices, shape, order))
+_OF_PLACES = (mnp.argmin, mnp.count_nonzero, mnp.searchsorted, mnp.digitize, mnp.diag_indices, mnp.tril_indices,
+              mnp.triu_indices, mnp.tril_indices_from, mnp.triu_indices_from, mnp.unravel_index)  # fmt: skip
+(argmin, count_nonzero, searchsorted, digitize, diag_indices, tril_indices, triu_indices, tril_indices_from,
+ triu_indices_from, unravel_index) = map(placed, _OF_PLACES)  # fmt: skip
 
 
 def unique(x: Any, return_inverse: bool = False) -> Any:
@@ -180,38 +146,12 @@ cov, corrcoef, norm, nanmean, nanvar, nanstd, unwrap = [
     _typed(fn, None, "; of float16 in float32") for fn in _OF_HALVES
 ]
 copysign, nansum = [_typed(fn, _dtype_of_first, "; of integers in their dtype") for fn in (mnp.copysign, mnp.nansum)]
-
-
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """``numpy.intersect1d`` with int32 places."""
-    found = mnp.intersect1d(ar1, ar2, assume_unique, return_indices)
-    return (found[0], *_all_int32(found[1:])) if return_indices else found
+intersect1d = placed(mnp.intersect1d, True)
 
 
 def polyval(p: Any, x: Any) -> Any:
     """``numpy.polyval``; numbers and lists count as float32."""
     return mnp.polyval(*(v if isinstance(v, Tensor) else mnp.array(v).astype(dtypes.float32) for v in (p, x)))
-
-
-def gcd(x1: Any, x2: Any, dtype: Any = None) -> Any:
-    """``numpy.gcd``, of floats too: Euclid's remainders, until there is none."""
-    a, b = mnp.array(x1), mnp.array(x2)
-    if not (a.dtype.is_float or b.dtype.is_float):
-        return mnp.gcd(x1, x2, dtype=dtype)
-    a, b = (abs(v) for v in (a + b * 0, b + a * 0))
-    while (b != 0).any():
-        a, b = ops.where(b == 0, a, b), ops.where(b == 0, b, a % ops.where(b == 0, 1, b))
-    return a if dtype is None else a.astype(dtype)
-
-
-def lcm(x1: Any, x2: Any, dtype: Any = None) -> Any:
-    """``numpy.lcm``, of floats too."""
-    a, b = mnp.array(x1), mnp.array(x2)
-    if not (a.dtype.is_float or b.dtype.is_float):
-        return mnp.lcm(x1, x2, dtype=dtype)
-    common = gcd(a, b)
-    found = abs(a * b) / ops.where(common == 0, 1, common)
-    return found if dtype is None else found.astype(dtype)
 
 
 def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Any:
@@ -261,7 +201,7 @@ _OF_METHODS = {
 }  # fmt: skip
 _PLACES = ("argmin", "argsort", "sort", "topk", "top_k")
 _AS_FUNCTIONS = (
-    "median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve", "xlogy",
+    "median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve", "xlogy", "cov",
 )  # fmt: skip
 _before: dict[tuple[type, str], Any] = {}
 
@@ -326,6 +266,11 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Any:
     return Tensor(self.asnumpy().view((dtype or shape[0]).numpy))
 
 
+def _with_place(name: str) -> Callable[..., Any]:
+    """``argmax_with_value``: along an axis, or of all elements, whose place is 0 and which keeps no axis."""
+    return lambda self, axis=0, keep_dims=False: getattr(answers(), name)(self, axis, keep_dims)
+
+
 def _diag(self: Tensor, diagonal: int | None = None) -> Any:
     """``ops.diag``; with ``diagonal`` as ``mint.diag``."""
     return answers().diag(self) if diagonal is None else ops.diag(self, diagonal)
@@ -372,10 +317,12 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
     theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
     theirs |= {(Tensor, name): _in_words(name) for name in _IN_WORDS}
+    theirs |= {(Tensor, f"arg{name}_with_value"): _with_place(name) for name in ("max", "min")}
     theirs |= {(Tensor, "to_coo"): lambda self: answers().dense_to_sparse_coo(self)}
     theirs |= {(Tensor, "round"): lambda self, decimals=0: answers().round(self, decimals=decimals)}
     theirs |= {(Tensor, "real"): lambda self: ops.real(self), (Tensor, "imag"): lambda self: ops.imag(self)}
-    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "view"): _view, (Tensor, "data_ptr"): _address}
+    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "view"): _view}
+    theirs |= {(Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat}

@@ -57,21 +57,6 @@ def _of_first(net: Any, x: Any, out: Any, dout: Any) -> Any:
     return _by(net, x, dout)
 
 
-def _layer_norm_twice(
-    net: Any, x: Any, dy: Any, variance: Any, mean: Any, gamma: Any, dx: Any, dg: Any, db: Any
-) -> Any:
-    """The gradients of those of a layer norm by x, dy and gamma; variance and mean depend on x."""
-    axes = tuple(range(net.attrs["begin_norm_axis"] % x.ndim, x.ndim))
-
-    def first(x: Any, dy: Any, gamma: Any) -> Any:
-        off = x - x.mean(axes, True)
-        spread, middle = (off * off).mean(axes, True), x - off
-        own = ops.stop_gradient(variance - spread) + spread, ops.stop_gradient(mean - middle) + middle
-        return net(x, dy, *own, gamma)
-
-    return vjp(first, x, dy, gamma)[1]((dx, dg, db))
-
-
 _ROWS: dict[str, tuple[str, Pulled]] = {
     "AvgPoolGrad": ("AvgPool", _of_first),
     "BiasAddGrad": ("BiasAdd", lambda net, dout: dout.sum(tuple(
@@ -127,7 +112,6 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
        for name in ("Maximum", "Minimum")},
     "MaxPool3DGrad": ("MaxPool3D", _of_first),
     "ResizeBicubicGrad": ("ResizeBicubic", lambda net, dout, x: _by(lambda x: net(x, dout.shape[2:]), x, dout)),
-    "LayerNormGradGrad": ("LayerNormGrad", _layer_norm_twice),
     "ResizeNearestNeighborV2Grad": ("ResizeNearestNeighborV2", lambda net, dout, size: _by(
         lambda x: net(x, dout.shape[2:]), _zeros((*dout.shape[:2], *size), dout), dout)),
     **{f"{name}Grad": (name, lambda net, dout, x, grid: vjp(net, x, grid)[1](dout))

@@ -62,18 +62,9 @@ def test_xlogy_of_a_number(mode: int) -> None:
     assert run(lambda x: x.xlogy(2.0), x).dtype is msnb.float32 and ops.xlogy(x, 2).dtype is msnb.float16
 
 
-def test_divisors_of_floats(mode: int) -> None:
-    gcd, lcm = view("numpy.gcd"), view("numpy.lcm")
-    x, y = Tensor([4.5, -6.0, 0.0]), Tensor([6, 9, 0], msnb.int32)
-    found = run(lambda x, y: (gcd(x, y), lcm(x, y)), x, y)
-    assert [f.tolist() for f in found] == [[1.5, 3, 0], [18, 18, 0]] and found[0].dtype is msnb.float32
-    assert gcd(13, 2.5).item() == 0.5 and gcd(12, 18).dtype is lcm(12, 18).dtype is msnb.int32
-    assert lcm(x, y, dtype=msnb.int32).tolist() == [18, 18, 0]
-
-
 def test_sizes_of_complex_numbers(mode: int) -> None:
     x = Tensor(np.array([[3 + 4j, 0], [0, 2]], np.complex64))
-    for name, want in (("abs", [[5, 0], [0, 2]]), ("norm", 29**0.5), ("vector_norm", 29**0.5), ("matrix_norm", 29**0.5)):
+    for name, want in (("abs", [[5, 0], [0, 2]]), *((f"{kind}norm", 29**0.5) for kind in ("", "vector_", "matrix_"))):
         found = run(lambda x, fn=view(f"ops.{name}"): fn(x), x)
         assert found.dtype is msnb.float32, name
         np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-6)
@@ -100,3 +91,24 @@ def test_names_of_other_operators(mode: int) -> None:
     ends = [Tensor(v, msnb.int32) for v in (1, 8, 3)]
     found = run(lambda: made.array_ops.RangeV2()(*ends))
     assert found.tolist() == [1, 4, 7] and found.dtype is msnb.int32
+
+
+def test_covariance_of_halves(mode: int) -> None:
+    x = Tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]], msnb.float16)
+    cov = view("ops.cov")
+    for fn in (lambda x: cov(x, correction=0), lambda x: x.cov(correction=0)):
+        found = run(fn, x)
+        assert found.dtype is msnb.float32
+        np.testing.assert_allclose(found.asnumpy(), np.cov(x.asnumpy(), ddof=0), rtol=1e-6)
+    assert ops.cov(x).dtype is msnb.float16 and cov(x.astype(msnb.float64)).dtype is msnb.float64
+
+
+def test_extremes_with_their_places(mode: int) -> None:
+    x = Tensor([[1.0, 5.0], [7.0, 0.0]])
+    for keep in (False, True):
+        value, place = run(lambda x, keep=keep: x.argmax_with_value(None, keep), x)
+        assert (value.tolist(), place.tolist()) == (7.0, 0)
+    value, place = run(lambda x: x.argmin_with_value(1, keep_dims=True), x)
+    assert (value.tolist(), place.tolist()) == ([[1.0], [0.0]], [[0], [1]])
+    with pytest.raises(ValueError, match="axis 5"):
+        x.argmax_with_value(5)

@@ -20,7 +20,6 @@ from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
-from msnb.ops.mindspore.primitive_results import unique
 from msnb.ops.sparse.compressed_rows import CSRTensor, coo_to_csr, csr_of
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, coordinates_of, flat_keys
 from msnb.ops.sparse.entry_merge import merged
@@ -220,23 +219,6 @@ def _csr_to_dense(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any
     return flat.reshape(sizes)
 
 
-def _sparse_and_product(
-    x1_indices: Any, x1_values: Any, x1_shape: Any, x2_indices: Any, x2_values: Any, x2_shape: Any, x3: Any, alpha: Any,
-    beta: Any,
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    """beta x1 + alpha x2 x3 by coordinates: first those of x1, then whole rows of the product as x2 names them."""
-    sizes = _shape(x1_shape), _shape(x2_shape)
-    if (sizes[1][1], x3.shape[1]) != (x3.shape[0], sizes[0][1]) or sizes[0][0] != sizes[1][0]:
-        raise ShapeError(f"Sspaddmm: {sizes[0]} + {sizes[1]} times {x3.shape} do not fit.")
-    rows = ops.gather(x3, x2_indices[1], 0) * (x2_values * alpha).expand_dims(-1)
-    named, at = unique(x2_indices[0])
-    rows = ops.unsorted_segment_sum(rows, at, named.shape[0])
-    row, column = (ops.broadcast_to(i, rows.shape).reshape(-1).astype(x1_indices.dtype)
-                   for i in (named.expand_dims(-1), ops.arange(x3.shape[1])))  # fmt: skip
-    places = ops.concat((x1_indices, ops.stack((row, column))), 1)
-    return places, ops.concat((x1_values * beta, rows.reshape(-1))), as_tensor(x1_shape)
-
-
 def _csr_to_coo(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any) -> tuple[Any, Any, Any]:
     x = _csr(shape, batch, indptr, indices, values).to_coo()
     return x.indices, x.values, as_tensor(shape)
@@ -380,7 +362,6 @@ SPARSE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "SparseMatrixTranspose": (_matrix_transpose, {"conjugate": False}),
     "SparseMatrixNNZ": (_stored, {}),
     "CSRSparseMatrixToDense": (_csr_to_dense, {}),
-    "Sspaddmm": (_sparse_and_product, {}),
     "CSRSparseMatrixToSparseTensor": (_csr_to_coo, {}),
     "SparseTensorToCSRSparseMatrix": (_coo_to_csr, {}),
     "DenseToCSRSparseMatrix": (_dense_to_csr, {}),
