@@ -17,7 +17,8 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
-from msnb.ops.mindspore.primitive_classes import Primitive, primitive
+from msnb.ops.mindspore.array_primitives import ARRAYS
+from msnb.ops.mindspore.primitive_classes import Primitive
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.ops.reduction.functional import what_counts
 from msnb.ops.sparse.coordinates import COOTensor
@@ -38,7 +39,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 divide = div
 round = mint.round
 subtract = mint.subtract
-argmin, argsort, bucketize = map(placed, (ops.argmin, ops.argsort, ops.bucketize))
+argmin, argsort, bucketize = [placed(fn) for fn in (ops.argmin, ops.argsort, ops.bucketize)]
 _PAIRED = (ops.sort, ops.topk, ops.cummin, ops.adaptive_max_pool3d)
 sort, topk, cummin, adaptive_max_pool3d = [placed(fn, of_values=True) for fn in _PAIRED]
 
@@ -61,7 +62,7 @@ def hann_window(window_length: Any, periodic: bool = True, *, dtype: Any = None)
 
 def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Any:
     """``ops.index_add``, which writes into ``x``."""
-    return primitive("IndexAdd")(axis, use_lock, check_index_bound)(x, indices, y)
+    return ARRAYS["IndexAdd"][0](x, indices, y, axis, use_lock, check_index_bound)
 
 
 def xlogy(input: Any, other: Any) -> Any:

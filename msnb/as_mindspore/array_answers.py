@@ -63,7 +63,7 @@ def placed(fn: Callable[..., Any], of_values: bool = False) -> Any:
 _OF_PLACES = (mnp.argmin, mnp.count_nonzero, mnp.searchsorted, mnp.digitize, mnp.diag_indices, mnp.tril_indices,
               mnp.triu_indices, mnp.tril_indices_from, mnp.triu_indices_from, mnp.unravel_index)  # fmt: skip
 (argmin, count_nonzero, searchsorted, digitize, diag_indices, tril_indices, triu_indices, tril_indices_from,
- triu_indices_from, unravel_index) = map(placed, _OF_PLACES)  # fmt: skip
+ triu_indices_from, unravel_index) = [placed(fn) for fn in _OF_PLACES]  # fmt: skip
 
 
 def unique(x: Any, return_inverse: bool = False) -> Any:

@@ -124,7 +124,8 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
         lambda x: ops.resize_nearest_neighbor(x, dout.shape[2:], net.attrs["align_corners"]),
         _zeros((*dout.shape[:2], *size), dout), dout)),
 }  # fmt: skip
-_WITHOUT_EFFECT = dict.fromkeys(("MinimumGrad", "MaximumGrad", "MaximumGradGrad", "MinimumGradGrad"), {"grad_x": True, "grad_y": True})
+_WITHOUT_EFFECT = dict.fromkeys(("MinimumGrad", "MaximumGrad", "MaximumGradGrad", "MinimumGradGrad"),
+                                {"grad_x": True, "grad_y": True})  # fmt: skip
 """Attributes that choose nothing in MindSpore either: both gradients come, whatever they say."""
 
 

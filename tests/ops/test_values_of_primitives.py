@@ -81,6 +81,16 @@ def test_dtypes_that_keep_the_digits(mode: int) -> None:
         assert found.dtype is ms.float32 and found.tolist() == want
 
 
+def test_numbers_count_as_32_bits_in_a_common_dtype() -> None:
+    x, h = Tensor([1], ms.int8), Tensor([1.0], ms.float16)
+    for given, want in (((x, 1), ms.int32), ((x, 1.5), ms.float32), ((x, True), ms.int8), ((h, 1), ms.float16),
+                        ((h, 1.5), ms.float32), ((ms.int8, 1), ms.int32), ((True, 1), ms.int32),
+                        ((Tensor([1]), 1.5), ms.float32), ((x, "int16"), ms.int16)):  # fmt: skip
+        assert mnp.result_type(*given) is want, given
+    with pytest.raises(TypeError):
+        mnp.result_type(x, "no dtype")
+
+
 @pytest.mark.parametrize("layer", [ms.nn.RNN, ms.nn.LSTM, ms.nn.GRU])
 def test_recurrent_layers_compute_in_the_dtype_of_their_input(mode: int, layer: Any) -> None:
     net, x = layer(3, 2, 2, bidirectional=True), np.random.default_rng(0).standard_normal((4, 2, 3))

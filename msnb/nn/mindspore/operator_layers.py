@@ -119,7 +119,8 @@ class ClipByNorm(Cell):
 
     def construct(self, x: Any, clip_norm: Any) -> Any:
         """The layer."""
-        return ops.ClipByNorm(self.axis)(x, clip_norm)
+        length = ops.vector_norm(x, 2, self.axis, True)
+        return x * clip_norm / ops.maximum(length, clip_norm)
 
 
 class Norm(Cell):

@@ -237,7 +237,8 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     over = expand_dims(as_tensor(np.arange(alpha.shape[1])), 0) >= expand_dims(lengths[0], 1)
     last = expand_dims(lengths[1].astype("int64") * 2, 1)
     behind = expand_dims(as_tensor(np.arange(alpha.shape[2])), 0) > last  # states of what fills up the targets
-    log_alpha = stop_gradient(where(expand_dims(over, 2) | expand_dims(behind, 1) | (alpha < NEVER / 2), -np.inf, alpha))
+    never = expand_dims(over, 2) | expand_dims(behind, 1) | (alpha < NEVER / 2)
+    log_alpha = stop_gradient(where(never, -np.inf, alpha))
     if reduction == "mean":
         return mean(loss / arithmetic.maximum(lengths[1], 1).astype(loss.dtype)), log_alpha
     return (total(loss) if reduction == "sum" else loss), log_alpha
