@@ -66,8 +66,10 @@ def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, ch
 
 
 def xlogy(input: Any, other: Any) -> Any:
-    """``ops.xlogy``; a number counts as float32."""
-    return ops.xlogy(*(x if isinstance(x, Tensor) else Tensor(x, dtypes.float32) for x in (input, other)))
+    """``ops.xlogy``; beside a number float16 counts as float32."""
+    both = isinstance(input, Tensor) and isinstance(other, Tensor)
+    half = [isinstance(x, Tensor) and x.dtype is dtypes.float16 and not both for x in (input, other)]
+    return ops.xlogy(*(x.astype(dtypes.float32) if h else x for x, h in zip((input, other), half)))
 
 
 def cov(input: Any, **words: Any) -> Any:

@@ -59,6 +59,7 @@ def test_xlogy_of_a_number(mode: int) -> None:
         found = run(lambda x, fn=view(name): fn(x, 2), x)
         assert found.dtype is msnb.float32 and found.tolist() == pytest.approx([0, 2 * np.log(2)], rel=1e-6)
         assert run(lambda x, fn=view(name): fn(x, x), x).dtype is msnb.float16
+    assert view("ops.xlogy")(2, x)[1].item() == pytest.approx(2 * np.log(2), rel=1e-6)  # the logarithm, too
     assert run(lambda x: x.xlogy(2.0), x).dtype is msnb.float32 and ops.xlogy(x, 2).dtype is msnb.float16
 
 
