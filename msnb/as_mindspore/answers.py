@@ -284,7 +284,7 @@ upsample = interpolate
 
 
 class AdaptiveMaxPool3d(nn.AdaptiveMaxPool3d, metaclass=_OneClass):
-    """``nn.AdaptiveMaxPool3d`` by the function above."""
+    """With int32 places."""
 
     def construct(self, input: Any) -> Any:
         """The layer."""

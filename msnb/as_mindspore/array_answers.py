@@ -267,7 +267,7 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Any:
 
 
 def _with_place(name: str) -> Callable[..., Any]:
-    """``argmax_with_value``: along an axis, or of all elements, whose place is 0 and which keeps no axis."""
+    """``argmax_with_value``; of all elements without axes, their place is 0."""
     return lambda self, axis=0, keep_dims=False: getattr(answers(), name)(self, axis, keep_dims)
 
 

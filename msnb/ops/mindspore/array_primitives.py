@@ -119,7 +119,7 @@ def _index_added(x: Any, index: Any, y: Any, axis: int, use_locking: bool, check
 
 
 def _clipped(x: Any, clip_norm: Any, axis: Any) -> Any:
-    """x in float32, made shorter where it is longer than ``clip_norm`` along axes, or as a whole."""
+    """x in float32, made shorter where it is longer than ``clip_norm``."""
     wide = x.astype(dtypes.float32)
     length = ops.vector_norm(wide, 2, None if axis is None or axis == () else axis, True)
     return wide * clip_norm / ops.maximum(length, clip_norm)
