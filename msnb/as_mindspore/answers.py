@@ -12,21 +12,18 @@ from msnb.api.transforms import gradients
 from msnb.api.transforms.gradient_request import kept
 from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.api.transforms.vjp_jvp_vmap import vjp as msnb_vjp
-from msnb.as_mindspore.array_answers import int32
+from msnb.as_mindspore.array_answers import int32, placed
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import mint, mint_functional, primitive_results
+from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.primitive_classes import Primitive
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.ops.reduction.functional import what_counts
+from msnb.ops.sparse.coordinates import COOTensor
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 from msnb.train.files.parameter_loading import put_into
-
-
-def _pair(found: Any) -> tuple[Any, Any]:
-    values, places = found
-    return values, int32(places)
 
 
 def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
@@ -42,31 +39,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 divide = div
 round = mint.round
 subtract = mint.subtract
-
-
-def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``ops.argmin`` with int32 places."""
-    return int32(ops.argmin(input, axis, keepdims))
-
-
-def argsort(input: Any, axis: int = -1, descending: bool = False) -> Any:
-    """``ops.argsort`` with int32 places."""
-    return int32(ops.argsort(input, axis, descending))
-
-
-def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Any, Any]:
-    """``ops.sort`` with int32 places."""
-    return _pair(ops.sort(input_x, axis, descending))
-
-
-def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
-    """``ops.topk`` with int32 places."""
-    return _pair(ops.topk(input, k, dim, largest, sorted))
-
-
-def cummin(input: Any, axis: int) -> tuple[Any, Any]:
-    """``ops.cummin`` with int32 places."""
-    return _pair(ops.cummin(input, axis))
+argmin, argsort, bucketize = [placed(fn) for fn in (ops.argmin, ops.argsort, ops.bucketize)]
+_PAIRED = (ops.sort, ops.topk, ops.cummin, ops.adaptive_max_pool3d)
+sort, topk, cummin, adaptive_max_pool3d = [placed(fn, of_values=True) for fn in _PAIRED]
 
 
 def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = dtypes.int32) -> Any:
@@ -74,9 +49,32 @@ def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = 
     return ops.count_nonzero(x, None if axis == () else axis, keep_dims).astype(dtype)
 
 
-def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
-    """``ops.bucketize`` in int32."""
-    return int32(ops.bucketize(input, boundaries, right=right))
+def dense_to_sparse_coo(tensor: Any) -> COOTensor:
+    """``ops.dense_to_sparse_coo`` with int32 coordinates."""
+    found = ops.dense_to_sparse_coo(tensor)
+    return COOTensor(int32(found.indices), found.values, found.shape)
+
+
+def hann_window(window_length: Any, periodic: bool = True, *, dtype: Any = None) -> Any:
+    """``ops.hann_window`` in float64."""
+    return ops.hann_window(window_length, periodic, dtype=dtype or dtypes.float64)
+
+
+def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Any:
+    """``ops.index_add``, which writes into ``x``."""
+    return ARRAYS["IndexAdd"][0](x, indices, y, axis, use_lock, check_index_bound)
+
+
+def xlogy(input: Any, other: Any) -> Any:
+    """``ops.xlogy``; beside a number float16 counts as float32."""
+    both = isinstance(input, Tensor) and isinstance(other, Tensor)
+    half = [isinstance(x, Tensor) and x.dtype is dtypes.float16 and not both for x in (input, other)]
+    return ops.xlogy(*(x.astype(dtypes.float32) if h else x for x, h in zip((input, other), half)))
+
+
+def cov(input: Any, **words: Any) -> Any:
+    """``ops.cov``, of float16 in float32."""
+    return ops.cov(input.astype(dtypes.float32) if input.dtype is dtypes.float16 else input, **words)
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
@@ -209,24 +207,18 @@ def avg_pool1d(
     return _average(ops.avg_pool1d, input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, 0)
 
 
-def avg_pool2d(
-    input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int = 0,
-) -> Any:  # fmt: skip
-    """``ops.avg_pool2d`` with stride 1 unless another is given."""
-    return _average(
-        ops.avg_pool2d, input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+def _mean_pool(pool: Any) -> Any:
+    def call(
+        input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int = 0,
+    ) -> Any:  # fmt: skip
+        return _average(pool, input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+    call.__name__, call.__doc__ = pool.__name__, f"``ops.{pool.__name__}`` with stride 1 unless another is given."
+    return call
 
 
-def avg_pool3d(
-    input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int = 0,
-) -> Any:  # fmt: skip
-    """``ops.avg_pool3d`` with stride 1 unless another is given."""
-    return _average(
-        ops.avg_pool3d, input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+avg_pool2d, avg_pool3d = map(_mean_pool, (ops.avg_pool2d, ops.avg_pool3d))
 
 
 def diag(input: Any) -> Any:
@@ -289,6 +281,14 @@ def interpolate(
 
 
 upsample = interpolate
+
+
+class AdaptiveMaxPool3d(nn.AdaptiveMaxPool3d, metaclass=_OneClass):
+    """With int32 places."""
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
 class Upsample(nn.Upsample, metaclass=_OneClass):

@@ -46,58 +46,24 @@ def int32(x: Any) -> Any:
     return x.astype(dtypes.int32)
 
 
-def _all_int32(found: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([int32(part) for part in found])
+def placed(fn: Callable[..., Any], of_values: bool = False) -> Any:
+    """``fn`` with int32 places; ``of_values``: what it gives is values, and places behind them or none."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        found = fn(*args, **named)
+        if isinstance(found, tuple):
+            return (*found[:of_values], *map(int32, found[of_values:]))
+        return found if of_values else int32(found)
+
+    call.__name__, call.__doc__ = fn.__name__, f"``{fn.__name__}`` with int32 places."
+    call.__signature__ = inspect.signature(fn)  # type: ignore[attr-defined]
+    return call
 
 
-def argmin(a: Any, axis: int | None = None) -> Any:
-    """``numpy.argmin`` with int32 places."""
-    return int32(ops.argmin(mnp.array(a), axis))
-
-
-def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """``numpy.count_nonzero`` in int32."""
-    return int32(ops.count_nonzero(mnp.array(x), axis, keepdims))
-
-
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """``numpy.searchsorted`` with int32 places."""
-    return int32(mnp.searchsorted(a, v, side, sorter))
-
-
-def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """``numpy.digitize`` with int32 places."""
-    return int32(mnp.digitize(x, bins, right))
-
-
-def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
-    """``numpy.diag_indices`` with int32 places."""
-    return _all_int32(mnp.diag_indices(n, ndim))
-
-
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, ...]:
-    """``numpy.tril_indices`` with int32 places."""
-    return _all_int32(mnp.tril_indices(n, k, m))
-
-
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, ...]:
-    """``numpy.triu_indices`` with int32 places."""
-    return _all_int32(mnp.triu_indices(n, k, m))
-
-
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, ...]:
-    """``numpy.tril_indices_from`` with int32 places."""
-    return _all_int32(mnp.tril_indices_from(arr, k))
-
-
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, ...]:
-    """``numpy.triu_indices_from`` with int32 places."""
-    return _all_int32(mnp.triu_indices_from(arr, k))
-
-
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
-    """``numpy.unravel_index`` with int32 places."""
-    return _all_int32(mnp.unravel_index(indices, shape, order))
+_OF_PLACES = (mnp.argmin, mnp.count_nonzero, mnp.searchsorted, mnp.digitize, mnp.diag_indices, mnp.tril_indices,
+              mnp.triu_indices, mnp.tril_indices_from, mnp.triu_indices_from, mnp.unravel_index)  # fmt: skip
+(argmin, count_nonzero, searchsorted, digitize, diag_indices, tril_indices, triu_indices, tril_indices_from,
+ triu_indices_from, unravel_index) = [placed(fn) for fn in _OF_PLACES]  # fmt: skip
 
 
 def unique(x: Any, return_inverse: bool = False) -> Any:
@@ -171,15 +137,21 @@ def _dtype_of_first(x: Any, found: Any) -> Any:
     return found if x.differentiable else x
 
 
-_SUMS = (mnp.cumsum, mnp.cumprod, mnp.nancumsum, mnp.nansum)
-cumsum, cumprod, nancumsum, nansum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn in _SUMS]
+_SUMS = (mnp.cumsum, mnp.cumprod, mnp.nancumsum)
+cumsum, cumprod, nancumsum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn in _SUMS]
 _ROUNDED = (mnp.ceil, mnp.fix, mnp.sign, mnp.trunc)
 ceil, fix, sign, trunc = [_typed(fn, _float_of, "; of integers in float32") for fn in _ROUNDED]
 _OF_HALVES = (mnp.cov, mnp.corrcoef, mnp.norm, mnp.nanmean, mnp.nanvar, mnp.nanstd, mnp.unwrap)
 cov, corrcoef, norm, nanmean, nanvar, nanstd, unwrap = [
     _typed(fn, None, "; of float16 in float32") for fn in _OF_HALVES
 ]
-copysign: Any = _typed(mnp.copysign, _dtype_of_first, "; of integers in their dtype")
+copysign, nansum = [_typed(fn, _dtype_of_first, "; of integers in their dtype") for fn in (mnp.copysign, mnp.nansum)]
+intersect1d = placed(mnp.intersect1d, True)
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """``numpy.polyval``; numbers and lists count as float32."""
+    return mnp.polyval(*(v if isinstance(v, Tensor) else mnp.array(v).astype(dtypes.float32) for v in (p, x)))
 
 
 def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Any:
@@ -220,7 +192,7 @@ _IN_WORDS = (
     "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "expand_as", "float_power",
     "gather", "gather_nd", "inner", "isclose", "logaddexp", "lstsq", "matmul", "mm", "multiply", "new_ones",
     "new_zeros", "ormqr", "pow", "remainder", "scatter_add", "scatter_add_", "scatter_div", "scatter_max",
-    "scatter_min", "scatter_mul", "scatter_sub", "select", "split", "sub", "swapdims", "tile", "xlogy",
+    "scatter_min", "scatter_mul", "scatter_sub", "select", "split", "sub", "swapdims", "tile",
 )  # fmt: skip
 _OF_METHODS = {
     "multiply": {"value": "other"}, "select": {"condition": "dim", "y": "index"}, "lstsq": {"A": "b"},
@@ -228,7 +200,9 @@ _OF_METHODS = {
     "scatter_add": {"indices": "axis", "updates": "index"}, "scatter_add_": {"indices": "axis", "updates": "index"},
 }  # fmt: skip
 _PLACES = ("argmin", "argsort", "sort", "topk", "top_k")
-_AS_FUNCTIONS = ("median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve")
+_AS_FUNCTIONS = (
+    "median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve", "xlogy", "cov",
+)  # fmt: skip
 _before: dict[tuple[type, str], Any] = {}
 
 
@@ -290,6 +264,18 @@ def _address(self: Tensor) -> int:
     return UntypedStorage(self).data_ptr()
 
 
+def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Any:
+    """Another shape; with a dtype, the bytes read as numbers of it, in PyNative mode."""
+    if dtype is None and not isinstance(shape[0], dtypes.DType):
+        return self.reshape(*shape)
+    return Tensor(self.asnumpy().view((dtype or shape[0]).numpy))
+
+
+def _with_place(name: str) -> Callable[..., Any]:
+    """``argmax_with_value``; of all elements without axes, their place is 0."""
+    return lambda self, axis=0, keep_dims=False: getattr(answers(), name)(self, axis, keep_dims)
+
+
 def _diag(self: Tensor, diagonal: int | None = None) -> Any:
     """``ops.diag``; with ``diagonal`` as ``mint.diag``."""
     return answers().diag(self) if diagonal is None else ops.diag(self, diagonal)
@@ -336,10 +322,12 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
     theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
     theirs |= {(Tensor, name): _in_words(name) for name in _IN_WORDS}
+    theirs |= {(Tensor, f"arg{name}_with_value"): _with_place(name) for name in ("max", "min")}
+    theirs |= {(Tensor, "to_coo"): lambda self: answers().dense_to_sparse_coo(self)}
     theirs |= {(Tensor, "round"): lambda self, decimals=0: answers().round(self, decimals=decimals)}
     theirs |= {(Tensor, "real"): lambda self: ops.real(self), (Tensor, "imag"): lambda self: ops.imag(self)}
-    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "data_ptr"): _address}
-    theirs |= {(Tensor, "set_dtype"): _set_dtype}
+    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "view"): _view}
+    theirs |= {(Tensor, "set_dtype"): _set_dtype, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat}

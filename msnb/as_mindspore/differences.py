@@ -8,6 +8,7 @@ pairs of results, defaults). msnb's holds where MindSpore's loses information (m
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +49,11 @@ def _ours(name: str, mindspore: str, msnb: str, why: str, test: str) -> Differen
     return Difference(name, mindspore, msnb, "msnb", why, test)
 
 
+def _each(make: Callable[..., Difference], home: str, names: str, *told: str) -> list[Difference]:
+    """One row for each name of a module; ``told`` is all the rest of it."""
+    return [make(home + name, *told) for name in names.split()]
+
+
 _SILENT = "a program goes on with other values, without a word"
 _DTYPE = "a dtype that differs spreads through a program and its checkpoints"
 _PAIR = "a program takes the pair apart"
@@ -56,78 +62,55 @@ IN_TURN = {"AdagradV2": 3, "AdagradDA": 4, "Ftrl": 4, "FtrlV2": 4, "Momentum": 4
            "RMSProp": 5, "CenteredRMSProp": 9}  # fmt: skip
 """SparseApply...: where the indices stand among the inputs, behind the gradient."""
 DIFFERENCES: tuple[Difference, ...] = (
-    *(
-        _theirs(f"ops.{name}", "int32", "int64", _DTYPE, "test_dtype_of_indices")
-        for name in ("argmin", "argsort", "sort", "topk", "cummin", "count_nonzero", "bucketize")
-    ),
+    *_each(_theirs, "ops.", "argmin argsort sort topk cummin count_nonzero bucketize",
+           "int32", "int64", _DTYPE, "test_dtype_of_indices"),
+    *_each(_theirs, "", "ops.adaptive_max_pool3d nn.AdaptiveMaxPool3d ops.dense_to_sparse_coo",
+           "int32", "int64", _DTYPE, "test_places_of_volumes_and_coordinates"),
+    _theirs("ops.hann_window", "float64", "float32, as the other windows", _DTYPE, "test_window_of_hann"),
+    _theirs("ops.index_add", "writes into x", "x stays", _SILENT, "test_index_add_writes"),
+    *_each(_theirs, "", "ops.xlogy mint.xlogy",
+           "float16 by a number: float32", "float16", _DTYPE, "test_xlogy_of_a_number"),
+    _theirs("ops.cov", "float16 in, float32 out", "float16 in, float16 out", _DTYPE, "test_covariance_of_halves"),
     _theirs("ops.bincount", "float32", "int64", _DTYPE, "test_counts_of_numpy"),
     _theirs("ops.multinomial", "int32", "int64", _DTYPE, "test_width_of_places"),
     _theirs("ops.bernoulli", "(input, p): input has the shape", "(p, shape)", _SILENT, "test_bernoulli"),
-    *(
-        _theirs(f"ops.{name}", "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32")
-        for name in ("reduce_sum", "nansum", "cumsum", "trace")
-    ),
+    *_each(_theirs, "ops.", "reduce_sum nansum cumsum trace",
+           "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32"),
     _theirs("mint.nansum", "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32"),
-    *(
-        _theirs(f"ops.{name}", "(value, place 0)", "the value", _PAIR, "test_extreme_of_all_elements")
-        for name in ("max", "min")
-    ),
+    *_each(_theirs, "ops.", "max min", "(value, place 0)", "the value", _PAIR, "test_extreme_of_all_elements"),
     _theirs("ops.rms_norm", "(normalized, 1 / root mean square)", "normalized", _PAIR, "test_rms_norm"),
-    *(
-        _theirs(f"ops.{name}", "(values, places) along the last axis", "the value of all", _PAIR, "test_medians")
-        for name in ("median", "nanmedian")
-    ),
-    *(
-        _theirs(f"ops.{name}", "has rounding_mode=", "mint.div has it", "programs use it", "test_rounded_division")
-        for name in ("div", "divide")
-    ),
+    *_each(_theirs, "ops.", "median nanmedian",
+           "(values, places) along the last axis", "the value of all", _PAIR, "test_medians"),
+    *_each(_theirs, "ops.", "div divide",
+           "has rounding_mode=", "mint.div has it", "programs use it", "test_rounded_division"),
     _theirs("ops.round", "has decimals=", "mint.round has it", "programs use it", "test_rounded_division"),
     _theirs("ops.subtract", "has alpha=", "mint.subtract has it", "programs use it", "test_rounded_division"),
     _theirs("ops.unique", "(values as they come, places)", "the values in order", _PAIR, "test_unique"),
-    *(
-        _numpy(name, "int32", "int64", _DTYPE, "test_places_of_numpy")
-        for name in (
-            "argmin", "count_nonzero", "searchsorted", "digitize", "diag_indices", "tril_indices", "triu_indices",
-            "tril_indices_from", "triu_indices_from", "unravel_index",
-        )
-    ),
+    *_each(_numpy, "", "argmin count_nonzero searchsorted digitize diag_indices tril_indices triu_indices "
+           "tril_indices_from triu_indices_from unravel_index intersect1d",
+           "int32", "int64", _DTYPE, "test_places_of_numpy"),
     _numpy("unique", "values as they come", "values in order", _SILENT, "test_unique_of_numpy"),
     _numpy("bincount", "float32", "int64", _DTYPE, "test_counts_of_numpy"),
     _numpy("indices", "a list", "a tensor", _PAIR, "test_lists_of_numpy"),
-    *(
-        _numpy(f"atleast_{n}d", "of several: a list", "of several: a tuple", _PAIR, "test_lists_of_numpy")
-        for n in (1, 2, 3)
-    ),
-    *(
-        _numpy(name, "one tensor stays", "its rows are stacked", _SILENT, "test_stacks_of_one_array")
-        for name in ("column_stack", "dstack", "hstack", "vstack")
-    ),
-    *(
-        _numpy(name, "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_dtypes_of_numpy")
-        for name in ("cumsum", "cumprod", "nancumsum", "nansum")
-    ),
-    *(
-        _numpy(name, "integers in, float32 out", "integers in, integers out", _DTYPE, "test_dtypes_of_numpy")
-        for name in ("ceil", "fix", "sign", "trunc")
-    ),
-    *(
-        _numpy(name, "float16 in, float32 out", "float16 in, float16 out", _DTYPE, "test_dtypes_of_numpy")
-        for name in ("cov", "corrcoef", "norm", "nanmean", "nanvar", "nanstd", "unwrap")
-    ),
-    *(
-        _numpy(name, "integers in, integers out", "integers in, float32 out", _DTYPE, "test_dtypes_of_numpy")
-        for name in ("copysign", "heaviside")
-    ),
+    *_each(_numpy, "", "atleast_1d atleast_2d atleast_3d",
+           "of several: a list", "of several: a tuple", _PAIR, "test_lists_of_numpy"),
+    *_each(_numpy, "", "column_stack dstack hstack vstack",
+           "one tensor stays", "its rows are stacked", _SILENT, "test_stacks_of_one_array"),
+    *_each(_numpy, "", "cumsum cumprod nancumsum nansum",
+           "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_dtypes_of_numpy"),
+    _numpy("polyval", "numbers and lists are float32", "as an array of them", _DTYPE, "test_dtypes_of_numpy"),
+    *_each(_numpy, "", "ceil fix sign trunc",
+           "integers in, float32 out", "integers in, integers out", _DTYPE, "test_dtypes_of_numpy"),
+    *_each(_numpy, "", "cov corrcoef norm nanmean nanvar nanstd unwrap",
+           "float16 in, float32 out", "float16 in, float16 out", _DTYPE, "test_dtypes_of_numpy"),
+    *_each(_numpy, "", "copysign heaviside",
+           "integers in, integers out", "integers in, float32 out", _DTYPE, "test_dtypes_of_numpy"),
     _numpy("float_power", "float32", "float64, as NumPy", _DTYPE, "test_dtypes_of_numpy"),
     _numpy("full_like", "the dtype of a tensor that fills", "the dtype of a", _DTYPE, "test_dtypes_of_numpy"),
-    *(
-        _theirs(f"ops.avg_pool{n}d", "stride 1", "the kernel's size", _SILENT, "test_stride_of_avg_pool")
-        for n in (1, 2, 3)
-    ),
-    *(
-        _theirs(f"ops.max_pool{n}d", "padding is fourth", "pad_mode is", "programs use it", "test_order_of_max_pool")
-        for n in (2, 3)
-    ),
+    *_each(_theirs, "ops.", "avg_pool1d avg_pool2d avg_pool3d",
+           "stride 1", "the kernel's size", _SILENT, "test_stride_of_avg_pool"),
+    *_each(_theirs, "ops.", "max_pool2d max_pool3d",
+           "padding is fourth", "pad_mode is", "programs use it", "test_order_of_max_pool"),
     _theirs("ops.diag", "of a matrix: four axes", "of a matrix: its diagonal", _SILENT, "test_diag_of_a_matrix"),
     _theirs("ops.stack", "one tensor is one part", "its rows are stacked", _SILENT, "test_stack_of_one_tensor"),
     _theirs("ops.outer", "of a number: the shape of vec2", "[1, n]", _SILENT, "test_outer_of_a_number"),
@@ -136,52 +119,35 @@ DIFFERENCES: tuple[Difference, ...] = (
     _theirs("ops.conv_transpose2d", "PyTorch's order", "MindSpore's order of conv2d", "programs use it",
             "test_order_of_conv_transpose2d"),
     _theirs("ops.squeeze", "other sizes than 1 stay", "an error", "programs rely on it", "test_squeeze"),
-    *(
-        _theirs(name, "bicubic: slope -0.5, no weight outside the image", "slope -0.75, borders repeated", _SILENT,
-                "test_cubics_between_pixels")
-        for name in ("ops.interpolate", "ops.upsample", "nn.Upsample")
-    ),
+    *_each(_theirs, "", "ops.interpolate ops.upsample nn.Upsample",
+           "bicubic: slope -0.5, no weight outside the image", "slope -0.75, borders repeated", _SILENT,
+           "test_cubics_between_pixels"),
     _numpy("squeeze", "other sizes than 1 stay", "an error", "programs rely on it", "test_squeeze"),
-    Difference(
-        "nn.Dropout",
-        "Dropout(0.8) keeps 80%",
-        "an error",
-        "MindSpore",
-        "courses write it",
-        "test_positional_dropout",
-        "msnb.as_mindspore.answers:KeepDropout",
-    ),
-    *(
-        _ours(f"ops.{name}", "integers, cut off", "float32", "a mean cut off is wrong", "test_means_of_integers")
-        for name in ("mean", "std", "var")
-    ),
-    *(
-        _ours(f"numpy.{name}", "integers, cut off", "float32", "a mean cut off is wrong", "test_cut_off_in_numpy")
-        for name in ("mean", "average", "exp2", "reciprocal")
-    ),
-    *(
-        _ours(f"numpy.{name}", "float64 in, float32 out", "float64 in, float64 out", "digits are lost",
-              "test_digits_of_numpy")
-        for name in ("divide", "true_divide", "trapz", "round")
-    ),
+    Difference("nn.Dropout", "Dropout(0.8) keeps 80%", "an error", "MindSpore", "courses write it",
+               "test_positional_dropout", "msnb.as_mindspore.answers:KeepDropout"),
+    *_each(_ours, "ops.", "mean std var",
+           "integers, cut off", "float32", "a mean cut off is wrong", "test_means_of_integers"),
+    *_each(_ours, "numpy.", "mean average exp2 reciprocal",
+           "integers, cut off", "float32", "a mean cut off is wrong", "test_cut_off_in_numpy"),
+    *_each(_ours, "numpy.", "divide true_divide trapz round",
+           "float64 in, float32 out", "float64 in, float64 out", "digits are lost", "test_digits_of_numpy"),
+    *_each(_ours, "numpy.", "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh",
+           "8 bits and bool in, float16 out", "float32", "digits are lost", "test_digits_of_numpy"),
+    *_each(_ours, "numpy.", "maximum minimum",
+           "integers by 1.5: cut off", "float32", "1.5 becomes 1", "test_cut_off_in_numpy"),
+    *_each(_ours, "ops.", "abs norm vector_norm matrix_norm svd slogdet",
+           "complex in, complex out", "the real number", "sizes are compared, complex numbers not",
+           "test_sizes_of_complex_numbers"),
     _ours("numpy.ravel_multi_index", "float32", "int64", "float32 has no place above 2**24", "test_digits_of_numpy"),
-    *(
-        _ours(f"ops.{name}", "0", "NaN", "a NaN that becomes 0 hides an overflow", "test_nan_stays")
-        for name in ("relu", "relu6", "maximum", "sign")
-    ),
-    *(
-        _ours(f"ops.{name}", "integers", "float32", "the slope is cut off to 0 there", "test_activations_of_integers")
-        for name in ("leaky_relu", "hardtanh", "selu")
-    ),
-    *(
-        _theirs(name, "in integers", "an error", "courses and tests do it", "test_gradients_by_integers")
-        for name in ("grad", "value_and_grad", "ops.grad", "ops.value_and_grad", "ops.GradOperation", "vjp")
-    ),
-    *(
-        Difference(name, "of (0,): the gradient; others than tensors left out", "of (0,): a tuple; others: an error",
-                   "MindSpore", _PAIR, "test_gradients_by_one_position", f"msnb.as_mindspore.answers:{name}")
-        for name in ("grad", "value_and_grad")
-    ),
+    *_each(_ours, "ops.", "relu relu6 maximum sign",
+           "0", "NaN", "a NaN that becomes 0 hides an overflow", "test_nan_stays"),
+    *_each(_ours, "ops.", "leaky_relu hardtanh selu hardsigmoid hardswish",
+           "integers", "float32", "the slope is cut off to 0 there", "test_activations_of_integers"),
+    *_each(_theirs, "", "grad value_and_grad ops.grad ops.value_and_grad ops.GradOperation vjp",
+           "in integers", "an error", "courses and tests do it", "test_gradients_by_integers"),
+    *_each(_theirs, "", "grad value_and_grad",
+           "of (0,): the gradient; others than tensors left out", "of (0,): a tuple; others: an error",
+           _PAIR, "test_gradients_by_one_position"),
     _ours("ops.cast", "to integers or bool: hands the gradient on, cut off", "ends it: 0",
           "a step has no slope; what is cut off adds up wrong", "test_gradients_through_integers"),
     _ours("nn.probability.distribution.Gumbel", "kl_loss without (loc_a - loc_b) / scale_b", "with it",
@@ -195,42 +161,32 @@ DIFFERENCES: tuple[Difference, ...] = (
     _theirs(
         "ops.assign", "ends gradients, so does p = v", "hands gradients on", _SILENT, "test_gradients_of_assignments"
     ),
-    *(
-        _theirs(f"ops.{name}", "pivots from 1", "pivots from 0, as scipy.linalg.lu_factor gives", _SILENT,
-                "test_pivots_of_lu")
-        for name in ("lu_solve", "lu_unpack", "LuSolve", "LuUnpack")
-    ),
+    *_each(_theirs, "ops.", "lu_solve lu_unpack LuSolve LuUnpack",
+           "pivots from 1", "pivots from 0, as scipy.linalg.lu_factor gives", _SILENT, "test_pivots_of_lu"),
     *(
         Difference(f"ops.SparseApply{name}", "gradients of one row one after another", "once, their sum", "MindSpore",
                    _SILENT, "test_rows_that_come_back", f"msnb.as_mindspore.functional_names:SparseApply{name}")
         for name in IN_TURN
     ),
-    *(
-        _theirs(name, ".ckpt is protobuf", ".ckpt is safetensors", "MindSpore must load it", "test_checkpoints")
-        for name in ("save_checkpoint", "train.save_checkpoint")
-    ),
-    *(
-        _theirs(name, "strict_load=True: dtypes; names that do not fit are given back", "names too; others raise",
-                "a program loads files with more names, and says so", "test_names_of_strict_loading")
-        for name in ("load_param_into_net", "train.load_param_into_net")
-    ),
+    *_each(_theirs, "", "save_checkpoint train.save_checkpoint",
+           ".ckpt is protobuf", ".ckpt is safetensors", "MindSpore must load it", "test_checkpoints"),
+    *_each(_theirs, "", "load_param_into_net train.load_param_into_net",
+           "strict_load=True: dtypes; names that do not fit are given back", "names too; others raise",
+           "a program loads files with more names, and says so", "test_names_of_strict_loading"),
     Difference("Tensor.repeat", "x.repeat(2): the tensor twice, as tile", "every element twice, as NumPy", "MindSpore",
                _SILENT, "test_repeats", "msnb.as_mindspore.array_answers:_repeat"),
     _ours("nn.Conv2dTranspose", "output_padding: zeros", "the sums that lie there", "its other devices and PyTorch",
           "test_output_padding"),
     _ours("nn.Momentum", "use_nesterov changes nothing on a CPU", "it looks ahead", "their own page says so",
           "test_nesterov"),
-    *(
-        _ours(f"ops.{name}", "float16 by a 0-d float32 tensor: float16", "float32",
-              "digits are lost, against its own rule of conversion: ops.add gives float32", "test_halves_by_a_number")
-        for name in ("mul", "true_divide")
-    ),
+    *_each(_ours, "ops.", "mul true_divide", "float16 by a 0-d float32 tensor: float16", "float32",
+           "digits are lost, against its own rule of conversion: ops.add gives float32", "test_halves_by_a_number"),
     _ours("ops.any", "of uint8: uint8; along an axis of floats: False", "bool", "its CPU kernel reads bytes",
           "test_truth_of_numbers"),
     _ours("Parameter", "its uses while requires_grad is False have no gradient", "the state after the run counts",
           "a program has one state", "test_a_parameter_that_is_off_for_a_while"),
     _ours("ops.allclose", "a Python bool", "a bool tensor", "works in compiled functions too", "test_allclose"),
-)
+)  # fmt: skip
 
 
 def answers() -> dict[str, dict[str, str]]:

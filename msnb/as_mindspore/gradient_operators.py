@@ -61,7 +61,8 @@ def _of_first(net: Any, x: Any, out: Any, dout: Any) -> Any:
 _ROWS: dict[str, tuple[str, Pulled]] = {
     "AvgPoolGrad": ("AvgPool", _of_first),
     "BiasAddGrad": ("BiasAdd", lambda net, dout: dout.sum(tuple(
-        i for i in range(dout.ndim) if i != (dout.ndim - 1 if net.attrs["data_format"] == "NHWC" else 1)))),
+        i for i in range(dout.ndim) if i != (dout.ndim - 1 if net.attrs["data_format"] == "NHWC" else 1))).astype(
+            dout.dtype)),
     "Conv2DBackpropFilter": ("Conv2D", lambda net, dout, x, size: _by(lambda w: net(x, w), _zeros(size, x), dout)),
     "KLDivLossGrad": ("KLDivLoss", lambda net, dout, x, target: _by(lambda x: net(x, target), x, dout)),
     "L2NormalizeGrad": ("L2Normalize", _of_first),
@@ -107,8 +108,11 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "BinaryCrossEntropyGrad": ("BinaryCrossEntropy",
                                lambda net, x, y, dout, weight=None: _by(lambda x: net(x, y, weight), x, dout)),
     "FastGeLUGrad": ("FastGelu", lambda net, dout, x: _by(net, x, dout)),
-    "MaximumGradGrad": ("Maximum", lambda net, x, y, dx, dy: (
-        ops.zeros_like(x), ops.zeros_like(y), ops.where(x >= y, dx, dy))),
+    **{f"{name}GradGrad": (name, lambda net, x, y, dx, dy: (
+        ops.zeros_like(x), ops.zeros_like(y), ops.where(ops.equal(net(x, y), x), dx, dy)))
+       for name in ("Maximum", "Minimum")},
+    "MaxPool3DGrad": ("MaxPool3D", _of_first),
+    "ResizeBicubicGrad": ("ResizeBicubic", lambda net, dout, x: _by(lambda x: net(x, dout.shape[2:]), x, dout)),
     "ResizeNearestNeighborV2Grad": ("ResizeNearestNeighborV2", lambda net, dout, size: _by(
         lambda x: net(x, dout.shape[2:]), _zeros((*dout.shape[:2], *size), dout), dout)),
     **{f"{name}Grad": (name, lambda net, dout, x, grid: vjp(net, x, grid)[1](dout))
@@ -121,7 +125,8 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
         lambda x: ops.resize_nearest_neighbor(x, dout.shape[2:], net.attrs["align_corners"]),
         _zeros((*dout.shape[:2], *size), dout), dout)),
 }  # fmt: skip
-_WITHOUT_EFFECT = dict.fromkeys(("MinimumGrad", "MaximumGrad", "MaximumGradGrad"), {"grad_x": True, "grad_y": True})
+_WITHOUT_EFFECT = dict.fromkeys(("MinimumGrad", "MaximumGrad", "MaximumGradGrad", "MinimumGradGrad"),
+                                {"grad_x": True, "grad_y": True})  # fmt: skip
 """Attributes that choose nothing in MindSpore either: both gradients come, whatever they say."""
 
 
@@ -167,7 +172,8 @@ def _made(name: str) -> type[Primitive]:
     assert base is not None, belongs
 
     def call(self: Primitive, *inputs: Any) -> Any:
-        given = {name: value for name, value in self._given().items() if name not in further}
+        given = {name: value[2:] if isinstance(value, tuple) and len(value) == 5 else value  # sizes of n, c, d, h, w
+                 for name, value in self._given().items() if name not in further}
         return pulled(base(*given.values()) if base.defaults else base(**given), *inputs)
 
     further = _WITHOUT_EFFECT.get(name, {})

@@ -297,9 +297,9 @@ def promote_types(type1: Any, type2: Any) -> DType:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that an operation on all of these gives."""
-    parts = [a if isinstance(a, (Tensor, int, float)) else zeros((), a) for a in arrays_and_dtypes]
-    total = asarray(parts[0])
+    """The dtype that an operation on all of these gives; numbers count as int32 and float32."""
+    parts = [asarray(a) if isinstance(a, (Tensor, int, float)) else zeros((), a) for a in arrays_and_dtypes]
+    total = parts[0]
     for part in parts[1:]:
         total = total + part
     found: DType = total.dtype

@@ -45,7 +45,8 @@ def gradient(f: Any, *spacing: float, axis: Any = None, edge_order: int = 1) -> 
     """
     if edge_order != 1:
         raise AttributeValueError(f"gradient: edge_order is 1, as in MindSpore, got {edge_order}.")
-    x = array(f).astype(float32)
+    x = array(f)
+    x = x if x.dtype.is_float else x.astype(float32)
     axes = (axis,) if isinstance(axis, int) else tuple(range(x.ndim) if axis is None else axis)
     gaps = spacing * len(axes) if len(spacing) == 1 else spacing or (1.0,) * len(axes)
     if len(gaps) != len(axes):
@@ -266,7 +267,7 @@ def divmod(x1: Any, x2: Any, dtype: Any = None) -> Any:
 
 def kron(a: Any, b: Any) -> Any:
     """Every number of one array times the whole other one, laid out as blocks."""
-    return ops.kron(*operands_of((a, b)))
+    return ops.kron(*map(array, operands_of((a, b))))
 
 
 def cbrt(x: Any, dtype: Any = None) -> Any:

@@ -80,9 +80,10 @@ class _Recurrent(Cell):
         for kind, shape in shapes.items():
             setattr(self, f"{kind}_{name}", first_parameter(f"{kind}_{name}", shape, self.hidden_size, dtype))
 
-    def _weights(self, layer: int) -> list[Any]:
-        """What the directions of a layer compute with, in the order of ``recurrent``."""
-        return [self.compute(getattr(self, f"{k}_l{layer}{d}")) for d in self.directions for k in self._kinds()]
+    def _weights(self, layer: int, dtype: Any) -> list[Any]:
+        """What the directions of a layer compute with, in the order of ``recurrent`` and the dtype of the input."""
+        named = (getattr(self, f"{k}_l{layer}{d}") for d in self.directions for k in self._kinds())
+        return [ops.cast(self.compute(weight), dtype) for weight in named]
 
     def _kinds(self) -> tuple[str, ...]:
         return ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if self.has_bias else ("weight_ih", "weight_hh")
@@ -96,7 +97,7 @@ class _Recurrent(Cell):
             seq_length: [n] ints, the steps that count in each row, or None.
 
         Returns:
-            (outputs like x with hidden_size * directions on the last axis, last state like hx).
+            (outputs like x, in its dtype, with hidden_size * directions on the last axis, last state like hx).
         """
         name = type(self).__name__
         if x.ndim != 3:
@@ -127,14 +128,14 @@ class _Recurrent(Cell):
         """All layers as one function, or one after the other with a draw between them."""
         n, d = self.num_layers, len(self.directions)
         if n == 1 or self.dropout == 0.0 or not self.training:
-            weights = [w for layer in range(n) for w in self._weights(layer)]
+            weights = [w for layer in range(n) for w in self._weights(layer, x.dtype)]
             return list(recurrent(self.kind, n, d, self.has_bias, x, lengths, *states, *weights))
         ends: list[Any] = []
         for layer in range(n):
             if layer > 0:
                 x = ops.dropout(x, p=self.dropout, training=True)
             here = [None if part is None else part[layer * d : (layer + 1) * d] for part in states]
-            x, *end = recurrent(self.kind, 1, d, self.has_bias, x, lengths, *here, *self._weights(layer))
+            x, *end = recurrent(self.kind, 1, d, self.has_bias, x, lengths, *here, *self._weights(layer, x.dtype))
             ends = ends + [end]
         return [x, *(ops.concat([end[k] for end in ends], axis=0) for k in range(self.n_states))]
 

@@ -118,6 +118,22 @@ def _index_added(x: Any, index: Any, y: Any, axis: int, use_locking: bool, check
     return ops.inplace_index_add(x, index, y, axis)
 
 
+def _clipped(x: Any, clip_norm: Any, axis: Any) -> Any:
+    """x in float32, made shorter where it is longer than ``clip_norm``."""
+    wide = x.astype(dtypes.float32)
+    length = ops.vector_norm(wide, 2, None if axis is None or axis == () else axis, True)
+    return wide * clip_norm / ops.maximum(length, clip_norm)
+
+
+def _nth_element(x: Any, n: Any, reverse: bool) -> Any:
+    """The n-th number in order along the last axis; equal ones share its gradient."""
+    found = ops.sort(x, -1, reverse)[0][..., n]
+    if not x.dtype.is_float:
+        return found
+    at = found.expand_dims(-1)
+    return ops.amax(ops.where(ops.equal(x, at) | ops.isnan(at), x, -math.inf), -1)
+
+
 def _layer_norm_grad(
     x: Any, dy: Any, variance: Any, mean: Any, gamma: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float
 ) -> tuple[Any, Any, Any]:
@@ -243,6 +259,7 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "BatchToSpaceND": (lambda x, block_shape, crops: ops.batch_to_space_nd(x, block_shape, crops),
                        {"block_shape": NEEDED, "crops": NEEDED}),
     "BCEWithLogitsLoss": (_weighted_logits, {"reduction": "mean"}),
+    "ClipByNorm": (_clipped, {"axis": None}),
     "CTCGreedyDecoder": (_greedy_decoder, {"merge_repeated": True}),
     "ConjugateTranspose": (lambda x, perm: ops.conj(x).transpose(tuple(perm)), {}),
     "DataFormatDimMap": (_axis_map, {"src_format": "NHWC", "dst_format": "NCHW"}),
@@ -279,7 +296,7 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "MatrixTriangularSolve": (lambda a, b, lower, adjoint: ops.solve_triangular(a, b, 2 if adjoint else 0, lower),
                               {"lower": True, "adjoint": False}),
     "MulNoNan": (lambda x, y: ops.where(ops.equal(y, 0), False, x) * y, {}),
-    "NthElement": (lambda x, n, reverse: ops.sort(x, -1, reverse)[0][..., n], {"reverse": False}),
+    "NthElement": (_nth_element, {"reverse": False}),
     "ScatterAddWithAxis": (lambda x, indices, updates, axis: ops.tensor_scatter_elements(
         x, indices, updates, axis, "add"), {"axis": 0}),
     "UnravelIndex": (_unravelled, {}),

@@ -121,7 +121,7 @@ def _adagrad_dual_averaging(
     var: Any, total: Any, squares: Any, grad: Any, lr: Any, l1: Any, l2: Any, global_step: Any
 ) -> tuple[Any, Any, Any]:
     total, squares = total + grad, squares + grad * grad
-    kept = ops.sign(total) * ops.relu(ops.abs(total) - l1 * global_step)
+    kept = ops.sign(total) * ops.relu(ops.abs(total) - ops.relu(l1) * global_step)
     return -lr * kept / (l2 * global_step * lr + ops.sqrt(squares)), total, squares
 
 
@@ -173,8 +173,8 @@ def _descent(var: Any, alpha: Any, delta: Any) -> tuple[Any]:
 
 
 def _near(var: Any, step: Any, l1: Any, l2: Any) -> Any:
-    """The proximal step: shrunk towards 0 by l1, and by l2."""
-    return ops.sign(var) * ops.relu(ops.abs(var) - step * l1) / (1 + step * l2)
+    """The proximal step: shrunk towards 0 by l1 (0 if it is negative), and by l2."""
+    return ops.sign(var) * ops.relu(ops.abs(var) - step * ops.relu(l1)) / (1 + step * l2)
 
 
 def _proximal_descent(var: Any, alpha: Any, l1: Any, l2: Any, delta: Any) -> tuple[Any]:
@@ -313,7 +313,7 @@ _DENSE: dict[str, tuple[Rule, int, bool, dict[str, Any]]] = {
     "ApplyAdadelta": (_adadelta, 3, True, {}),
     "ApplyAdagrad": (_adagrad, 2, True, {"update_slots": True}),
     "ApplyAdagradV2": (_adagrad, 2, True, {"epsilon": NEEDED, "update_slots": True}),
-    "ApplyAdagradDA": (_adagrad_dual_averaging, 3, True, _LOCK),
+    "ApplyAdagradDA": (_adagrad_dual_averaging, 3, False, _LOCK),
     "ApplyAddSign": (_signed(power=False), 2, True, {}),
     "ApplyPowerSign": (_signed(power=True), 2, True, {}),
     "ApplyRMSProp": (_rms_prop, 3, False, _LOCK),

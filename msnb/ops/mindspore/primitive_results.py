@@ -68,14 +68,13 @@ def unique_consecutive(x: Any, return_inverse: bool, return_counts: bool, dim: i
 
 
 def median(x: Any, global_median: bool, axis: int, keep_dims: bool, ignore_nan: bool) -> tuple[Any, Any]:
-    """(middle element, its place): along an axis, or of all elements of the tensor in a row."""
+    """(middle element, its place along an axis), or (middle of all elements, 0)."""
     t = as_tensor(x)
     if not global_median:
         found: tuple[Any, Any] = (_middle_number if ignore_nan else ops.median)(t, axis, keep_dims)
         return found[0], found[1]
-    values, places = median(t.reshape(-1), False, 0, False, ignore_nan)
-    sizes = (1,) * t.ndim if keep_dims else ()
-    return values.reshape(sizes), places.reshape(sizes)
+    values = median(t.reshape(-1), False, 0, False, ignore_nan)[0].reshape((1,) * t.ndim if keep_dims else ())
+    return values, ops.zeros(values.shape, dtype=dtypes.int64)
 
 
 def _middle_number(t: Any, axis: int, keep_dims: bool) -> tuple[Any, Any]:

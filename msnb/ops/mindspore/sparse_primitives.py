@@ -208,7 +208,15 @@ def _stored(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any) -> A
 
 
 def _csr_to_dense(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any) -> Tensor:
-    return _csr(shape, batch, indptr, indices, values).to_dense()
+    sizes = _shape(shape)
+    if len(sizes) != 3:
+        return _csr(shape, batch, indptr, indices, values).to_dense()
+    starts = indptr.reshape((sizes[0], sizes[1] + 1))[:, :-1] + batch[:-1].reshape((-1, 1))
+    begins = starts.reshape(-1)
+    rows = ops.searchsorted(begins, ops.arange(values.shape[0], dtype=begins.dtype), right=True) - 1
+    places = (rows * sizes[2] + indices).expand_dims(-1)
+    flat = ops.tensor_scatter_add(ops.zeros((math.prod(sizes),), dtype=values.dtype), places, values)
+    return flat.reshape(sizes)
 
 
 def _csr_to_coo(shape: Any, batch: Any, indptr: Any, indices: Any, values: Any) -> tuple[Any, Any, Any]:

@@ -24,6 +24,7 @@ from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.elementwise.transcendental import exp
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.indexing.masked_select import nonzero
@@ -203,8 +204,8 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
 
     Returns:
         The loss ([n] or a number), and log_alpha [n, time, 2 * labels + 1], the logarithms of the probabilities of all
-        ways to a state (module ``msnb.ops.nn.ctc_loss``). Gradients go through the loss; labels that do not fit give
-        none.
+        ways to a state (module ``msnb.ops.nn.ctc_loss``). Gradients go through the loss, as through that of what
+        ``log_softmax`` was taken of (PyTorch's, too); labels that do not fit give none.
 
     Raises:
         ShapeError, DTypeError: operands that do not belong together. ValueError: blank or reduction.
@@ -227,13 +228,17 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
         return reshape(alone, ()), alpha[0]
     _checked(log_probs, targets, lengths, blank, reduction)
     states = _states(_without_padding(targets, lengths[1], blank), blank)
-    alpha = stack(_rows(wide(log_probs), states, blank), 1)
+    x = wide(log_probs)
+    total_of_classes = logsumexp(x, -1, True)  # 0, but its slope is that of log_softmax
+    x = x - total_of_classes + stop_gradient(total_of_classes)
+    alpha = stack(_rows(x, states, blank), 1)
     loss = -_ends(alpha, *lengths)
     loss = where(loss > -NEVER / 2, 0.0 if zero_infinity else np.inf, loss)
     over = expand_dims(as_tensor(np.arange(alpha.shape[1])), 0) >= expand_dims(lengths[0], 1)
     last = expand_dims(lengths[1].astype("int64") * 2, 1)
     behind = expand_dims(as_tensor(np.arange(alpha.shape[2])), 0) > last  # states of what fills up the targets
-    log_alpha = where(expand_dims(over, 2) | expand_dims(behind, 1) | (alpha < NEVER / 2), -np.inf, alpha)
+    never = expand_dims(over, 2) | expand_dims(behind, 1) | (alpha < NEVER / 2)
+    log_alpha = stop_gradient(where(never, -np.inf, alpha))
     if reduction == "mean":
         return mean(loss / arithmetic.maximum(lengths[1], 1).astype(loss.dtype)), log_alpha
     return (total(loss) if reduction == "sum" else loss), log_alpha

@@ -61,7 +61,7 @@ def _pair(name: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
 
 @cached
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """Mean of (input - target)^2.
+    """Mean of (input - target)^2, of integers in float32.
 
     Args:
         input, target: tensors of one shape (or one that broadcasts to the other).
@@ -75,6 +75,7 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
         2.0
     """
     x, y = _pair("mse_loss", input, target)
+    x = x if x.dtype.differentiable or y.dtype.differentiable else cast(x, "float32")
     return _reduced("mse_loss", arithmetic.square(x - y), reduction)
 
 

@@ -349,7 +349,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
     Args:
         start, end: numbers, or tensors of one number each, which may be results of the program.
         steps: how many.
-        dtype: of the result, float32 by default.
+        dtype: of the result, else float64 where a tensor is float64, float32 elsewhere.
 
     Examples:
         >>> import msnb as ms
@@ -359,7 +359,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         share = LINSPACE(start=0.0, stop=1.0, num=steps, dtype=dtypes.float64)
         mixed: Tensor = (1 - share) * start + share * end
-        moved: Tensor = mixed.astype(as_dtype(dtype or dtypes.float32))
+        wide = any(isinstance(end_, Tensor) and end_.dtype is dtypes.float64 for end_ in (start, end))
+        moved: Tensor = mixed.astype(as_dtype(dtype or (dtypes.float64 if wide else dtypes.float32)))
         return moved
     out: Tensor = LINSPACE(start=float(start), stop=float(end), num=steps, dtype=as_dtype(dtype or dtypes.float32))
     return out

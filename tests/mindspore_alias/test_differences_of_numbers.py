@@ -1,0 +1,115 @@
+"""Rows of the table of differences about numbers, and what the alias alone takes. Both modes."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb
+from msnb import Tensor, nn, ops
+
+
+def view(name: str) -> Any:
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(f"mindspore.{module}"), last)
+
+
+def run(fn: Any, *inputs: Any) -> Any:
+    return (msnb.jit(fn) if msnb.get_context("mode") == msnb.GRAPH_MODE else fn)(*inputs)
+
+
+def test_places_of_volumes_and_coordinates(mode: int) -> None:
+    x = Tensor(np.arange(16, dtype=np.float32).reshape(1, 2, 2, 4))
+    pool, layer = view("ops.adaptive_max_pool3d"), view("nn.AdaptiveMaxPool3d")((1, 1, 2), True)
+    for found in (run(lambda x: pool(x, (1, 1, 2), True), x), run(layer, x)):
+        assert found[0].tolist() == [[[[13, 15]]]] and found[1].tolist() == [[[[13, 15]]]]
+        assert found[1].dtype is msnb.int32
+    assert run(lambda x: pool(x, (1, 1, 2)), x).tolist() == [[[[13, 15]]]]
+    assert isinstance(nn.AdaptiveMaxPool3d(1), view("nn.AdaptiveMaxPool3d"))
+    assert ops.adaptive_max_pool3d(x, (1, 1, 2), True)[1].dtype is msnb.int64
+    dense = Tensor([[1.0, 0.0], [0.0, 2.0]])
+    for seen in (view("ops.dense_to_sparse_coo")(dense), dense.to_coo()):
+        assert seen.indices.tolist() == [[0, 0], [1, 1]] and seen.indices.dtype is msnb.int32
+    assert ops.dense_to_sparse_coo(dense).indices.dtype is msnb.int64
+
+
+def test_window_of_hann(mode: int) -> None:
+    found = [run(lambda fn=fn: fn(4)) for fn in (view("ops.hann_window"), ops.hann_window)]
+    assert [f.dtype for f in found] == [msnb.float64, msnb.float32]
+    np.testing.assert_allclose(*[f.asnumpy() for f in found], atol=1e-7)
+    assert run(lambda: view("ops.hann_window")(4, dtype=msnb.float16)).dtype is msnb.float16
+
+
+def test_index_add_writes(mode: int) -> None:
+    at, rows = Tensor([0, 2], msnb.int32), Tensor([5.0, 6.0])
+    for fn, left in ((view("ops.index_add"), [6, 2, 9]), (ops.index_add, [1, 2, 3])):
+        x = msnb.Parameter(Tensor([1.0, 2.0, 3.0]), name="x")
+        assert run(lambda i, y, fn=fn, x=x: fn(x, i, y, 0), at, rows).tolist() == [6, 2, 9]
+        assert x.tolist() == left
+    with pytest.raises((IndexError, ValueError)):
+        view("ops.index_add")(Tensor([1.0]), Tensor([3], msnb.int32), Tensor([1.0]), 0)
+
+
+def test_xlogy_of_a_number(mode: int) -> None:
+    x = Tensor([0.0, 2.0], msnb.float16)
+    for name in ("ops.xlogy", "mint.xlogy"):
+        found = run(lambda x, fn=view(name): fn(x, 2), x)
+        assert found.dtype is msnb.float32 and found.tolist() == pytest.approx([0, 2 * np.log(2)], rel=1e-6)
+        assert run(lambda x, fn=view(name): fn(x, x), x).dtype is msnb.float16
+    assert view("ops.xlogy")(2, x)[1].item() == pytest.approx(2 * np.log(2), rel=1e-6)  # the logarithm, too
+    assert run(lambda x: x.xlogy(2.0), x).dtype is msnb.float32 and ops.xlogy(x, 2).dtype is msnb.float16
+
+
+def test_sizes_of_complex_numbers(mode: int) -> None:
+    x = Tensor(np.array([[3 + 4j, 0], [0, 2]], np.complex64))
+    for name, want in (("abs", [[5, 0], [0, 2]]), *((f"{kind}norm", 29**0.5) for kind in ("", "vector_", "matrix_"))):
+        found = run(lambda x, fn=view(f"ops.{name}"): fn(x), x)
+        assert found.dtype is msnb.float32, name
+        np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-6)
+    sign, log = run(lambda x: view("ops.slogdet")(x), x)
+    assert (sign.dtype, log.dtype) == (msnb.complex64, msnb.float32) and log.item() == pytest.approx(np.log(10))
+    assert run(lambda x: view("ops.svd")(x, compute_uv=False), x).dtype is msnb.float32
+
+
+def test_bytes_as_another_dtype() -> None:
+    x = Tensor([1.0, 2.5])
+    assert x.view(msnb.int32).tolist() == [0x3F800000, 0x40200000]
+    assert x.view(dtype=msnb.float16).shape == (4,) and x.view(msnb.int64).shape == (1,)
+    assert x.view(2, 1).shape == x.view((2, 1)).shape == (2, 1)
+    with pytest.raises(ValueError):
+        Tensor([1.0]).view(msnb.int64)
+
+
+def test_names_of_other_operators(mode: int) -> None:
+    import mindspore.ops.operations as made
+
+    a, b = Tensor([1.0, -2.0]), Tensor([2.0, 3.0])
+    assert run(lambda a, b: made.math_ops.AddV2()(a, b), a, b).tolist() == [3, 1]
+    assert run(lambda a: made.nn_ops.ReLUV3()(a), a).tolist() == [1, 0]
+    ends = [Tensor(v, msnb.int32) for v in (1, 8, 3)]
+    found = run(lambda: made.array_ops.RangeV2()(*ends))
+    assert found.tolist() == [1, 4, 7] and found.dtype is msnb.int32
+
+
+def test_covariance_of_halves(mode: int) -> None:
+    x = Tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]], msnb.float16)
+    cov = view("ops.cov")
+    for fn in (lambda x: cov(x, correction=0), lambda x: x.cov(correction=0)):
+        found = run(fn, x)
+        assert found.dtype is msnb.float32
+        np.testing.assert_allclose(found.asnumpy(), np.cov(x.asnumpy(), ddof=0), rtol=1e-6)
+    assert ops.cov(x).dtype is msnb.float16 and cov(x.astype(msnb.float64)).dtype is msnb.float64
+
+
+def test_extremes_with_their_places(mode: int) -> None:
+    x = Tensor([[1.0, 5.0], [7.0, 0.0]])
+    for keep in (False, True):
+        value, place = run(lambda x, keep=keep: x.argmax_with_value(None, keep), x)
+        assert (value.tolist(), place.tolist()) == (7.0, 0)
+    value, place = run(lambda x: x.argmin_with_value(1, keep_dims=True), x)
+    assert (value.tolist(), place.tolist()) == ([[1.0], [0.0]], [[0], [1]])
+    with pytest.raises(ValueError, match="axis 5"):
+        x.argmax_with_value(5)
