@@ -264,10 +264,10 @@ def _address(self: Tensor) -> int:
     return UntypedStorage(self).data_ptr()
 
 
-def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Any:
+def _view(self: Tensor, *shape: Any, dtype: Any = None, **named: Any) -> Any:
     """Another shape; with a dtype, the bytes read as numbers of it, in PyNative mode."""
-    if dtype is None and not isinstance(shape[0], dtypes.DType):
-        return self.reshape(*shape)
+    if dtype is None and not (shape and isinstance(shape[0], dtypes.DType)):
+        return self.reshape(*shape, **named)
     return Tensor(self.asnumpy().view((dtype or shape[0]).numpy))
 
 
