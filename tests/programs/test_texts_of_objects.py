@@ -28,6 +28,19 @@ class OnlyText:
         return f"only {self.x}"
 
 
+class Quiet:
+    """Its ``__repr__`` is for people who debug: no text of a program asks for it."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __str__(self):
+        return f"quiet {self.x}"
+
+    def __repr__(self):
+        raise RuntimeError("nobody asks")
+
+
 class Formatted:
     def __init__(self, x):
         self.x = x
@@ -66,6 +79,8 @@ TEXTS = {
     "conversions": lambda x: f"{Both(x)} {Both(x)!r} {Both(x)!s} {Both(x)!a}",
     "in lists": lambda x: f"{[Both(x)]} {(Both(x),)!r:>40} {str([Both(x)])} {ascii([{1: Both(x)}])}",
     "only str": lambda x: f"{OnlyText(x)} {str(OnlyText(x))}",
+    "asked once": lambda x: f"{Quiet(x)} {Quiet(x)!s:>20} " + str(Quiet(x)) + format(Quiet(x)),
+    "asked by a template": lambda x: "{} {!s}".format(Quiet(x), Quiet(x)),  # noqa: UP032
     "format method": lambda x: f"{Formatted(x):abc} {Formatted(x)}" + format(Formatted(x), ">3"),
     "template": lambda x: "{} {!r} {!s:>30} {{}}".format(Both(x), Both(x), Both(x)),  # noqa: UP032
     "fields": lambda x: "{p.x} {q[0]} {r[k]} {p.x!s:>20}".format(p=Both(x), q=[x], r={"k": x}),
@@ -117,7 +132,7 @@ def test_a_dataclass_is_told_after_many_texts_were_executed():
 
 def test_prints_of_objects_come_once(capsys):
     def say(x):
-        print("a", Both(x), [Both(x)], Row(x), sep="|", end="!\n")
+        print("a", Both(x), [Both(x)], Row(x), Quiet(x), sep="|", end="!\n")
         return x + 1
 
     x = ms.Tensor(2.0)

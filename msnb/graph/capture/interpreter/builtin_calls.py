@@ -476,7 +476,7 @@ def _text(fn: Any) -> Callable[..., Any]:
     def made(engine: Capture, *args: Any, **kwargs: Any) -> Any:
         if fn is str and len(args) == 1 and isinstance(args[0], side_effects.Text):
             return args[0]
-        given = side_effects.snapshot(engine.given(args))
+        given = tuple(side_effects.snapshot(arg, (str if fn is format else repr,)) for arg in engine.given(args))
         if not kwargs and side_effects.has_open(given):
             return side_effects.deferred(fn, given)
         return _opaque(engine, fn, args, kwargs)

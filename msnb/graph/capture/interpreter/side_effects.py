@@ -121,13 +121,17 @@ TEXT_METHODS = frozenset((
 
 def deferred(fn: Callable[..., str], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Text:
     """The text that a pure function gives of values that are not all known; it is called when they are."""
-    return Text(((snapshot((args, kwargs or {})), lambda found: fn(*found[0], **found[1]), ""),))
+    return Text(((_snapshots(args, kwargs or {}), lambda found: fn(*found[0], **found[1]), ""),))
 
 
 def text_of(fn: Callable[..., str], *args: Any, **kwargs: Any) -> Any:
     """What a pure function says of its arguments: at once, or when all of them are known."""
-    given = snapshot((args, kwargs))
+    given = _snapshots(args, kwargs)
     return deferred(fn, *given) if has_open(given) else fn(*args, **kwargs)
+
+
+def _snapshots(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    return tuple(map(snapshot, args)), {name: snapshot(value) for name, value in kwargs.items()}
 
 
 @dataclass(frozen=True)
@@ -149,25 +153,30 @@ class ObjectText:
         return str(self)
 
 
-def _object_text(value: Any) -> Any:
+def _object_text(value: Any, wanted: tuple[Any, ...]) -> Any:
     """The object as :class:`ObjectText`, or itself: one that says nothing of its own."""
-    engine = slot.engine
+    engine, own = slot.engine, type(value).__str__
     if not isinstance(engine, Capture):
         return value
-    told = special_methods.converted(engine, repr, (value,))
-    only: Any = type(value).__str__
-    shown = told if only is object.__str__ else special_methods.converted(engine, str, (value,))
-    if shown is NotImplemented:
+    asked: Any = (repr,) if own is object.__str__ else wanted  # type: ignore[comparison-overlap]
+    said = [special_methods.converted(engine, fn, (value,)) for fn in asked]
+    if all(text is NotImplemented for text in said):
         return value
+    texts = [fn(value) if text is NotImplemented else text for fn, text in zip(asked, said)]
     named = type(type(value).__name__, (ObjectText,), {})  # errors of Python name the class
-    return named(shown, repr(value) if told is NotImplemented else told)
+    return named(texts[0], texts[-1])
 
 
-def snapshot(value: Any) -> Any:
-    """A value as it is now: what the program writes into a list, a dict or an array later does not show in it."""
+def snapshot(value: Any, wanted: tuple[Any, ...] = (str, repr)) -> Any:
+    """A value as it is now: what the program writes into a list, a dict or an array later does not show in it.
+
+    Args:
+        wanted: what an object of the user's is asked for: both, where only the text's template tells. One that a
+            container holds is asked for its ``repr``.
+    """
     parts = _parts(value)
     if parts is not None:
-        return _of_parts(value, [snapshot(v) for v in parts])
+        return _of_parts(value, [snapshot(v, wanted if len(wanted) > 1 else (repr,)) for v in parts])
     if type(value) is np.ndarray:
         return value.copy()
     if isinstance(value, TrackedArray) and value._source is not None and value._session.is_written(value):
@@ -175,7 +184,7 @@ def snapshot(value: Any) -> Any:
     engine = slot.engine
     if isinstance(value, Tensor) and isinstance(engine, Capture):
         return engine.wrap(engine.lift(value))  # what the program has written is in its session, not in the object
-    return _object_text(value)
+    return _object_text(value, wanted)
 
 
 def _with_values(value: Any, parts: list[Any]) -> Any:
@@ -260,7 +269,7 @@ def _part(value: Any, conversion: int, spec: Any) -> tuple[Any, int, Any]:
         said = special_methods.converted(engine, format, (value, spec))
         if said is not NotImplemented:
             return said, -1, ""
-    return snapshot(value), conversion, spec
+    return snapshot(value, (repr,) if conversion in (97, 114) else (str,)), conversion, spec
 
 
 def format_fields(engine: Capture, template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -393,7 +402,9 @@ def call_at_run(engine: Capture, name: str, fn: Callable[..., Any], args: Any, k
 
     Its arguments are what they are now, with the program's values in place of tensors and outside numbers.
     """
-    at_run(engine, name, snapshot(([*args], kwargs)), lambda found: fn(*found[0], **found[1]))
+    wanted = (str,) if name == "print" else (str, repr)
+    words = [snapshot(a, wanted) for a in args], {k: snapshot(v) for k, v in kwargs.items()}
+    at_run(engine, name, words, lambda found: fn(*found[0], **found[1]))
 
 
 def check(engine: Capture, pred: SymbolicTensor, message: Any, has_message: bool) -> None:
