@@ -186,6 +186,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
                      "mindspore._c_expression.typing"), (_DTYPES, _TYPES)),
     **dict.fromkeys(("mindspore.dataset", "mindspore.dataset.engine", "mindspore.dataset.engine.datasets"), (_TYPES,)),
     "mindspore.common.api": (_EXECUTORS, _LAYERS, "msnb.as_mindspore.private.private_names"),
+    "mindspore.common.seed": ("msnb.as_mindspore.private.private_names",),
     "mindspore._checkparam": (_EXECUTORS,),
     **{f"mindspore.{path}": (_LAYERS,) for path in (
         "communication._comm_helper", "context", "dataset.core.validator_helpers", "nn.wrap.loss_scale", "train.amp")},

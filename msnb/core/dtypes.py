@@ -118,7 +118,8 @@ def as_dtype(spec: Any) -> DType:
     """
     if isinstance(spec, DType):
         return spec
-    found = _BY_NAME.get(spec) if isinstance(spec, str) else _BY_PYTHON.get(spec) if isinstance(spec, type) else None
+    table: dict[Any, DType] = _BY_PYTHON if isinstance(spec, type) else _BY_NAME
+    found = table.get(spec.lower() if isinstance(spec, str) else spec) if isinstance(spec, (str, type)) else None
     if found is None:
         try:
             found = _BY_NUMPY.get(np.dtype(spec))

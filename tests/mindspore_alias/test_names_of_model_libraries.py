@@ -84,3 +84,25 @@ def test_mixed_precision_by_hand(mode: int) -> None:
     assert step(ms.Tensor(np.eye(4, 3), ms.float32), ms.Tensor(np.ones((4, 3)), ms.float32)).dtype == ms.float32
     assert seen[:2] == ["Float32", "Float16"]
     assert _grad_overflow(ms.Tensor([1.0, float("inf")])).asnumpy().tolist() == pytest.approx([1.0])
+
+
+def test_seeds_of_operators_that_draw() -> None:
+    import mindspore as ms
+    from mindspore.common.seed import _get_graph_seed
+
+    ms.set_seed(7)
+    found = [_get_graph_seed(0, "dropout"), _get_graph_seed(0, "dropout"), _get_graph_seed(5, "x")]
+    assert len(set(found)) == 3 and {first for first, _ in found} == {7}
+    ms.set_seed(7)
+    assert _get_graph_seed(None, "dropout") == found[0], "set_seed begins anew"
+    with pytest.raises(ValueError, match="dropout"):
+        _get_graph_seed(-1, "dropout")
+
+
+def test_dtypes_by_the_names_that_are_printed() -> None:
+    import mindspore as ms
+
+    x = ms.Tensor([1.5])
+    assert x.astype("Int32").dtype == ms.int32 and x.astype("Float16").dtype == ms.float16
+    with pytest.raises(TypeError, match="Int33"):
+        x.astype("Int33")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.as_mindspore.private import argument_checks
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, GradientError
-from msnb.core import dtypes
+from msnb.core import dtypes, random
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.eager.autocast import wear, worn_by
@@ -91,6 +92,21 @@ def _make_directory(path: str, arg_name: str = "path") -> str:
         raise ArgumentError(f"{arg_name} is a path as a text, not {path!r}.")
     os.makedirs(path, exist_ok=True)
     return os.path.realpath(path)
+
+
+_seeds_given: Counter[tuple[int, int, str, int]] = Counter()
+
+
+def _get_graph_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
+    """Two seeds for an operator that draws: the session's, and one of its own, another one each time until ``set_seed``
+    begins anew; zeros where neither is set."""
+    key = (random.get_seed() or 0, op_seed or 0, kernel_name, random.seed_version)
+    if key[1] < 0:
+        raise AttributeValueError(f"{kernel_name}: a seed is 0 or above, not {op_seed}.")
+    if not any(key[:2]):
+        return 0, 0
+    _seeds_given[key] += 1
+    return key[0], key[1] + _seeds_given[key] - 1
 
 
 _is_role_worker: Callable[[], bool] = lambda: True  # every process computes, there are no parameter servers
