@@ -256,7 +256,7 @@ class Parameter(Tensor):
     def __copy__(self) -> Parameter:
         return self.clone()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+    def __deepcopy__(self, memodict: Any) -> Parameter:
         return self.clone()
 
 

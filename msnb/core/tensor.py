@@ -360,7 +360,7 @@ class Tensor(TensorMethods):
     def __copy__(self) -> Tensor:
         return make(self._data, self._type, self._rec)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memodict: Any) -> Tensor:
         return make(self._data, self._type, self._rec)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -455,7 +455,7 @@ class AbstractTensor(Tensor):
     def __copy__(self) -> AbstractTensor:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> AbstractTensor:
+    def __deepcopy__(self, memodict: Any) -> AbstractTensor:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

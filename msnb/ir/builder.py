@@ -78,7 +78,7 @@ class SymbolicTensor(Tensor):
     def __copy__(self) -> Tensor:
         return self._builder.wrap(self._value)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memodict: Any) -> Tensor:
         return self._builder.wrap(self._value)
 
     def _repr_html_(self) -> str:

@@ -106,3 +106,14 @@ def test_dtypes_by_the_names_that_are_printed() -> None:
     assert x.astype("Int32").dtype == ms.int32 and x.astype("Float16").dtype == ms.float16
     with pytest.raises(TypeError, match="Int33"):
         x.astype("Int33")
+
+
+def test_copies_by_the_method_itself(mode: int) -> None:
+    import mindspore as ms
+
+    def fn(x: Any) -> Any:
+        return x.__deepcopy__(memodict={}) + 1
+
+    found = (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(ms.Tensor([1.0]))
+    assert found.tolist() == [2.0]
+    assert ms.Parameter(ms.Tensor([1.0]), name="p").__deepcopy__(memodict={}).tolist() == [1.0]

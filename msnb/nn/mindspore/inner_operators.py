@@ -13,11 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
+from msnb.base import events
 from msnb.nn.cells.cell import Cell
-from msnb.nn.layers.basic import Dense
-from msnb.nn.layers.convolution import Conv1d, Conv2d
+from msnb.nn.layers.activation import LogSoftmax, ReLU, Sigmoid, Softmax, Tanh
+from msnb.nn.layers.basic import Dense, Dropout, Embedding
+from msnb.nn.layers.convolution import Conv1d, Conv2d, Conv2dTranspose
 from msnb.nn.layers.normalization import BatchNorm1d, BatchNorm2d, LayerNorm
-from msnb.nn.training.loss import LossBase
+from msnb.nn.layers.pooling import AvgPool2d, MaxPool2d
+from msnb.nn.training.loss import LossBase, SoftmaxCrossEntropyWithLogits
 from msnb.nn.training.loss_scale import TrainOneStepWithLossScaleCell
 
 
@@ -31,15 +34,40 @@ class InnerOperator:
     def __get__(self, layer: Any, owner: type) -> Any:
         if layer is None:
             return self
-        return getattr(ops, self.name)(**self.attributes(layer))
+        made = getattr(ops, self.name)(**self.attributes(layer))
+        made.__dict__["shard"] = lambda *strategies, **named: self._keep(layer, made)
+        return made
+
+    def _keep(self, layer: Any, made: Any) -> Any:
+        kind = type(layer).__name__
+        events.notice(
+            f"{kind} does not call the operator {self.name} that it shows: its strategy changes nothing. "
+            f"layer.shard(in_strategy) says how a {kind} is split.",
+            key=f"InnerOperator.shard {kind}.{self.name}",
+        )
+        return made
 
 
 def _convolution(layer: Any) -> dict[str, Any]:
     return {
         "out_channel": layer.out_channels, "kernel_size": layer.kernel_size, "pad_mode": layer.pad_mode,
         "pad": layer.padding, "stride": layer.stride, "dilation": layer.dilation, "group": layer.group,
-        "data_format": layer.data_format,
+        "data_format": getattr(layer, "data_format", "NCHW"),
     }  # fmt: skip
+
+
+def _row_convolution(layer: Any) -> dict[str, Any]:
+    sizes = {name: (1, *_last(getattr(layer, name))) for name in ("kernel_size", "stride", "dilation")}
+    return {**_convolution(layer), **sizes, "pad": (0, 0, *(_last(layer.padding) * 2))}
+
+
+def _last(size: Any) -> tuple[int, ...]:
+    return tuple(size[-1:]) if isinstance(size, (tuple, list)) else (size,)
+
+
+def _pooling(layer: Any) -> dict[str, Any]:
+    return {"kernel_size": layer.kernel_size, "strides": layer.stride, "pad_mode": layer.pad_mode,
+            "data_format": layer.data_format}  # fmt: skip
 
 
 def _normalization(layer: Any, training: bool) -> dict[str, Any]:
@@ -65,7 +93,33 @@ _OPERATORS: dict[type[Cell], dict[str, InnerOperator]] = {
         "conv2d": InnerOperator("Conv2D", _convolution),
         "bias_add": InnerOperator("BiasAdd", lambda layer: {"data_format": layer.data_format}),
     },
-    Conv1d: {"bias_add": InnerOperator("BiasAdd", lambda layer: {})},
+    Conv1d: {
+        "conv2d": InnerOperator("Conv2D", _row_convolution),
+        "expand_dims": InnerOperator("ExpandDims", lambda layer: {}),
+        "squeeze": InnerOperator("Squeeze", lambda layer: {"axis": 2}),
+        **_plain(bias_add="BiasAdd", shape="Shape"),
+    },
+    Conv2dTranspose: {
+        "conv2d_transpose": InnerOperator(
+            "Conv2DTranspose", lambda layer: {**_convolution(layer), "out_channel": layer.in_channels}
+        )
+    },
+    Embedding: _plain(
+        gather="Gather", expand="ExpandDims", reshape="Reshape", reshape_flat="Reshape", get_shp="Shape",
+        array_mul="MatMul",
+    ),
+    Dropout: {"dropout": InnerOperator("Dropout", lambda layer: {"keep_prob": layer.keep_prob})},
+    MaxPool2d: {"max_pool": InnerOperator("MaxPool", _pooling)},
+    AvgPool2d: {"avg_pool": InnerOperator("AvgPool", _pooling)},
+    Softmax: {"softmax": InnerOperator("Softmax", lambda layer: {"axis": layer.axis})},
+    LogSoftmax: {"log_softmax": InnerOperator("LogSoftmax", lambda layer: {"axis": layer.axis})},
+    Tanh: _plain(tanh="Tanh"),
+    Sigmoid: _plain(sigmoid="Sigmoid"),
+    ReLU: _plain(relu="ReLU"),
+    SoftmaxCrossEntropyWithLogits: _plain(
+        softmax_cross_entropy="SoftmaxCrossEntropyWithLogits", one_hot="OneHot",
+        sparse_softmax_cross_entropy="SparseSoftmaxCrossEntropyWithLogits",
+    ),
     LayerNorm: {
         "layer_norm": InnerOperator(
             "LayerNorm",
