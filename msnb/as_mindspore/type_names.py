@@ -43,23 +43,23 @@ def _of(python: type, *, dtypes: Callable[[DType], bool] = lambda dtype: False) 
     return lambda found: dtypes(found) if isinstance(found, DType) else found is python
 
 
-Int = _kind("Int", "signed integers", _of(int, dtypes=lambda d: d.is_int and d.signed))
-UInt = _kind("UInt", "unsigned integers", _of(DType, dtypes=lambda d: d.is_int and not d.signed))
-Float = _kind("Float", "floats", _of(float, dtypes=lambda d: d.is_float))
-Complex = _kind("Complex", "complex numbers", _of(complex, dtypes=lambda d: d.is_complex))
-Bool = _kind("Bool", "truth values", _of(bool, dtypes=lambda d: d.name.lower() == "bool"))
+Int: type = _kind("Int", "signed integers", _of(int, dtypes=lambda d: d.is_int and d.signed))
+UInt: type = _kind("UInt", "unsigned integers", _of(DType, dtypes=lambda d: d.is_int and not d.signed))
+Float: type = _kind("Float", "floats", _of(float, dtypes=lambda d: d.is_float))
+Complex: type = _kind("Complex", "complex numbers", _of(complex, dtypes=lambda d: d.is_complex))
+Bool: type = _kind("Bool", "truth values", _of(bool, dtypes=lambda d: d.name.lower() == "bool"))
 Number = _kind("Number", "numbers", lambda found: isinstance(found, DType) or found in (bool, int, float, complex))
-String = _kind("String", "texts", _of(str))
-Tuple = _kind("Tuple", "tuples", _of(tuple))
-List = _kind("List", "lists", _of(list))
-Dict = _kind("Dict", "dicts", _of(dict))
-NoneType = _kind("NoneType", "None", _of(type(None)))
-TensorType = _kind("TensorType", "tensors", lambda found: isinstance(found, _TensorType))
+String: type = _kind("String", "texts", _of(str))
+Tuple: type = _kind("Tuple", "tuples", _of(tuple))
+List: type = _kind("List", "lists", _of(list))
+Dict: type = _kind("Dict", "dicts", _of(dict))
+NoneType: type = _kind("NoneType", "None", _of(type(None)))
+TensorType: type = _kind("TensorType", "tensors", lambda found: isinstance(found, _TensorType))
 number, tensor_type, tuple_, list_, type_none = Number, TensorType, Tuple, List, NoneType
 int_: type = Int
 uint: type = UInt
 float_: type = Float
-Type = _kind("Type", "anything", lambda found: isinstance(found, (type, DType, _TensorType)))
+Type: type = _kind("Type", "anything", lambda found: isinstance(found, (type, DType, _TensorType)))
 
 
 class _QuantWidth(Enum):
@@ -131,18 +131,18 @@ def _node(kind: type) -> Callable[[Any], bool]:
     return lambda node: type(node) is kind
 
 
-BatchDataset = _operation("BatchDataset", "batch", _node(Batch))
-PaddedBatchDataset = _operation("PaddedBatchDataset", "padded_batch", _node(PaddedBatch))
+BatchDataset: type = _operation("BatchDataset", "batch", _node(Batch))
+PaddedBatchDataset: type = _operation("PaddedBatchDataset", "padded_batch", _node(PaddedBatch))
 BucketBatchByLengthDataset = _operation("BucketBatchByLengthDataset", "bucket_batch_by_length", _node(BucketBatch))
-ConcatDataset = _operation("ConcatDataset", "concat", _node(nodes.Concat))
-ZipDataset = _operation("ZipDataset", "zip", _node(nodes.Zip))
-FilterDataset = _operation("FilterDataset", "filter", _node(nodes.Filter))
-MapDataset = _operation("MapDataset", "map", _node(Map))
-ProjectDataset = _operation("ProjectDataset", "project", _node(nodes.Project))
-RenameDataset = _operation("RenameDataset", "rename", _node(nodes.Rename))
-RepeatDataset = _operation("RepeatDataset", "repeat", _node(nodes.Repeat))
-ShuffleDataset = _operation("ShuffleDataset", "shuffle", _node(nodes.Shuffle))
-SkipDataset = _operation("SkipDataset", "skip", lambda node: type(node) is nodes.RowRange and node.stop is None)
+ConcatDataset: type = _operation("ConcatDataset", "concat", _node(nodes.Concat))
+ZipDataset: type = _operation("ZipDataset", "zip", _node(nodes.Zip))
+FilterDataset: type = _operation("FilterDataset", "filter", _node(nodes.Filter))
+MapDataset: type = _operation("MapDataset", "map", _node(Map))
+ProjectDataset: type = _operation("ProjectDataset", "project", _node(nodes.Project))
+RenameDataset: type = _operation("RenameDataset", "rename", _node(nodes.Rename))
+RepeatDataset: type = _operation("RepeatDataset", "repeat", _node(nodes.Repeat))
+ShuffleDataset: type = _operation("ShuffleDataset", "shuffle", _node(nodes.Shuffle))
+SkipDataset: type = _operation("SkipDataset", "skip", lambda node: type(node) is nodes.RowRange and node.stop is None)
 TakeDataset = _operation("TakeDataset", "take", lambda node: type(node) is nodes.RowRange and node.stop is not None)
-MappableDataset = _operation("MappableDataset", "", lambda node: isinstance(node, IndexedSource))
-SourceDataset = _operation("SourceDataset", "", lambda node: isinstance(node, (IndexedSource, StreamSource)))
+MappableDataset: type = _operation("MappableDataset", "", lambda node: isinstance(node, IndexedSource))
+SourceDataset: type = _operation("SourceDataset", "", lambda node: isinstance(node, (IndexedSource, StreamSource)))
