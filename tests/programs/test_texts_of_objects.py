@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 import msnb as ms
+from msnb import nn
 
 
 class Both:
@@ -140,3 +141,60 @@ def test_prints_of_objects_come_once(capsys):
     eager = capsys.readouterr().out
     ms.jit(say)(x)
     assert capsys.readouterr().out == eager
+
+
+class ByName(nn.Cell):
+    """Finds its parts by names that are written from numbers of its own, which are guarded and not constants."""
+
+    def __init__(self):
+        super().__init__()
+        self.k = 1
+        for i in range(3):
+            setattr(self, f"layer{i}", nn.Dense(1, 1, weight_init=float(i + 1), bias_init="zeros"))
+        made = {f"l{i}": nn.Dense(1, 1, weight_init=i + 5.0, has_bias=False) for i in range(3)}
+        self.cells_by_name = nn.CellDict(made)
+        self.table = {"layer1": 2.0, "layer2": 3.0}
+
+    def construct(self, x):
+        name = "layer" + str(self.k)
+        found = [getattr(self, name)(x), hasattr(self, name), getattr(self, "q" + str(self.k), 5), self.table[name]]
+        found += [self.cells_by_name[f"l{self.k}"](x), int(str(self.k)) + 1, float(f"{self.k}.5"), int(name[-1])]
+        found += [isinstance(name, str), isinstance(name, (int, list)), type(name) is str]
+        found += [name < "z", "z" >= name, sorted([name, "a"])]
+        made = {name: x, f"q{self.k}": 1}
+        made[f"z{self.k}"] = x + 1
+        found += [made, dict(**{name: 5}), name in made, [key for key in made if key.startswith("z")], {name}]
+        setattr(self, "kept" + str(self.k), f"{x} {name}")
+        return [*found, getattr(self, f"kept{self.k}"), name]
+
+
+def plain(value):
+    if isinstance(value, ms.Tensor):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, list) else value
+
+
+def test_names_that_are_written_from_numbers():
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        net, x = ByName(), ms.Tensor([[2.0]])
+        found.append([plain(net(x))])
+        net.k = 2
+        found[-1].append(plain(net(x)))
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert found[0] == found[1] and found[0][0] != found[0][1]
+    assert found[0][0][:4] == [[[4.0]], True, 5, 2.0]
+
+
+def test_a_name_with_a_tensor_in_it_needs_its_value():
+    class Net(nn.Cell):
+        def construct(self, x):
+            return getattr(self, f"layer{x}")
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    with pytest.raises(TypeError, match="not known"):
+        ms.jit(Net(), fullgraph=True)(ms.Tensor(1))
+    ms.set_context(mode=ms.PYNATIVE_MODE)

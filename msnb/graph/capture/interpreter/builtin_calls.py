@@ -372,17 +372,17 @@ def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
 
 
 def _isinstance(engine: Capture, value: Any, kinds: Any) -> bool:
-    return isinstance(value, kinds)
+    return isinstance("" if isinstance(value, side_effects.Text) else value, kinds)
 
 
 def _type(engine: Capture, *args: Any) -> Any:
     if len(args) == 1:
-        return args[0].__class__ if is_lazy(args[0]) or isinstance(args[0], side_effects.Text) else _shown_type(args[0])
+        return args[0].__class__ if is_lazy(args[0]) else _shown_type(args[0])
     return type(*args)
 
 
 def _shown_type(value: Any) -> type:
-    return Tensor if isinstance(value, SymbolicTensor) else type(value)
+    return Tensor if isinstance(value, SymbolicTensor) else str if isinstance(value, side_effects.Text) else type(value)
 
 
 def _cast(kind: type, dtype: str) -> Callable[..., Any]:
@@ -595,3 +595,5 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     logging.Logger.log: _log(None), logging.Logger.debug: _log(10), logging.Logger.info: _log(20),
     logging.Logger.warning: _log(30), logging.Logger.error: _log(40), logging.Logger.critical: _log(50),
 }  # fmt: skip
+for _reader in (int, float, getattr, hasattr, setattr, delattr):
+    _SPECIAL[_reader] = side_effects.reading_texts(_SPECIAL[_reader])

@@ -184,6 +184,8 @@ def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
 def new(value: Any) -> Any:
     """A list, dict or set that the program writes down."""
     session = session_now()
+    if type(value) is dict and any(isinstance(key, side_effects.Text) for key in value):
+        value = {reads.plain_key(session, key): part for key, part in value.items()}
     return value if session is None else session.born(value)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, total_ordering
 from string import Formatter
 from types import SimpleNamespace
 from typing import Any
@@ -28,13 +28,14 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import reads, special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values.branch_merge import Late
-from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
+from msnb.graph.capture.values.lazy_values import LazyText, TrackedArray, is_lazy
 from msnb.ir import control_flow
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.error_template import ErrorTemplate, Piece, formatted
 
 
-class Text:
+@total_ordering
+class Text(LazyText):
     """An f-string whose parts are not all known: pieces of text and (value, conversion, format)."""
 
     __slots__ = ("parts",)
@@ -71,6 +72,9 @@ class Text:
 
     def __eq__(self, other: object) -> bool:
         return str(self) == (str(other) if isinstance(other, Text) else other)
+
+    def __lt__(self, other: Any) -> bool:
+        return str(self) < (str(other) if isinstance(other, Text) else other)
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -307,6 +311,16 @@ def call_text_method(engine: Capture, owner: str, name: str, args: tuple[Any, ..
         with suppress(ValueError, LookupError):
             return format_fields(engine, owner, args, kwargs)
     return text_of(getattr(str, name), owner, *args, **kwargs)
+
+
+def reading_texts(call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call(engine, value, name, ...)`` that needs the texts among its first two arguments now."""
+
+    def made(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+        plain = [str(a) if isinstance(a, Text) else a for a in args[:2]]
+        return call(engine, *plain, *args[2:], **kwargs)
+
+    return made
 
 
 def _has_open(value: Any) -> bool:

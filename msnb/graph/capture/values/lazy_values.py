@@ -142,6 +142,12 @@ class LazyScalar:
         return lazy_call(round, (self,) if digits is None else (self, digits))
 
 
+class LazyText:
+    """A text with parts that are not known yet; ``str`` fixes it, where these are numbers from outside."""
+
+    __slots__ = ()
+
+
 def _neg(x: Any) -> Any:
     return -x
 
