@@ -127,6 +127,20 @@ def attention(net: Any, q: Array, k: Array, v: Array, heads: int, mask: Any = No
     return joined @ net.out_proj.weight.asnumpy().T + net.out_proj.bias.asnumpy(), np.mean(weights, 0)
 
 
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_attention_of_one_sample(mode: int, rng: np.random.Generator, batch_first: bool) -> None:
+    net, axis = nn.MultiheadAttention(8, 2, batch_first=batch_first), int(not batch_first)
+    q, k = (ms.Tensor(rng.standard_normal((n, 8)), ms.float32) for n in (3, 4))
+    hidden, above = ms.Tensor([False, True, False, False]), ops.triu(ops.ones((3, 4)), 2).astype(ms.bool_)
+    one = net(q, k, k, hidden, True, above)
+    many = net(*(ops.expand_dims(x, axis) for x in (q, k, k)), ops.expand_dims(hidden, 0), True, above)
+    np.testing.assert_allclose(one[0].asnumpy(), many[0].squeeze(axis).asnumpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(one[1].asnumpy(), many[1][0].asnumpy(), rtol=1e-5, atol=1e-6)
+    assert net(q, k, k, average_attn_weights=False)[1].shape == (2, 3, 4)
+    assert net(q, k, k, need_weights=False)[1] is None
+    ms.grad(lambda q: net(q, k, k)[0].sum())(q)
+
+
 def test_attention(mode: int, rng: np.random.Generator) -> None:
     net = nn.MultiheadAttention(6, 3, kdim=5, vdim=4, batch_first=True)
     q, k, v = (rng.standard_normal((2, n, d)).astype(np.float32) for n, d in ((3, 6), (4, 5), (4, 4)))
@@ -190,7 +204,8 @@ def test_transformer(mode: int, rng: np.random.Generator) -> None:
         (lambda: nn.GRU(3, 4, dropout=1.0), "from 0 to below 1"),
         (lambda: nn.GRUCell(3, 4)(ops.ones((2, 3)), ops.ones((2, 5))), "hidden_size=4"),
         (lambda: nn.MultiheadAttention(6, 4), "does not divide into 4 heads"),
-        (lambda: nn.MultiheadAttention(6, 3)(*[ops.ones((2, 6))] * 3), "three axes"),
+        (lambda: nn.MultiheadAttention(6, 3)(*[ops.ones((6,))] * 3), "three axes"),
+        (lambda: nn.MultiheadAttention(6, 3)(*[ops.ones((2, 6))] * 2, ops.ones((2, 1, 6))), "all of two"),
     ],
 )
 def test_refusals(mode: int, call: Any, sentence: str) -> None:

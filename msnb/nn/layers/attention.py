@@ -90,9 +90,9 @@ class MultiheadAttention(Cell):
         """Attend.
 
         Args:
-            query: [L, n, embed_dim] ([n, L, embed_dim] with batch_first).
-            key, value: [S, n, kdim], [S, n, vdim].
-            key_padding_mask: [n, S]: keys that no query may see (bools), or floats to add.
+            query: [L, n, embed_dim] ([n, L, embed_dim] with batch_first), or of one sample [L, embed_dim].
+            key, value: [S, n, kdim], [S, n, vdim], or of one sample [S, kdim], [S, vdim].
+            key_padding_mask: [n, S], or [S]: keys that no query may see (bools), or floats to add.
             need_weights: whether the weights are given too.
             attn_mask: [L, S] or [n * num_heads, L, S], bools or floats.
             average_attn_weights: the mean over heads instead of every head's.
@@ -100,6 +100,10 @@ class MultiheadAttention(Cell):
         Returns:
             (result like query, weights [n, L, S] or [n, num_heads, L, S] or None).
         """
+        if query.ndim == key.ndim == value.ndim == 2:
+            return self._of_one_sample(
+                (query, key, value), key_padding_mask, need_weights, attn_mask, average_attn_weights
+            )
         self._need_shapes(query, key, value)
         if not self.batch_first:
             query, key, value = (ops.transpose(t, (1, 0, 2)) for t in (query, key, value))
@@ -115,6 +119,13 @@ class MultiheadAttention(Cell):
         if not need_weights:
             return out, None
         return out, (ops.mean(weights, axis=1) if average_attn_weights else weights)
+
+    def _of_one_sample(self, inputs: tuple[Any, ...], key_padding_mask: Any, *rest: Any) -> tuple[Any, Any]:
+        axis = 0 if self.batch_first else 1
+        hidden = None if key_padding_mask is None else ops.expand_dims(key_padding_mask, 0)
+        query, key, value = (ops.expand_dims(x, axis) for x in inputs)
+        out, weights = self.construct(query, key, value, hidden, *rest)
+        return ops.squeeze(out, axis), None if weights is None else ops.squeeze(weights, 0)
 
     def _heads(self, query: Any, key: Any, value: Any) -> tuple[Any, ...]:
         """[n, heads, positions, embed_dim / heads] of each."""
@@ -162,7 +173,7 @@ class MultiheadAttention(Cell):
         for what, x, size in (("query", query, self.embed_dim), ("key", key, self.kdim), ("value", value, self.vdim)):
             if x.ndim != 3:
                 raise ShapeError(
-                    f"MultiheadAttention needs a {what} of three axes (positions, batch, features).",
+                    f"MultiheadAttention needs a {what} of three axes (positions, batch, features), or all of two.",
                     operands=[f"{what}: {x._type!r}"],
                 )
             need_last(f"MultiheadAttention ({what})", x, size, "features")
