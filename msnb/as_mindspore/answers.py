@@ -16,8 +16,7 @@ from msnb.as_mindspore.array_answers import int32, placed
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.type_inference import need_ints
-from msnb.ops.mindspore import mint, mint_functional, primitive_results
-from msnb.ops.mindspore.array_primitives import ARRAYS
+from msnb.ops.mindspore import array_primitives, mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_classes import Primitive
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
 from msnb.ops.reduction.functional import what_counts
@@ -62,7 +61,7 @@ def hann_window(window_length: Any, periodic: bool = True, *, dtype: Any = None)
 
 def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Any:
     """``ops.index_add``, which writes into ``x``."""
-    return ARRAYS["IndexAdd"][0](x, indices, y, axis, use_lock, check_index_bound)
+    return array_primitives.ARRAYS["IndexAdd"][0](x, indices, y, axis, use_lock, check_index_bound)
 
 
 def xlogy(input: Any, other: Any) -> Any:
@@ -245,10 +244,7 @@ def conv3d_transpose(
 def squeeze(input: Any, axis: Any = None) -> Any:
     """``ops.squeeze``; axes of another size than 1 stay."""
     need_ints("squeeze", axis=axis)
-    if axis is None:
-        return ops.squeeze(input)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    return ops.squeeze(input, tuple(a for a in axes if not -input.ndim <= a < input.ndim or input.shape[a] == 1))
+    return array_primitives.squeeze(input, axis)
 
 
 class _OneClass(type):

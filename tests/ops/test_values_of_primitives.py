@@ -101,3 +101,13 @@ def test_recurrent_layers_compute_in_the_dtype_of_their_input(mode: int, layer: 
         np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), atol=close)
     with pytest.raises(ValueError):
         net(Tensor(x[0]))
+
+
+def test_squeeze_leaves_axes_of_another_size(mode: int) -> None:
+    x = ms.ops.ones((2, 3, 1))
+    for axis, shape in ((1, (2, 3, 1)), ((1, 2), (2, 3)), (-1, (2, 3)), ((), (2, 3))):
+        op = ms.ops.Squeeze(axis)
+        found = (ms.jit(lambda x, op=op: op(x)) if mode == ms.GRAPH_MODE else op)(x)
+        assert found.shape == shape
+    with pytest.raises(ValueError, match="squeeze"):
+        ms.ops.Squeeze(3)(x)

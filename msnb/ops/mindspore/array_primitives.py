@@ -237,6 +237,14 @@ _SEQUENCES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 """Functions of Python's lists and tuples; MindSpore's give a new list and leave the old one as it is."""
 
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """Without axes of size 1, or those of ``axis`` that are of size 1: axes of another size stay."""
+    if axis is None or axis == ():
+        return ops.squeeze(x)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return ops.squeeze(x, tuple(a for a in axes if not -x.ndim <= a < x.ndim or x.shape[a] == 1))
+
+
 _IN_PLACE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **dict.fromkeys(("InplaceAddExt", "InplaceAddsExt"), (lambda x, y, alpha=1: x.add_(y, alpha=alpha), {})),
     **dict.fromkeys(("InplaceSubExt", "InplaceSubScalar"), (lambda x, y, alpha=1: x.sub_(y, alpha=alpha), {})),
@@ -250,6 +258,7 @@ _IN_PLACE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 
 ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **_SEQUENCES,
+    "Squeeze": (squeeze, {"axis": ()}),
     **_IN_PLACE,
     **{name: (_indices(name), {"row": NEEDED, "col": NEEDED, "offset": 0, "dtype": dtypes.int32})
        for name in ("TrilIndices", "TriuIndices")},

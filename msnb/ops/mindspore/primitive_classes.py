@@ -502,7 +502,6 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Stack": (lambda xs, axis: ops.stack(xs, axis), {"axis": 0}),
     "Unstack": (results.unstack, {"axis": 0, "num": None}),
     "Split": (_split, {"axis": 0, "output_num": 1}),
-    "Squeeze": (lambda x, axis: ops.squeeze(x, None if axis == () else axis), {"axis": ()}),
     "OneHot": (lambda x, depth, on, off, axis: ops.one_hot(x, depth, on, off, axis), {"axis": -1}),
     "TopK": (lambda x, k, sorted: _narrow(ops.topk(x, k, sorted=sorted)), {"sorted": True}),
     "InTopK": (ops.intopk, {"k": _NEEDED}),
