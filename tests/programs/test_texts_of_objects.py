@@ -8,6 +8,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn
+from msnb.base import source_text
+from msnb.graph.capture.frontend import function_source
 
 
 class Both:
@@ -55,6 +57,12 @@ class Row:
     x: object
     count: int = 3
     rest: list = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Hidden:
+    x: object
+    secret: int = field(default=3, repr=False)
 
 
 class Problem(Exception):
@@ -124,11 +132,38 @@ def test_a_wrong_template_is_refused_with_the_words_of_python(name):
     assert str(expected.value).splitlines()[0] in str(found.value)
 
 
-def test_a_dataclass_is_told_after_many_texts_were_executed():
+def test_a_dataclass_is_told_when_its_text_is_gone(monkeypatch):
+    monkeypatch.setattr(source_text, "KEPT", {})
+    monkeypatch.setattr(function_source, "KEPT", {})
+    x = ms.Tensor(2.0)
+    assert ms.jit(lambda x: f"{Row(x)} {Hidden(x)} {str([Row(x)])}")(x) == f"{Row(x)} {Hidden(x)} {str([Row(x)])}"
+
+
+def test_a_dataclass_that_holds_itself():
+    def ring(x):
+        row = Row(x)
+        row.rest.append(row)
+        return f"{row}"
+
+    x = ms.Tensor(2.0)
+    assert ms.jit(ring)(x) == ring(x)
+    row = Row(3.0)
+
+    @ms.jit
+    def outside(x):
+        return f"{row} {x}"
+
+    for count in (4, 5):
+        row.count = count
+        assert outside(x) == f"{row} {x}"
+
+
+def test_the_text_of_a_function_is_found_after_many_others():
+    space = {}
+    exec("def first(x):\n    return x + 1\n", space)
     for number in range(400):
         exec(f"def passing_{number}(): return {number}", {})
-    x = ms.Tensor(2.0)
-    assert ms.jit(lambda x: f"{Row(x)}")(x) == f"{Row(x)}"
+    assert ms.jit(space["first"])(ms.Tensor(2.0)).item() == 3.0
 
 
 def test_prints_of_objects_come_once(capsys):

@@ -39,6 +39,7 @@ _CONVERSIONS: dict[Any, str] = {
     int: "__int__", float: "__float__", complex: "__complex__", str: "__str__", repr: "__repr__", abs: "__abs__",
     round: "__round__", len: "__len__", next: "__next__", reversed: "__reversed__", hash: "__hash__", format:
     "__format__", }  # fmt: skip
+_telling: set[int] = set()
 _DIRECT = (int, float, bool, complex, str, SymbolicTensor, LazyScalar, Tensor)
 
 
@@ -199,7 +200,33 @@ def converted(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
     if fn is str and getattr(type(args[0]), "__str__", None) is object.__str__:
         name = "__repr__"
     found = method(args[0], name)
+    if name == "__repr__" and _lists_fields(args[0], found):
+        return _told_by_fields(engine, args[0], found)
     return NotImplemented if found is None else concrete(invoke(engine, args[0], name, found, *args[1:]))
+
+
+def _lists_fields(value: Any, found: Any) -> bool:
+    """Is this the ``__repr__`` that ``dataclass`` wrote? Its text may be gone."""
+    inner = getattr(found, "__wrapped__", None)
+    return dataclasses.is_dataclass(value) and inner is not None and inner.__code__.co_filename == "<string>"
+
+
+def _told_by_fields(engine: Capture, value: Any, found: Any) -> Any:
+    if id(value) in _telling:  # it holds itself
+        return "..."
+    session = engine.session
+    session.guard("is", (sources.attr(sources.ref(type(value)), "__repr__"),), (found,))
+    if not session.objects.is_fresh(value):
+        session.anchor(value)
+    parts: list[Any] = [f"{type(value).__qualname__}("]
+    _telling.add(id(value))
+    try:
+        for field in dataclasses.fields(value):
+            if field.repr:
+                parts += [", " * (len(parts) > 1) + f"{field.name}=", (reads.attr(session, value, field.name), 114, "")]
+        return session.interpreter.intrinsics.fstring(*parts, ")")
+    finally:
+        _telling.discard(id(value))
 
 
 def member(engine: Capture, owner: Any, item: Any) -> Any:
