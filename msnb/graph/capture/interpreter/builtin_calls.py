@@ -152,7 +152,7 @@ def _plain_text(fn: Any, text: side_effects.Text) -> Any:
     """An error of the program takes a text that is not all known, one of msnb is raised at once. Others read it now."""
     kind = fn if isinstance(fn, type) else type(getattr(fn, "__self__", None))
     if issubclass(kind, BaseException):
-        return repr(text) if issubclass(kind, MsnbError) else text
+        return text.fill({}) if issubclass(kind, MsnbError) else text
     return str(text)
 
 
@@ -371,10 +371,6 @@ def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
     return found
 
 
-def _isinstance(engine: Capture, value: Any, kinds: Any) -> bool:
-    return isinstance("" if isinstance(value, side_effects.Text) else value, kinds)
-
-
 def _type(engine: Capture, *args: Any) -> Any:
     if len(args) == 1:
         return args[0].__class__ if is_lazy(args[0]) else _shown_type(args[0])
@@ -586,7 +582,8 @@ def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr,
     delattr: _delattr, type: _type,
-    isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
+    isinstance: lambda engine, value, kinds: isinstance(value, kinds),
+    int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
     Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str),
     repr: _text(repr), format: _text(format),

@@ -29,7 +29,7 @@ from msnb.graph.capture.interpreter.program_errors import need_uncaught, raising
 from msnb.graph.capture.interpreter.writes import del_attr, del_item, session_now, set_attr, set_item
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
-from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
+from msnb.graph.capture.values.lazy_values import TrackedArray, concrete as concrete, is_lazy
 from msnb.ops.elementwise.identity_and_effects import augmented
 
 locals = builtins.locals
@@ -185,7 +185,7 @@ def new(value: Any) -> Any:
     """A list, dict or set that the program writes down."""
     session = session_now()
     if type(value) is dict and any(isinstance(key, side_effects.Text) for key in value):
-        value = {reads.plain_key(session, key): part for key, part in value.items()}
+        value = {concrete(key): part for key, part in value.items()}
     return value if session is None else session.born(value)
 
 
@@ -195,6 +195,28 @@ def namespace(space: dict[str, Any]) -> Any:
     if session is not None:
         session.remember(space, sources.ref(space, "globals()"))
     return space
+
+
+def own_names(names: dict[str, Any]) -> dict[str, Any]:
+    """``locals()`` without what the conversion has put there."""
+    return {k: v for k, v in names.items() if not k.startswith("__") and not isinstance(v, UndefinedVariable)}
+
+
+def evaluated(text: Any, space: dict[str, Any], names: Any = None) -> Any:
+    """``eval``: a text is a function of the names that it reads, which is converted like any other."""
+    text = concrete(text)
+    if session_now() is None or not isinstance(text, str):
+        return eval(text, space, names)
+    read = [which for which in compile(text, "<eval>", "eval").co_names if which in (names or ())]
+    return call(eval(f"lambda {', '.join(read)}: ({text}\n)", space), *(name(names[which], which) for which in read))
+
+
+def executed(text: Any) -> Any:
+    """The text that ``exec`` is given: it runs now, and not at each call."""
+    engine = slot.engine
+    if isinstance(engine, Capture):
+        side_effects.notice_once(engine, "exec()")
+    return concrete(text)
 
 
 def fstring(*parts: Any) -> Any:

@@ -128,7 +128,7 @@ def end_with(root: Capture, error: Exception) -> None:
 def _said(value: Any) -> Any:
     if type(value) is tuple:
         return tuple(map(_said, value))
-    return str(value) if isinstance(value, side_effects.Text) else concrete(value)
+    return concrete(value)
 
 
 def ends_trace(body: Capture, error: Exception) -> bool:

@@ -20,7 +20,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.values import sources as paths
-from msnb.graph.capture.values.lazy_values import LazyText, TrackedArray, concrete, is_lazy, operand, plain
+from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, operand, plain
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
@@ -272,7 +272,7 @@ def plain_key(session: Session | None, key: Any) -> Any:
         return slice(concrete(key.start), concrete(key.stop), concrete(key.step))
     if type(key) in (list, tuple):
         return type(key)(plain_key(None, part) for part in key)
-    return str(key) if isinstance(key, LazyText) else concrete(key)
+    return concrete(key)
 
 
 def _untouched(session: Session, owner: Any) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from functools import partial, total_ordering
+from functools import partial
 from string import Formatter
 from types import SimpleNamespace
 from typing import Any
@@ -28,13 +28,12 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import reads, special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values.branch_merge import Late
-from msnb.graph.capture.values.lazy_values import LazyText, TrackedArray, is_lazy
+from msnb.graph.capture.values.lazy_values import LazyText, TrackedArray, concrete, is_lazy
 from msnb.ir import control_flow
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.error_template import ErrorTemplate, Piece, formatted
 
 
-@total_ordering
 class Text(LazyText):
     """An f-string whose parts are not all known: pieces of text and (value, conversion, format)."""
 
@@ -42,6 +41,11 @@ class Text(LazyText):
 
     def __init__(self, parts: tuple[Any, ...]) -> None:
         self.parts: tuple[Any, ...] = parts
+
+    @property
+    def __class__(self) -> Any:
+        """A ``str`` to the program, to ``isinstance`` and to a ``case str()`` of it."""
+        return str
 
     def fill(self, values: dict[int, Any]) -> str:
         """The text with the program's values; ``values`` maps the id of an open value to what it is now."""
@@ -57,24 +61,26 @@ class Text(LazyText):
 
     def __str__(self) -> str:
         """Python needs the text now: numbers are guarded, tensors refuse."""
-        for value in open_values(self, {}).values():
-            if isinstance(value, Tensor) and not is_lazy(value):
-                engine = slot.engine
-                found = engine.wrap(engine.lift(value)) if isinstance(engine, Capture) else value
-                raise found._builder.no_value(found) if isinstance(found, SymbolicTensor) else TypeError("no text yet")
+        for value in self._tensors():
+            engine = slot.engine
+            found = engine.wrap(engine.lift(value)) if isinstance(engine, Capture) else value
+            raise found._builder.no_value(found) if isinstance(found, SymbolicTensor) else TypeError("no text yet")
         return self.fill({})
 
+    def _tensors(self) -> list[Tensor]:
+        return [v for v in open_values(self, {}).values() if isinstance(v, Tensor) and not is_lazy(v)]
+
+    def is_known(self) -> bool:
+        return not self._tensors()
+
     def __repr__(self) -> str:
-        return self.fill({})
+        return repr(self.fill({}))
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
 
     def __eq__(self, other: object) -> bool:
         return str(self) == (str(other) if isinstance(other, Text) else other)
-
-    def __lt__(self, other: Any) -> bool:
-        return str(self) < (str(other) if isinstance(other, Text) else other)
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -86,7 +92,7 @@ class Text(LazyText):
         return any(isinstance(p, str) and p for p in self.parts) or bool(str(self))
 
     def __contains__(self, part: Any) -> bool:
-        return str(part) in str(self)
+        return concrete(part) in str(self)
 
     def __iter__(self) -> Any:
         return iter(str(self))
@@ -103,10 +109,10 @@ class Text(LazyText):
     __rmul__ = __mul__
 
     def __add__(self, other: Any) -> Any:
-        return Text((*self.parts, *(other.parts if isinstance(other, Text) else (other,))))
+        return Text((*self.parts, *(other.parts if isinstance(other, Text) else ("" + other,))))
 
     def __radd__(self, other: Any) -> Any:
-        return Text((other, *self.parts))
+        return Text((other + "", *self.parts))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -114,6 +120,15 @@ class Text(LazyText):
         if name in TEXT_METHODS:
             return lambda *args, **kwargs: deferred(getattr(str, name), (self, *args), kwargs)
         return getattr(str(self), name)
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Text, Any], bool]:
+    return lambda text, other: compare(str(text), concrete(other))
+
+
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Text, f"__{_name}__", _ordered(getattr(operator, _name)))
+Text.__name__ = "str"  # what errors of Python call it
 
 
 TEXT_METHODS = frozenset((

@@ -202,7 +202,8 @@ def converted(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
     found = method(args[0], name)
     if name == "__repr__" and _lists_fields(args[0], found):
         return _told_by_fields(engine, args[0], found)
-    return NotImplemented if found is None else concrete(invoke(engine, args[0], name, found, *args[1:]))
+    said = NotImplemented if found is None else invoke(engine, args[0], name, found, *args[1:])
+    return said if isinstance(said, str) else concrete(said)  # a text may stay open
 
 
 def _lists_fields(value: Any, found: Any) -> bool:

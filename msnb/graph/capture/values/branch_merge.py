@@ -26,7 +26,15 @@ from msnb.core.tensor import Tensor, type_of_buffer
 from msnb.core.types import WEAK, TensorType
 from msnb.graph.capture.frontend.jump_lowering import RETURN
 from msnb.graph.capture.values.function_choice import join_functions
-from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy, is_number, plain, same_values
+from msnb.graph.capture.values.lazy_values import (
+    LazyText,
+    TrackedArray,
+    concrete,
+    is_lazy,
+    is_number,
+    plain,
+    same_values,
+)
 from msnb.graph.capture.values.merge_errors import IN_MINDSPORE, error_kind, may_break, place
 from msnb.graph.capture.values.python_numbers import number_type
 from msnb.ir.builder import SymbolicTensor
@@ -137,6 +145,9 @@ def same(a: Any, b: Any) -> bool:
     """Are two leaves one Python value?"""
     if a is b:
         return True
+    texts = [x for x in (a, b) if isinstance(x, LazyText)]
+    if texts:
+        return all(text.is_known() for text in texts) and bool(concrete(a) == concrete(b))
     for is_kind, equal in _SAME_BY_KIND:
         if is_kind(a) or is_kind(b):
             return is_kind(a) and is_kind(b) and equal(a, b)

@@ -147,6 +147,10 @@ class LazyText:
 
     __slots__ = ()
 
+    def is_known(self) -> bool:
+        """Are the parts numbers from outside?"""
+        raise NotImplementedError
+
 
 def _neg(x: Any) -> Any:
     return -x
@@ -234,11 +238,11 @@ def lazy_call(fn: Any, args: tuple[Any, ...]) -> Any:
 
 
 def concrete(x: Any) -> Any:
-    """``x`` as a plain Python value; a lazy number is fixed by a guard on its value."""
+    """``x`` as a plain Python value; a lazy number is fixed by a guard on its value, a lazy text by those in it."""
     if type(x) is LazyScalar:
         x._session.guard("num", (x._source,), (x._value,))
         return x._value
-    return x
+    return str(x) if isinstance(x, LazyText) else x
 
 
 class TrackedArray(np.ndarray[Any, Any]):
