@@ -54,15 +54,14 @@ def size_from_a_tensor(x: Any) -> Any:
 
 
 @only_graph(
-    CaptureError,
-    "the value of 'if else' is the Python str 'sum' after the if branch and the Python str 'mean' after the else "
-    "branch; a tensor decides which runs, so both must agree.",
+    ConcretizationError,
+    "what this text says needs the value of a tensor, which is not known while the function is captured.",
     X,
     lambda: ms.Tensor(1),
 )
 def texts_indexed_by_a_tensor(x: Any, n: Any) -> Any:
     texts = ["sum", "mean"]
-    return getattr(x, texts[n])()  # <- here: texts[n]
+    return getattr(x, texts[n])()  # <- here: getattr(x, texts[n])
 
 
 @only_graph(
@@ -153,17 +152,29 @@ def returns_none_sometimes(x: Any) -> Any:
 
 
 @only_graph(
-    CaptureError,
-    "name is the Python str 'plus' after the if branch and the Python str 'minus' after the else branch; "
-    "a tensor decides which runs, so both must agree.",
+    ConcretizationError,
+    "what this text says needs the value of a tensor, which is not known while the function is captured.",
     X,
 )
-def branches_of_two_strings(x: Any) -> Any:
-    if x.sum() > 0:  # <- here: x.sum() > 0
+def length_of_one_of_two_strings(x: Any) -> Any:
+    if x.sum() > 0:
         name = "plus"
     else:
         name = "minus"
-    return x * len(name)
+    return x * len(name)  # <- here: len(name)
+
+
+@only_graph(
+    CaptureError,
+    "name is the Python str 'plus' after the if branch and None after the else branch; "
+    "a tensor decides which runs, so both must agree.",
+    X,
+)
+def branches_of_a_string_and_none(x: Any) -> Any:
+    name = None
+    if x.sum() > 0:  # <- here: x.sum() > 0
+        name = "plus"
+    return x * 2, name
 
 
 @only_graph(

@@ -212,22 +212,23 @@ class Expressions(ast.NodeTransformer):
             return node
         if isinstance(node.func, ast.Name) and node.func.id in FRAME_BUILTINS:
             if self._lookup(node.func.id)[0] == "global" and not (node.args and node.func.id in ("vars", "dir")):
-                if node.func.id == "globals":
-                    return self.rt("namespace", node, self.load("__g__", node))
-                if node.func.id == "locals":
-                    return self.rt("own_names", node, node)
-                self.generic_visit_args(node)
-                return self._of_text(node, node.func.id) if node.func.id in ("eval", "exec") and node.args else node
+                return self._frame_builtin(node, node.func.id)
         function = self.visit(node.func)
         self.generic_visit_args(node)
         node.args = [function, *node.args]
         node.func = expression("__rt__.call", node)
         return node
 
-    def _of_text(self, node: ast.Call, name: str) -> Any:
-        """``eval`` and ``exec`` of a text."""
+    def _frame_builtin(self, node: ast.Call, name: str) -> Any:
+        """A call of what reads the frame that calls it."""
+        if name == "globals":
+            return self.rt("namespace", node, self.load("__g__", node))
+        if name == "locals":
+            return self.rt("own_names", node, node)
+        self.generic_visit_args(node)
         if name == "exec":
-            node.args[0] = self.rt("executed", node.args[0], node.args[0])
+            node.args[:1] = [self.rt("executed", text, text) for text in node.args[:1]]
+        if name != "eval" or not node.args:
             return node
         here = () if len(node.args) > 1 else (self.load("__g__", node), self.rt("locals", node))
         return self.rt("evaluated", node, *node.args, *here)

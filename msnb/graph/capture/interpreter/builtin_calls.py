@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError, ConcretizationError, MsnbError
+from msnb.base.errors import CaptureError, MsnbError
 from msnb.base.source_location import here
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
@@ -74,16 +74,7 @@ class SymbolicRange:
         self.low, self.high, self.step = low, high, step
 
     def __iter__(self) -> Any:
-        raise _needs_value("going through a range whose bound is a tensor outside of a for statement")
-
-
-def _needs_value(what: str) -> ConcretizationError:
-    error = ConcretizationError(
-        f"{what} needs the value of a tensor, which is not known while the function is captured.",
-        hint="use tensor operations, or compute it outside the compiled function.",
-    )
-    error.where = here(3).where
-    return error
+        raise side_effects.needs_value("going through a range whose bound is a tensor outside of a for statement")
 
 
 def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -142,7 +133,7 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
         return _plain_text(fn, value)
     if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
         if not engine.session.objects.is_fresh(value):
-            raise _needs_value(f"{getattr(fn, '__name__', 'this function')}()")
+            raise side_effects.needs_value(f"{getattr(fn, '__name__', 'this function')}()")
     if isinstance(value, (list, tuple, dict)) and not _takes_tensors(fn):
         return _fixed(reads.given(engine.session, value))
     return reads.entered(engine.session, value)

@@ -207,7 +207,7 @@ def evaluated(text: Any, space: dict[str, Any], names: Any = None) -> Any:
     text = concrete(text)
     if session_now() is None or not isinstance(text, str):
         return eval(text, space, names)
-    read = [which for which in compile(text, "<eval>", "eval").co_names if which in (names or ())]
+    read = [which for which in compile(text, "<string>", "eval").co_names if which in (names or ())]
     return call(eval(f"lambda {', '.join(read)}: ({text}\n)", space), *(name(names[which], which) for which in read))
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import events
-from msnb.base.errors import MsnbError
+from msnb.base.errors import ConcretizationError, MsnbError
 from msnb.base.source_location import Origin, here
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
@@ -34,6 +34,15 @@ from msnb.ir.builder import SymbolicTensor
 from msnb.ir.error_template import ErrorTemplate, Piece, formatted
 
 
+def needs_value(what: str) -> ConcretizationError:
+    error = ConcretizationError(
+        f"{what} needs the value of a tensor, which is not known while the function is captured.",
+        hint="use tensor operations, or compute it outside the compiled function.",
+    )
+    error.where = here(3).where
+    return error
+
+
 class Text(LazyText):
     """An f-string whose parts are not all known: pieces of text and (value, conversion, format)."""
 
@@ -42,8 +51,8 @@ class Text(LazyText):
     def __init__(self, parts: tuple[Any, ...]) -> None:
         self.parts: tuple[Any, ...] = parts
 
-    @property
-    def __class__(self) -> Any:
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         """A ``str`` to the program, to ``isinstance`` and to a ``case str()`` of it."""
         return str
 
@@ -61,17 +70,17 @@ class Text(LazyText):
 
     def __str__(self) -> str:
         """Python needs the text now: numbers are guarded, tensors refuse."""
-        for value in self._tensors():
-            engine = slot.engine
-            found = engine.wrap(engine.lift(value)) if isinstance(engine, Capture) else value
-            raise found._builder.no_value(found) if isinstance(found, SymbolicTensor) else TypeError("no text yet")
+        if self.tensors():
+            raise needs_value("what this text says")
         return self.fill({})
 
-    def _tensors(self) -> list[Tensor]:
-        return [v for v in open_values(self, {}).values() if isinstance(v, Tensor) and not is_lazy(v)]
+    def tensors(self) -> dict[int, Any]:
+        return {key: v for key, v in open_values(self, {}).items() if isinstance(v, Tensor) and not is_lazy(v)}
 
-    def is_known(self) -> bool:
-        return not self._tensors()
+    def with_tensors(self, values: dict[int, Any]) -> Text:
+        parts = (p if isinstance(p, str) else (refill(p[0], values, True), p[1], refill(p[2], values, True))
+                 for p in self.parts)  # fmt: skip
+        return Text(tuple(parts))
 
     def __repr__(self) -> str:
         return repr(self.fill({}))
@@ -360,14 +369,14 @@ def open_values(value: Any, found: dict[int, Any]) -> dict[int, Any]:
     return found
 
 
-def refill(value: Any, values: dict[int, Any]) -> Any:
-    """``value`` with the program's values in place of the open ones."""
+def refill(value: Any, values: dict[int, Any], is_open: bool = False) -> Any:
+    """``value`` with the program's values in place of the open ones; ``is_open``: the texts in it stay open."""
     if id(value) in values:
         return values[id(value)]
     if isinstance(value, Text):
-        return value.fill(values)
+        return value.with_tensors(values) if is_open else value.fill(values)
     parts = _parts(value)
-    return value if parts is None else _of_parts(value, [refill(v, values) for v in parts])
+    return value if parts is None else _of_parts(value, [refill(v, values, is_open) for v in parts])
 
 
 def at_run(

@@ -25,9 +25,8 @@ from msnb.base.source_location import here
 from msnb.core.tensor import Tensor, type_of_buffer
 from msnb.core.types import WEAK, TensorType
 from msnb.graph.capture.frontend.jump_lowering import RETURN
-from msnb.graph.capture.values.function_choice import join_functions
+from msnb.graph.capture.values.function_choice import is_text, join_functions, join_texts, tensors_of
 from msnb.graph.capture.values.lazy_values import (
-    LazyText,
     TrackedArray,
     concrete,
     is_lazy,
@@ -138,6 +137,7 @@ _SAME_BY_KIND: tuple[tuple[Callable[[Any], bool], Callable[[Any, Any], bool]], .
     (is_lazy, lambda a, b: bool(a._source.ident == b._source.ident)),
     (is_tensor, lambda a, b: getattr(a, "_value", 0) is getattr(b, "_value", 1)),
     (lambda x: isinstance(x, UndefinedVariable), lambda a, b: True),
+    (is_text, lambda a, b: not (tensors_of(a) or tensors_of(b)) and bool(concrete(a) == concrete(b))),
 )
 
 
@@ -145,9 +145,6 @@ def same(a: Any, b: Any) -> bool:
     """Are two leaves one Python value?"""
     if a is b:
         return True
-    texts = [x for x in (a, b) if isinstance(x, LazyText)]
-    if texts:
-        return all(text.is_known() for text in texts) and bool(concrete(a) == concrete(b))
     for is_kind, equal in _SAME_BY_KIND:
         if is_kind(a) or is_kind(b):
             return is_kind(a) and is_kind(b) and equal(a, b)
@@ -192,7 +189,7 @@ class Merge:
         dead: which of the branches ends by raising (its values do not matter).
 
     Attributes:
-        choose: ``choose(a, b)``: the function, of two, whose branch runs.
+        choose: ``choose(a, b)``: the function, or the text, of two, whose branch runs.
     """
 
     def __init__(
@@ -286,9 +283,9 @@ class Merge:
             return lambda results: a
         if isinstance(a, UndefinedVariable) or isinstance(b, UndefinedVariable):
             return self._missing(label, a, b, lines)
-        functions = join_functions(self, (a, b), flatten)
-        if functions is not None:
-            return functions
+        chosen = join_functions(self, (a, b), flatten) or join_texts(self, (a, b))
+        if chosen is not None:
+            return chosen
         if not (_is_value(a) and _is_value(b)):
             raise self._differ(label, a, b, lines)
         pythonic = self.builders[0].session.pythonic

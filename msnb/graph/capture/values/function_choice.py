@@ -1,4 +1,4 @@
-"""Functions and Cells between which a tensor decides.
+"""Functions and Cells, and texts, between which a tensor decides.
 
     g = sin if c else cos          FunctionChoice((cos, sin), c): a call of it is a call of one of them
     g = sin if c else chosen       the index of a choice that was made in a branch leaves it as a result of the branch
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any
 
-from msnb.graph.capture.values.lazy_values import is_lazy
+from msnb.graph.capture.values.lazy_values import LazyText, is_lazy
 
 _EMPTY = CellType()
 
@@ -42,6 +42,36 @@ def join_functions(merge: Any, sides: tuple[Any, Any], flatten: Any) -> Callable
     if first is None or second is None:
         return None
     return lambda results: merge.choose(first(results), second(results))
+
+
+def join_texts(merge: Any, sides: tuple[Any, Any]) -> Callable[[list[Any]], Any] | None:
+    """The same of two texts: it is told which when the program runs."""
+    if merge.choose is None or not all(map(is_text, sides)):
+        return None
+    first, second = (_text_maker(merge, side, text) for side, text in enumerate(sides))
+    return lambda results: merge.choose(first(results), second(results))
+
+
+def is_text(x: Any) -> bool:
+    """A text, of values that are not known yet or not."""
+    return type(x) is str or isinstance(x, LazyText)
+
+
+def tensors_of(text: Any) -> dict[int, Any]:
+    """The tensors that a text tells, by id."""
+    return text.tensors() if isinstance(text, LazyText) else {}
+
+
+def _text_maker(merge: Any, side: int, text: Any) -> Callable[[list[Any]], Any]:
+    own = {k: x for k, x in tensors_of(text).items() if merge.is_own(side, x)}
+    places, pythonic = {key: merge.carry(side, x) for key, x in own.items()}, merge.builders[0].session.pythonic
+
+    def made(results: list[Any]) -> Any:
+        return text.with_tensors(
+            {k: pythonic.mark(results[at]) if pythonic.has(own[k]) else results[at] for k, at in places.items()}
+        )
+
+    return made if own else lambda results: text
 
 
 def _is_function(x: Any) -> bool:

@@ -147,8 +147,12 @@ class LazyText:
 
     __slots__ = ()
 
-    def is_known(self) -> bool:
-        """Are the parts numbers from outside?"""
+    def tensors(self) -> dict[int, Any]:
+        """The tensors in it by id: with one of them no text can be had while the program is captured."""
+        raise NotImplementedError
+
+    def with_tensors(self, values: dict[int, Any]) -> LazyText:
+        """The text with other tensors in the place of some."""
         raise NotImplementedError
 
 

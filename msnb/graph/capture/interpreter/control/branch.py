@@ -8,6 +8,7 @@ join      variables and written locations merge, one If node gives the results, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from msnb.base.errors import UnsupportedSyntaxError
@@ -18,7 +19,7 @@ from msnb.graph.capture.interpreter import program_errors, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import stack
 from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
-from msnb.graph.capture.interpreter.side_effects import has_effects
+from msnb.graph.capture.interpreter.side_effects import deferred, has_effects
 from msnb.graph.capture.values.branch_merge import Merge, UndefinedVariable, is_tensor
 from msnb.graph.capture.values.mutation_journal import Change
 from msnb.ir import control_flow
@@ -146,7 +147,7 @@ def join(
     merge = Merge(
         then.builder, other.builder, (then.dead, other.dead), [b.changes for b in bodies], [b.born for b in bodies]
     )
-    merge.choose = lambda a, b: outer.session.interpreter.selected((b, a), find("cast")(as_bool(pred), dtype=int32))
+    merge.choose = partial(_chosen, outer, pred)
     plans = [merge.plan(*v) for v in values]
     places = writes.merge_changes(merge, then.changes, other.changes)
     args = align(then.builder, other.builder)
@@ -158,6 +159,13 @@ def join(
     for plan, write in places:
         write(plan(list(results)))
     return [plan(list(results)) for plan in plans]
+
+
+def _chosen(outer: Capture, pred: Any, then: Any, other: Any) -> Any:
+    """The function or the text of the branch that runs."""
+    if isinstance(then, str):
+        return deferred(lambda yes, a, b: a if yes else b, (as_bool(pred), then, other))
+    return outer.session.interpreter.selected((other, then), find("cast")(as_bool(pred), dtype=int32))
 
 
 def align(*builders: Capture, keep: int = 0) -> list[Any]:
