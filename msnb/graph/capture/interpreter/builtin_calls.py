@@ -27,15 +27,17 @@ from msnb.base.source_location import here
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, need_index, not_one, result_dtype, tensor_type
+from msnb.core.types import WEAK, Dim, need_index, not_one, result_dtype, tensor_type
 from msnb.graph.capture.interpreter import reads, side_effects, special_methods as operators, writes
 from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS
+from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
 from msnb.graph.capture.interpreter.control.truth_value import symbolic_test, truth
 from msnb.graph.capture.values import sources
+from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, lazy_call
-from msnb.graph.capture.values.mutation_journal import ContentPlace
+from msnb.graph.capture.values.mutation_journal import MISSING, ContentPlace
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import Op, find
 
@@ -64,17 +66,6 @@ _MUTATORS: dict[type, frozenset[str]] = {
     deque: frozenset({"append", "appendleft", "extend", "extendleft", "pop", "popleft", "clear", "rotate"}),
 }  # fmt: skip
 _HIGHER = {map, filter, sorted, functools.reduce, min, max}
-
-
-class SymbolicRange:
-    """``range`` with a tensor among its arguments: a loop over it becomes a While."""
-
-    def __init__(self, args: tuple[Any, ...]) -> None:
-        low, high, step = {1: (0, args[0], 1), 2: (*args, 1)}.get(len(args), args)
-        self.low, self.high, self.step = low, high, step
-
-    def __iter__(self) -> Any:
-        raise side_effects.needs_value("going through a range whose bound is a tensor outside of a for statement")
 
 
 def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -129,6 +120,8 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
         return concrete(value)
     if isinstance(value, TrackedArray):
         return value.plain()
+    if isinstance(value, Dim) and fn is Tensor:
+        return int(value)
     if isinstance(value, side_effects.Text):
         return _plain_text(fn, value)
     if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
@@ -345,7 +338,18 @@ def _range(engine: Capture, *args: Any) -> Any:
         need_index(bound)
     if bounds:
         return SymbolicRange(args)
-    return range(*map(concrete, args))
+    return range(*(int(a) if isinstance(a, Dim) else concrete(a) for a in args))
+
+
+def _round(engine: Capture, number: Any, ndigits: Any = None) -> Any:
+    """Python rounds decimals by the digits that it prints, which no operation of a graph does."""
+    if not engine.session.pythonic.has(number):
+        given = (number,) if ndigits is None else (number, ndigits)
+        return lazy_call(round, given) if is_lazy(number) else _opaque(engine, round, given, {})
+    if ndigits is not None:
+        raise side_effects.needs_value("round() to decimals")
+    whole = find("cast")(find("round")(number), dtype=dtypes.int64)
+    return engine.session.pythonic.mark(whole)
 
 
 def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
@@ -355,7 +359,10 @@ def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
 
 
 def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
-    found = hasattr(owner, name)
+    value = getattr(owner, name, MISSING)
+    found = value is not MISSING
+    if type(value) in (UndefinedVariable, Late):
+        raise value.error()
     source = engine.session.objects.source_of(owner)
     if not found and source is not None and not engine.session.journal.written(("attr", id(owner), name)):
         engine.session.guard("noattr", (source,), (name,))
@@ -369,7 +376,9 @@ def _type(engine: Capture, *args: Any) -> Any:
 
 
 def _shown_type(value: Any) -> type:
-    return Tensor if isinstance(value, SymbolicTensor) else str if isinstance(value, side_effects.Text) else type(value)
+    if isinstance(value, (SymbolicTensor, Dim)):
+        return Tensor if isinstance(value, SymbolicTensor) else int
+    return str if isinstance(value, side_effects.Text) else type(value)
 
 
 def _cast(kind: type, dtype: str) -> Callable[..., Any]:
@@ -519,6 +528,7 @@ def _stacked(engine: Capture, data: Any) -> Any:
 
 def _vars(engine: Capture, owner: Any) -> Any:
     space = vars(owner)
+    reads.check_defined(owner)
     source = engine.session.objects.source_of(owner)
     if source is not None and isinstance(space, dict):
         engine.session.remember(space, sources.attr(source, "__dict__"))
@@ -573,7 +583,7 @@ def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr,
     delattr: _delattr, type: _type,
-    isinstance: lambda engine, value, kinds: isinstance(value, kinds),
+    isinstance: lambda engine, value, kinds: isinstance(0 if type(value) is Dim else value, kinds), round: _round,
     int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
     Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str),

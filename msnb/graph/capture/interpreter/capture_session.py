@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base.errors import CaptureError
 from msnb.base.source_location import here, is_own
 from msnb.core.dtypes import DType
 from msnb.core.tensor import AbstractTensor, Tensor
@@ -91,6 +92,7 @@ class Interpreter:
         text_of: ``text_of(fn, *args)``: the text that a pure function gives, deferred where only the run knows all.
         trace: ``trace(engine, fn, inputs, types, lane)``: a function as a closed graph of its own.
         selected: ``selected(functions, index)``: the function that a tensor names.
+        check_ran: ``check_ran(engine, late)``: the loop that sets what is read must have run.
         intrinsics: the names that converted code calls.
     """
 
@@ -100,6 +102,7 @@ class Interpreter:
     text_of: Callable[..., Any]
     trace: Callable[..., ClosedFunction]
     selected: Callable[..., Any]
+    check_ran: Callable[..., None]
     intrinsics: Any
 
 
@@ -364,6 +367,11 @@ class Session:
         self.journal.unwind(0)
         self.journal.levels.append(Level())
         self.journal.log.clear()
+
+    def refuses(self, error: Any) -> bool:
+        """Is it what only a capture raises? No handler of the program may see it: in PyNative mode there is none."""
+        refusal = isinstance(error, CaptureError) or getattr(error, "breaks", False)
+        return refusal and not any(error is own for own in self.statements.stated)
 
     # ---- nesting ----
 

@@ -21,5 +21,6 @@ INTERPRETER = Interpreter(
     side_effects.text_of,
     trace,
     selected,
+    side_effects.check_ran,
     intrinsics,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+import sys
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_
 from msnb.graph.capture.interpreter.program_errors import need_uncaught, raising
 from msnb.graph.capture.interpreter.writes import del_attr, del_item, session_now, set_attr, set_item
 from msnb.graph.capture.values import sources
-from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
+from msnb.graph.capture.values.branch_merge import UndefinedVariable
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete as concrete, is_lazy
 from msnb.ops.elementwise.identity_and_effects import augmented
 
@@ -46,13 +47,7 @@ __all__ = [
 
 def name(value: Any, which: str) -> Any:
     """A variable that may have no value."""
-    if not isinstance(value, UndefinedVariable) or is_lazy(value):
-        return value
-    engine = slot.engine
-    if type(value) is Late and isinstance(engine, Capture):
-        side_effects.check_ran(engine, value)
-        return value.value
-    raise value.error()
+    return reads.defined(session_now(), value)
 
 
 def glob(space: dict[str, Any], which: str) -> Any:
@@ -199,7 +194,9 @@ def namespace(space: dict[str, Any]) -> Any:
 
 def own_names(names: dict[str, Any]) -> dict[str, Any]:
     """``locals()`` without what the conversion has put there."""
-    return {k: v for k, v in names.items() if not k.startswith("__") and not isinstance(v, UndefinedVariable)}
+    session, known = session_now(), {k: v for k, v in names.items() if not k.startswith("__")}
+    unset = [k for k, v in known.items() if isinstance(v, UndefinedVariable) and v.reason is None]
+    return {k: reads.defined(session, v) for k, v in known.items() if k not in unset}
 
 
 def evaluated(text: Any, space: dict[str, Any], names: Any = None) -> Any:
@@ -341,6 +338,10 @@ def unwind(to: tuple[int, int, int, int]) -> None:
     del stack.items[to[3] :]
     if session is None:
         return
+    error = sys.exc_info()[1]
+    if session.refuses(error):
+        assert error is not None
+        raise error
     del session.statements.attempts[to[2] :]
     for handle in reversed(session.statements.blocks[to[0] :]):
         handle.abandon()

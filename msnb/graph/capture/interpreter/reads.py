@@ -20,6 +20,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.values import sources as paths
+from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, operand, plain
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
@@ -117,7 +118,9 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
         _guard_class_attr(session, owner, name)
         return session.interpreter.call(getter, owner)
     if session.journal.written(("attr", id(owner), name)):
-        return getattr(owner, name)
+        return defined(session, getattr(owner, name))
+    if name == "__dict__":
+        check_defined(owner)
     source = _owner_source(session, owner)
     value = getattr(owner, name)
     if source is None:
@@ -132,6 +135,24 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
         session.guard("eq", (paths.attr(source, name),), (value,))
         return value
     return session.track(value, paths.attr(source, name))
+
+
+def defined(session: Session | None, value: Any) -> Any:
+    """What a variable or an attribute holds: one that a branch or a loop may not have set raises, or is checked when
+    the program runs."""
+    if not isinstance(value, UndefinedVariable) or is_lazy(value):
+        return value
+    if type(value) is not Late or session is None:
+        raise value.error()
+    session.interpreter.check_ran(slot.engine, value)
+    return value.value
+
+
+def check_defined(owner: Any) -> None:
+    """A look at all attributes of an object: a tensor must not decide whether one is there."""
+    for value in getattr(owner, "__dict__", {}).values():
+        if isinstance(value, UndefinedVariable):
+            raise value.error()
 
 
 def _fixed(kind: type) -> tuple[str, ...]:

@@ -22,9 +22,10 @@ import numpy as np
 
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
+from msnb.core.types import Dim
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.side_effects import Text, open_values, refill
-from msnb.graph.capture.values.branch_merge import is_tensor
+from msnb.graph.capture.values.branch_merge import UndefinedVariable, is_tensor
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
 from msnb.graph.capture.values.sources import Source
 
@@ -93,6 +94,10 @@ class Reconstruction:
             return self._tensor(value)
         if isinstance(value, Text):
             return self._text(value)
+        if isinstance(value, UndefinedVariable):
+            raise value.error()
+        if isinstance(value, Dim):
+            int(value)  # refuses: only the data tell it
         source = self.session.objects.source_of(value)
         if source is not None:
             return self._held_step(source)

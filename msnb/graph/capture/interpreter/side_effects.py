@@ -25,6 +25,7 @@ from msnb.base.errors import ConcretizationError, MsnbError
 from msnb.base.source_location import Origin, here
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
+from msnb.core.types import Dim
 from msnb.graph.capture.interpreter import reads, special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values.branch_merge import Late
@@ -207,6 +208,8 @@ def snapshot(value: Any, wanted: tuple[Any, ...] = (str, repr)) -> Any:
         return _of_parts(value, [snapshot(v, wanted if len(wanted) > 1 else (repr,)) for v in parts])
     if type(value) is np.ndarray:
         return value.copy()
+    if isinstance(value, Dim):
+        return int(value)  # which refuses: only the data tell it
     if isinstance(value, TrackedArray) and value._source is not None and value._session.is_written(value):
         return value.plain().copy()
     engine = slot.engine
@@ -462,9 +465,9 @@ def check_ran(engine: Capture, late: Late) -> None:
     late.checked.append(engine)
 
     def fail(values: Any) -> None:
-        raise UnboundLocalError(late.unbound)
+        raise late.unbound
 
-    at_run(engine, "loop ran", [], fail, late.ran(), UnboundLocalError(late.unbound))
+    at_run(engine, "loop ran", [], fail, late.ran(), late.unbound)
 
 
 def raise_at_run(engine: Capture, error: Exception, origin: Origin | None) -> None:

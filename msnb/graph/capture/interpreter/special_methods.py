@@ -266,17 +266,24 @@ def _steps(engine: Capture, iterator: Any) -> Iterator[Any]:
 
 
 class Context:
-    """A context manager of the user, entered and left by captured code."""
+    """A context manager, entered and left by captured code. What only a capture raises it cannot suppress."""
 
     def __init__(self, engine: Capture, manager: Any) -> None:
         self.engine: Capture = engine
         self.manager: Any = manager
+        self.own: bool = method(manager, "__enter__") is not None and method(manager, "__exit__") is not None
 
     def __enter__(self) -> Any:
-        return invoke(self.engine, self.manager, "__enter__", method(self.manager, "__enter__"))
+        return self._called("__enter__")
 
     def __exit__(self, *error: Any) -> Any:
-        return invoke(self.engine, self.manager, "__exit__", type(self.manager).__exit__, *error)
+        handled = self._called("__exit__", *error)
+        return False if self.engine.session.refuses(error[1]) else handled
+
+    def _called(self, name: str, *args: Any) -> Any:
+        if not self.own:
+            return getattr(self.manager, name)(*args)
+        return invoke(self.engine, self.manager, name, getattr(type(self.manager), name), *args)
 
 
 def context(manager: Any) -> Any:
@@ -284,5 +291,4 @@ def context(manager: Any) -> Any:
     engine = slot.engine
     if not isinstance(engine, Capture):
         return manager
-    own = method(manager, "__enter__") is not None and method(manager, "__exit__") is not None
-    return Context(engine, manager) if own else manager
+    return Context(engine, manager) if hasattr(type(manager), "__exit__") else manager

@@ -19,7 +19,7 @@ from msnb.graph.capture.interpreter import array_mutations, reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import mutation_journal as journal
-from msnb.graph.capture.values.branch_merge import UndefinedVariable, flatten, is_tensor, same
+from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable, flatten, is_tensor, same
 from msnb.graph.capture.values.lazy_values import same_values
 
 Write = Callable[[Any], None]
@@ -197,16 +197,26 @@ def _plan(merge: Any, place: journal.MutationTarget, left: Any, right: Any) -> A
         error.where, error.breaks = here(2).where, True
         raise error
     if (left is journal.MISSING) != (right is journal.MISSING) and not any(merge.dead) and _is_outside(place):
-        error = CaptureError(
-            f"{place.label} exists after one branch and not after the other; a tensor decides which runs.",
-            hint="give it a value before the branch, or in both branches.",
-        )
-        error.where, error.breaks = here(2).where, True
-        raise error
+        raise _unsure(f"{place.label} exists after one branch and not after the other; a tensor decides which runs.")
     left, right = (
         UndefinedVariable(place.label, "only one branch sets it") if v is journal.MISSING else v for v in (left, right)
     )
     return merge.plan(place.label, left, right)
+
+
+def _unsure(sentence: str) -> CaptureError:
+    error = CaptureError(sentence, hint="give it a value before the branch or loop, or in both branches.")
+    error.where, error.breaks = here(3).where, True
+    return error
+
+
+def store_late(place: journal.MutationTarget, late: Late) -> None:
+    """Something that a loop sets, if it runs at all."""
+    session = session_now()
+    assert session is not None
+    if _is_outside(place):
+        raise _unsure(f"{place.label} exists after the loop if that runs, and not before; a tensor decides whether.")
+    session.journal.write(place, late)
 
 
 def _is_outside(place: journal.MutationTarget) -> bool:

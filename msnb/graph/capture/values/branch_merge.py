@@ -50,14 +50,17 @@ class UndefinedVariable:
         self.reason: str | None = reason
 
     @property
-    def unbound(self) -> str:
-        """Python's own words."""
-        return f"cannot access local variable '{self.name}' where it is not associated with a value"
+    def unbound(self) -> Exception:
+        """What Python raises."""
+        owner, dot, attribute = self.name.partition(".")
+        if dot:
+            return AttributeError(f"{owner!r} object has no attribute {attribute!r}")
+        return UnboundLocalError(f"cannot access local variable '{owner}' where it is not associated with a value")
 
     def error(self) -> Exception:
         """What reading it raises."""
         if self.reason is None:
-            return UnboundLocalError(self.unbound)
+            return self.unbound
         error = UndefinedNameError(
             f"{self.name!r} may have no value here: {self.reason}.",
             hint=f"give {self.name} a value before the branch or loop, or in every branch.",

@@ -25,10 +25,10 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.graph.capture.interpreter import reads, writes
-from msnb.graph.capture.interpreter.builtin_calls import SymbolicRange
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.branch import Body, Handle, align, grab
 from msnb.graph.capture.interpreter.control.loop_carry import LoopVariable, from_change
+from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
 from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable, flatten, same, type_of
 from msnb.graph.capture.values.lazy_values import is_lazy
@@ -133,7 +133,9 @@ class LoopCapture(Handle):
             value = c.finish(results)
             self._alias(c, ran)
             if c.place is not None:
-                if any(t is not None for t in c.types):
+                if c.late or c.missing:
+                    writes.store_late(c.place, self._after(c, value, ran))
+                elif any(t is not None for t in c.types):
                     writes.store(c.place, value)
             else:
                 values[c.label] = self._after(c, value, ran)
@@ -149,7 +151,8 @@ class LoopCapture(Handle):
             aliases.add(result, after, None if unsure else ran, True) if after is not None else None
 
     def _after(self, c: LoopVariable, value: Any, ran: Callable[[], Any]) -> Any:
-        reason = f"the loop that gives it one (line {c.line}) may not run at all, a tensor decides"
+        at = f" (line {c.line})" if c.line else ""
+        reason = f"the loop that gives it one{at} may not run at all, a tensor decides"
         if c.late:
             return Late(c.label, reason, value, ran)
         return UndefinedVariable(c.label, reason) if isinstance(value, UndefinedVariable) else value

@@ -85,6 +85,8 @@ class LoopVariable:
             for owner in () if type_ is None or aliases is None or self.place is not None else (leaf, self.ends[i]):
                 if is_object(owner):
                     aliases.add(leaves[-1], owner, None, True)
+        if self.place is not None and (self.late or self.missing):
+            return UndefinedVariable(self.label, "the loop sets it, and a tensor decides how often that runs")
         return UndefinedVariable(self.label) if self.late else self.rebuild(leaves)
 
     def _mark(self, i: int, tensor: Any) -> Any:
