@@ -42,7 +42,6 @@ class SymbolicTensor(Tensor):
     """A tensor whose value will exist when the graph runs."""
 
     __slots__ = ("_builder", "_value")
-    __hash__: Callable[..., Any] = object.__hash__
 
     _builder: GraphBuilder
     _value: Value
@@ -54,6 +53,9 @@ class SymbolicTensor(Tensor):
     def device(self) -> str:
         """The device the program is built for."""
         return str(device_registry.current().name)
+
+    def __hash__(self) -> int:
+        return self._builder.hash_of(self)
 
     def __bool__(self) -> bool:
         return bool(self._builder.concrete(self, "bool"))
@@ -299,6 +301,10 @@ class GraphBuilder(PlainReads):
             hint="use tensor operations instead of asnumpy(), item(), print formatting or NumPy functions here, or "
             "compute it outside the compiled function.",
         )
+
+    def hash_of(self, x: SymbolicTensor) -> int:
+        """The hash of an object."""
+        return object.__hash__(x)
 
     def concrete(self, x: SymbolicTensor, kind: str) -> Any:
         """The value of ``x`` as a Python bool, int, float; capture may know some."""

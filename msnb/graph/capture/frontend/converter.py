@@ -140,6 +140,14 @@ class Converter(expression_converter.Expressions):
             return written(call, at)
         return written(f"({', '.join(names)},) = {call}", at)
 
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        """``f() if c else None`` as a statement: its value is nobody's."""
+        choice = node.value
+        if not isinstance(choice, ast.IfExp):
+            return self.generic_visit(node)
+        then, other = (ast.copy_location(ast.Expr(part), part) for part in (choice.body, choice.orelse))
+        return self.visit(ast.copy_location(ast.If(choice.test, [then], [other]), node))
+
     def visit_If(self, node: ast.If) -> Any:
         names, lines = self._names(node, node.body, node.orelse)
         t = self._fresh("t")

@@ -33,10 +33,11 @@ from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS
 from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
-from msnb.graph.capture.interpreter.control.truth_value import symbolic_test, truth
+from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
-from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, lazy_call
+from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
+from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, lazy_call, needs_value
 from msnb.graph.capture.values.mutation_journal import MISSING, ContentPlace
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import Op, find
@@ -126,7 +127,7 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
         return _plain_text(fn, value)
     if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
         if not engine.session.objects.is_fresh(value):
-            raise side_effects.needs_value(f"{getattr(fn, '__name__', 'this function')}()")
+            raise needs_value(f"{getattr(fn, '__name__', 'this function')}()")
     if isinstance(value, (list, tuple, dict)) and not _takes_tensors(fn):
         return _fixed(reads.given(engine.session, value))
     return reads.entered(engine.session, value)
@@ -347,7 +348,7 @@ def _round(engine: Capture, number: Any, ndigits: Any = None) -> Any:
         given = (number,) if ndigits is None else (number, ndigits)
         return lazy_call(round, given) if is_lazy(number) else _opaque(engine, round, given, {})
     if ndigits is not None:
-        raise side_effects.needs_value("round() to decimals")
+        raise needs_value("round() to decimals")
     whole = find("cast")(find("round")(number), dtype=dtypes.int64)
     return engine.session.pythonic.mark(whole)
 
@@ -359,8 +360,9 @@ def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
 
 
 def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
-    value = getattr(owner, name, MISSING)
-    found = value is not MISSING
+    owner = engine.session.pythonic.shown(owner)
+    value: Any = getattr(owner, name, MISSING) if not isinstance(owner, FunctionChoice) else None
+    found = agreed(owner, lambda x: hasattr(x, name)) if value is None else value is not MISSING
     if type(value) in (UndefinedVariable, Late):
         raise value.error()
     source = engine.session.objects.source_of(owner)
@@ -371,14 +373,13 @@ def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
 
 def _type(engine: Capture, *args: Any) -> Any:
     if len(args) == 1:
-        return args[0].__class__ if is_lazy(args[0]) else _shown_type(args[0])
+        return args[0].__class__ if is_lazy(args[0]) else agreed(args[0], lambda x: _shown_type(engine, x))
     return type(*args)
 
 
-def _shown_type(value: Any) -> type:
-    if isinstance(value, (SymbolicTensor, Dim)):
-        return Tensor if isinstance(value, SymbolicTensor) else int
-    return str if isinstance(value, side_effects.Text) else type(value)
+def _shown_type(engine: Capture, value: Any) -> type:
+    value = engine.session.pythonic.shown(value)
+    return Tensor if isinstance(value, SymbolicTensor) else str if isinstance(value, side_effects.Text) else type(value)
 
 
 def _cast(kind: type, dtype: str) -> Callable[..., Any]:
@@ -442,8 +443,9 @@ def _any_all(stop: bool) -> Callable[..., Any]:
                 if truth(value) == stop:
                     return stop
                 continue
+            pred = as_bool(pred)
             result = pred if result is (not stop) else find("logical_or" if stop else "logical_and")(result, pred)
-        return result
+        return engine.session.pythonic.mark(engine.wrap(engine.lift(result))) if isinstance(result, Tensor) else result
 
     return decide
 
@@ -583,7 +585,8 @@ def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr,
     delattr: _delattr, type: _type,
-    isinstance: lambda engine, value, kinds: isinstance(0 if type(value) is Dim else value, kinds), round: _round,
+    round: _round,
+    isinstance: lambda engine, x, kinds: agreed(x, lambda one: isinstance(engine.session.pythonic.shown(one), kinds)),
     int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
     Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str),

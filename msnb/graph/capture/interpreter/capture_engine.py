@@ -249,6 +249,12 @@ class Capture(GraphBuilder):
             "or compute it outside the compiled function.",
         )
 
+    def hash_of(self, x: SymbolicTensor) -> int:
+        """As a key of a dict a number is its value."""
+        if self.session.pythonic.has(x):
+            raise self.no_value(x)
+        return object.__hash__(x)
+
     def concrete(self, x: SymbolicTensor, kind: str) -> Any:
         """Python asks for a value in a place that is not converted."""
         if kind == "bool" and x._type.is_static and x._type.size != 1:

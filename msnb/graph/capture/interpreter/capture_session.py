@@ -92,6 +92,7 @@ class Interpreter:
         text_of: ``text_of(fn, *args)``: the text that a pure function gives, deferred where only the run knows all.
         trace: ``trace(engine, fn, inputs, types, lane)``: a function as a closed graph of its own.
         selected: ``selected(functions, index)``: the function that a tensor names.
+        need: ``need(engine, holds, error)``: the program ends in the error where a tensor is false.
         check_ran: ``check_ran(engine, late)``: the loop that sets what is read must have run.
         intrinsics: the names that converted code calls.
     """
@@ -102,6 +103,7 @@ class Interpreter:
     text_of: Callable[..., Any]
     trace: Callable[..., ClosedFunction]
     selected: Callable[..., Any]
+    need: Callable[..., None]
     check_ran: Callable[..., None]
     intrinsics: Any
 

@@ -9,7 +9,7 @@ asks the session's interpreter to run it.
 
 from __future__ import annotations
 
-from msnb.graph.capture.interpreter import intrinsics, side_effects, special_methods
+from msnb.graph.capture.interpreter import intrinsics, program_errors, side_effects, special_methods
 from msnb.graph.capture.interpreter.capture_session import Interpreter
 from msnb.graph.capture.interpreter.control.function_selection import selected
 from msnb.graph.capture.interpreter.control.nested_trace import trace
@@ -21,6 +21,7 @@ INTERPRETER = Interpreter(
     side_effects.text_of,
     trace,
     selected,
+    program_errors.need,
     side_effects.check_ran,
     intrinsics,
 )

@@ -22,7 +22,7 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import side_effects
 from msnb.graph.capture.interpreter.capture_engine import Capture, run_root
 from msnb.graph.capture.interpreter.capture_session import Session, stack
-from msnb.graph.capture.values.lazy_values import concrete
+from msnb.graph.capture.values.lazy_values import concrete, needs_value
 from msnb.ir.builder import SymbolicTensor
 
 
@@ -83,6 +83,21 @@ def need_uncaught(engine: Capture, error: Exception) -> None:
     """
     if any(_catches(caught, error) for caught, _ in engine.session.statements.attempts):
         _refuse(error, "inside a try statement that would see the error", "decide with an if statement instead.")
+
+
+def need(engine: Capture, holds: Any, error: Exception) -> None:
+    """The program ends in ``error`` where ``holds`` is false.
+
+    Raises:
+        ConcretizationError: a ``try`` around would see the error.
+    """
+    if any(_catches(caught, error) for caught, _ in engine.session.statements.attempts):
+        raise needs_value(f"a {type(error).__name__} inside a try statement")
+
+    def fail(values: Any) -> None:
+        raise type(error)(*error.args)
+
+    side_effects.at_run(engine, "need", [], fail, holds, error)
 
 
 def _catches(caught: Any, error: Exception) -> bool:

@@ -8,7 +8,7 @@ import os
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
-from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, operand, plain
+from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
+from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, needs_value, operand, plain
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
@@ -106,12 +107,9 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
     """``owner.name``."""
     if session is None or is_lazy(owner):
         return getattr(owner, name)
-    if isinstance(owner, Tensor):
-        return _tensor_attr(session, owner, name)
-    if isinstance(owner, types.ModuleType):
-        return _module_attr(session, owner, name)
-    if isinstance(owner, super):
-        return _super_attr(session, owner, name)
+    for kind, read in _BY_KIND:
+        if isinstance(owner, kind):
+            return read(session, owner, name)
     name = more_methods.get((type(owner), name), name)
     getter = _property(owner, name)
     if getter is not None:
@@ -207,7 +205,23 @@ def _owner_source(session: Session, owner: Any) -> paths.Source | None:
     return session.anchor(owner) if hasattr(owner, "__dict__") and not isinstance(owner, types.FunctionType) else None
 
 
+def _number_attr(shown: Any, name: str) -> Any:
+    """An attribute of a Python number that the graph computes."""
+    if name == "__class__":
+        return type(shown)
+    getattr(shown, name)  # there is none: Python's own error
+    raise needs_value(f"what .{name} of this number is")
+
+
+def _choice_attr(session: Session, owner: FunctionChoice, name: str) -> Any:
+    agreed(owner, lambda option: hasattr(option, name))
+    return session.interpreter.selected([attr(session, x, name) for x in owner.options], owner.index)
+
+
 def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
+    shown = session.pythonic.shown(owner)
+    if shown is not owner:
+        return _number_attr(shown, name)
     own = session.states.own.get(id(owner))
     known = session.objects.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
     if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
@@ -228,6 +242,11 @@ def _module_attr(session: Session, owner: types.ModuleType, name: str) -> Any:
     if is_framework(owner) or session.journal.written(("key", id(vars(owner)), name)):
         return value
     return session.track(value, paths.attr(session.anchor(owner), name))
+
+
+_BY_KIND: tuple[tuple[type, Callable[..., Any]], ...] = (
+    (Tensor, _tensor_attr), (types.ModuleType, _module_attr), (super, _super_attr), (FunctionChoice, _choice_attr),
+)  # fmt: skip
 
 
 def _property(owner: Any, name: str) -> Any:

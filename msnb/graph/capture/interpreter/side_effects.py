@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import events
-from msnb.base.errors import ConcretizationError, MsnbError
+from msnb.base.errors import MsnbError
 from msnb.base.source_location import Origin, here
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
@@ -29,19 +29,11 @@ from msnb.core.types import Dim
 from msnb.graph.capture.interpreter import reads, special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values.branch_merge import Late
-from msnb.graph.capture.values.lazy_values import LazyText, TrackedArray, concrete, is_lazy
+from msnb.graph.capture.values.function_choice import FunctionChoice
+from msnb.graph.capture.values.lazy_values import LazyText, TrackedArray, concrete, is_lazy, needs_value
 from msnb.ir import control_flow
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.error_template import ErrorTemplate, Piece, formatted
-
-
-def needs_value(what: str) -> ConcretizationError:
-    error = ConcretizationError(
-        f"{what} needs the value of a tensor, which is not known while the function is captured.",
-        hint="use tensor operations, or compute it outside the compiled function.",
-    )
-    error.where = here(3).where
-    return error
 
 
 class Text(LazyText):
@@ -210,6 +202,8 @@ def snapshot(value: Any, wanted: tuple[Any, ...] = (str, repr)) -> Any:
         return value.copy()
     if isinstance(value, Dim):
         return int(value)  # which refuses: only the data tell it
+    if isinstance(value, FunctionChoice):
+        raise needs_value("a text of one of several functions")
     if isinstance(value, TrackedArray) and value._source is not None and value._session.is_written(value):
         return value.plain().copy()
     engine = slot.engine

@@ -22,7 +22,7 @@ from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.values import sources
-from msnb.graph.capture.values.lazy_values import LazyScalar, concrete, is_lazy
+from msnb.graph.capture.values.lazy_values import LazyScalar, concrete, is_lazy, needs_value
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import find
 
@@ -41,6 +41,7 @@ _CONVERSIONS: dict[Any, str] = {
     "__format__", }  # fmt: skip
 _telling: set[int] = set()
 _DIRECT = (int, float, bool, complex, str, SymbolicTensor, LazyScalar, Tensor)
+_REPEATED = (list, tuple, str, bytes)
 
 
 def method(value: Any, name: str) -> Any:
@@ -79,8 +80,10 @@ def binary(op: str, left: Any, right: Any) -> Any:
     engine = slot.engine
     if type(left) is str and op == "%" and isinstance(engine, Capture):
         return engine.session.interpreter.text_of(sources.BINARY[op], left, engine.given(right))
-    if not isinstance(engine, Capture) or type(left) in _DIRECT and type(right) in _DIRECT:
+    plain = type(left) in _DIRECT and type(right) in _DIRECT and str not in (type(left), type(right))
+    if not isinstance(engine, Capture) or plain:
         return sources.BINARY[op](left, right)
+    _need_count(engine, op, left, right)
     found = _by_methods(engine, op, left, right)
     if found is not NotImplemented:
         return found
@@ -89,6 +92,13 @@ def binary(op: str, left: Any, right: Any) -> Any:
         if found is not NotImplemented:
             return found
     return engine.session.made(sources.BINARY[op](_entered(engine, left), _entered(engine, right)))
+
+
+def _need_count(engine: Capture, op: str, left: Any, right: Any) -> None:
+    """``[0] * n`` is no product."""
+    if op == "*" and engine.session.pythonic.has_one_of(left, right):
+        if isinstance(left, _REPEATED) or isinstance(right, _REPEATED):
+            raise needs_value("how often a list or a text is repeated")
 
 
 def _same_items(engine: Capture, left: Any, right: Any) -> Any:
@@ -181,6 +191,7 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     engine = slot.engine
     if not isinstance(engine, Capture):
         return NotImplemented
+    _need_count(engine, op, old, value)
     name = f"__i{_NAMES[op]}__"
     fn = method(old, name)
     if fn is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any
 
-from msnb.graph.capture.values.lazy_values import LazyText, is_lazy
+from msnb.graph.capture.values.lazy_values import LazyText, is_lazy, needs_value
 
 _EMPTY = CellType()
 
@@ -30,6 +30,16 @@ class FunctionChoice:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives that the tensor names."""
         raise NotImplementedError
+
+
+def agreed(value: Any, ask: Callable[[Any], Any]) -> Any:
+    """What ``ask`` says of a value; of a choice, what it says of all its options."""
+    if not isinstance(value, FunctionChoice):
+        return ask(value)
+    answers = [agreed(option, ask) for option in value.options]
+    if any(answer != answers[0] for answer in answers):
+        raise needs_value("what one of several functions is")
+    return answers[0]
 
 
 def join_functions(merge: Any, sides: tuple[Any, Any], flatten: Any) -> Callable[[list[Any]], Any] | None:

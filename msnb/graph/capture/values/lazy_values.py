@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.base.errors import ConcretizationError
+from msnb.base.source_location import here
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, Size, result_dtype
 from msnb.graph.capture.values import sources
@@ -247,6 +249,16 @@ def concrete(x: Any) -> Any:
         x._session.guard("num", (x._source,), (x._value,))
         return x._value
     return str(x) if isinstance(x, LazyText) else x
+
+
+def needs_value(what: str) -> ConcretizationError:
+    """The refusal of what must know a tensor while the program is captured."""
+    error = ConcretizationError(
+        f"{what} needs the value of a tensor, which is not known while the function is captured.",
+        hint="use tensor operations, or compute it outside the compiled function.",
+    )
+    error.where = here(3).where
+    return error
 
 
 class TrackedArray(np.ndarray[Any, Any]):

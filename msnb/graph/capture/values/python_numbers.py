@@ -10,11 +10,12 @@ Python's arithmetic (int64 and float64); where one meets a real tensor it is con
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 from msnb.core.dtypes import bool_, float64, int64, promote_weak
 from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, TensorType, tensor_type
+from msnb.core.types import WEAK, Dim, TensorType, tensor_type
 from msnb.graph.capture.values.lazy_values import concrete, is_number, plain
 from msnb.ir.graph import Value
 from msnb.ops.definition.record import Op, find
@@ -23,9 +24,27 @@ _ARITHMETIC = frozenset(
     ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power", "square", "negative", "positive",
      "abs", "maximum", "minimum")
 )  # fmt: skip
+_BITS = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor"))
+_OF_BOOLS = _BITS | {"maximum", "minimum"}  # of two bools they give a bool, others an int
+_OF_INTS = frozenset(("round", "bitwise_left_shift", "bitwise_right_shift", "bitwise_invert")) | _BITS
+_DIVISIONS = {"divide": operator.truediv, "floor_divide": operator.floordiv, "remainder": operator.mod}
 _COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 _KEPT_INTS = range(-5, 257)  # CPython has one object for each of these
-_OF_INTS = frozenset(("round",))  # of a float Python's is an int, the record's is not
+
+
+_NEGATIVE_POWER = (
+    "an int to a power below 0 is a float in Python, and this power is known only when the program runs: "
+    "write float(n) ** k."
+)
+
+
+def _error_of(fn: Any, *args: Any) -> Exception:
+    """What Python says of the call."""
+    try:
+        fn(*args)
+    except ArithmeticError as error:
+        return error.with_traceback(None)
+    raise AssertionError(f"{fn} of {args} has a value")
 
 
 def number_type(*numbers: Any) -> TensorType:
@@ -52,6 +71,12 @@ class PythonNumbers:
     def has(self, x: Any) -> bool:
         """Does ``x`` stand for a Python number?"""
         return getattr(x, "_value", None) in self._values if isinstance(x, Tensor) else False
+
+    def shown(self, x: Any) -> Any:
+        """Something of the class that the program sees: of a number that the graph computes, zero."""
+        if isinstance(x, Dim):
+            return 0
+        return (False, 0, 0.0, 0j)[_category(x)] if self.has(x) else x
 
     def has_one_of(self, *values: Any) -> bool:
         """Does one of them stand for a Python number?"""
@@ -102,13 +127,32 @@ class PythonNumbers:
         want = number_type(*inputs)
         if op.name in _COMPARISONS:
             return inputs, True
-        if op.name not in _ARITHMETIC and not (op.name in _OF_INTS and want.dtype.is_int):
+        if op.name not in _ARITHMETIC and not (op.name in _OF_INTS and want.dtype.category < 2):
             return inputs, False
-        if op.name == "divide" and want.dtype.category < 2:
+        self._need_legal(builder, op.name, inputs)
+        if want.dtype.category == 0 and op.name not in _OF_BOOLS:
+            want = tensor_type((), int64)
+        below = op.name == "power" and is_number(inputs[1]) and inputs[1] < 0
+        if (op.name == "divide" or below) and want.dtype.category < 2:
             want = tensor_type((), float64)
         if want.weak:
             return inputs, False
         return tuple(builder.wrap(builder.lift_as(x, want)) for x in inputs), True
+
+    def _need_legal(self, builder: Any, name: str, inputs: tuple[Any, ...]) -> None:
+        """What Python refuses, or answers with a number of another kind, ends the program where the run comes to it."""
+        if name in _DIVISIONS and max(map(_category, inputs)) < 3:
+            one = (int, float)[max(map(_category, inputs)) == 2](1)
+            self._need(builder, "not_equal", inputs[1], _error_of(_DIVISIONS[name], one, one - one))
+        if name == "power" and max(map(_category, inputs)) < 2 and not is_number(inputs[1]):
+            self._need(builder, "greater_equal", inputs[1], ValueError(_NEGATIVE_POWER))
+
+    def _need(self, builder: Any, compare: str, number: Any, error: Exception) -> None:
+        """``number compare 0``."""
+        if not is_number(number):
+            builder.session.interpreter.need(builder, find(compare)(number, 0), error)
+        elif not number:
+            raise error
 
     def _beside(self, builder: Any, x: Any, dtype: Any) -> Any:
         if not self.has(x):

@@ -209,19 +209,25 @@ class Recursion:
         for _ in range(_TURNS):
             before, reads = self.known, [x._value for x in self.reads]
             self._turn()
-            if before is not None and reads == [x._value for x in self.reads] and _alike(before, self.known):
+            settled = before is not None and reads == [x._value for x in self.reads] and _alike(before, self.known)
+            if settled and self._numbers(before) == self._numbers(self.known):
                 return
         raise self._refusal(
             f"the type of what {self.name} gives does not settle: each call of itself changes it.",
             "give every branch the same shape and dtype (reshape, astype).",
         )
 
+    def _numbers(self, found: _Result | None) -> list[bool]:
+        return [] if found is None else list(map(self.outer.session.pythonic.is_number, found.leaves))
+
     def _guess(self) -> None:
         """Where no branch can end: the result is like an argument, or one number."""
         types = [x._type for x in self.given.tensors]
         types += [tensor_type((), t.dtype) for t in types] + [tensor_type((), d) for d in (bool_, int64, float32)]
-        for type_ in dict.fromkeys(types):
-            self.known, self.reads = _Result([None], [type_], lambda leaves: leaves[0], "*"), []
+        numbers = [x for x in self.given.tensors if self.outer.session.pythonic.has(x)]
+        guesses = [(x, x._type) for x in numbers] + [(None, type_) for type_ in dict.fromkeys(types)]
+        for leaf, type_ in guesses:
+            self.known, self.reads = _Result([leaf], [type_], lambda leaves: leaves[0], "*"), []
             try:
                 return self._turns()
             except MsnbError:

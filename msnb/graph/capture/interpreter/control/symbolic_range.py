@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.graph.capture.interpreter.side_effects import needs_value
+from msnb.graph.capture.values.lazy_values import needs_value
 
 
 class SymbolicRange:

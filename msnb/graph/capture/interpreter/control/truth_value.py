@@ -65,5 +65,4 @@ def negate(value: Any) -> Any:
     pred = symbolic_test(value)
     if pred is None:
         return not truth(value)
-    found, pythonic = find("logical_not")(as_bool(pred)), slot.engine.session.pythonic  # type: ignore[attr-defined]
-    return pythonic.mark(found) if pythonic.has(value) else found
+    return slot.engine.session.pythonic.mark(find("logical_not")(as_bool(pred)))  # type: ignore[attr-defined]
