@@ -29,7 +29,7 @@ from msnb.api.input_signature import InputSignature, declared_axes
 from msnb.api.recompile_limit import OFTEN, STREAK, Deferral, RecompileLimit, run_uncompiled
 from msnb.api.size_templates import BoundSizes, SizeTemplates
 from msnb.base import compile_timing, events
-from msnb.base.errors import reraise_interrupt
+from msnb.base.errors import CaptureError, reraise_interrupt
 from msnb.base.threads import fork_locks
 from msnb.core import step_undo
 from msnb.core.engine import slot
@@ -240,8 +240,11 @@ class CompiledFunction(Generic[P, R]):
         version = self._by_types[_types(args)] = self.breaks.compiled(self._compile, args, kwargs, failed, needed)
         found = _checked(version, args, kwargs)
         if not isinstance(found, tuple):
-            wrong = version.captured.guards[found]
-            raise AssertionError(f"the program's own guard does not hold right after capture: {wrong}")
+            raise CaptureError(
+                f"{version.captured.guards[found]} held while {self.name} was captured and does not any more: code "
+                "that is not converted changed it (set_train, a hook), which a program cannot do at each call.",
+                hint="call that outside of the compiled function.",
+            )
         return version, *found
 
     def _turn_to(self, types: tuple[Any, ...]) -> None:

@@ -8,6 +8,7 @@ A ``Shape`` compares by value, so it can be a key.
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -84,7 +85,7 @@ def rebuild(kind: Any, keys: tuple[Any, ...], parts: list[Any]) -> Any:
     """A container of this kind from its parts."""
     if issubclass(kind, dict):
         made = kind() if kind is not dict else {}
-        made.update(zip(keys, parts))
+        (OrderedDict if issubclass(kind, OrderedDict) else dict).update(made, zip(keys, parts))  # a Counter's counts
         return made
     if hasattr(kind, "_fields"):
         return kind(*parts)

@@ -145,18 +145,15 @@ def _fixed(value: Any) -> Any:
     """Lists for code that reads numbers in C: the numbers in them are looked at, and guarded."""
     if type(value) in (list, tuple):
         return type(value)(map(_fixed, value))
+    if type(value) is dict:
+        return {_fixed(key): _fixed(part) for key, part in value.items()}
     return value.plain() if isinstance(value, TrackedArray) else concrete(value)
 
 
 def _takes_tensors(fn: Any) -> bool:
     """Built-in containers and iteration tools hand tensors on without looking at them."""
-    return isinstance(fn, type) or getattr(fn, "__module__", "") in (
-        "builtins",
-        "itertools",
-        "functools",
-        "_functools",
-        "copy",
-    )
+    modules = ("builtins", "itertools", "functools", "_functools", "copy")
+    return isinstance(fn, type) or getattr(fn, "__module__", "") in modules
 
 
 def _read_outside(engine: Capture, fn: Any, owner: Any, name: Any, args: tuple[Any, ...]) -> str | None:

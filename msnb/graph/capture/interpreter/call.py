@@ -190,6 +190,9 @@ def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str
 # ---- classes ----
 
 
+_PLAIN_NEW = tuple(kind.__new__ for kind in (object, dict, list, set))
+
+
 def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if cls is Parameter:
         return builtin_calls.parameter(engine, *args, **kwargs)
@@ -202,10 +205,10 @@ def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
         error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
         call(init, error, *args, **kwargs)
         return error
-    plain_new = cls.__new__ is object.__new__ and type(cls) is type
+    plain_new = cls.__new__ in _PLAIN_NEW and type(cls) is type
     if not plain_new or not isinstance(init, types.FunctionType) or reads.is_opaque(init):
         result = builtin_calls.call(engine, cls, args, kwargs)
         return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result
-    made = engine.session.fresh(object.__new__(cls))
+    made = engine.session.fresh(cls.__new__(cls))
     call(init, made, *args, **kwargs)
     return made

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import operator
 import sys
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import array_mutations, reads, side_effects, special_methods, writes
 from msnb.graph.capture.interpreter.call import call
 from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.graph.capture.interpreter.capture_session import stack
+from msnb.graph.capture.interpreter.capture_session import Session, stack
 from msnb.graph.capture.interpreter.control import branch as blocks, loop
 from msnb.graph.capture.interpreter.control.branch import SKIP, ShortCircuit, Ternary, yielding
 from msnb.graph.capture.interpreter.control.function_selection import selected as selected
@@ -141,11 +142,8 @@ _INPLACE: dict[str, Any] = {
 
 
 def inplace(op: str, old: Any, value: Any) -> Any:
-    """``old op= value``: lists grow in place, a Parameter takes the value, everything else is a new value."""
+    """``old op= value``: containers change in place, a Parameter takes the value, everything else is a new value."""
     session = session_now()
-    if session is not None and type(old) is list and op == "+":
-        writes.mutate(old, "extend", (list(reads.iterate(session, value)),), {})
-        return old
     if isinstance(old, Parameter):
         return augmented(old, sources.BINARY[op](old, value))
     if session is not None and isinstance(old, np.ndarray) and (is_lazy(value) or not isinstance(value, Tensor)):
@@ -153,7 +151,24 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
         return sources.BINARY[op](old, value)
     found = special_methods.inplace(op, old, value)
-    return _INPLACE[op](old, value) if found is NotImplemented else found
+    if found is not NotImplemented:
+        return found
+    if session is None:
+        return _INPLACE[op](old, value)
+    changes = isinstance(old, (list, deque, set, dict))
+    return _container_inplace(session, op, old, value) if changes else binary(op, old, value)
+
+
+def _container_inplace(session: Session, op: str, old: Any, value: Any) -> Any:
+    """``rows += more``, ``table |= more``, ``names -= seen``: a method that changes the container."""
+    if op == "+" and isinstance(old, (list, deque)):
+        writes.mutate(old, "extend", (list(reads.iterate(session, value)),), {})
+        return old
+    method = f"__i{special_methods.NAMES[op]}__"
+    given = concrete(reads.entered(session, value))
+    if hasattr(old, method) and writes.mutate(old, method, (given,), {}) is not NotImplemented:
+        return old
+    return _INPLACE[op](old, given)  # which raises
 
 
 def inplace_attr(op: str, owner: Any, which: str, value: Any) -> None:

@@ -23,6 +23,7 @@ from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, needs_value, operand, plain
+from msnb.ir.builder import SymbolicTensor
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
@@ -186,7 +187,7 @@ def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
         if value.__self__ is owner:
             session.guard("is", (source,), (value.__func__,))
         return value
-    return session.track(value, source) if value is getattr(kind, name, None) else value
+    return session.track(value, source) if value is getattr(kind, name, paths) else value  # paths: nobody's value
 
 
 def is_heap(kind: type) -> bool:
@@ -202,6 +203,10 @@ def _owner_source(session: Session, owner: Any) -> paths.Source | None:
     if builtin or isinstance(owner, (TrackedArray, type)):
         return None
     # an object that came in through code we do not see: hold on to it and watch its attributes
+    held = [*getattr(owner, "__dict__", {}).values(), *(dict.values(owner) if isinstance(owner, dict) else ())]
+    if any(is_lazy(x) or type(x) is SymbolicTensor for x in held):
+        session.objects.make(owner)  # by a method of the program's that was called unseen
+        return None
     return session.anchor(owner) if hasattr(owner, "__dict__") and not isinstance(owner, types.FunctionType) else None
 
 

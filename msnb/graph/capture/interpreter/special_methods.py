@@ -26,7 +26,7 @@ from msnb.graph.capture.values.lazy_values import LazyScalar, concrete, is_lazy,
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import find
 
-_NAMES = {
+NAMES = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
     "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
 }  # fmt: skip
@@ -127,8 +127,8 @@ def _decided(engine: Capture, pairs: Any, stop: bool) -> Any:
 
 def _by_methods(engine: Capture, op: str, left: Any, right: Any) -> Any:
     compares = op in _COMPARE
-    forward = f"__{_COMPARE[op] if compares else _NAMES[op]}__"
-    backward = f"__{_MIRROR[op]}__" if compares else f"__r{_NAMES[op]}__"
+    forward = f"__{_COMPARE[op] if compares else NAMES[op]}__"
+    backward = f"__{_MIRROR[op]}__" if compares else f"__r{NAMES[op]}__"
     tries = [(left, forward, right), (right, backward, left)]
     if type(right) is not type(left) and issubclass(type(right), type(left)):
         tries.reverse()
@@ -192,7 +192,7 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     if not isinstance(engine, Capture):
         return NotImplemented
     _need_count(engine, op, old, value)
-    name = f"__i{_NAMES[op]}__"
+    name = f"__i{NAMES[op]}__"
     fn = method(old, name)
     if fn is not None:
         return invoke(engine, old, name, fn, value)
