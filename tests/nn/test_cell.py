@@ -280,6 +280,14 @@ def test_a_gradient_of_ones_own(mode: int) -> None:
     dx, dy = ms.grad(lambda x, y: cell(x, y).sum(), (0, 1))(ms.Tensor([2.0]), ms.Tensor([3.0]))
     assert (dx.tolist(), dy.tolist()) == ([7.0], [6.0])
 
+    class Behind(Clip):
+        def bprop(self, x: Any, y: Any, out: Any, dout: Any) -> Any:
+            return dout * 7, out, out, dout
+
+    behind = Behind()
+    found = ms.grad(lambda x, y: behind(x, y).sum(), (0, 1))(ms.Tensor([2.0]), ms.Tensor([3.0]))
+    assert [g.tolist() for g in found] == [[7.0], [6.0]]
+
 
 def test_buffers_and_state() -> None:
     net = Net()

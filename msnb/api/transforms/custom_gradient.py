@@ -41,7 +41,8 @@ def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
         A function with the values of ``fn`` and the gradients of ``bprop``, in both modes.
 
     Raises:
-        RuntimeError: ``bprop`` gives another number of gradients than there are inputs, or one of another shape.
+        RuntimeError: ``bprop`` gives another number of gradients than there are inputs (``out`` and ``dout`` may come
+            behind them), or one of another shape.
         TypeError: ``bprop`` does not take the inputs, the result and its gradient.
 
     Source: `mindspore.nn.Cell` (custom bprop)
@@ -200,6 +201,8 @@ def _gradients(found: Any, parts: Sequence[Any], tensors: Sequence[Any]) -> list
     given = tuple(found) if isinstance(found, (tuple, list)) else (found,)
     while len(given) > len(parts) and given[-1] is None:
         given = given[:-1]  # of results that are no tensors, as they came in ``dout``
+    if len(given) == len(parts) + 2:
+        given = given[:-2]  # MindSpore's programs write ``return dx, dy, out, dout``, too
     if len(given) != len(parts):
         raise GradientError(
             f"bprop gave {len(given)} gradients for {len(parts)} inputs.",
