@@ -26,14 +26,14 @@ from msnb.ops import full_like, stop_gradient, sum_to, zeros_like
 Fn = Callable[..., Any]
 
 
-def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
+def custom_vjp(fn: Fn, bprop: Fn | None = None, parameters: Sequence[Parameter] = ()) -> Fn:
     """``fn`` with a gradient of its own.
 
     Args:
         fn: a function of tensors that gives a tensor or a tuple of tensors; what else it gives (numbers, None) has
             the gradient None.
         bprop: ``bprop(*inputs, out, dout)`` gives the gradient of every input (None: zero); ``out`` and ``dout`` are
-            tuples where ``fn`` gives several tensors.
+            tuples where ``fn`` gives several tensors. ``.defbwd(bprop)`` of the result gives it later.
         parameters: Parameters that ``fn`` reads and ``bprop`` knows the gradients of, in eager mode: it gives
             ``(gradients of the inputs, {parameter: gradient})`` then.
 
@@ -100,6 +100,11 @@ def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
         results = slot.engine.apply(op, (*xs, *outs, *outer), attrs)
         return result(results if isinstance(results, tuple) else (results,), found)
 
+    def defbwd(rule: Fn) -> None:
+        nonlocal bprop
+        bprop = rule
+
+    call.defbwd = defbwd  # type: ignore[attr-defined]
     return call
 
 
