@@ -74,6 +74,8 @@ class CellFlags:
         said = declared_inputs(self)
         return None if said is None else said[0]
 
+    _dynamic_shape_inputs = property(get_inputs)  # programs of MindSpore that wrap a network in its gradient read it
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile the Cell for these arguments, in either mode, and do not run it.
 
