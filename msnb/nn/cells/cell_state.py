@@ -6,9 +6,9 @@ everything by its path; nothing is copied, so copy (``asnumpy``) what must not f
 
 from __future__ import annotations
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from msnb.base.errors import CheckpointError
 from msnb.core.engine import slot
@@ -21,7 +21,9 @@ class _Buffer(Tensor):
     """A tensor that becomes a buffer of the Cell that it is assigned to: ``self.mask = _Buffer(Tensor(...))``."""
 
 
-_Unmatched = namedtuple("_Unmatched", ("missing_keys", "unexpected_keys"))
+class _KeyDifference(NamedTuple):
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
 
 class CellState(CellTree):
@@ -113,7 +115,7 @@ class CellState(CellTree):
         cells = self.cells_and_names()
         return [(hook, cell, path and f"{path}.") for path, cell in cells for hook in getattr(cell, kind)]
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> _Unmatched:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> _KeyDifference:
         """Take values from ``state_dict``: all of them or, after an error, none.
 
         Args:
@@ -127,7 +129,7 @@ class CellState(CellTree):
             CheckpointError (a ValueError): names under ``strict``, or shapes that differ. Nothing was changed, unless
                 a hook was asked about the names, which comes behind the values.
         """
-        given, found, problems = dict(state_dict), _Unmatched([], []), list[str]()
+        given, found, problems = dict(state_dict), _KeyDifference([], []), list[str]()
         for hook, cell, path in self._asked("_load_state_dict_pre_hooks"):
             hook(cell, given, path, {}, strict, *found, problems)
         own, hooks = self._own_state(), self._asked("_load_state_dict_post_hooks")
@@ -147,7 +149,7 @@ class CellState(CellTree):
         self._fit(found, [], strict)
         return found
 
-    def _fit(self, found: _Unmatched, problems: list[str], strict: bool, end: str = "") -> None:
+    def _fit(self, found: _KeyDifference, problems: list[str], strict: bool, end: str = "") -> None:
         names = [f"missing: {n}" for n in found.missing_keys] + [f"unexpected: {n}" for n in found.unexpected_keys]
         problems = names + problems if strict else problems
         if problems:

@@ -79,7 +79,10 @@ class CellHooks:
     _forward_hooks: tuple[Hook, ...] = ()
     _backward_hooks: tuple[Hook, ...] = ()
     _backward_pre_hooks: tuple[Hook, ...] = ()
-    _state_dict_pre_hooks = _state_dict_post_hooks = _load_state_dict_pre_hooks = _load_state_dict_post_hooks = ()
+    _state_dict_pre_hooks: tuple[Hook, ...] = ()
+    _state_dict_post_hooks: tuple[Hook, ...] = ()
+    _load_state_dict_pre_hooks: tuple[Hook, ...] = ()
+    _load_state_dict_post_hooks: tuple[Hook, ...] = ()
 
     def _set_hooks(self, slot_name: str, hooks: tuple[Hook, ...]) -> None:
         self.__dict__[slot_name] = hooks
