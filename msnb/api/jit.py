@@ -521,7 +521,7 @@ def jit(function: Any = None, **options: Any) -> Any:
     if isinstance(fn, CompiledFunction):
         return fn
     if isinstance(fn, type) and hasattr(fn, "construct"):
-        fn.construct = jit(fn.construct, **options)  # type: ignore[attr-defined]
+        fn.construct = jit(fn.construct, **options)
         return fn
     if not callable(fn):
         raise TypeError(f"jit compiles a function, method or Cell, not {type(fn).__name__}.")

@@ -26,7 +26,7 @@ from msnb.ops import full_like, stop_gradient, sum_to, zeros_like
 Fn = Callable[..., Any]
 
 
-def custom_vjp(fn: Fn, bprop: Fn | None = None, parameters: Sequence[Parameter] = ()) -> Fn:
+def custom_vjp(fn: Fn, bprop: Any = None, parameters: Sequence[Parameter] = ()) -> Fn:
     """``fn`` with a gradient of its own.
 
     Args:
