@@ -492,7 +492,7 @@ def jit(function: Any = None, **options: Any) -> Any:
     """Compile a function, method or Cell; use it as ``@ms.jit`` or ``ms.jit(fn)``.
 
     Args:
-        function: what to compile (``fn=`` is the same).
+        function: what to compile (``fn=`` is the same). Of a class of Cells it is ``construct``.
         **options: ``name`` for messages. ``fullgraph=True`` refuses a function that needs values of tensors while it is
             captured (``x.asnumpy()``, NumPy, pickle); without it such a call runs as Python, and a notice tells where
             and why. MindSpore's ``capture_mode``, ``jit_level``, ``backend`` and ``jit_config`` are accepted and change
@@ -522,6 +522,9 @@ def jit(function: Any = None, **options: Any) -> Any:
     if fn is None:
         return lambda f: jit(f, **options)
     if isinstance(fn, CompiledFunction):
+        return fn
+    if isinstance(fn, type) and hasattr(fn, "construct"):
+        fn.construct = jit(fn.construct, **options)
         return fn
     if not callable(fn):
         raise TypeError(f"jit compiles a function, method or Cell, not {type(fn).__name__}.")

@@ -20,7 +20,6 @@ from msnb.eager.recording import is_eager
 from msnb.ir.control_flow import HostFn
 from msnb.ir.custom_gradient import WITH_VJP
 from msnb.nn.cells.cell import Cell
-from msnb.ops.definition.record import find
 from msnb.ops.elementwise.identity_and_effects import fitting
 
 
@@ -38,8 +37,6 @@ def stored(variable: Tensor, value: Tensor) -> Tensor:
         variable: a Parameter, or what stands for it where a gradient by it is taken; any tensor of ``ops.assign``.
         value: a tensor that broadcasts to its shape; one element of any shape where the variable is a scalar.
     """
-    if not variable.shape and value.shape and value.size == 1:
-        value = find("reshape")(value, shape=())
     value = fitting(variable._type, value)
     tracked = not is_eager(slot.engine) or value._rec is not None or variable._rec is not None
     if not tracked:

@@ -143,7 +143,7 @@ DIFFERENCES: tuple[Difference, ...] = (
            "0", "NaN", "a NaN that becomes 0 hides an overflow", "test_nan_stays"),
     *_each(_ours, "ops.", "leaky_relu hardtanh selu hardsigmoid hardswish",
            "integers", "float32", "the slope is cut off to 0 there", "test_activations_of_integers"),
-    *_each(_theirs, "", "grad value_and_grad ops.grad ops.value_and_grad ops.GradOperation vjp",
+    *_each(_theirs, "", "grad value_and_grad ops.grad ops.value_and_grad ops.GradOperation vjp ops.vjp",
            "in integers", "an error", "courses and tests do it", "test_gradients_by_integers"),
     *_each(_theirs, "", "grad value_and_grad",
            "of (0,): the gradient; others than tensors left out", "of (0,): a tuple; others: an error",

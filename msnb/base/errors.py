@@ -56,9 +56,7 @@ class MsnbError(Exception):
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        if self.where is None:
-            return self.message()
-        return f"{self.message()}\n{self.where.caret()}"
+        return self.message() if self.where is None else f"{self.message()}\n{self.where.caret()}"
 
 
 class ShapeError(MsnbError, ValueError):

@@ -204,6 +204,10 @@ class Parameter(Tensor):
         """The Parameter itself: ``p.data.shape``, and ``p.data.set_data(...)``, as MindSpore programs write."""
         return self
 
+    @data.setter
+    def data(self, value: Any) -> None:
+        self.set_data(value, slice_shape=True)
+
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
         """Give the parameter another value of the same shape; the dtype is converted to the parameter's.
 

@@ -104,11 +104,12 @@ class Tensor(TensorMethods):
             raise ArgumentError(f"Tensor: const_arg must be a bool, got {const_arg!r}.")
         want = None if dtype is None else as_dtype(dtype)
         if input_data is None:
-            if init is None and want is not None and is_open(shape):
+            if init is None and want is not None and (shape is ... or is_open(shape)):
                 self.__class__ = AbstractTensor
-                self._kept = () if shape is None else tuple(shape)
+                ranked = isinstance(shape, (list, tuple))
+                self._kept = tuple(shape) if ranked else ()
                 sizes = tuple(n if isinstance(n, int) else -1 for n in self._kept)
-                self._type = tensor_type((-2,) if shape is None else sizes, want)
+                self._type = tensor_type(sizes if ranked else (-2,), want)
                 return
             input_data = _initial(shape, want, init)
         if isinstance(input_data, Tensor):

@@ -128,9 +128,7 @@ class ReferenceProgram:
             return self._scan(node)
         if node.op is control_flow.CALL:
             return self._call(node)
-        if node.op is control_flow.FUSED:
-            return self._fused(node)
-        return self._host_call(node)
+        return self._fused(node) if node.op is control_flow.FUSED else self._host_call(node)
 
     def _fused(self, node: Node) -> Callable[..., Any]:
         """Without kernels, a group is the program it was made of."""

@@ -73,14 +73,15 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 # ---- borders ----
 
 
-def reflected_oddly(t: Any, axis: int, before: int, after: int) -> Any:
-    """A border that goes on beyond the ends as it came: twice the end less the reflection."""
+def reflected_oddly(t: Any, axis: int, before: int, after: int, skip: int) -> Any:
+    """A border that goes on beyond the ends as it came: twice the end less the reflection, which leaves out ``skip`` of
+    the ends."""
     n = t.shape[axis]
-    if max(before, after) >= n:
-        raise ArgumentError(f"pad: a reflection reaches over {n - 1} numbers at most, not {max(before, after)}.")
+    if max(before, after) > n - skip:
+        raise ArgumentError(f"pad: a reflection reaches over {n - skip} numbers at most, not {max(before, after)}.")
     first, last = ops.narrow(t, axis, 0, 1), ops.narrow(t, axis, n - 1, 1)
-    left = first * 2 - ops.flip(ops.narrow(t, axis, 1, before), (axis,))
-    right = last * 2 - ops.flip(ops.narrow(t, axis, n - 1 - after, after), (axis,))
+    left = first * 2 - ops.flip(ops.narrow(t, axis, skip, before), (axis,))
+    right = last * 2 - ops.flip(ops.narrow(t, axis, n - skip - after, after), (axis,))
     return ops.concat([left, t, right], axis=axis)
 
 

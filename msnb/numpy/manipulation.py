@@ -149,8 +149,8 @@ def pad(
     if mode == "edge" or (mode == "reflect" and reflect_type == "even"):
         return ops.pad(t, flat, mode=mode)
     for axis, (before, after) in enumerate(pairs):
-        if mode == "reflect":
-            t = reflected_oddly(t, axis, before, after)
+        if mode in ("reflect", "symmetric"):
+            t = reflected_oddly(t, axis, before, after, int(mode == "reflect"))
         elif mode == "linear_ramp":
             t = with_ramps(t, axis, before, after, _ends(end_values, axis, len(pairs)))
         else:

@@ -222,9 +222,7 @@ class Optimizer(GradientSteps):
 
 def as_rate(what: str, value: Any) -> Any:
     """A rate as optimizers keep it: float, Parameter, Tensor of one per step, or schedule (any Cell of the step)."""
-    if isinstance(value, Cell):
-        return value
-    if isinstance(value, Parameter):
+    if isinstance(value, (Cell, Parameter)):
         return value
     if isinstance(value, Tensor) and value.ndim == 0:
         return Parameter(Tensor(value, dtypes.float32), name=what, requires_grad=False)

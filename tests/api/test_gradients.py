@@ -138,6 +138,13 @@ def test_custom_gradient_of_a_function() -> None:
     assert ms.grad(clipped)(tensor(3.0)).tolist() == [21.0]
     assert ms.grad(ms.grad(clipped))(tensor(3.0)).tolist() == [7.0]
 
+    @ms.custom_vjp
+    def later(x: Any) -> Any:
+        return x * x
+
+    later.defbwd(lambda x, out, dout: out * dout)  # type: ignore[attr-defined]
+    assert ms.grad(later)(tensor(3.0)).tolist() == ms.jit(ms.grad(later))(tensor(3.0)).tolist() == [9.0]
+
 
 def test_hook_on_a_tensor_sees_and_replaces_the_gradient() -> None:
     seen: list[float] = []

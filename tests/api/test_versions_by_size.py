@@ -139,3 +139,13 @@ def test_training_with_blocked_weights_goes_through_sizes() -> None:
         with ms.set_context(mode=ms.PYNATIVE_MODE):
             want = [float(step(x)) for x in images]
         np.testing.assert_allclose(found, want, rtol=1e-4)
+
+
+def test_sizes_that_change_are_numbers_in_results(level: str) -> None:
+    asked = ms.jit(lambda x: (ops.shape(x), ops.Shape()(x), x.shape, {"rows": ops.shape(x)[0] * 2}))
+    for n in (2, 3, 4, 3):
+        shape = (n, 2)
+        assert asked(ops.ones(shape)) == (shape, shape, shape, {"rows": 2 * n})
+        assert type(asked(ops.ones(shape))[0][0]) is int
+    grown = ms.jit(lambda x: ops.zeros((ops.shape(x)[0] + 1, 2)) + ops.shape(x)[0])
+    assert [grown(ops.ones((n, 2))).tolist() for n in (1, 2)] == [[[1, 1]] * 2, [[2, 2]] * 3]

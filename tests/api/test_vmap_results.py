@@ -45,6 +45,8 @@ def test_numbers_without_an_axis_stay_numbers(mode: str, jitted: bool) -> None:
     np.testing.assert_allclose(found.asnumpy(), [0.125] * 3)
     with pytest.raises(AttributeValueError, match="the batch axis 0 does not exist"):
         ms.vmap(lambda x, beta: x * beta)(Tensor(ROWS), 2.0)
+    with pytest.raises(AttributeValueError, match="the batch axis 1.0 does not exist"):
+        ms.vmap(lambda x: x, 1.0)(Tensor(ROWS))
 
 
 class Member(nn.Cell):

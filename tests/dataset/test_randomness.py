@@ -119,3 +119,12 @@ def test_transforms_by_hand_follow_the_seed():
 def test_bad_seeds(seed):
     with pytest.raises((ValueError, TypeError), match="seed"):
         ds.config.set_seed(seed)
+
+
+def test_a_seed_that_is_put_back() -> None:
+    ds.config.set_seed(None)
+    before = ds.config.get_seed()
+    ds.config.set_seed(7)
+    assert ds.config.get_seed() == 7
+    ds.config.set_seed(before)
+    assert ds.config.get_seed() == before

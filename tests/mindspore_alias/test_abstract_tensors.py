@@ -32,4 +32,6 @@ def test_they_have_no_values(mode: int) -> None:
         with pytest.raises(ShapeError, match="set_inputs"):
             use()
     with pytest.raises(MsnbError, match="shape and init"):
-        Tensor(None, ms.float32)
+        Tensor(None)
+    for unranked in (Tensor(None, ms.float32), Tensor(dtype=ms.float32), Tensor(shape=None, dtype=ms.float32)):
+        assert unranked.shape == (-2,) and unranked.dtype == ms.float32

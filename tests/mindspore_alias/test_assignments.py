@@ -103,6 +103,10 @@ def test_one_element_fits_a_scalar(mode: int) -> None:
 
     found = Count()(Tensor([6], msnb.int32))
     assert (found.shape, int(found)) == ((), 22)
+    n, one = Parameter(Tensor(5, msnb.int32)), Tensor([1], msnb.int32)
+    for add in (ops.assign_add, ops.AssignAdd(), lambda n, x: ops.assign_sub(n, -x)):
+        assert msnb.jit(lambda x, add=add: add(n, x) * 2)(one).shape == add(n, one * 0).shape == ()
+    assert int(n) == 8
     with pytest.raises(msnb.base.errors.ShapeError, match="does not fit a variable"):
         Count()(Tensor([6, 7], msnb.int32))
     uninstall()

@@ -441,8 +441,9 @@ def test_gradients_by_integers(mode: int) -> None:
     assert (int(value), int(found)) == (27, 27)
     by_all = mindspore.ops.GradOperation(get_all=True)(lambda a, b: b[a - 1] * a)(x, y)
     assert (int(by_all[0]), by_all[1].tolist()) == (5, [0.0, 0.0, 3.0])
-    value, pull = mindspore.vjp(lambda a, b: b[a - 1] * a, x, y)
-    assert (float(value), int(pull(Tensor(2.0))[0]), pull(Tensor(2.0))[1].tolist()) == (15, 10, [0, 0, 6])
+    for vjp in (mindspore.vjp, mindspore.ops.vjp, mindspore.ops.functional.vjp):
+        value, pull = vjp(lambda a, b: b[a - 1] * a, x, y)
+        assert (float(value), int(pull(Tensor(2.0))[0]), pull(Tensor(2.0))[1].tolist()) == (15, 10, [0, 0, 6])
     with pytest.raises(msnb.base.errors.DTypeError):
         msnb.grad(lambda a: a * a)(x)
 

@@ -467,3 +467,16 @@ def test_sensitivities_of_a_size_that_the_data_tell(mode: int) -> None:
     for wrong in (ops.ones(2), ops.ones(4), ops.ones((3, 1))):
         with pytest.raises(ValueError, match="shapes? "):
             by_sens(chosen, wrong)
+
+
+def test_places_of_sparse_tensors_have_no_gradient(mode: int) -> None:
+    """Gradients by integers are those of the program extended to the reals, in which places are no numbers."""
+    from mindspore import COOTensor, CSRTensor, ops
+
+    places, values, starts = msnb.Tensor([[0, 1], [1, 2]]), msnb.Tensor([-1.0, 2.0]), msnb.Tensor([0, 1, 2])
+    by_all = ops.GradOperation(get_all=True)
+    for of in (lambda x: x, lambda x: x.to_tuple()[:2], lambda x: x.to_csr(), lambda x: x.indices * 2):
+        by_places, by_values = by_all(lambda i, v, of=of: of(COOTensor(i, v, (2, 3))))(places, values)
+        assert by_places.tolist() == [[0, 0], [0, 0]] and by_values.tolist() in ([1.0, 1.0], [0.0, 0.0])
+    found = by_all(lambda p, i, v: CSRTensor(p, i, v, (2, 3)))(starts, places[:, 1], values)
+    assert [g.tolist() for g in found] == [[0, 0, 0], [0, 0], [1.0, 1.0]]

@@ -21,6 +21,23 @@ def test_data_of_a_parameter(mode: int) -> None:
     assert net(Tensor([[1.0, 1.0, 1.0]])).asnumpy() == pytest.approx(3 + net.bias.asnumpy()[None])
 
 
+def test_data_that_is_assigned(mode: int) -> None:
+    class Kept(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = Parameter(Tensor([1.0, 2.0]))
+
+        def construct(self, x: Tensor) -> Tensor:
+            self.w.data = x * 2
+            return self.w + 1
+
+    net = Kept()
+    weight = net.w
+    assert net(Tensor([3.0, 4.0])).tolist() == [7.0, 9.0] and weight.tolist() == [6.0, 8.0] and net.w is weight
+    weight.data = Tensor([[1.0], [2.0], [3.0]])
+    assert weight.tolist() == [[1.0], [2.0], [3.0]] and weight.name == "w"
+
+
 def test_dropout_takes_a_dtype(mode: int) -> None:
     assert nn.Dropout(p=0.5, dtype=ms.float32)(Tensor([1.0])).tolist() == [1.0]
 

@@ -280,6 +280,30 @@ def test_a_gradient_of_ones_own(mode: int) -> None:
     dx, dy = ms.grad(lambda x, y: cell(x, y).sum(), (0, 1))(ms.Tensor([2.0]), ms.Tensor([3.0]))
     assert (dx.tolist(), dy.tolist()) == ([7.0], [6.0])
 
+    class Behind(Clip):
+        def bprop(self, x: Any, y: Any, out: Any, dout: Any) -> Any:
+            return dout * 7, out, out, dout
+
+    behind = Behind()
+    found = ms.grad(lambda x, y: behind(x, y).sum(), (0, 1))(ms.Tensor([2.0]), ms.Tensor([3.0]))
+    assert [g.tolist() for g in found] == [[7.0], [6.0]]
+
+
+def test_a_compiled_class(mode: int) -> None:
+    @ms.jit(fullgraph=True)
+    class Twice(nn.Cell):
+        def __init__(self, k: float) -> None:
+            super(Twice, self).__init__()  # noqa: UP008
+            self.w = ms.Parameter(ms.Tensor([k]))
+
+        def construct(self, x: Any) -> Any:
+            return x * self.w * 2
+
+    for k in (1.0, 2.0):
+        net = Twice(k)
+        assert net(ms.Tensor([3.0])).tolist() == [6.0 * k] and isinstance(net, Twice)
+        assert ms.grad(lambda x, net=net: net(x).sum())(ms.Tensor([3.0])).tolist() == [2.0 * k]
+
 
 def test_buffers_and_state() -> None:
     net = Net()

@@ -76,6 +76,16 @@ def test_pad_modes_give_mindspores_sizes(pad_mode: str, padding: Any, size: int,
     assert y.shape[2:] == ((expected, expected) if expected else (25, 28))
 
 
+def test_steps_of_images_and_channels(mode: int) -> None:
+    x, w = ms.ops.arange(128.0).reshape(1, 2, 8, 8), ms.ops.ones((3, 2, 3, 3))
+    for name in ("stride", "dilation"):
+        short, long = (ms.ops.Conv2D(3, 3, **{name: step})(x, w) for step in ((2, 1), (1, 1, 2, 1)))
+        assert short.shape == long.shape and short.tolist() == long.tolist()
+    assert ms.ops.AvgPool(2, (1, 1, 2, 1))(x).tolist() == ms.ops.AvgPool(2, (2, 1))(x).tolist()
+    with pytest.raises(ValueError, match="two ints"):
+        ms.ops.Conv2D(3, 3, stride=(2, 1, 2, 1))(x, w)
+
+
 def test_same_puts_the_odd_pad_behind() -> None:
     y = ops.conv2d(ms.Tensor([[[[1.0, 2.0, 3.0]]]]), ms.Tensor([[[[1.0, 10.0]]]]), pad_mode="same")
     assert y.tolist() == [[[[21.0, 32.0, 3.0]]]]

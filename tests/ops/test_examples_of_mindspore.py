@@ -111,7 +111,7 @@ def test_a_cell_tells_of_its_parts_and_inputs(tmp_path: Path, monkeypatch: pytes
     assert net.get_inputs() is None
     net.set_inputs(said)
     given: Any = net.get_inputs()
-    assert len(given) == 1 and given[0] is said
+    assert len(given) == 1 and given[0] is said and net._dynamic_shape_inputs[0] is said
     monkeypatch.chdir(tmp_path)
     ms.save_checkpoint(net, "weights")
     assert list(ms.load_checkpoint("weights")) == ["0.0.weight", "0.0.bias"]

@@ -194,12 +194,12 @@ def test_own_arguments_of_numpy(mode: int) -> None:
         mnp.take(Tensor(A), 0, mode="jump")
 
 
-@pytest.mark.parametrize("how", ["linear_ramp", "maximum", "minimum", "mean", "odd"])
+@pytest.mark.parametrize("how", ["linear_ramp", "maximum", "minimum", "mean", "reflect", "symmetric"])
 def test_borders_of_numpy(how: str, mode: int) -> None:
     widths = ((1, 2), (3, 0))
     more: dict[str, Any] = {"mode": how}
-    if how == "odd":
-        more = {"mode": "reflect", "reflect_type": "odd"}
+    if how in ("reflect", "symmetric"):
+        more["reflect_type"] = "odd"
     elif how == "linear_ramp":
         more["end_values"] = ((0.0, 4.0), (-1.0, 2.0))
     else:

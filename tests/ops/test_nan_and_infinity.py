@@ -78,6 +78,7 @@ def test_nan_to_num_by_its_numbers(mode: int) -> None:
 def test_bools_are_close_where_they_are_equal(mode: int) -> None:
     found = run(ops.isclose, ms.Tensor([True, False]), ms.Tensor([True, True]))
     np.testing.assert_array_equal(found, [True, False])
+    assert run(lambda x: ms.numpy.isclose([1.0, INF], x), ms.Tensor([1.0, 2.0])).tolist() == [True, False]
 
 
 # ---- running sums ----------------------------------------------------------------------------------------------------

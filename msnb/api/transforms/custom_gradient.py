@@ -26,14 +26,14 @@ from msnb.ops import full_like, stop_gradient, sum_to, zeros_like
 Fn = Callable[..., Any]
 
 
-def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
+def custom_vjp(fn: Fn, bprop: Any = None, parameters: Sequence[Parameter] = ()) -> Fn:
     """``fn`` with a gradient of its own.
 
     Args:
         fn: a function of tensors that gives a tensor or a tuple of tensors; what else it gives (numbers, None) has
             the gradient None.
         bprop: ``bprop(*inputs, out, dout)`` gives the gradient of every input (None: zero); ``out`` and ``dout`` are
-            tuples where ``fn`` gives several tensors.
+            tuples where ``fn`` gives several tensors. ``.defbwd(bprop)`` of the result gives it later.
         parameters: Parameters that ``fn`` reads and ``bprop`` knows the gradients of, in eager mode: it gives
             ``(gradients of the inputs, {parameter: gradient})`` then.
 
@@ -41,7 +41,8 @@ def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
         A function with the values of ``fn`` and the gradients of ``bprop``, in both modes.
 
     Raises:
-        RuntimeError: ``bprop`` gives another number of gradients than there are inputs, or one of another shape.
+        RuntimeError: ``bprop`` gives another number of gradients than there are inputs (``out`` and ``dout`` may come
+            behind them), or one of another shape.
         TypeError: ``bprop`` does not take the inputs, the result and its gradient.
 
     Source: `mindspore.nn.Cell` (custom bprop)
@@ -99,6 +100,11 @@ def custom_vjp(fn: Fn, bprop: Fn, parameters: Sequence[Parameter] = ()) -> Fn:
         results = slot.engine.apply(op, (*xs, *outs, *outer), attrs)
         return result(results if isinstance(results, tuple) else (results,), found)
 
+    def defbwd(rule: Fn) -> None:
+        nonlocal bprop
+        bprop = rule
+
+    call.defbwd = defbwd  # type: ignore[attr-defined]
     return call
 
 
@@ -200,6 +206,8 @@ def _gradients(found: Any, parts: Sequence[Any], tensors: Sequence[Any]) -> list
     given = tuple(found) if isinstance(found, (tuple, list)) else (found,)
     while len(given) > len(parts) and given[-1] is None:
         given = given[:-1]  # of results that are no tensors, as they came in ``dout``
+    if len(given) == len(parts) + 2:
+        given = given[:-2]  # MindSpore's programs write ``return dx, dy, out, dout``, too
     if len(given) != len(parts):
         raise GradientError(
             f"bprop gave {len(given)} gradients for {len(parts)} inputs.",

@@ -16,7 +16,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.api.transforms.vjp_jvp_vmap import jvp
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, GradientError, ShapeError
 from msnb.core.pytree import as_tuple
 from msnb.core.tensor import Tensor
 
@@ -142,7 +142,7 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
         The gradient.
 
     Raises:
-        ValueError: there is no gradient of this name or position.
+        RuntimeError: there is no gradient of this name or position.
 
     Source: `mindspore.get_grad`
 
@@ -155,7 +155,7 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
     wanted = identifier if isinstance(identifier, int) else identifier.name
     hits = [value for key, value in _pairs(gradients) if key == wanted and isinstance(key, type(wanted))]
     if not hits:
-        raise AttributeValueError(f"get_grad: there is no gradient of {wanted!r}; it takes results of return_ids=True.")
+        raise GradientError(f"get_grad: there is no gradient of {wanted!r}; it takes results of return_ids=True.")
     return hits[0]
 
 

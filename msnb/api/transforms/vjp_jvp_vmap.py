@@ -335,17 +335,13 @@ def _batched(args: tuple[Any, ...], in_axes: Any) -> tuple[tuple[Any, ...], list
 
 
 def _spread(arg: Any, axes: Any) -> list[int | None]:
-    leaves = pytree.flatten(arg)[0]
-    if axes is None or isinstance(axes, int):
-        found: list[Any] = [axes] * len(leaves)
-    else:
-        found = _tree_axes(arg, axes)
+    leaves, found = pytree.flatten(arg)[0], _tree_axes(arg, axes)
     return [_checked(x, a) for x, a in zip(leaves, found) if isinstance(x, Tensor)]
 
 
 def _tree_axes(arg: Any, axes: Any) -> list[Any]:
     """Axes given as a tree of the argument's structure (None stands for a whole part)."""
-    if axes is None or isinstance(axes, int):
+    if not isinstance(axes, (tuple, list, dict)):
         return [axes] * len(pytree.flatten(arg)[0])
     parts = [(arg[k], axes[k]) for k in arg] if isinstance(arg, dict) else list(zip(arg, axes))
     return [a for part, own in parts for a in _tree_axes(part, own)]

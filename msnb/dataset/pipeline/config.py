@@ -39,11 +39,11 @@ def _core_mark() -> object:
     return core_random.seed_version
 
 
-def set_seed(seed: int) -> None:
+def set_seed(seed: int | None) -> None:
     """Sets the seed of all pipelines, which start again at their first epoch, of NumPy's stream and of `random`'s.
 
     Args:
-        seed: an integer from 0 to 2**32 - 1.
+        seed: an integer from 0 to 2**32 - 1; None, which `get_seed` says where none was set, takes it away.
 
     Raises:
         TypeError, ValueError: `seed` is not such an integer.
@@ -52,6 +52,9 @@ def set_seed(seed: int) -> None:
     >>> get_seed()
     3
     """
+    if seed is None:
+        _state.seed = None
+        return
     number = check_count(seed, "seed", least=0)
     if number >= 2**32:
         raise AttributeValueError(f"seed must be below 2**32, got {number}")

@@ -134,9 +134,7 @@ class RandomSampler(Sampler):
         self.shuffle: Any = shuffle
 
     def _length(self, size: int) -> int:
-        if self.replacement and size:
-            return self.num_samples or size
-        return self._capped(size)
+        return self.num_samples or size if self.replacement and size else self._capped(size)
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
         if getattr(self.shuffle, "name", None) in ("FILES", "INFILE"):

@@ -204,9 +204,7 @@ class StreamSource(Node):
             yield self.reader.row(value, index)
 
     def count(self) -> Count:
-        if self.size is None or self.limit is None:
-            return self.size
-        return min(self.size, self.limit)
+        return self.size if self.size is None or self.limit is None else min(self.size, self.limit)
 
     def _guarded(self) -> Iterator[Any]:
         index = 0

@@ -31,9 +31,7 @@ class ImageTransform(Transform):
 
     def apply(self, value: Array) -> Any:
         check_image(value, type(self).__name__)
-        if value.ndim == 2:
-            return self.image(value[..., np.newaxis])[..., 0]
-        return self.image(value)
+        return self.image(value[..., np.newaxis])[..., 0] if value.ndim == 2 else self.image(value)
 
     def image(self, value: Array) -> Array:
         raise NotImplementedError(f"{type(self).__name__} must define image(array)")

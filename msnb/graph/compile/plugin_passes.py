@@ -27,9 +27,7 @@ def _record(plugin: plugins.Plugin) -> Pass | None:
     if not isinstance(record, Pass):
         plugin.fail(f"it offers a {type(record).__name__}, not a Pass")
         return None
-    if PASSES.get(record.name) is not record:
-        return _registered(plugin, record)
-    return record
+    return _registered(plugin, record) if PASSES.get(record.name) is not record else record
 
 
 def _registered(plugin: plugins.Plugin, record: Pass) -> Pass | None:

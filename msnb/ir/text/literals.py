@@ -137,9 +137,7 @@ def write_const(const: Const) -> str:
 
 def write_plain(value: Any) -> str:
     """A Python number as text that ``parse`` reads back as the same type."""
-    if isinstance(value, complex):
-        return f"complex({value.real!r}, {value.imag!r})"
-    return repr(value)
+    return f"complex({value.real!r}, {value.imag!r})" if isinstance(value, complex) else repr(value)
 
 
 class LiteralTable:

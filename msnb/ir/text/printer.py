@@ -96,9 +96,7 @@ def differing_attrs(node: Node) -> list[tuple[str, Any]]:
 def _same(a: Any, b: Any) -> bool:
     if type(a) is not type(b) or isinstance(a, (float, complex)):
         return a is b or (type(a) is type(b) and repr(a) == repr(b))
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return bool(a == b)
+    return len(a) == len(b) and all(map(_same, a, b)) if isinstance(a, tuple) else bool(a == b)
 
 
 class Names:

@@ -74,6 +74,8 @@ class CellFlags:
         said = declared_inputs(self)
         return None if said is None else said[0]
 
+    _dynamic_shape_inputs: property = property(get_inputs)  # MindSpore's programs read it of a network that they wrap
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile the Cell for these arguments, in either mode, and do not run it.
 

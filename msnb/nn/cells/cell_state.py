@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from msnb.base.errors import CheckpointError
 from msnb.core.engine import slot
@@ -19,6 +19,11 @@ from msnb.nn.cells.cell_tree import CellTree, joined
 
 class _Buffer(Tensor):
     """A tensor that becomes a buffer of the Cell that it is assigned to: ``self.mask = _Buffer(Tensor(...))``."""
+
+
+class _KeyDifference(NamedTuple):
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
 
 class CellState(CellTree):
@@ -90,14 +95,27 @@ class CellState(CellTree):
             >>> list(nn.Dense(2, 1).state_dict())
             ['weight', 'bias']
         """
-        found: OrderedDict[str, Tensor] = OrderedDict(self.parameters_and_names())
+        for hook, cell, path in self._asked("_state_dict_pre_hooks"):
+            hook(cell, prefix + path, False)
+        found = OrderedDict((prefix + name, value) for name, value in self._own_state().items())
+        for hook, cell, path in self._asked("_state_dict_post_hooks"):
+            hook(cell, found, prefix + path, {})
+        return found
+
+    def _own_state(self) -> dict[str, Tensor]:
+        found: dict[str, Tensor] = dict(self.parameters_and_names())
         for path, cell in self.cells_and_names():
             for name, persistent in cell._buffer_names.items():
                 if persistent and getattr(cell, name) is not None:
                     found[joined(path, name)] = getattr(cell, name)
-        return OrderedDict((prefix + name, value) for name, value in found.items())
+        return found
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
+    def _asked(self, kind: str) -> list[tuple[Any, Any, str]]:
+        """The hooks of one kind of this Cell and all below, each with its Cell and how names begin there."""
+        cells = self.cells_and_names()
+        return [(hook, cell, path and f"{path}.") for path, cell in cells for hook in getattr(cell, kind)]
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> _KeyDifference:
         """Take values from ``state_dict``: all of them or, after an error, none.
 
         Args:
@@ -108,25 +126,34 @@ class CellState(CellTree):
             (missing names, unexpected names).
 
         Raises:
-            CheckpointError (a ValueError): names under ``strict``, or shapes that differ. Nothing was changed.
+            CheckpointError (a ValueError): names under ``strict``, or shapes that differ. Nothing was changed, unless
+                a hook was asked about the names, which comes behind the values.
         """
-        own = self.state_dict()
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
-        problems = [f"missing: {n}" for n in missing] + [f"unexpected: {n}" for n in unexpected] if strict else []
-        values = {n: v if isinstance(v, Tensor) else Tensor(v) for n, v in state_dict.items() if n in own}
+        given, found, problems = dict(state_dict), _KeyDifference([], []), list[str]()
+        for hook, cell, path in self._asked("_load_state_dict_pre_hooks"):
+            hook(cell, given, path, {}, strict, *found, problems)
+        own, hooks = self._own_state(), self._asked("_load_state_dict_post_hooks")
+        found.missing_keys.extend(name for name in own if name not in given)
+        found.unexpected_keys.extend(name for name in given if name not in own)
+        values = {n: v if isinstance(v, Tensor) else Tensor(v) for n, v in given.items() if n in own}
         problems += [
             f"{n}: the network has {own[n]._type!r}, the dict {v._type!r}"
             for n, v in values.items()
             if own[n].shape != v.shape or v.dtype.category > own[n].dtype.category
         ]
-        if problems:
-            raise CheckpointError(
-                f"the state does not fit {type(self).__name__}; nothing was loaded.", operands=problems
-            )
+        self._fit(found, problems, strict and not hooks, "; nothing was loaded")
         for name, value in values.items():
             slot.engine.assign(own[name], value if value.dtype is own[name].dtype else value.astype(own[name].dtype))
-        return missing, unexpected
+        for hook, cell, _ in hooks:
+            hook(cell, found)
+        self._fit(found, [], strict)
+        return found
+
+    def _fit(self, found: _KeyDifference, problems: list[str], strict: bool, end: str = "") -> None:
+        names = [f"missing: {n}" for n in found.missing_keys] + [f"unexpected: {n}" for n in found.unexpected_keys]
+        problems = names + problems if strict else problems
+        if problems:
+            raise CheckpointError(f"the state does not fit {type(self).__name__}{end}.", operands=problems)
 
     def summary(self, *inputs: Any) -> Any:
         """The network layer by layer: output, parameters, flops, activations, for inputs of these shapes.

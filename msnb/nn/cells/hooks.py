@@ -79,6 +79,10 @@ class CellHooks:
     _forward_hooks: tuple[Hook, ...] = ()
     _backward_hooks: tuple[Hook, ...] = ()
     _backward_pre_hooks: tuple[Hook, ...] = ()
+    _state_dict_pre_hooks: tuple[Hook, ...] = ()
+    _state_dict_post_hooks: tuple[Hook, ...] = ()
+    _load_state_dict_pre_hooks: tuple[Hook, ...] = ()
+    _load_state_dict_post_hooks: tuple[Hook, ...] = ()
 
     def _set_hooks(self, slot_name: str, hooks: tuple[Hook, ...]) -> None:
         self.__dict__[slot_name] = hooks
@@ -125,6 +129,24 @@ class CellHooks:
     def register_backward_pre_hook(self, hook_fn: Hook) -> HookHandle:
         """Call ``hook_fn(cell, grad_output)`` before a Cell's backward pass; a result replaces ``grad_output``."""
         return self._hooked("_backward_pre_hooks", hook_fn)
+
+    def register_state_dict_pre_hook(self, hook: Hook) -> HookHandle:
+        """Call ``hook(cell, prefix, keep_vars)`` before ``state_dict`` collects, of this Cell or one above it."""
+        return self._hooked("_state_dict_pre_hooks", hook)
+
+    def register_state_dict_post_hook(self, hook: Hook) -> HookHandle:
+        """Call ``hook(cell, state_dict, prefix, local_metadata)`` on what ``state_dict`` gives: it may change it."""
+        return self._hooked("_state_dict_post_hooks", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> HookHandle:
+        """Call ``hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
+        before ``load_state_dict`` reads the names: it may rename them, in a copy of the dict."""
+        return self._hooked("_load_state_dict_pre_hooks", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Hook) -> HookHandle:
+        """Call ``hook(cell, incompatible_keys)`` after the values are there. What it leaves of ``missing_keys`` and
+        ``unexpected_keys`` is an error under ``strict``, behind the values."""
+        return self._hooked("_load_state_dict_post_hooks", hook)
 
 
 def _tap(fn: Hook, tensors: tuple[Any, ...], also: Sequence[Any] = ()) -> tuple[Any, ...]:

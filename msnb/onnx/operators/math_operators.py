@@ -140,9 +140,7 @@ def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, b
     product = ops.matmul(ops.transpose(a, (1, 0)) if transA else a, ops.transpose(b, (1, 0)) if transB else b)
     if alpha != 1.0:
         product = scaled(product, alpha)
-    if c is None:
-        return product
-    return product + (c if beta == 1.0 else scaled(c, beta))
+    return product if c is None else product + (c if beta == 1.0 else scaled(c, beta))
 
 
 def scaled(x: Any, factor: float) -> Any:

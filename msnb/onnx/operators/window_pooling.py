@@ -41,9 +41,7 @@ def max_pool(x: Tensor, *, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mod
     low = np.iinfo(x.dtype.numpy).min if x.dtype.numpy.kind in "iu" else -np.inf
     spread = windows(x, found, low)
     best = ops.amax(spread, _kernel_axes(x.ndim))
-    if results == 1:
-        return best
-    return best, _places(x, spread, found, storage_order)
+    return best if results == 1 else (best, _places(x, spread, found, storage_order))
 
 
 def _places(x: Any, spread: Any, found: WindowGeometry, column_major: int) -> Any:

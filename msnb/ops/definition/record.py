@@ -292,9 +292,7 @@ def static(value: Any) -> Any:
         return value.item()
     if isinstance(value, Tensor):
         return value.__index__() if value.dtype.is_int else value.item()
-    if isinstance(value, (np.dtype, type)):
-        return dtypes.as_dtype(value)
-    return value
+    return dtypes.as_dtype(value) if isinstance(value, (np.dtype, type)) else value
 
 
 def _parse_attrs(attrs: Mapping[str, Any] | Iterable[str]) -> dict[str, Any]:

@@ -55,7 +55,9 @@ def _ints(values: tuple[int, ...], low: int) -> bool:
 
 
 def pair(name: str, what: str, value: IntOrInts, low: int = 1) -> Pair:
-    """``per_axis`` for rows and columns."""
+    """``per_axis`` for rows and columns. MindSpore's programs also give (1, 1, rows, columns) as a step."""
+    if low == 1 and isinstance(value, (tuple, list)) and len(value) == 4 and tuple(value[:2]) == (1, 1):
+        value = value[2:]
     rows, columns = per_axis(name, what, value, 2, low)
     return rows, columns
 

@@ -224,7 +224,10 @@ def assign(variable: Tensor, value: Any) -> Tensor:
 
 
 def fitting(want: TensorType, new: Tensor) -> Tensor:
-    """``new`` in the shape and the dtype of a variable of type ``want``."""
+    """``new`` in the shape and the dtype of a variable of type ``want``. MindSpore takes one element of any shape for a
+    scalar."""
+    if _rule is not None and not want.shape and new.shape and new.size == 1:
+        new = find("reshape")(new, shape=())
     if broadcast_shapes(want.shape, new.shape) != want.shape:
         raise ShapeError(f"assign: a value of shape {list(new.shape)} does not fit a variable of {list(want.shape)}.",
                          operands=operand_lines(want, new._type, names=("variable", "value")),

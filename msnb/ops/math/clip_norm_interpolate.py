@@ -281,6 +281,7 @@ def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neg
 
 def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """|x - y| <= atol + rtol |y|; equal infinities are close."""
+    x, y = (v if isinstance(v, (int, float)) else as_tensor(v) for v in (x, y))
     x, y = (cast(v, dtypes.uint8) if isinstance(v, Tensor) and v.dtype is dtypes.bool_ else v for v in (x, y))
     near = arithmetic.abs(x - y) <= arithmetic.abs(y) * rtol + atol
     near = find("logical_and")(near, find("isfinite")(y))

@@ -16,6 +16,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Shape
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.elementwise.cast import cast
+from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.shape.views import broadcast_to
 
 
@@ -25,7 +26,7 @@ def is_known(x: Tensor) -> bool:
 
 
 def need_indices(kind: str, name: str, x: Any, ndim: int) -> Tensor:
-    """A tensor of integers with so many axes.
+    """A tensor of integers with so many axes, by which no gradient is: MindSpore's by integers would be ones.
 
     Raises:
         DTypeError, ShapeError: it is none.
@@ -35,7 +36,7 @@ def need_indices(kind: str, name: str, x: Any, ndim: int) -> Tensor:
         raise DTypeError(f"{kind}: {name} holds integers, got {t.dtype}.")
     if t.ndim != ndim:
         raise ShapeError(f"{kind}: {name} has {ndim} axes, got the shape {t.shape}.")
-    return t
+    return t if is_known(t) else stop_gradient(t)
 
 
 def need_shape(kind: str, shape: Any) -> Shape:

@@ -55,9 +55,7 @@ def operand(other: Any) -> Any:
         return other
     if isinstance(other, np.generic):
         return other.item() if other.dtype.kind in "biufc" else Tensor(other)
-    if isinstance(other, (np.ndarray, list, tuple)):
-        return as_tensor(other)
-    return NotImplemented
+    return as_tensor(other) if isinstance(other, (np.ndarray, list, tuple)) else NotImplemented
 
 
 def _slow(op: Op, this: Any, other: Any, swap: bool) -> Tensor:

@@ -232,9 +232,7 @@ class _Decoder:
 
     def symbolic(self, entry: Mapping[str, Any]) -> Any:
         (kind, value), = entry.items()
-        if kind == "as_name":
-            return Ref(name_of(value))
-        return self.argument(entry)
+        return Ref(name_of(value)) if kind == "as_name" else self.argument(entry)
 
     def type(self, meta: Mapping[str, Any]) -> ValueType:
         return ValueType(tuple(_size(size) for size in meta["sizes"]), DTYPES.get(meta["dtype"], "float32"))

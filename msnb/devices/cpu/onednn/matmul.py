@@ -85,9 +85,7 @@ def folded(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
             return Matrix((rows, x.dims[-1]), strides, x.place), Matrix(y.dims[-2:], y.strides[-2:], y.place)
     n = max(len(x.dims), len(y.dims))
     x, y = _widened(x, n), _widened(y, n)
-    if x.dims[:-2] == y.dims[:-2]:
-        return _one_lead(x, y)
-    return x, y
+    return _one_lead(x, y) if x.dims[:-2] == y.dims[:-2] else (x, y)
 
 
 def _widened(a: Matrix, n: int) -> Matrix:

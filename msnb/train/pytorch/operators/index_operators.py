@@ -26,9 +26,7 @@ def _position(arguments: dict[str, Any]) -> str:
 
 
 def _part(arguments: dict[str, Any]) -> str:
-    if place_text(arguments) == ":":
-        return "{self}"
-    return f"{{self}}[{_position(arguments)}]"
+    return "{self}" if place_text(arguments) == ":" else f"{{self}}[{_position(arguments)}]"
 
 
 def _index(a: dict[str, Any]) -> str:
