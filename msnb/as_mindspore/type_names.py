@@ -49,7 +49,8 @@ Float: type = _kind("Float", "floats", _of(float, dtypes=lambda d: d.is_float an
 BFloat: type = _kind("BFloat", "bfloat16", lambda found: isinstance(found, DType) and found.name == "bfloat16")
 Complex: type = _kind("Complex", "complex numbers", _of(complex, dtypes=lambda d: d.is_complex))
 Bool: type = _kind("Bool", "truth values", _of(bool, dtypes=lambda d: d.name.lower() == "bool"))
-Number = _kind("Number", "numbers", lambda found: isinstance(found, DType) or found in (bool, int, float, complex))
+_NUMBERS = {bool, int, float, complex}
+Number = _kind("Number", "numbers", lambda found: isinstance(found, DType) or type(found) is type and found in _NUMBERS)
 String: type = _kind("String", "texts", _of(str))
 Tuple: type = _kind("Tuple", "tuples", _of(tuple))
 List: type = _kind("List", "lists", _of(list))

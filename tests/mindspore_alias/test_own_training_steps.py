@@ -178,6 +178,7 @@ def test_names_of_older_programs() -> None:
     from mindspore.dataset import context
 
     assert context.GRAPH_MODE == 0 and isinstance(ms.float32, typing.Float) and isinstance(ms.int8, typing.Number)
+    assert isinstance(int, typing.Number) and not isinstance(np.ones(2), typing.Number)
     assert isinstance(ms.bfloat16, typing.BFloat) and not isinstance(ms.bfloat16, typing.Float)
     assert mint.functional.relu(Tensor([-1.0, 2.0])).asnumpy().tolist() == [0.0, 2.0]
     assert nn.EmbeddingLookup.TABLE_ROW_SLICE == "table_row_slice"
