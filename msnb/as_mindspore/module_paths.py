@@ -185,6 +185,8 @@ FURTHER: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("mindspore.common", "mindspore.common.dtype", "mindspore.dtype",
                      "mindspore._c_expression.typing"), (_DTYPES, _TYPES)),
     **dict.fromkeys(("mindspore.dataset", "mindspore.dataset.engine", "mindspore.dataset.engine.datasets"), (_TYPES,)),
+    **{f"mindspore.dataset.{path}": ("msnb.as_mindspore.private.picture_functions",) for path in (
+        "transforms.transforms", "transforms.py_transforms", "vision.transforms", "vision.py_transforms")},
     "mindspore.common.api": (_EXECUTORS, _LAYERS, "msnb.as_mindspore.private.private_names"),
     "mindspore.common.seed": ("msnb.as_mindspore.private.private_names",),
     "mindspore._checkparam": (_EXECUTORS,),

@@ -22,7 +22,7 @@ from msnb.base import events
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
-from msnb.optim.gradient_steps import with_decay
+from msnb.optim.gradient_steps import wide, with_decay
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
@@ -58,8 +58,9 @@ class _Moments(Optimizer):
 
     def follow(self, i: int, grad: Any) -> tuple[Any, Any]:
         """Let the moments of Parameter number ``i`` follow its gradient."""
-        m = self.moment1[i] * self.beta1 + grad * (1.0 - self.beta1)
-        v = self.moment2[i] * self.beta2 + ops.square(grad) * (1.0 - self.beta2)
+        m, v = (ops.cast(moment[i], grad.dtype) for moment in (self.moment1, self.moment2))
+        m = m * self.beta1 + grad * (1.0 - self.beta1)
+        v = v * self.beta2 + ops.square(grad) * (1.0 - self.beta2)
         ops.assign(self.moment1[i], m)
         ops.assign(self.moment2[i], v)
         return m, v
@@ -125,14 +126,15 @@ class Adam(_Moments):
         self.vhat = self.slots("vhat") if use_amsgrad else ()
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
-        """One step of one Parameter."""
+        """One step of one Parameter, in float32 as in MindSpore."""
+        grad = wide(grad)
         m, v = self.follow(i, grad)
         if self.use_nesterov:
             m = m * self.beta1 + grad * (1.0 - self.beta1)
         if self.use_amsgrad:
             v = ops.maximum(self.vhat[i], v)
             ops.assign(self.vhat[i], v)
-        one, two = (ops.cast(c, param.dtype) for c in common)
+        one, two = (ops.cast(c, m.dtype) for c in common)
         ops.assign(param, param - m * (ops.sqrt(two) / one * rate) / (ops.sqrt(v) + dtypes.guard(self.eps, v.dtype)))
 
     def _apply_adam(

@@ -20,6 +20,7 @@ from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.optim.gradient_steps import wide
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
@@ -74,11 +75,12 @@ class AdaMax(Optimizer):
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""
+        grad = wide(grad)
         m = self.moment[i] * self.beta1 + grad * (1.0 - self.beta1)
         u = ops.maximum(self.largest[i] * self.beta2, ops.abs(grad) + dtypes.guard(self.eps, grad.dtype))
         ops.assign(self.moment[i], m)
         ops.assign(self.largest[i], u)
-        ops.assign(param, param - m / u * (rate / ops.cast(common, param.dtype)))
+        ops.assign(param, param - m / u * (rate / ops.cast(common, m.dtype)))
 
 
 class Adadelta(Optimizer):

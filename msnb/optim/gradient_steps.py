@@ -268,6 +268,11 @@ def with_decay(grad: Any, param: Any, decay: Any) -> Any:
     return grad + param * decay
 
 
+def wide(grad: Any) -> Any:
+    """A gradient of float16 as float32, in which the squares of small ones are not 0."""
+    return ops.cast(grad, dtypes.float32) if grad.dtype == dtypes.float16 else grad
+
+
 def centred(grad: Any) -> Any:
     """grad - its mean over all axes but the first, where it has several."""
     return grad - ops.mean(grad, axis=tuple(range(1, grad.ndim)), keepdims=True) if grad.ndim > 1 else grad

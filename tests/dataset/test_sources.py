@@ -37,6 +37,16 @@ def test_random_access_source():
     assert sorted(column(shuffled)) == [0, 1, 4, 9, 16]
 
 
+def test_a_source_is_asked_for_numbers_of_numpy():
+    class Items(Squares):
+        def __getitem__(self, i):
+            return i.item(), np.int64(i.item() ** 2)
+
+    for more in ({}, {"shuffle": False}, {"sampler": [3, 1]}, {"num_parallel_workers": 2}):
+        dataset = ds.GeneratorDataset(Items(), ["n", "x"], python_multiprocessing=False, **more)
+        assert all(n * n == x for n, x in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True))
+
+
 def test_generator_function_starts_anew_each_epoch():
     dataset = ds.GeneratorDataset(numbers, "x")
     assert column(dataset) == column(dataset) == [0, 1, 2, 3]

@@ -178,8 +178,22 @@ def test_names_of_older_programs() -> None:
     from mindspore.dataset import context
 
     assert context.GRAPH_MODE == 0 and isinstance(ms.float32, typing.Float) and isinstance(ms.int8, typing.Number)
+    assert isinstance(int, typing.Number) and not isinstance(np.ones(2), typing.Number)
+    assert isinstance(ms.bfloat16, typing.BFloat) and not isinstance(ms.bfloat16, typing.Float)
     assert mint.functional.relu(Tensor([-1.0, 2.0])).asnumpy().tolist() == [0.0, 2.0]
     assert nn.EmbeddingLookup.TABLE_ROW_SLICE == "table_row_slice"
+
+
+def test_a_transform_of_a_program() -> None:
+    from mindspore.dataset.transforms.transforms import PyTensorOperation as Same
+    from mindspore.dataset.vision.transforms import PyTensorOperation
+
+    class Negative(PyTensorOperation):
+        def _execute_py(self, img: np.ndarray) -> np.ndarray:
+            return -img
+
+    data = ms.dataset.NumpySlicesDataset([np.arange(3.0)], ["x"]).map(Negative(), "x")
+    assert Same is PyTensorOperation and next(iter(data))[0].asnumpy().tolist() == [0.0, -1.0, -2.0]
 
 
 def test_permutations_that_are_filled_up(mode: int) -> None:

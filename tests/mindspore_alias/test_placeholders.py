@@ -45,6 +45,7 @@ def test_a_program_imports_more_than_it_uses() -> None:
         (lambda m: m.ops.RNNTLoss()(1.0), r"^mindspore.ops.RNNTLoss is not part of msnb yet"),
         (lambda m: m.profiler.EnvProfiler(), r"^mindspore.profiler.EnvProfiler is not part of msnb yet"),
         (lambda m: m.profiler.HostSystem.CPU, r"^mindspore.profiler.HostSystem is not part of msnb yet"),
+        (lambda m: m.ops.auto_generate.GroupedMatmul()(1.0), r"^mindspore.ops.auto_generate.GroupedMatmul is not"),
         (lambda m: m.nn.thor[0], r"^mindspore.nn.thor is not part"),
         (lambda m: m.ops.auto_generate.QuantBatchMatmul(), r"^mindspore.ops.auto_generate.QuantBatchMatmul is not"),
     ],

@@ -147,6 +147,13 @@ def test_dtypes_stay(mode: int, dtype: Any) -> None:
         assert {p.dtype for p in optimizer.get_parameters() if p is not optimizer.global_step} == {dtype}
 
 
+@pytest.mark.parametrize("make", [nn.Adam, nn.AdaMax])
+def test_small_gradients_move_half_floats(mode: int, make: Any) -> None:
+    w = ms.Parameter(ms.Tensor([0.1, -0.2], ms.float16), name="w")
+    make([w], 1e-3)([ms.Tensor([2e-5, 0.03], ms.float16)])  # the square of the first is 0 in float16
+    np.testing.assert_allclose(w.asnumpy(), [0.099, -0.201], atol=1e-4)
+
+
 def stepped(optimizer: Any, w: Any, n: int) -> list[float]:
     """The learning rates that n steps of SGD with gradient 1 show."""
     rates = []

@@ -22,6 +22,17 @@ def is_pil(img: Any) -> bool:
     return "PIL.Image" in sys.modules and isinstance(img, sys.modules["PIL.Image"].Image)
 
 
+class PyTensorOperation:
+    """The base of a program's own transforms: calling one calls its ``_execute_py``."""
+
+    transforms: Any = ()
+    output_type: Any = None
+
+    def __call__(self, img: Any) -> Any:
+        """What the transform makes of a picture."""
+        return self._execute_py(img)  # type: ignore[attr-defined]
+
+
 for _name in (*_CLASSES, *_NAMES.split()):
     _class = getattr(vision, _CLASSES.get(_name) or _name.title().replace("_", ""))
     globals()[_name] = partial(lambda transform, img, *args, **named: transform(*args, **named)(img), _class)

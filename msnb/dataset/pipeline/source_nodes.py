@@ -231,7 +231,7 @@ class GuardedFetch:
 
     def __call__(self, index: int) -> Row:
         try:
-            value = self.source[index]
+            value = self.source[np.int64(index)]  # a number of NumPy, as in MindSpore: programs call index.item()
         except Exception as error:
             raise failure(self.reader.name, self.source, index, self.reader.columns, (), error) from error
         return self.reader.row(value, index)
