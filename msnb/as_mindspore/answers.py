@@ -287,6 +287,15 @@ class AdaptiveMaxPool3d(nn.AdaptiveMaxPool3d, metaclass=_OneClass):
         return adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
+class NaturalExpDecayLR(nn.NaturalExpDecayLR, metaclass=_OneClass):
+    """A rate per step: its page divides by ``decay_steps``, its numbers do not."""
+
+    def construct(self, global_step: Any) -> Any:
+        """The learning rate at this step."""
+        p = self._part(global_step) * self.decay_steps
+        return self.learning_rate * ops.exp(-self.decay_rate * p)
+
+
 class Upsample(nn.Upsample, metaclass=_OneClass):
     """``nn.Upsample`` by the function ``interpolate`` above."""
 

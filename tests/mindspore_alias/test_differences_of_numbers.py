@@ -113,3 +113,12 @@ def test_extremes_with_their_places(mode: int) -> None:
     assert (value.tolist(), place.tolist()) == ([[1.0], [0.0]], [[0], [1]])
     with pytest.raises(ValueError, match="axis 5"):
         x.argmax_with_value(5)
+
+
+def test_natural_decay(mode: int) -> None:
+    """Numbers of MindSpore 2.10; the stairs are of whole ``decay_steps``."""
+    made = view("nn.NaturalExpDecayLR")
+    for stairs, step, theirs in ((False, 2, 0.1 * np.exp(-0.9 * 2)), (True, 6, 0.1 * np.exp(-0.9 * 4))):
+        assert isinstance(made(0.1, 0.9, 4, stairs), msnb.nn.NaturalExpDecayLR)
+        np.testing.assert_allclose(float(run(made(0.1, 0.9, 4, stairs), Tensor(step))), theirs, rtol=1e-6)
+    np.testing.assert_allclose(float(msnb.nn.NaturalExpDecayLR(0.1, 0.9, 4)(Tensor(2))), 0.1 * np.exp(-0.45), rtol=1e-6)
