@@ -462,6 +462,11 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
         return same == (op == "is")
     if session is not None and session.pythonic.has_one_of(left, right) and left is not right:
         return session.pythonic.identity(op, left, right)
+    owners = [None if session is None else session.inputs.owner_of(x) for x in (left, right)]
+    if session is not None and owners[0] is not None and owners[1] is not None:  # two arguments may be one Tensor
+        found = (owners[0][0] is owners[1][0]) == (op == "is")
+        session.guard("is", (paths.binary(op, owners[0][1], owners[1][1]),), (found,))
+        return found
     found = (left is right) == (op == "is")
     if session is not None:
         _guard_identity(session, left, right, op, found)
