@@ -56,6 +56,11 @@ class Dim:
 Size = int | Dim
 
 
+def plain_number(x: Any) -> Any:
+    """An instance of a subclass of int, float or complex (``IntEnum``) as one of the class itself."""
+    return next(kind(x) for kind in (int, float, complex) if isinstance(x, kind))
+
+
 class _Comparisons(threading.local):
     """Lists that are told of every comparison of a Dim with another size in this thread. It was answered no; whoever
     lets a Dim stand for a size that is known later must see to it that the answer stays right."""

@@ -28,7 +28,7 @@ from msnb.core import pytree
 from msnb.core.engine import Engine, EngineRestore, PlainReads, slot
 from msnb.core.shard_annotation import Region, ShardRequest
 from msnb.core.tensor import Array, Tensor
-from msnb.core.types import WEAK, TensorType, Type, need_index
+from msnb.core.types import WEAK, TensorType, Type, need_index, plain_number
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand
 from msnb.ops.definition.record import Op
@@ -230,6 +230,8 @@ class GraphBuilder(PlainReads):
         if isinstance(x, (np.ndarray, np.generic, list, tuple)):
             t = Tensor(x)
             return self.constant(t._host(), t._type)
+        if isinstance(x, (int, float, complex)):
+            return self.lift(plain_number(x))
         raise ArgumentError(f"an operation takes tensors and numbers, not {type(x).__name__}.")
 
     def lift_tensor(self, x: Tensor) -> Value:

@@ -185,6 +185,14 @@ def tagged(self, x):
 
 
 @program
+def numbers_as_keys(self, x):
+    counts = collections.Counter([1, self.k])
+    table = {v: k for k, v in {"a": 5, "b": self.k}.items()}
+    kinds = [type(key).__name__ for key in (*counts, *table)]
+    return dict(counts), table, {(self.k, 1): x}, kinds
+
+
+@program
 def as_json(self, x):
     text = json.dumps({"a": self.k, "b": [self.k, {"c": self.k}]})
     return x * len(text), json.loads(text)
@@ -196,7 +204,7 @@ def shown(value):
     if isinstance(value, (tuple, list, collections.deque)):
         return [type(value).__name__, *map(shown, value)]
     if isinstance(value, dict):
-        return type(value).__name__, {key: shown(part) for key, part in value.items()}
+        return type(value).__name__, {(type(key).__name__, str(key)): shown(part) for key, part in value.items()}
     return type(value).__name__, repr(value)
 
 

@@ -178,6 +178,10 @@ class Op:
         """True when the last input stands for any number of tensors."""
         return bool(self.inputs) and self.inputs[-1].startswith("*")
 
+    @property
+    def __name__(self) -> str:
+        return self.name
+
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, MsnbError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
@@ -203,7 +205,7 @@ def reduction(name: str, result: Callable[[DType], DType], *, kinds: str = KINDS
 def normal_shape(name: str, shape: Any) -> Shape:
     """A shape from an int or a sequence of ints and Dims. Raises ArgumentError on anything else, AttributeValueError on
     negative ones, DataSizeError where only the data tell a size."""
-    sizes = tuple(map(plain_size, (shape,) if isinstance(shape, (int, Dim)) else shape))
+    sizes = tuple(map(plain_size, (shape,) if isinstance(shape, (int, Dim, np.integer)) else shape))
     for d in sizes:
         no_size = not isinstance(d, Dim) and (isinstance(d, bool) or not isinstance(d, int))
         if no_size or (isinstance(d, int) and d < 0):
@@ -215,6 +217,8 @@ def normal_shape(name: str, shape: Any) -> Shape:
 
 def plain_size(d: Any) -> Any:
     """A size that was read from a tensor of the program, as the program knows it."""
+    if isinstance(d, np.integer):
+        return int(d)
     symbolic = getattr(type(d), "as_size", None)
     return d if symbolic is None else symbolic(d)
 

@@ -121,7 +121,7 @@ def _ints(shape: Any) -> Any:
     """A shape given as a tensor becomes a tuple."""
     if isinstance(shape, Tensor):  # in a program: each element may be known, or be a size by itself
         shape = [shape[i] for i in range(len(shape))] if shape.ndim and hasattr(shape, "_builder") else shape.tolist()
-    return plain_size(shape) if isinstance(shape, (int, Dim)) else tuple(map(_int, shape))
+    return plain_size(shape) if isinstance(shape, (int, Dim, np.integer)) else tuple(map(_int, shape))
 
 
 def _int(d: Any) -> Any:

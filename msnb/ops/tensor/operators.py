@@ -18,6 +18,7 @@ from msnb.core.dtypes import bool_
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
+from msnb.core.types import plain_number
 from msnb.ops.definition.operand_checks import as_tensor, no_operand
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise import arithmetic, cast, comparison, logic, transcendental
@@ -55,7 +56,9 @@ def operand(other: Any) -> Any:
         return other
     if isinstance(other, np.generic):
         return other.item() if other.dtype.kind in "biufc" else Tensor(other)
-    return as_tensor(other) if isinstance(other, (np.ndarray, list, tuple)) else NotImplemented
+    if isinstance(other, (np.ndarray, list, tuple)):
+        return as_tensor(other)
+    return plain_number(other) if isinstance(other, (int, float, complex)) else NotImplemented
 
 
 def _slow(op: Op, this: Any, other: Any, swap: bool) -> Tensor:

@@ -24,6 +24,7 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim
 from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.interpreter.reads import plain_key
 from msnb.graph.capture.interpreter.side_effects import Text, open_values, refill
 from msnb.graph.capture.values.branch_merge import UndefinedVariable, is_tensor
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
@@ -133,7 +134,7 @@ class Reconstruction:
             make = (lambda found: kind(*found)) if hasattr(value, "_fields") else kind
             return lambda outs, held, done: make([done[i] for i in parts])
         if isinstance(value, dict):
-            pairs = [(k, self.add(v)) for k, v in value.items()]
+            pairs = [(plain_key(None, k), self.add(v)) for k, v in value.items()]
             space = [(k, self.add(v)) for k, v in getattr(value, "__dict__", {}).items()]
             return lambda outs, held, done: _filled(
                 value, {k: done[i] for k, i in pairs}, {k: done[i] for k, i in space}
