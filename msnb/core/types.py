@@ -58,7 +58,8 @@ Size = int | Dim
 
 def plain_number(x: Any) -> Any:
     """An instance of a subclass of int, float or complex (``IntEnum``) as one of the class itself."""
-    return next(kind(x) for kind in (int, float, complex) if isinstance(x, kind))
+    kinds: tuple[Any, ...] = (int, float, complex)
+    return next(kind(x) for kind in kinds if isinstance(x, kind))
 
 
 class _Comparisons(threading.local):

@@ -34,7 +34,7 @@ from msnb.graph.capture.interpreter.capture_session import Session, stack
 from msnb.graph.capture.interpreter.interpreter import INTERPRETER
 from msnb.graph.capture.interpreter.reconstruction import Reconstruction
 from msnb.graph.capture.values import sources as paths
-from msnb.graph.capture.values.mutation_journal import Mutation
+from msnb.graph.capture.values.mutation_journal import Mutation, builtin_method
 from msnb.graph.capture.values.size_symbols import SizeSymbols
 from msnb.ir.graph import Graph
 from msnb.ir.size_binding import BoundGraph
@@ -198,7 +198,7 @@ def _replay(entry: Mutation, owner: Any, args: list[Any]) -> None:
         owner.clear()
         owner.extend(args[0]) if hasattr(owner, "extend") else owner.update(args[0])
     elif entry.how == "call":
-        getattr(owner, entry.name)(*args[0], **args[1])
+        builtin_method(owner, entry.name)(*args[0], **args[1])
     else:
         getattr(owner, entry.name)(*args)
 

@@ -60,11 +60,17 @@ _SETTLED = (
     range, slice, tuple, frozenset, list, dict, set, deque, np.ndarray, np.generic, np.dtype, np.ufunc, re.Pattern,
     re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, dtypes.DType, Op,
 )  # fmt: skip
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _MUTATORS: dict[type, frozenset[str]] = {
-    list: frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__"}),
-    dict: frozenset({"update", "setdefault", "pop", "popitem", "clear", "__setitem__"}),
-    set: frozenset({"add", "discard", "remove", "update", "clear", "pop"}),
-    deque: frozenset({"append", "appendleft", "extend", "extendleft", "pop", "popleft", "clear", "rotate"}),
+    list: _words("append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__ __imul__"),
+    dict: _words("update setdefault pop popitem clear move_to_end __setitem__ __delitem__ __ior__"),
+    set: _words("add discard remove update clear pop difference_update intersection_update symmetric_difference_update "
+                "__ior__ __iand__ __isub__ __ixor__"),
+    deque: _words("append appendleft extend extendleft pop popleft clear rotate insert remove reverse __setitem__ "
+                  "__delitem__ __iadd__ __imul__"),
 }  # fmt: skip
 _HIGHER = {map, filter, sorted, functools.reduce, min, max}
 
@@ -228,7 +234,7 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
         if isinstance(owner, kind) and name in names:
             return _mutate(engine, owner, name, args, kwargs)
     if isinstance(owner, dict) and engine.session.objects.source_of(owner) is not None:
-        return _read_dict(engine, owner, name, args, kwargs)
+        return reads.dict_method(engine.session, owner, name, args, kwargs)
     if isinstance(owner, (list, tuple, set, frozenset, deque)) and engine.session.objects.source_of(owner) is not None:
         copy = reads.entered(engine.session, owner)
         return getattr(copy, name)(*map(concrete, args), **kwargs)
@@ -240,22 +246,12 @@ def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwarg
     if name not in ("append", "add", "extend", "update", "clear") and session.objects.source_of(owner):
         session.journal.note(ContentPlace(owner))
         reads.settle(session, owner)  # its result depends on what was there
-    if name in ("extend", "update"):
+    if name == "extend" or name.endswith("update"):
         args = tuple(reads.entered(session, a) for a in args)
         args = tuple(list(a) if not isinstance(a, (dict, list)) else a for a in args)
     if name in ("pop", "setdefault", "insert", "add", "discard", "remove"):
         args = (concrete(args[0]), *args[1:]) if args else args
     return writes.mutate(owner, name, args, kwargs)
-
-
-def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if name in ("get", "__getitem__", "__contains__"):
-        key = concrete(args[0])
-        known = name == "__getitem__" or reads.compare(engine.session, "in", key, owner)
-        if name == "__contains__":
-            return known
-        return reads.item(engine.session, owner, key) if known else args[1] if len(args) > 1 else None
-    return getattr(reads.mapping(engine.session, owner), name)(*args, **kwargs)
 
 
 # ---- built-in functions ----

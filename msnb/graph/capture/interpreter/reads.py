@@ -7,7 +7,7 @@ import operator
 import os
 import sys
 import types
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,6 +23,7 @@ from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, needs_value, operand, plain
+from msnb.graph.capture.values.mutation_journal import builtin_method
 from msnb.ir.builder import SymbolicTensor
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
@@ -276,7 +277,19 @@ def _outside_item(session: Session, owner: Any, source: paths.Source, key: Any) 
         return (tuple if isinstance(owner, tuple) else list)(items(session, owner)[key])
     if isinstance(owner, dict) and key not in owner:
         session.guard("absent", (source,), (key,))
+        if type(owner).__getitem__ is dict.__getitem__ and hasattr(type(owner), "__missing__"):
+            return _missing_item(session, owner, key)
     return session.track(owner[key], paths.item(source, key))
+
+
+def _missing_item(session: Session, owner: Any, key: Any) -> Any:
+    """``__missing__`` of a dict: of a defaultdict it puts in what its factory makes."""
+    call, made = session.interpreter.call, getattr(owner, "default_factory", None)
+    if not isinstance(owner, defaultdict) or made is None or isinstance(type(owner).__missing__, types.FunctionType):
+        return call(type(owner).__missing__, owner, key)
+    value = call(made)
+    session.interpreter.intrinsics.set_item(owner, key, value)
+    return value
 
 
 def item(session: Session | None, owner: Any, key: Any) -> Any:
@@ -290,12 +303,12 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
     if isinstance(key, Tensor) and isinstance(owner, (dict, str)):
         _refuse_key(owner)
     key = plain_key(session, key)
-    source = session.objects.source_of(owner)
-    if source is not None and isinstance(owner, (list, tuple, deque, dict)) and _untouched(session, owner):
-        return _outside_item(session, owner, source, key)
     method = getattr(type(owner), "__getitem__", None)
     if isinstance(method, types.FunctionType):
         return session.interpreter.call(method, owner, key)
+    source = session.objects.source_of(owner)
+    if source is not None and isinstance(owner, (list, tuple, deque, dict)) and _untouched(session, owner):
+        return _outside_item(session, owner, source, key)
     return owner[key]
 
 
@@ -328,6 +341,13 @@ def _untouched(session: Session, owner: Any) -> bool:
     return False
 
 
+def _entry(owner: Any, source: paths.Source, key: Any) -> paths.Source:
+    """The path of an item; a program's own ``__getitem__`` is not asked."""
+    if not isinstance(type(owner).__getitem__, types.FunctionType):
+        return paths.item(source, key)
+    return paths.called((dict if isinstance(owner, dict) else list).__getitem__, (source, key))
+
+
 def settle(session: Session, owner: Any) -> None:
     """The program wrote to an outside container and now reads it (or is about to move its items): its size is guarded,
     and the items that came from outside are tracked where they lie."""
@@ -336,7 +356,7 @@ def settle(session: Session, owner: Any) -> None:
         return
     session.objects.settled.add(id(owner))
     if isinstance(owner, (set, frozenset)):
-        session.guard("eq", (source,), (before,))
+        session.guard("eq", (paths.called(frozenset, (source,)),), (frozenset(before),))
         return
     if isinstance(owner, dict):
         session.guard("eq", (paths.keys(source),), (tuple(before),))
@@ -345,7 +365,7 @@ def settle(session: Session, owner: Any) -> None:
     for key, value in before.items() if isinstance(owner, dict) else enumerate(before):
         held = owner.get(key) if isinstance(owner, dict) else owner[key] if key < len(owner) else None
         if held is value:
-            owner[key] = session.track(value, paths.item(source, key))
+            builtin_method(owner, "__setitem__")(key, session.track(value, _entry(owner, source, key)))
 
 
 def length(session: Session, owner: Any) -> int:
@@ -365,10 +385,28 @@ def items(session: Session, owner: Any) -> list[Any]:
         session.guard("eq", (paths.keys(source),), (tuple(owner),))
         return list(owner)
     if isinstance(owner, (set, frozenset)):
-        session.guard("eq", (source,), (type(owner)(owner),))
+        session.guard("eq", (paths.called(frozenset, (source,)),), (frozenset(owner),))
         return list(owner)
     length(session, owner)
-    return [session.track(v, paths.item(source, i)) for i, v in enumerate(owner)]
+    return [session.track(v, _entry(owner, source, i)) for i, v in enumerate(owner)]
+
+
+def dict_method(session: Session, owner: dict[Any, Any], name: str, args: Any, kwargs: Any) -> Any:
+    """``owner.name(...)`` of a dict from outside, for a method that only reads."""
+    if name not in ("get", "__getitem__", "__contains__"):
+        return getattr(mapping(session, owner), name)(*args, **kwargs)
+    key = concrete(args[0])
+    known = name == "__getitem__" or compare(session, "in", key, owner)
+    if name == "__contains__":
+        return known
+    if not known:
+        return args[1] if len(args) > 1 else None
+    if not isinstance(type(owner).__getitem__, types.FunctionType):
+        return item(session, owner, key)
+    source = session.objects.source_of(owner)  # what C's methods read, behind a program's own __getitem__
+    if source is None or not _untouched(session, owner):
+        return dict.__getitem__(owner, key)
+    return session.track(dict.__getitem__(owner, key), _entry(owner, source, key))
 
 
 def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
@@ -377,7 +415,7 @@ def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
     if source is None or not _untouched(session, owner):
         return owner
     session.guard("eq", (paths.keys(source),), (tuple(owner),))
-    return {k: session.track(v, paths.item(source, k)) for k, v in owner.items()}
+    return {k: session.track(v, _entry(owner, source, k)) for k, v in owner.items()}
 
 
 def entered(session: Session, value: Any) -> Any:
@@ -394,6 +432,7 @@ def entered(session: Session, value: Any) -> Any:
     if isinstance(value, (set, frozenset)) and session.objects.source_of(value) is not None:
         items(session, value)
     elif is_heap(type(value)) and hasattr(value, "__dict__") and session.objects.source_of(value) is not None:
+        _every_item(session, value)
         _every_attribute(session, value)
     return value
 
@@ -417,6 +456,13 @@ def _parts(session: Session, owner: Any, keys: tuple[Any, ...]) -> list[Any]:
     if isinstance(owner, dict):
         return list(mapping(session, owner).values())
     return items(session, owner) if isinstance(owner, (list, tuple)) else [attr(session, owner, k) for k in keys]
+
+
+def _every_item(session: Session, value: Any) -> None:
+    """The same of the items, of an instance of a class that a program derives from a container."""
+    if isinstance(value, (list, dict, deque)):
+        for part in mapping(session, value).values() if isinstance(value, dict) else items(session, value):
+            concrete(part)
 
 
 def _every_attribute(session: Session, value: Any) -> None:
@@ -462,15 +508,8 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
         return same == (op == "is")
     if session is not None and session.pythonic.has_one_of(left, right) and left is not right:
         return session.pythonic.identity(op, left, right)
-    owners = [None if session is None else session.inputs.owner_of(x) for x in (left, right)]
-    if session is not None and owners[0] is not None and owners[1] is not None:  # two arguments may be one Tensor
-        found = (owners[0][0] is owners[1][0]) == (op == "is")
-        session.guard("is", (paths.binary(op, owners[0][1], owners[1][1]),), (found,))
-        return found
     found = (left is right) == (op == "is")
-    if session is not None:
-        _guard_identity(session, left, right, op, found)
-    return found
+    return found if session is None else _identity(session, left, right, op, found)
 
 
 def _members(session: Session, owner: Any) -> Any:
@@ -482,8 +521,15 @@ def _members(session: Session, owner: Any) -> Any:
     return entered(session, owner)
 
 
-def _guard_identity(session: Session, left: Any, right: Any, op: str, found: bool) -> None:
+def _identity(session: Session, left: Any, right: Any, op: str, found: bool) -> bool:
+    """``found``, guarded; two arguments may be one Tensor, for which two tensors stand."""
+    first, second = session.inputs.owner_of(left), session.inputs.owner_of(right)
+    if first is not None and second is not None:
+        found = (first[0] is second[0]) == (op == "is")
+        session.guard("is", (paths.binary(op, first[1], second[1]),), (found,))
+        return found
     sources = [session.objects.source_of(x) for x in (left, right)]
     if any(s is not None and s.pattern != "{c0}" for s in sources) and None not in (left, right):
         parts = [paths.ref(x) if s is None else s for s, x in zip(sources, (left, right))]
         session.guard("is", (paths.binary(op, parts[0], parts[1]),), (found,))
+    return found

@@ -91,14 +91,13 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
         owner[reads.plain_key(session, key)] = value if session is None else reads.given(session, value)
         return
     key = reads.plain_key(session, key)
-    if isinstance(owner, (list, dict)):
-        session.journal.note(journal.ContentPlace(owner))
-        owner[key] = value
-        session.log(owner, "item", key, value)
-        return
     method = getattr(type(owner), "__setitem__", None)
     if hasattr(method, "__code__"):
         session.interpreter.call(method, owner, key, value)
+    elif isinstance(owner, (list, dict, deque)):
+        session.journal.note(journal.ContentPlace(owner))
+        owner[key] = value
+        session.log(owner, "item", key, value)
     else:
         owner[key] = value
 
@@ -107,7 +106,11 @@ def del_item(owner: Any, key: Any) -> None:
     """``del owner[key]``."""
     session = session_now()
     key = reads.plain_key(session, key)
-    if session is not None and isinstance(owner, (list, dict)):
+    method = getattr(type(owner), "__delitem__", None)
+    if session is not None and hasattr(method, "__code__") and not isinstance(owner, Tensor):
+        session.interpreter.call(method, owner, key)
+        return
+    if session is not None and isinstance(owner, (list, dict, deque)):
         session.journal.note(journal.ContentPlace(owner))
         reads.settle(session, owner)
         session.log(owner, "method", "__delitem__", key)
@@ -140,9 +143,10 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     session = session_now()
     if session is not None:
         session.journal.note(journal.ContentPlace(owner))
-        entry = (owner, "call", name, args, kwargs) if kwargs else (owner, "method", name, *args)
-        session.log(*entry)
-    return getattr(owner, name)(*args, **kwargs)
+        if getattr(owner, "maxlen", None) is not None:  # what is put in at one end moves the items
+            reads.settle(session, owner)
+        session.log(owner, "call", name, args, kwargs)
+    return journal.builtin_method(owner, name)(*args, **kwargs)
 
 
 # ---- merging what branches wrote ----

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,12 @@ import numpy as np
 from msnb.core.storage.aligned_memory import owns_memory
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
+
+
+def builtin_method(owner: Any, name: str) -> Any:
+    """The method that C code wrote, behind one of the same name of a program's own class (which calls it)."""
+    found = (vars(kind).get(name) for kind in type(owner).__mro__)
+    return next(fn for fn in found if fn is not None and not isinstance(fn, FunctionType)).__get__(owner)
 
 
 class MutationTarget:
