@@ -358,9 +358,8 @@ def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
     found = agreed(owner, lambda x: hasattr(x, name)) if value is None else value is not MISSING
     if type(value) in (UndefinedVariable, Late):
         raise value.error()
-    source = engine.session.objects.source_of(owner)
-    if not found and source is not None and not engine.session.journal.written(("attr", id(owner), name)):
-        engine.session.guard("noattr", (source,), (name,))
+    for one in owner.options if isinstance(owner, FunctionChoice) else (owner,):
+        reads.guard_presence(engine.session, one, name, found)
     return found
 
 

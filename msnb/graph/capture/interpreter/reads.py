@@ -75,10 +75,10 @@ def glob(session: Session | None, space: dict[str, Any], name: str) -> Any:
         return session.track(value, paths.glob(space, name))
     found = space.get("__builtins__", builtins)
     table = found if isinstance(found, dict) else vars(found)
-    if name not in table:
-        raise NameError(f"name {name!r} is not defined")
     if session is not None and not _is_frameworks(space):
         session.guard("absent", (paths.ref(space, "the global names"),), (name,))
+    if name not in table:
+        raise NameError(f"name {name!r} is not defined")
     return table[name]
 
 
@@ -122,6 +122,8 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
     if name == "__dict__":
         check_defined(owner)
     source = _owner_source(session, owner)
+    if not hasattr(owner, name):
+        guard_presence(session, owner, name, False)
     value = getattr(owner, name)
     if source is None:
         return _class_attr(session, owner, name, value)
@@ -135,6 +137,15 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
         session.guard("eq", (paths.attr(source, name),), (value,))
         return value
     return session.track(value, paths.attr(source, name))
+
+
+def guard_presence(session: Session, owner: Any, name: str, found: bool) -> None:
+    """Whether an outside object has an attribute was asked."""
+    source = session.objects.source_of(owner)
+    of_a_program = isinstance(owner, type) and is_heap(owner) and not is_framework(sys.modules.get(owner.__module__))
+    source = paths.ref(owner) if source is None and of_a_program else source
+    if source is not None and not session.journal.written(("attr", id(owner), name)):
+        session.guard("is", (paths.called(hasattr, (source, name)),), (found,))
 
 
 def defined(session: Session | None, value: Any) -> Any:
@@ -275,6 +286,8 @@ def _outside_item(session: Session, owner: Any, source: paths.Source, key: Any) 
     """An item of a container from outside that the program has not written to, tracked with its source."""
     if isinstance(key, slice) and not isinstance(owner, dict):
         return (tuple if isinstance(owner, tuple) else list)(items(session, owner)[key])
+    if not isinstance(owner, dict) and type(key) is int and not -len(owner) <= key < len(owner):
+        length(session, owner)  # an IndexError
     if isinstance(owner, dict) and key not in owner:
         session.guard("absent", (source,), (key,))
         if type(owner).__getitem__ is dict.__getitem__ and hasattr(type(owner), "__missing__"):
