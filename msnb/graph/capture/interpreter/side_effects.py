@@ -290,10 +290,11 @@ def fstring(parts: tuple[Any, ...]) -> Any:
 def _part(value: Any, conversion: int, spec: Any) -> tuple[Any, int, Any]:
     """A replacement field: an object of the user's with a ``__format__`` formats itself now."""
     engine = slot.engine
-    if conversion == -1 and isinstance(engine, Capture):
-        said = special_methods.converted(engine, format, (value, spec))
+    if isinstance(engine, Capture):
+        said = special_methods.converted(engine, format, (value, spec)) if conversion == -1 else NotImplemented
         if said is not NotImplemented:
             return said, -1, ""
+        value = engine.given(value)  # what lies outside is read, and guarded
     return snapshot(value, (repr,) if conversion in (97, 114) else (str,)), conversion, spec
 
 

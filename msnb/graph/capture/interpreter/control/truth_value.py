@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from msnb.core.engine import slot
@@ -48,9 +49,9 @@ def truth(value: Any) -> bool:
 def _object_truth(engine: Capture, value: Any) -> bool:
     for name in ("__bool__", "__len__"):
         method = getattr(type(value), name, None)
-        if method is not None:
-            return bool(engine.session.interpreter.call(method, value)) if hasattr(method, "__code__") else bool(value)
-    return True
+        if isinstance(method, FunctionType):  # one of a metaclass is no method of the object
+            return bool(engine.session.interpreter.call(method, value))
+    return bool(value)
 
 
 def as_bool(x: Any) -> Any:
