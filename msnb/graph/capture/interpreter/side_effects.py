@@ -195,6 +195,9 @@ def snapshot(value: Any, wanted: tuple[Any, ...] = (str, repr)) -> Any:
         wanted: what an object of the user's is asked for: both, where only the text's template tells. One that a
             container holds is asked for its ``repr``.
     """
+    engine = slot.engine
+    if isinstance(engine, Capture) and isinstance(value, (list, tuple, dict, set, frozenset, deque)):
+        value = reads.entered(engine.session, value)  # what lies outside is read, and guarded
     parts = _parts(value)
     if parts is not None:
         return _of_parts(value, [snapshot(v, wanted if len(wanted) > 1 else (repr,)) for v in parts])
@@ -206,7 +209,6 @@ def snapshot(value: Any, wanted: tuple[Any, ...] = (str, repr)) -> Any:
         raise needs_value("a text of one of several functions")
     if isinstance(value, TrackedArray) and value._source is not None and value._session.is_written(value):
         return value.plain().copy()
-    engine = slot.engine
     if isinstance(value, Tensor) and isinstance(engine, Capture):
         return engine.wrap(engine.lift(value))  # what the program has written is in its session, not in the object
     return _object_text(value, wanted)
@@ -290,11 +292,10 @@ def fstring(parts: tuple[Any, ...]) -> Any:
 def _part(value: Any, conversion: int, spec: Any) -> tuple[Any, int, Any]:
     """A replacement field: an object of the user's with a ``__format__`` formats itself now."""
     engine = slot.engine
-    if isinstance(engine, Capture):
-        said = special_methods.converted(engine, format, (value, spec)) if conversion == -1 else NotImplemented
+    if conversion == -1 and isinstance(engine, Capture):
+        said = special_methods.converted(engine, format, (value, spec))
         if said is not NotImplemented:
             return said, -1, ""
-        value = engine.given(value)  # what lies outside is read, and guarded
     return snapshot(value, (repr,) if conversion in (97, 114) else (str,)), conversion, spec
 
 
