@@ -60,6 +60,9 @@ _SETTLED = (
     range, slice, tuple, frozenset, list, dict, set, deque, np.ndarray, np.generic, np.dtype, np.ufunc, re.Pattern,
     re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, dtypes.DType, Op,
 )  # fmt: skip
+_RAW = (object.__setattr__, object.__delattr__)
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -80,8 +83,10 @@ def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     found = operators.converted(engine, fn, args)
     if found is not NotImplemented:
         return found
-    if fn is object.__setattr__ and type(args[0]).__setattr__ is object.__setattr__:
-        return writes.set_attr(args[0], *args[1:])
+    if any(fn is raw for raw in _RAW):
+        return writes.set_raw(*args)
+    if type(fn) is types.MethodWrapperType and fn.__name__ in ("__setattr__", "__delattr__"):  # by way of super()
+        return writes.set_raw(fn.__self__, *args)
     special = _SPECIAL.get(fn) if _hashable(fn) else None
     if special is not None:
         return special(engine, *args, **kwargs)

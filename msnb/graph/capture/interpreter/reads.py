@@ -119,6 +119,9 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
         return session.interpreter.call(getter, owner)
     if session.journal.written(("attr", id(owner), name)):
         return defined(session, getattr(owner, name))
+    space = getattr(owner, "__dict__", None)
+    if type(space) is dict and name in space and session.journal.written(("content", id(space))):
+        return defined(session, item(session, space, name))
     if name == "__dict__":
         check_defined(owner)
     source = _owner_source(session, owner)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections import deque
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from msnb.base.errors import CaptureError
-from msnb.base.source_location import here
+from msnb.base.source_location import here, is_own
 from msnb.core import temporary_writes
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
@@ -37,9 +39,17 @@ def set_attr(owner: Any, name: str, value: Any) -> None:
     if session is None or is_tensor(owner) and not hasattr(owner, "__dict__"):
         setattr(owner, name, value)
         return
+    held = inspect.getattr_static(type(owner), name, None)
+    if isinstance(getattr(type(held), "__set__", None), FunctionType) and not is_own(_file_of(type(held).__set__)):
+        session.interpreter.call(type(held).__set__, held, owner, value)
+        return
     setter = getattr(getattr(type(owner), name, None), "fset", None)
     if setter is not None:
         session.interpreter.call(setter, owner, value)
+        return
+    own = _own_method(owner, "__setattr__")
+    if own is not None:
+        session.interpreter.call(own, owner, name, value)
         return
     old = vars(owner).get(name) if getattr(type(owner), "assigns_parameters", False) else None
     if isinstance(old, Parameter) and is_tensor(value) and not isinstance(value, Parameter):
@@ -47,6 +57,25 @@ def set_attr(owner: Any, name: str, value: Any) -> None:
         return
     _with_hidden(session, owner, name, lambda: session.journal.write(journal.AttrPlace(owner, name), value))
     session.log(owner, "attr", name, value)
+
+
+def _file_of(fn: Any) -> str:
+    return str(fn.__code__.co_filename)
+
+
+def _own_method(owner: Any, name: str) -> Any:
+    """``__setattr__`` or ``__delattr__`` of a program's class, with nothing but ``object``'s behind it."""
+    found = [vars(kind)[name] for kind in type(owner).__mro__ if name in vars(kind)]
+    own = all(isinstance(fn, FunctionType) and not is_own(_file_of(fn)) for fn in found[:-1])
+    return found[0] if len(found) > 1 and own and not isinstance(owner, type) else None
+
+
+def set_raw(owner: Any, name: str, *value: Any) -> None:
+    """``object.__setattr__(owner, name, value)``, or ``object.__delattr__(owner, name)``."""
+    session = session_now()
+    assert session is not None
+    session.journal.write(journal.ObjectAttrPlace(owner, name), value[0] if value else journal.MISSING)
+    session.log(owner, "raw", name, *value)
 
 
 def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], None]) -> None:
@@ -68,6 +97,10 @@ def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], N
 def del_attr(owner: Any, name: str) -> None:
     """``del owner.name``."""
     session = session_now()
+    own = None if session is None else _own_method(owner, "__delattr__")
+    if session is not None and own is not None:
+        session.interpreter.call(own, owner, name)
+        return
     if session is not None:
         session.journal.note(journal.AttrPlace(owner, name))
         _with_hidden(session, owner, name, lambda: delattr(owner, name))
@@ -243,7 +276,7 @@ def store(place: journal.MutationTarget, value: Any) -> None:
     assert session is not None
     if isinstance(place, journal.AttrPlace):
         session.journal.write(place, value)
-        session.log(place.owner, "attr", place.name, value)
+        session.log(place.owner, "raw" if type(place) is journal.ObjectAttrPlace else "attr", place.name, value)
     elif isinstance(place, journal.KeyPlace):
         set_global(place.space, place.name, value)
     elif isinstance(place, journal.CellPlace):

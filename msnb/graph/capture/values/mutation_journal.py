@@ -85,6 +85,16 @@ class SpacePlace(MutationTarget):
         space.update(value)
 
 
+class ObjectAttrPlace(AttrPlace):
+    """An attribute of an object whose class has a ``__setattr__`` of the program's own, which writes it so."""
+
+    def set(self, value: Any) -> None:
+        if value is not MISSING:
+            object.__setattr__(self.owner, self.name, value)
+        elif hasattr(self.owner, self.name):
+            object.__delattr__(self.owner, self.name)
+
+
 class HiddenPlace(AttrPlace):
     """An attribute that such a ``__setattr__`` wrote beside the one that it was asked for; ``SpacePlace`` puts it
     back."""
