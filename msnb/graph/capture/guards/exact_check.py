@@ -39,6 +39,7 @@ TESTS = {
     "code": "{0}.__code__ is {c0} or {0}.__code__ == {c0}",
     "absent": "{c0} not in {0}",
     "noattr": "not hasattr({0}, {c0})",
+    "hasattr": "hasattr({0}, {c0})",
     "same": "{0} is {1}",
     "distinct": "len({{{ids}}}) == {n}",
 }
@@ -105,6 +106,8 @@ class Guard:
             return f"{label} now has {self.consts[0]!r}"
         if self.kind == "noattr":
             return f"{label} now has the attribute {self.consts[0]}"
+        if self.kind == "hasattr":
+            return f"{label} has no attribute {self.consts[0]} any more"
         if self.kind == "distinct":
             return "two tensors that the program writes or reads are now one object"
         if self.kind == "same":
@@ -133,6 +136,7 @@ _SAID: dict[str, Callable[[tuple[Any, ...]], str]] = {
     "code": lambda c: f"has the code of line {c[0].co_firstlineno}",
     "absent": lambda c: f"has no {c[0]!r}",
     "noattr": lambda c: f"has no attribute {c[0]}",
+    "hasattr": lambda c: f"has the attribute {c[0]}",
     "same": lambda c: "are one object",
     "distinct": lambda c: "are different objects",
 }

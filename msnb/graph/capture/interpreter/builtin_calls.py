@@ -358,13 +358,15 @@ def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
 
 def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
     owner = engine.session.pythonic.shown(owner)
-    value: Any = getattr(owner, name, MISSING) if not isinstance(owner, FunctionChoice) else None
-    found = agreed(owner, lambda x: hasattr(x, name)) if value is None else value is not MISSING
+    if isinstance(owner, FunctionChoice):
+        return agreed(owner, lambda x: _hasattr(engine, x, name))
+    value: Any = getattr(owner, name, MISSING)
+    found = value is not MISSING
     if type(value) in (UndefinedVariable, Late):
         raise value.error()
     source = engine.session.objects.source_of(owner)
-    if not found and source is not None and not engine.session.journal.written(("attr", id(owner), name)):
-        engine.session.guard("noattr", (source,), (name,))
+    if source is not None and not engine.session.journal.written(("attr", id(owner), name)):
+        engine.session.guard("hasattr" if found else "noattr", (source,), (name,))
     return found
 
 

@@ -96,6 +96,8 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     if reads.is_opaque(fn):
         file = fn.__code__.co_filename
         if file in reads.OPAQUE_FILES:
+            if fn.__name__ in reads.LISTINGS and hasattr(type(args[0]), "cells_and_names"):
+                reads.guard_listing(engine.session, functools.partial(fn, **kwargs), args)
             return fn(*args, **kwargs)
         if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
             return fn(*engine.given(args), **engine.given(kwargs))

@@ -477,7 +477,37 @@ def _members(session: Session, owner: Any) -> Any:
     return entered(session, owner)
 
 
+LISTINGS = frozenset(
+    ("cells", "name_cells", "get_sub_cell", "cells_and_names", "parameters_and_names", "get_parameters",
+     "parameters_dict", "trainable_params", "untrainable_params", "buffers", "named_buffers")
+)  # fmt: skip
+"""Methods by which a Cell tells of its members: msnb's own code, whose reads of attributes are not seen."""
+
+
+def guard_listing(session: Session, fn: Any, args: tuple[Any, ...]) -> None:
+    """The Cell ``args[0]`` must tell of the same members at every call: some may come, go, or want no gradient."""
+    cell, given = args[0], tuple(map(concrete, args[1:]))
+    if session.objects.is_fresh(cell) or any(isinstance(x, set) for x in given):  # a set is filled by the walk
+        return
+
+    def members(cell: Any) -> list[Any]:
+        found = fn(cell, *given)
+        parts = found.items() if isinstance(found, dict) else found if isinstance(found, (list, Iterator)) else [found]
+        return [x for part in parts for x in (part if isinstance(part, tuple) else (part,))]
+
+    before: list[Any] = []
+
+    def same_members(cell: Any) -> bool:
+        now = members(cell)
+        if not before:  # the check that follows the capture: what the program itself changed is undone
+            before.append(now)
+        return len(now) == len(before[0]) and all(a is b or type(a) is str and a == b for a, b in zip(now, before[0]))
+
+    session.guard("is", (paths.called(same_members, (session.anchor(cell),)),), (True,))
+
+
 def _guard_identity(session: Session, left: Any, right: Any, op: str, found: bool) -> None:
+    session.inputs.apart |= type(left) is type(right) is SymbolicTensor  # which stand for Tensors from outside
     sources = [session.objects.source_of(x) for x in (left, right)]
     if any(s is not None and s.pattern != "{c0}" for s in sources) and None not in (left, right):
         parts = [paths.ref(x) if s is None else s for s, x in zip(sources, (left, right))]
