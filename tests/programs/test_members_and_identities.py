@@ -165,6 +165,26 @@ def members_that_it_freezes_itself(self, x):
     return len(self.trainable_params()), x
 
 
+@program(lambda cell, call: [setattr(p, "requires_grad", (call + k) % 2 == 0) for k, p in enumerate((cell.a, cell.b))])
+def attributes_of_parameters_it_tells_of(self, x):
+    return [p.name for p in self.get_parameters() if p.requires_grad], x
+
+
+@program(lambda cell, call: cell.a.set_data(ops.ones((call + 1,)), slice_shape=True))
+def sizes_of_parameters_it_tells_of(self, x):
+    return [p.shape for p in self.get_parameters()], sum(p.size for p in self.trainable_params()), x
+
+
+@program(lambda cell, call: setattr(cell.first.bias, "requires_grad", call % 2 == 0))
+def gradient_by_all_that_the_cell_trains(self, x):
+    return ops.GradOperation(get_by_list=True)(self.first)(x)
+
+
+@program(lambda cell, call: setattr(cell.first, "bias", parameter(call, call)))
+def state_of_a_cell(self, x):
+    return [(name, value * 1) for name, value in self.first.state_dict().items()]
+
+
 FITTING = ((3, 6), (6, 6), (4, 4), (3, 3), (5, 4), (4, 4))
 
 

@@ -17,6 +17,7 @@ from msnb.base.errors import ConcretizationError
 from msnb.base.source_location import PACKAGE_DIR, here, is_own
 from msnb.core import pytree
 from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.values import sources as paths
@@ -227,6 +228,8 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     shown = session.pythonic.shown(owner)
     if shown is not owner:
         return _number_attr(shown, name)
+    if isinstance(owner, Parameter) and session.objects.source_of(owner) is None:
+        _guard_unseen(session, owner)
     own = session.states.own.get(id(owner))
     known = session.objects.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
     if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
@@ -240,6 +243,12 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     if source is None or session.journal.written(("attr", id(owner), name)):
         return getattr(owner, name)
     return session.track(getattr(owner, name), paths.attr(source, name))
+
+
+def _guard_unseen(session: Session, owner: Parameter) -> None:
+    """A Parameter that a Cell told of: it has no path, and may have other sizes and attributes at the next call."""
+    if not session.objects.is_fresh(owner):
+        session.guard("tensor", (session.anchor(owner),), (type(owner), owner._type))
 
 
 def _module_attr(session: Session, owner: types.ModuleType, name: str) -> Any:
@@ -479,7 +488,7 @@ def _members(session: Session, owner: Any) -> Any:
 
 LISTINGS = frozenset(
     ("cells", "name_cells", "get_sub_cell", "cells_and_names", "parameters_and_names", "get_parameters",
-     "parameters_dict", "trainable_params", "untrainable_params", "buffers", "named_buffers")
+     "parameters_dict", "trainable_params", "untrainable_params", "buffers", "named_buffers", "state_dict")
 )  # fmt: skip
 """Methods by which a Cell tells of its members: msnb's own code, whose reads of attributes are not seen."""
 
