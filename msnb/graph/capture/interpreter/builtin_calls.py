@@ -62,7 +62,7 @@ _SETTLED = (
 )  # fmt: skip
 _MUTATORS: dict[type, frozenset[str]] = {
     list: frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__"}),
-    dict: frozenset({"update", "setdefault", "pop", "popitem", "clear", "__setitem__"}),
+    dict: frozenset({"update", "setdefault", "pop", "popitem", "clear", "move_to_end", "__setitem__"}),
     set: frozenset({"add", "discard", "remove", "update", "clear", "pop"}),
     deque: frozenset({"append", "appendleft", "extend", "extendleft", "pop", "popleft", "clear", "rotate"}),
 }  # fmt: skip
@@ -145,8 +145,8 @@ def _fixed(value: Any) -> Any:
     """Lists for code that reads numbers in C: the numbers in them are looked at, and guarded."""
     if type(value) in (list, tuple):
         return type(value)(map(_fixed, value))
-    if type(value) is dict:
-        return {_fixed(key): _fixed(part) for key, part in value.items()}
+    if type(value) in reads.DICTS:
+        return reads.refilled(value, {_fixed(key): _fixed(part) for key, part in value.items()})
     return value.plain() if isinstance(value, TrackedArray) else concrete(value)
 
 
@@ -237,7 +237,8 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
 
 def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session = engine.session
-    if name not in ("append", "add", "extend", "update", "clear") and session.objects.source_of(owner):
+    keeps = name in ("append", "add", "extend", "update", "clear") and not writes.drops_items(owner, name)
+    if not keeps and session.objects.source_of(owner):
         session.journal.note(ContentPlace(owner))
         reads.settle(session, owner)  # its result depends on what was there
     if name in ("extend", "update"):

@@ -7,7 +7,7 @@ import operator
 import os
 import sys
 import types
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,9 +24,11 @@ from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, needs_value, operand, plain
+from msnb.graph.capture.values.mutation_journal import ContentPlace
 from msnb.ir.builder import SymbolicTensor
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
+DICTS = (dict, OrderedDict, defaultdict, Counter)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
 
 _CONVERTED_FILES = ("as_mindspore/functional_names.py", "onnx/tensor_branch.py")
@@ -300,12 +302,25 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
         _refuse_key(owner)
     key = plain_key(session, key)
     source = session.objects.source_of(owner)
+    if source is not None and isinstance(owner, defaultdict) and not compare(session, "in", key, owner):
+        return _made_item(session, owner, key)
     if source is not None and isinstance(owner, (list, tuple, deque, dict)) and _untouched(session, owner):
         return _outside_item(session, owner, source, key)
     method = getattr(type(owner), "__getitem__", None)
     if isinstance(method, types.FunctionType):
         return session.interpreter.call(method, owner, key)
     return owner[key]
+
+
+def _made_item(session: Session, owner: defaultdict[Any, Any], key: Any) -> Any:
+    """An outside defaultdict makes the entry that is read: a write like any other."""
+    if owner.default_factory is None:
+        raise KeyError(key)
+    made = session.interpreter.call(owner.default_factory)
+    session.journal.note(ContentPlace(owner))
+    owner[key] = made
+    session.log(owner, "item", key, made)
+    return made
 
 
 def _refuse_key(owner: Any) -> None:
@@ -386,7 +401,18 @@ def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
     if source is None or not _untouched(session, owner):
         return owner
     session.guard("eq", (paths.keys(source),), (tuple(owner),))
-    return {k: session.track(v, paths.item(source, k)) for k, v in owner.items()}
+    found = {k: session.track(v, paths.item(source, k)) for k, v in owner.items()}
+    return refilled(owner, found) if type(owner) in DICTS else found
+
+
+def refilled(owner: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:
+    """Other entries in a dict of the same class."""
+    if type(owner) is dict:
+        return entries
+    made = owner.copy()
+    made.clear()
+    made.update(entries)
+    return made
 
 
 def entered(session: Session, value: Any) -> Any:
@@ -398,7 +424,7 @@ def entered(session: Session, value: Any) -> Any:
         return (
             found if type(value) is list else type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
         )
-    if type(value) is dict:
+    if type(value) in DICTS:
         return mapping(session, value)
     if isinstance(value, (set, frozenset)) and session.objects.source_of(value) is not None:
         items(session, value)

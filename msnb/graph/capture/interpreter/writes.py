@@ -145,6 +145,12 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     return getattr(owner, name)(*args, **kwargs)
 
 
+def drops_items(owner: Any, name: str) -> bool:
+    """Does a deque of limited length lose items to new ones?"""
+    limit = owner.maxlen if isinstance(owner, deque) else None
+    return limit is not None and (len(owner) == limit or name == "extend")
+
+
 # ---- merging what branches wrote ----
 
 
