@@ -360,15 +360,14 @@ def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
 def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
     owner = engine.session.pythonic.shown(owner)
     if isinstance(owner, FunctionChoice):
-        return agreed(owner, lambda x: _hasattr(engine, x, name))
+        return bool(agreed(owner, lambda x: _hasattr(engine, x, name)))
     value: Any = getattr(owner, name, MISSING)
-    found = value is not MISSING
     if type(value) in (UndefinedVariable, Late):
         raise value.error()
     source = engine.session.objects.source_of(owner)
     if source is not None and not engine.session.journal.written(("attr", id(owner), name)):
-        engine.session.guard("hasattr" if found else "noattr", (source,), (name,))
-    return found
+        engine.session.guard("is", (sources.called(hasattr, (source, name)),), (value is not MISSING,))
+    return value is not MISSING
 
 
 def _type(engine: Capture, *args: Any) -> Any:

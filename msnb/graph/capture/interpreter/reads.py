@@ -230,8 +230,7 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     shown = session.pythonic.shown(owner)
     if shown is not owner:
         return _number_attr(shown, name)
-    if isinstance(owner, Parameter) and session.objects.source_of(owner) is None:
-        _guard_unseen(session, owner)
+    _guard_unseen(session, owner)
     own = session.states.own.get(id(owner))
     known = session.objects.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
     if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
@@ -247,9 +246,10 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     return session.track(getattr(owner, name), paths.attr(source, name))
 
 
-def _guard_unseen(session: Session, owner: Parameter) -> None:
+def _guard_unseen(session: Session, owner: Tensor) -> None:
     """A Parameter that a Cell told of: it has no path, and may have other sizes and attributes at the next call."""
-    if not session.objects.is_fresh(owner):
+    objects = session.objects
+    if isinstance(owner, Parameter) and objects.source_of(owner) is None and not objects.is_fresh(owner):
         session.guard("tensor", (session.anchor(owner),), (type(owner), owner._type))
 
 
@@ -302,7 +302,7 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
         _refuse_key(owner)
     key = plain_key(session, key)
     source = session.objects.source_of(owner)
-    if source is not None and isinstance(owner, defaultdict) and not compare(session, "in", key, owner):
+    if _makes_item(session, owner, source, key):
         return _made_item(session, owner, key)
     if source is not None and isinstance(owner, (list, tuple, deque, dict)) and _untouched(session, owner):
         return _outside_item(session, owner, source, key)
@@ -312,10 +312,13 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
     return owner[key]
 
 
+def _makes_item(session: Session, owner: Any, source: Any, key: Any) -> bool:
+    makes = source is not None and isinstance(owner, defaultdict) and owner.default_factory is not None
+    return makes and not compare(session, "in", key, owner)
+
+
 def _made_item(session: Session, owner: defaultdict[Any, Any], key: Any) -> Any:
     """An outside defaultdict makes the entry that is read: a write like any other."""
-    if owner.default_factory is None:
-        raise KeyError(key)
     made = session.interpreter.call(owner.default_factory)
     session.journal.note(ContentPlace(owner))
     owner[key] = made
@@ -407,11 +410,8 @@ def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
 
 def refilled(owner: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:
     """Other entries in a dict of the same class."""
-    if type(owner) is dict:
-        return entries
     made = owner.copy()
-    made.clear()
-    made.update(entries)
+    dict.update(made, entries)  # a Counter's own adds
     return made
 
 
