@@ -468,7 +468,7 @@ class GradOperation:
                 what = "GradOperation(get_by_list=True)"
                 hint = f"{what}({name}, weights) names them; a Cell's are its trainable_params()."
                 raise ArgumentError(f"{what}: {name} is no Cell, it has no weights.", hint=hint)
-            weights = fn.trainable_params()
+            weights = slot.engine.convert(fn.trainable_params)()  # a compiled program asks at each call
         integers = self.integers or ("zero" if self.get_all else "refuse")
         return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param, integers, False)
 

@@ -344,9 +344,9 @@ def _prune(session: Session, graph: Graph) -> list[tuple[paths.Source, str]]:
 
 
 def _guard_distinct(session: Session, written: list[tuple[int, int, Any]]) -> None:
-    """If the program writes to tensor objects, all that it reads and writes must be different objects at every call, as
-    they were now."""
-    if not written:
+    """If the program writes to tensor objects or differentiates by them, all that it reads and writes must be different
+    objects at every call, as they were now."""
+    if not written and not session.inputs.apart:
         return
     found = [state.source for state in session.states.outside.values()]
     found += [source for _, _, source, _ in session.inputs.stand_ins()]

@@ -38,7 +38,6 @@ TESTS = {
     "num": "type({0}) is {t0} and ({0} == {c0} or {0} != {0} and {c0} != {c0})",
     "code": "{0}.__code__ is {c0} or {0}.__code__ == {c0}",
     "absent": "{c0} not in {0}",
-    "noattr": "not hasattr({0}, {c0})",
     "same": "{0} is {1}",
     "distinct": "len({{{ids}}}) == {n}",
 }
@@ -103,8 +102,6 @@ class Guard:
     def _told(self, label: str, now: Any) -> str:
         if self.kind == "absent":
             return f"{label} now has {self.consts[0]!r}"
-        if self.kind == "noattr":
-            return f"{label} now has the attribute {self.consts[0]}"
         if self.kind == "distinct":
             return "two tensors that the program writes or reads are now one object"
         if self.kind == "same":
@@ -132,7 +129,6 @@ _SAID: dict[str, Callable[[tuple[Any, ...]], str]] = {
     "content": lambda c: "has the same values",
     "code": lambda c: f"has the code of line {c[0].co_firstlineno}",
     "absent": lambda c: f"has no {c[0]!r}",
-    "noattr": lambda c: f"has no attribute {c[0]}",
     "same": lambda c: "are one object",
     "distinct": lambda c: "are different objects",
 }

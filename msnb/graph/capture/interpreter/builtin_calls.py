@@ -156,8 +156,8 @@ def _fixed(value: Any) -> Any:
     """Lists for code that reads numbers in C: the numbers in them are looked at, and guarded."""
     if type(value) in (list, tuple):
         return type(value)(map(_fixed, value))
-    if type(value) is dict:
-        return {_fixed(key): _fixed(part) for key, part in value.items()}
+    if type(value) in reads.DICTS:
+        return reads.refilled(value, {_fixed(key): _fixed(part) for key, part in value.items()})
     return value.plain() if isinstance(value, TrackedArray) else concrete(value)
 
 
@@ -359,13 +359,13 @@ def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
 
 def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
     owner = engine.session.pythonic.shown(owner)
-    value: Any = getattr(owner, name, MISSING) if not isinstance(owner, FunctionChoice) else None
-    found = agreed(owner, lambda x: hasattr(x, name)) if value is None else value is not MISSING
+    if isinstance(owner, FunctionChoice):
+        return bool(agreed(owner, lambda x: _hasattr(engine, x, name)))
+    value: Any = getattr(owner, name, MISSING)
     if type(value) in (UndefinedVariable, Late):
         raise value.error()
-    for one in owner.options if isinstance(owner, FunctionChoice) else (owner,):
-        reads.guard_presence(engine.session, one, name, found)
-    return found
+    reads.guard_presence(engine.session, owner, name, value is not MISSING)
+    return value is not MISSING
 
 
 def _type(engine: Capture, *args: Any) -> Any:

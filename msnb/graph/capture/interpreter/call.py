@@ -17,6 +17,7 @@ import functools
 import inspect
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from msnb.base.errors import CaptureError
@@ -31,6 +32,7 @@ from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.control import recursion
 from msnb.graph.capture.values import sources
+from msnb.graph.capture.values.lazy_values import concrete
 from msnb.ops.definition.record import Op
 
 _DEEPEST = 3000  # a call of a converted function takes about 1 KB of C's stack, which has 8 MB
@@ -90,12 +92,43 @@ def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
 # ---- Python functions ----
 
 
+_LISTINGS = frozenset(
+    ("cells", "name_cells", "get_sub_cell", "cells_and_names", "parameters_and_names", "get_parameters",
+     "parameters_dict", "trainable_params", "untrainable_params", "buffers", "named_buffers", "state_dict")
+)  # fmt: skip
+"""Methods by which a Cell tells of its members: msnb's own code, whose reads of attributes are not seen."""
+
+
+def _guard_listing(session: Session, fn: Any, args: tuple[Any, ...]) -> None:
+    """The Cell ``args[0]`` must tell of the same members at every call: some may come, go, or want no gradient."""
+    cell, given = args[0], tuple(map(concrete, args[1:]))
+    if session.objects.is_fresh(cell) or any(isinstance(x, set) for x in given):  # a set is filled by the walk
+        return
+
+    def members(cell: Any) -> list[Any]:
+        found = fn(cell, *given)
+        parts = found.items() if isinstance(found, dict) else found if isinstance(found, (list, Iterator)) else [found]
+        return [x for part in parts for x in (part if isinstance(part, tuple) else (part,))]
+
+    before: list[Any] = []
+
+    def same_members(cell: Any) -> bool:
+        now = members(cell)
+        if not before:  # the check that follows the capture: what the program itself changed is undone
+            before.append(now)
+        return len(now) == len(before[0]) and all(a is b or type(a) is str and a == b for a, b in zip(now, before[0]))
+
+    session.guard("is", (sources.called(same_members, (session.anchor(cell),)),), (True,))
+
+
 def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if converter.is_converted(fn.__code__):
         return _guarded_call(engine, fn, args, kwargs)
     if reads.is_opaque(fn):
         file = fn.__code__.co_filename
         if file in reads.OPAQUE_FILES:
+            if fn.__name__ in _LISTINGS and hasattr(type(args[0]), "cells_and_names"):
+                _guard_listing(engine.session, functools.partial(fn, **kwargs), args)
             return fn(*args, **kwargs)
         if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
             return fn(*engine.given(args), **engine.given(kwargs))

@@ -160,6 +160,7 @@ class Capture(GraphBuilder):
 
         Inside, a value that several tensors have is the tensor's own as a copy: whoever reads it, also a branch that
         hands on what it does not write, comes to the copy."""
+        self.session.inputs.apart |= bool(tensors)
         known = {**self.session.states.own, **self.session.states.outside}
         copies: list[tuple[TensorPlace, Tensor, Value]] = []
         for current in (known[id(t)].current for t in tensors if id(t) in known):

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError
+from msnb.base.errors import CaptureError, MsnbError
 from msnb.base.source_location import here, is_own
 from msnb.core.dtypes import DType
 from msnb.core.tensor import AbstractTensor, Tensor
@@ -371,8 +371,11 @@ class Session:
         self.journal.log.clear()
 
     def refuses(self, error: Any) -> bool:
-        """Is it what only a capture raises? No handler of the program may see it: in PyNative mode there is none."""
-        refusal = isinstance(error, CaptureError) or getattr(error, "breaks", False)
+        """Is it what only a capture raises? No handler of the program may see it: in PyNative mode there is none.
+
+        What msnb finds wrong with sizes that are symbols may be right with others: the sizes become numbers then."""
+        kind = MsnbError if self.symbols.axes else CaptureError
+        refusal = isinstance(error, kind) or getattr(error, "breaks", False)
         return refusal and not any(error is own for own in self.statements.stated)
 
     # ---- nesting ----

@@ -7,7 +7,7 @@ import operator
 import os
 import sys
 import types
-from collections import defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +17,7 @@ from msnb.base.errors import ConcretizationError
 from msnb.base.source_location import PACKAGE_DIR, here, is_own
 from msnb.core import pytree
 from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.values import sources as paths
@@ -27,6 +28,8 @@ from msnb.graph.capture.values.mutation_journal import builtin_method
 from msnb.ir.builder import SymbolicTensor
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
+_NOTHING = object()
+DICTS = (dict, OrderedDict, defaultdict, Counter)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
 
 _CONVERTED_FILES = ("as_mindspore/functional_names.py", "onnx/tensor_branch.py")
@@ -117,17 +120,13 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
     if getter is not None:
         _guard_class_attr(session, owner, name)
         return session.interpreter.call(getter, owner)
-    if session.journal.written(("attr", id(owner), name)):
-        return defined(session, getattr(owner, name))
-    space = getattr(owner, "__dict__", None)
-    if type(space) is dict and name in space and session.journal.written(("content", id(space))):
-        return defined(session, item(session, space, name))
-    if name == "__dict__":
-        check_defined(owner)
-    source = _owner_source(session, owner)
-    if not hasattr(owner, name):
+    written = _written_attr(session, owner, name)
+    if written is not _NOTHING:
+        return defined(session, written)
+    source, value = _owner_source(session, owner), getattr(owner, name, _NOTHING)
+    if value is _NOTHING:
         guard_presence(session, owner, name, False)
-    value = getattr(owner, name)
+        return getattr(owner, name)  # which raises
     if source is None:
         return _class_attr(session, owner, name, value)
     if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
@@ -140,6 +139,17 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
         session.guard("eq", (paths.attr(source, name),), (value,))
         return value
     return session.track(value, paths.attr(source, name))
+
+
+def _written_attr(session: Session, owner: Any, name: str) -> Any:
+    """What the program itself has written to an attribute, or into the object's ``__dict__``."""
+    if session.journal.written(("attr", id(owner), name)):
+        return getattr(owner, name)
+    if name == "__dict__":
+        check_defined(owner)
+    space = getattr(owner, "__dict__", None)
+    wrote = type(space) is dict and name in space and session.journal.written(("content", id(space)))
+    return item(session, space, name) if wrote else _NOTHING
 
 
 def guard_presence(session: Session, owner: Any, name: str, found: bool) -> None:
@@ -202,7 +212,7 @@ def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
         if value.__self__ is owner:
             session.guard("is", (source,), (value.__func__,))
         return value
-    return session.track(value, source) if value is getattr(kind, name, paths) else value  # paths: nobody's value
+    return session.track(value, source) if value is getattr(kind, name, _NOTHING) else value
 
 
 def is_heap(kind: type) -> bool:
@@ -242,6 +252,7 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     shown = session.pythonic.shown(owner)
     if shown is not owner:
         return _number_attr(shown, name)
+    _guard_unseen(session, owner)
     own = session.states.own.get(id(owner))
     known = session.objects.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
     if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
@@ -255,6 +266,13 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     if source is None or session.journal.written(("attr", id(owner), name)):
         return getattr(owner, name)
     return session.track(getattr(owner, name), paths.attr(source, name))
+
+
+def _guard_unseen(session: Session, owner: Tensor) -> None:
+    """A Parameter that a Cell told of: it has no path, and may have other sizes and attributes at the next call."""
+    objects = session.objects
+    if isinstance(owner, Parameter) and objects.source_of(owner) is None and not objects.is_fresh(owner):
+        session.guard("tensor", (session.anchor(owner),), (type(owner), owner._type))
 
 
 def _module_attr(session: Session, owner: types.ModuleType, name: str) -> Any:
@@ -293,19 +311,21 @@ def _outside_item(session: Session, owner: Any, source: paths.Source, key: Any) 
         length(session, owner)  # an IndexError
     if isinstance(owner, dict) and key not in owner:
         session.guard("absent", (source,), (key,))
-        if type(owner).__getitem__ is dict.__getitem__ and hasattr(type(owner), "__missing__"):
-            return _missing_item(session, owner, key)
     return session.track(owner[key], paths.item(source, key))
 
 
-def _missing_item(session: Session, owner: Any, key: Any) -> Any:
-    """``__missing__`` of a dict: of a defaultdict it puts in what its factory makes."""
-    call, made = session.interpreter.call, getattr(owner, "default_factory", None)
-    if not isinstance(owner, defaultdict) or made is None or isinstance(type(owner).__missing__, types.FunctionType):
-        return call(type(owner).__missing__, owner, key)
-    value = call(made)
-    session.interpreter.intrinsics.set_item(owner, key, value)
-    return value
+def _missing_item(session: Session, owner: Any, source: paths.Source, key: Any) -> Any:
+    """``__missing__`` of a dict: of a defaultdict it puts in what its factory makes, a write like any other."""
+    if _untouched(session, owner):
+        session.guard("absent", (source,), (key,))
+    missing, factory = type(owner).__missing__, getattr(owner, "default_factory", None)
+    if isinstance(missing, types.FunctionType):
+        return session.interpreter.call(missing, owner, key)
+    if factory is None:
+        return owner[key]  # which raises
+    made = session.interpreter.call(factory)
+    session.interpreter.intrinsics.set_item(owner, key, made)
+    return made
 
 
 def item(session: Session | None, owner: Any, key: Any) -> Any:
@@ -318,11 +338,16 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
         return session.interpreter.intrinsics.selected([item(session, owner, i) for i in range(len(owner))], key)
     if isinstance(key, Tensor) and isinstance(owner, (dict, str)):
         _refuse_key(owner)
-    key = plain_key(session, key)
+    return _item_of(session, owner, plain_key(session, key))
+
+
+def _item_of(session: Session, owner: Any, key: Any) -> Any:
     method = getattr(type(owner), "__getitem__", None)
     if isinstance(method, types.FunctionType):
         return session.interpreter.call(method, owner, key)
     source = session.objects.source_of(owner)
+    if source is not None and hasattr(type(owner), "__missing__") and not dict.__contains__(owner, key):
+        return _missing_item(session, owner, source, key)
     if source is not None and isinstance(owner, (list, tuple, deque, dict)) and _untouched(session, owner):
         return _outside_item(session, owner, source, key)
     return owner[key]
@@ -431,7 +456,15 @@ def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
     if source is None or not _untouched(session, owner):
         return owner
     session.guard("eq", (paths.keys(source),), (tuple(owner),))
-    return {k: session.track(v, _entry(owner, source, k)) for k, v in owner.items()}
+    found = {k: session.track(v, _entry(owner, source, k)) for k, v in owner.items()}
+    return refilled(owner, found) if type(owner) in DICTS else found
+
+
+def refilled(owner: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:
+    """Other entries in a dict of the same class."""
+    made = owner.copy()
+    dict.update(made, entries)  # a Counter's own adds
+    return made
 
 
 def entered(session: Session, value: Any) -> Any:
@@ -443,7 +476,7 @@ def entered(session: Session, value: Any) -> Any:
         return (
             found if type(value) is list else type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
         )
-    if type(value) is dict:
+    if type(value) in DICTS:
         return mapping(session, value)
     if isinstance(value, (set, frozenset)) and session.objects.source_of(value) is not None:
         items(session, value)

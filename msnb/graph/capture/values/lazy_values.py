@@ -51,6 +51,9 @@ class LazyScalar:
         """What ``isinstance`` sees."""
         return type(self._value)
 
+    def __deepcopy__(self, memo: Any) -> LazyScalar:
+        return self  # a number, also in a copy that Python makes of an object that holds it
+
     def __msnb_tensor__(self) -> Any:
         """The number as an input of the program, of the dtype that a Tensor of it has."""
         t = WEAK[type(self._value)]

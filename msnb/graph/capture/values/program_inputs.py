@@ -20,10 +20,12 @@ class ProgramInputs:
     Attributes:
         root: the builder of the program's graph.
         items: of each input where it is from, how it is made of that, and its value.
+        apart: the program relies on which of its Tensors are one object, also if it writes to none of them.
     """
 
     def __init__(self) -> None:
         self.root: Any = None
+        self.apart: bool = False
         self.items: list[tuple[Source, str, Value]] = []
         self._index: dict[tuple[Any, ...], SymbolicTensor] = {}
         self._stands: dict[int, SymbolicTensor] = {}

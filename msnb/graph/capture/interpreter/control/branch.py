@@ -190,8 +190,14 @@ def align(*builders: Capture, keep: int = 0) -> list[Any]:
 
 
 def is_plain(graph: Graph) -> bool:
-    """Only operations that may as well run when their result is not needed."""
-    return not any({"control", "effect", "random"} & n.op.traits for n in graph.nodes)
+    """Only operations that may as well run when their result is not needed: ``i < n and x[i] > 0`` guards an index."""
+    return not any({"control", "effect", "random"} & n.op.traits or _may_fail(n) for n in graph.nodes)
+
+
+def _may_fail(node: Any) -> bool:
+    """Do values decide whether it fails: an index that a tensor tells, a matrix without an inverse?"""
+    at_runtime = "indexed" in node.op.traits and len(node.inputs) > 1
+    return at_runtime or node.op.family in ("linalg", "factors", "labels", "sparse")
 
 
 # ---- yield ----
