@@ -334,7 +334,7 @@ def test_an_abandoned_epoch_does_not_wait_for_what_nobody_wants():
     iterator = data.create_tuple_iterator(num_epochs=1, output_numpy=True)
     next(iterator)
     iterator.stop()
-    assert not [t for t in threading.enumerate() if t.name.startswith("msnb-dataset")]
+    assert eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("msnb-dataset")])
 
 
 @pytest.mark.long
