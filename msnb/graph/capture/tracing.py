@@ -197,8 +197,8 @@ def _replay(entry: Mutation, owner: Any, args: list[Any]) -> None:
     elif entry.how == "cell":
         owner.cell_contents = args[0]
     elif entry.how == "content":
-        owner.clear()
-        owner.extend(args[0]) if hasattr(owner, "extend") else owner.update(args[0])
+        builtin_method(owner, "clear")()
+        builtin_method(owner, "extend" if hasattr(owner, "extend") else "update")(args[0])
     elif entry.how == "call":
         builtin_method(owner, entry.name)(*args[0], **args[1])
     else:

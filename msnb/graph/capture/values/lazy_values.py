@@ -297,6 +297,8 @@ class TrackedArray(np.ndarray[Any, Any]):
         return self._session.inputs.array(self)
 
     def __array_finalize__(self, other: Any) -> None:
+        if isinstance(other, TrackedArray) and getattr(other, "_source", None) is not None:
+            other.plain()  # a copy or a view of it holds its values
         self._source = None  # type: ignore[assignment]
         self._session = None
 
@@ -315,7 +317,19 @@ class TrackedArray(np.ndarray[Any, Any]):
     def __iter__(self) -> Any:
         return iter(self.plain())
 
+    @property
+    def flat(self) -> Any:
+        """NumPy's iterator over the elements."""
+        return self.plain().flat
 
+
+def _reader(name: str) -> Callable[..., Any]:
+    return lambda array, *args, **kwargs: getattr(array.plain(), name)(*args, **kwargs)
+
+
+_READERS = "tolist item tobytes dot argmax argmin argsort nonzero searchsorted trace __bool__"
+for _name in _READERS.split():
+    setattr(TrackedArray, _name, _reader(_name))  # what is no array, or is one of places
 TrackedArray.__name__ = "ndarray"  # errors name the class: the same words in both modes
 
 
