@@ -380,13 +380,13 @@ def _shown_type(engine: Capture, value: Any) -> type:
 
 
 def _cast(kind: type, dtype: str) -> Callable[..., Any]:
-    """int(t), float(t) and bool(t) of a tensor: a number that the graph computes."""
+    """int(t), float(t) and bool(t) of a tensor: a number that the graph computes; no gradient goes back to the tensor."""
 
     def convert(engine: Capture, *args: Any) -> Any:
         if len(args) == 1 and isinstance(args[0], Tensor) and not is_lazy(args[0]):
             if kind is not bool and args[0]._type.is_static and args[0]._type.size != 1:
                 raise not_one(args[0], f"{kind.__name__}()")
-            found = symbolic_test(args[0])
+            found = symbolic_test(find("stop_gradient")(args[0]) if kind is float else args[0])
             assert found is not None
             flat = find("reshape")(found, shape=()) if found.shape else found
             if kind is bool and found.dtype.category:
@@ -480,13 +480,15 @@ def _text(fn: Any) -> Callable[..., Any]:
 
 
 def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
-    """``Tensor(...)`` of what is not known yet: an array from outside, a number, a tensor, lists of them."""
+    """``Tensor(...)`` of what is not known yet: an array from outside, a number, a tensor, lists of them.
+    Elements of a list are read as numbers: no gradient goes back to them."""
     args, kwargs = engine.given(args), engine.given(kwargs)
     data = args[0] if args else kwargs.get("input_data")
     if not _unknown(data):
         plain_args = [_plain(engine, Tensor, a) for a in args]
         return engine.session.fresh(Tensor(*plain_args, **{k: concrete(v) for k, v in kwargs.items()}))
     made = _stacked(engine, data)
+    made = find("stop_gradient")(made) if isinstance(data, (list, tuple)) else made
     dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
     want = made._type if dtype is None else made._type.with_dtype(dtypes.as_dtype(dtype))
     return engine.wrap(engine.lift_as(made, want))
