@@ -329,7 +329,7 @@ def deleted_in_a_branch(box: Box, x: Any) -> Any:
     return x
 
 
-@refused("is called where a tensor decides whether it runs")
+@refused("is changed in place")
 def an_opaque_object_in_a_branch(box: Box, x: Any) -> Any:
     if x > 0:
         BYTES.append(1)

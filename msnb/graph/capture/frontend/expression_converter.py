@@ -296,7 +296,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> Any:
         handles = ast.copy_location(ast.Tuple([self.load(n, node) for n in self._open], ast.Load()), node)
-        node.value = self.rt("yielding", node, self.visit(node.value), handles)
+        node.value = self.rt("yielding", node, self.rt("iterate", node, self.visit(node.value)), handles)
         return node
 
     # ---- decisions ----

@@ -64,7 +64,8 @@ def _texts(filename: str) -> Iterator[str]:
     """Every text that may stand behind a file name, the likeliest first."""
     if filename in _registered:
         yield _registered[filename]
-    lines = linecache.getlines(filename)
+    frozen = sys.modules.get(filename[len("<frozen ") : -1]) if filename.startswith("<frozen ") else None
+    lines = linecache.getlines(getattr(frozen, "__file__", None) or filename)
     if lines:
         yield "".join(lines)
     for name, text in reversed(tuple(KEPT)):  # comparing a candidate compiles, and Python announces that

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.errors import CaptureError
+from msnb.base.errors import CaptureError, ConcretizationError
 from msnb.base.source_location import here
+from msnb.graph.capture.guards.buffer_content import contents, restore, same_contents
 from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, same_values
@@ -87,6 +88,17 @@ def refuse(where: str) -> CaptureError:
     return error
 
 
+def refuse_contents(session: Session, owner: Any) -> None:
+    """A buffer from outside (``bytearray``, ``array.array``) must not be changed by a captured program."""
+    if session.objects.source_of(owner) is not None and contents(owner) is not None:
+        error = ConcretizationError(
+            f"a {type(owner).__name__} is changed in place, which a graph cannot do: it is a constant of the program.",
+            hint="change it outside, or hold the values in a list, a NumPy array or a Tensor.",
+        )
+        error.where = here(2).where
+        raise error
+
+
 class Watch:
     """What unconverted code is given, so that what it changes is noted.
 
@@ -99,6 +111,8 @@ class Watch:
         self.session = session
         self.arrays: list[tuple[Any, Any]] = []
         self.copies: list[tuple[Any, Any, Any]] = []
+        outside = [x for x in originals if session.objects.source_of(x) is not None and not isinstance(x, np.ndarray)]
+        self.buffers = [(x, held) for x in outside if (held := contents(x)) is not None]
         for old, new in zip(originals, given):
             for array in new if type(new) in (list, tuple) else (new,):
                 if isinstance(array, np.ndarray) and array.dtype != object:
@@ -109,6 +123,10 @@ class Watch:
 
     def conclude(self) -> None:
         """The code has run."""
+        for value, held in self.buffers:
+            if not same_contents(value, held):
+                restore(value, held)
+                refuse_contents(self.session, value)
         for root, before in self.arrays:
             _changed(self.session, root, before)
         for old, new, before in self.copies:

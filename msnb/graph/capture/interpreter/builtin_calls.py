@@ -17,7 +17,7 @@ import sys
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,15 @@ from msnb.base.source_location import here
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, Dim, need_index, not_one, result_dtype, tensor_type
+from msnb.core.types import WEAK, Dim, need_index, result_dtype, tensor_type
+from msnb.graph.capture.guards.buffer_content import contents
 from msnb.graph.capture.interpreter import reads, side_effects, special_methods as operators, writes
 from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS
+from msnb.graph.capture.interpreter.control.python_reduction import any_all, are_numbers, extreme, total
 from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
-from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
+from msnb.graph.capture.interpreter.control.truth_value import number_of, truth
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
@@ -75,6 +77,7 @@ _MUTATORS: dict[type, frozenset[str]] = {
     deque: _words("append appendleft extend extendleft pop popleft clear rotate insert remove reverse __setitem__ "
                   "__delitem__ __iadd__ __imul__"),
 }  # fmt: skip
+_COMPARE = (sorted, min, max, set, frozenset)
 _HIGHER = {map, filter, sorted, functools.reduce, min, max}
 
 
@@ -93,17 +96,13 @@ def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     owner = getattr(fn, "__self__", None)
     if owner is not None and not isinstance(owner, types.ModuleType):
         return _method(engine, fn, owner, args, kwargs)
-    if _hashable(fn) and fn in sources.PURE and not kwargs and any(map(is_lazy, args)) and _numbers(args):
+    if _hashable(fn) and fn in sources.PURE and not kwargs and any(map(is_lazy, args)) and are_numbers(args):
         return lazy_call(fn, args)
     return _opaque(engine, fn, args, kwargs)
 
 
 def _hashable(fn: Any) -> bool:
     return isinstance(fn, (type, types.BuiltinFunctionType, types.FunctionType))
-
-
-def _numbers(args: tuple[Any, ...]) -> bool:
-    return all(is_lazy(a) or type(a) in (bool, int, float, complex) for a in args)
 
 
 def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -140,8 +139,19 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
         if not engine.session.objects.is_fresh(value):
             raise needs_value(f"{getattr(fn, '__name__', 'this function')}()")
     if isinstance(value, (list, tuple, dict)) and not _takes_tensors(fn):
-        return _fixed(reads.given(engine.session, value))
-    return reads.entered(engine.session, value)
+        return reads.plain_parts(engine.session, reads.given(engine.session, value))
+    return _looked_through(engine, fn, value)
+
+
+def _looked_through(engine: Capture, fn: Any, value: Any) -> Any:
+    """A container or an object for code that is not converted."""
+    steps = operators.entered(engine, fn, value)
+    if steps is not NotImplemented and not isinstance(steps, dict):
+        return (_plain(engine, fn, step) for step in steps)
+    found = reads.entered(engine.session, value if steps is NotImplemented else steps)
+    for part in found if fn in _COMPARE and isinstance(found, (list, tuple)) else ():
+        reads.look_into(engine.session, part)
+    return found
 
 
 def _plain_text(fn: Any, text: side_effects.Text) -> Any:
@@ -150,15 +160,6 @@ def _plain_text(fn: Any, text: side_effects.Text) -> Any:
     if issubclass(kind, BaseException):
         return text.fill({}) if issubclass(kind, MsnbError) else text
     return str(text)
-
-
-def _fixed(value: Any) -> Any:
-    """Lists for code that reads numbers in C: the numbers in them are looked at, and guarded."""
-    if type(value) in (list, tuple):
-        return type(value)(map(_fixed, value))
-    if type(value) in reads.DICTS:
-        return reads.refilled(value, {_fixed(key): _fixed(part) for key, part in value.items()})
-    return value.plain() if isinstance(value, TrackedArray) else concrete(value)
 
 
 def _takes_tensors(fn: Any) -> bool:
@@ -212,7 +213,7 @@ def _may_change(engine: Capture, owner: Any, name: str) -> bool:
         return not hasattr(pathlib.PurePath, name)
     if isinstance(owner, _SETTLED) or is_lazy(owner) or isinstance(owner, Tensor):
         return False
-    return owner is os.environ or engine.session.objects.source_of(owner) is not None
+    return owner is os.environ or engine.session.objects.source_of(owner) is not None and contents(owner) is None
 
 
 def _class(owner: Any) -> str:
@@ -337,7 +338,7 @@ def _range(engine: Capture, *args: Any) -> Any:
         need_index(bound)
     if bounds:
         return SymbolicRange(args)
-    return range(*(int(a) if isinstance(a, Dim) else concrete(a) for a in args))
+    return range(*(int(a) if isinstance(a, Dim) else _plain(engine, range, a) for a in args))
 
 
 def _round(engine: Capture, number: Any, ndigits: Any = None) -> Any:
@@ -380,71 +381,16 @@ def _shown_type(engine: Capture, value: Any) -> type:
 
 
 def _cast(kind: type, dtype: str) -> Callable[..., Any]:
-    """int(t), float(t) and bool(t) of a tensor: a number that the graph computes; no gradient goes back to the tensor."""
+    """int(t), float(t) and bool(t) of a tensor: a number that the graph computes; no gradient goes back to t."""
 
     def convert(engine: Capture, *args: Any) -> Any:
         if len(args) == 1 and isinstance(args[0], Tensor) and not is_lazy(args[0]):
-            if kind is not bool and args[0]._type.is_static and args[0]._type.size != 1:
-                raise not_one(args[0], f"{kind.__name__}()")
-            found = symbolic_test(find("stop_gradient")(args[0]) if kind is float else args[0])
-            assert found is not None
-            flat = find("reshape")(found, shape=()) if found.shape else found
-            if kind is bool and found.dtype.category:
-                flat = find("not_equal")(flat, 0)
-            want = tensor_type((), dtypes.as_dtype(dtype))
-            cast = find("cast")  # a value of its own, even where the tensor has this dtype
-            number = engine.add(cast, [engine.lift(flat)], cast.bind_attrs({"dtype": want.dtype}), (want,))[0]
-            return engine.session.pythonic.mark(number)
+            return number_of(engine, kind, dtype, args[0])
         if len(args) == 1 and is_lazy(args[0]):
             return lazy_call(kind, args)
-        return truth(args[0]) if kind is bool and args else kind(*map(concrete, args))
+        return truth(args[0]) if kind is bool and args else kind(*(_plain(engine, kind, a) for a in args))
 
     return convert
-
-
-def _extreme(fn: Any, op: str) -> Callable[..., Any]:
-    """max and min of 0-d tensors: of equal ones Python takes the first, and so does the gradient."""
-    beats = find({"maximum": "greater", "minimum": "less"}[op])
-
-    def pick(engine: Capture, *args: Any, **kwargs: Any) -> Any:
-        found = args
-        if len(args) == 1 and isinstance(args[0], (list, tuple, Iterator, Tensor)):
-            found = tuple(reads.entered(engine.session, args[0]))
-            args = (found,)
-        if not kwargs and len(found) > 1 and any(isinstance(a, Tensor) and not is_lazy(a) for a in found):
-            numbers = all(map(engine.session.pythonic.is_number, found))
-            result = found[0]
-            for other in found[1:]:
-                better = symbolic_test(beats(other, result))
-                result = find(op)(result, other) if numbers else find("where")(better, other, result)
-            return result
-        if not kwargs and len(found) > 1 and any(map(is_lazy, found)) and _numbers(found):
-            return lazy_call(fn, found)
-        return _opaque(engine, fn, args, kwargs)
-
-    return pick
-
-
-def _sum(engine: Capture, values: Any, start: Any = 0) -> Any:
-    for value in reads.iterate(engine.session, values):
-        start = start + value
-    return start
-
-
-def _any_all(stop: bool) -> Callable[..., Any]:
-    def decide(engine: Capture, values: Any) -> Any:
-        result: Any = not stop
-        for value in reads.iterate(engine.session, values):
-            pred = symbolic_test(value)
-            if pred is None:
-                if truth(value) == stop:
-                    return stop
-                continue
-            pred = as_bool(pred)
-            result = pred if result is (not stop) else find("logical_or" if stop else "logical_and")(result, pred)
-        return engine.session.pythonic.mark(engine.wrap(engine.lift(result))) if isinstance(result, Tensor) else result
-
-    return decide
 
 
 def _setattr(engine: Capture, owner: Any, name: str, value: Any) -> None:
@@ -587,7 +533,8 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     round: _round,
     isinstance: lambda engine, x, kinds: agreed(x, lambda one: isinstance(engine.session.pythonic.shown(one), kinds)),
     int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
-    max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
+    max: extreme(max, "maximum", _opaque), min: extreme(min, "minimum", _opaque), sum: total,
+    any: any_all(True), all: any_all(False),
     Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str),
     repr: _text(repr), format: _text(format),
     ascii: _text(ascii), id: lambda engine, value: id(value),

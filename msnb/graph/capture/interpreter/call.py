@@ -124,7 +124,7 @@ def _guard_listing(session: Session, fn: Any, args: tuple[Any, ...]) -> None:
 def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if converter.is_converted(fn.__code__):
         return _guarded_call(engine, fn, args, kwargs)
-    if reads.is_opaque(fn):
+    if reads.is_opaque(fn, *map(type, args[:1])):
         file = fn.__code__.co_filename
         if file in reads.OPAQUE_FILES:
             if fn.__name__ in _LISTINGS and hasattr(type(args[0]), "cells_and_names"):
@@ -238,8 +238,8 @@ def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
         error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
         call(init, error, *args, **kwargs)
         return error
-    plain_new = cls.__new__ in _PLAIN_NEW and type(cls) is type
-    if not plain_new or not isinstance(init, types.FunctionType) or reads.is_opaque(init):
+    plain_new = cls.__new__ in _PLAIN_NEW and type(cls).__call__ is type.__call__
+    if not plain_new or not isinstance(init, types.FunctionType) or reads.is_opaque(init, cls):
         result = builtin_calls.call(engine, cls, args, kwargs)
         return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result
     made = engine.session.fresh(cls.__new__(cls))

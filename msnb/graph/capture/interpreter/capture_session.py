@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import enum
+import fractions
 import sys
 import threading
 import types
@@ -30,6 +31,7 @@ from msnb.base.source_location import here, is_own
 from msnb.core.dtypes import DType
 from msnb.core.tensor import AbstractTensor, Tensor
 from msnb.core.types import TensorType
+from msnb.graph.capture.guards.buffer_content import contents, same_contents
 from msnb.graph.capture.guards.exact_check import Guard
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
@@ -259,8 +261,8 @@ class Session:
             return value
         if isinstance(value, Tensor):
             return self._tensor(value, source)
-        if kind is np.ndarray:
-            self.guard("array", (source,), (np.ndarray, value.shape, value.dtype))
+        if kind is np.ndarray or kind is np.memmap:
+            self.guard("array", (source,), (kind, value.shape, value.dtype))
             self.remember(value, source)
             self.objects.arrays.setdefault(id(root_of(value)), value)
             return tracked_array(value, source, self)
@@ -279,6 +281,10 @@ class Session:
             self._function(value, source)
         elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
             self.guard("eq", (source,), (value,))
+        elif (held := contents(value)) is not None:
+            self.guard("type", (source,), (type(value),))
+            self.guard("content", (source,), (held, same_contents))
+            self.remember(value, source)
         elif value is None or type(value) is bool or isinstance(value, BY_IDENTITY) or self._is_opaque(value):
             self.guard("is", (source,), (value,))
             if value is not None and type(value) is not bool:
@@ -308,7 +314,8 @@ class Session:
         """Objects of C code have no attributes that a program could depend on unseen."""
         kind = type(value)
         builtin = kind.__module__ == "builtins" and not kind.__flags__ & (1 << 9)  # not made by a class statement
-        return builtin or not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__")
+        bare = not hasattr(value, "__dict__") and not hasattr(kind, "__slots__")
+        return builtin or bare or kind is fractions.Fraction
 
     def anchor(self, obj: Any) -> Source:
         """The path of an object that came in unseen or is known by identity: the program holds on to it."""

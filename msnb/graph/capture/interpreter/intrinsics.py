@@ -22,7 +22,7 @@ from msnb.graph.capture.interpreter import array_mutations, reads, side_effects,
 from msnb.graph.capture.interpreter.call import call
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session, stack
-from msnb.graph.capture.interpreter.control import branch as blocks, loop
+from msnb.graph.capture.interpreter.control import branch as blocks, loop, object_identity
 from msnb.graph.capture.interpreter.control.branch import SKIP, ShortCircuit, Ternary, yielding
 from msnb.graph.capture.interpreter.control.function_selection import selected as selected
 from msnb.graph.capture.interpreter.control.match_statement import Patterns, subject
@@ -114,8 +114,13 @@ def unpack(value: Any) -> Any:
 
 def unpack_map(value: Any) -> Any:
     """What ``**value`` takes apart."""
-    session = session_now()
-    return reads.mapping(session, value) if session is not None and isinstance(value, dict) else value
+    engine = slot.engine
+    if not isinstance(engine, Capture):
+        return value
+    if isinstance(value, dict):
+        return reads.mapping(engine.session, value)
+    entries = special_methods.entered(engine, dict, value)
+    return value if entries is NotImplemented else entries
 
 
 def iterate(value: Any) -> Any:
@@ -130,7 +135,7 @@ def compare(op: str, left: Any, right: Any) -> Any:
         found = special_methods.member(engine, right, left)
         if found is not NotImplemented:
             return found if op == "in" else negate(found)
-    return reads.compare(session_now(), op, left, right)
+    return object_identity.compare(session_now(), op, left, right)
 
 
 binary, unary, context = special_methods.binary, special_methods.unary, special_methods.context
@@ -156,6 +161,8 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     if session is None:
         return _INPLACE[op](old, value)
     changes = isinstance(old, (list, deque, set, dict))
+    if hasattr(old, f"__i{special_methods.NAMES[op]}__"):
+        array_mutations.refuse_contents(session, old)
     return _container_inplace(session, op, old, value) if changes else binary(op, old, value)
 
 
@@ -196,6 +203,8 @@ def new(value: Any) -> Any:
     session = session_now()
     if type(value) is dict and any(isinstance(key, side_effects.Text) for key in value):
         value = {concrete(key): part for key, part in value.items()}
+    for key in value if session is not None and isinstance(value, (dict, set)) else ():
+        reads.look_into(session, key)
     return value if session is None else session.born(value)
 
 

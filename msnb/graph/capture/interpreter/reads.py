@@ -23,10 +23,12 @@ from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
-from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, needs_value, operand, plain
+from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, needs_value
 from msnb.graph.capture.values.mutation_journal import builtin_method
+from msnb.graph.capture.values.object_table import has_parts, is_asked, is_heap
 from msnb.ir.builder import SymbolicTensor
 
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _NOTHING = object()
 DICTS = (dict, OrderedDict, defaultdict, Counter)
@@ -43,6 +45,7 @@ OPAQUE_FILES = tuple(
     )
 )
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
+_DERIVED_FROM = ("UserList.", "UserDict.", "UserString.", "ChainMap.")
 opaque_modules: set[str] = set(_OPAQUE)
 more_methods: dict[tuple[type, str], str] = {}
 """Further names of methods of Python's classes in compiled functions: MindSpore's ``d.has_key``, under the alias."""
@@ -56,10 +59,12 @@ def is_framework(module: Any) -> bool:
     return name in ("numpy", "ml_dtypes") or name in sys.stdlib_module_names and name != "__main__"
 
 
-def is_opaque(fn: types.FunctionType) -> bool:
-    """Functions that run as they are."""
+def is_opaque(fn: types.FunctionType, kind: type = object) -> bool:
+    """Functions that run as they are; ``kind`` is the class of the object whose method it is."""
     file = fn.__code__.co_filename
     module = (getattr(fn, "__module__", None) or "").split(".")[0]
+    if fn.__module__ == "collections.abc" or module == "collections" and fn.__qualname__.startswith(_DERIVED_FROM):
+        return not has_parts(kind)  # what classes of a program inherit looks into their objects
     if is_own(file):
         return not file.startswith(_CONVERTED_ROOMS) or file in OPAQUE_FILES
     if module in opaque_modules:
@@ -215,11 +220,6 @@ def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
     return session.track(value, source) if value is getattr(kind, name, _NOTHING) else value
 
 
-def is_heap(kind: type) -> bool:
-    """Was the class made by a class statement (or by C code at run time)?"""
-    return bool(kind.__flags__ & (1 << 9))
-
-
 def _owner_source(session: Session, owner: Any) -> paths.Source | None:
     source = session.objects.source_of(owner)
     if source is not None or session.objects.is_fresh(owner):
@@ -371,6 +371,8 @@ def plain_key(session: Session | None, key: Any) -> Any:
         return slice(concrete(key.start), concrete(key.stop), concrete(key.step))
     if type(key) in (list, tuple):
         return type(key)(plain_key(None, part) for part in key)
+    if session is not None:
+        look_into(session, key)
     return concrete(key)
 
 
@@ -437,7 +439,7 @@ def dict_method(session: Session, owner: dict[Any, Any], name: str, args: Any, k
     if name not in ("get", "__getitem__", "__contains__"):
         return getattr(mapping(session, owner), name)(*args, **kwargs)
     key = concrete(args[0])
-    known = name == "__getitem__" or compare(session, "in", key, owner)
+    known = name == "__getitem__" or key in members(session, owner)
     if name == "__contains__":
         return known
     if not known:
@@ -480,10 +482,54 @@ def entered(session: Session, value: Any) -> Any:
         return mapping(session, value)
     if isinstance(value, (set, frozenset)) and session.objects.source_of(value) is not None:
         items(session, value)
-    elif is_heap(type(value)) and hasattr(value, "__dict__") and session.objects.source_of(value) is not None:
-        _every_item(session, value)
-        _every_attribute(session, value)
+    else:
+        look_into(session, value)
     return value
+
+
+def plain_parts(session: Session, value: Any) -> Any:
+    """Lists for code that reads numbers in C: the numbers in them are looked at, and guarded."""
+    if type(value) in (list, tuple):
+        return type(value)(plain_parts(session, part) for part in value)
+    if type(value) in DICTS:
+        return refilled(value, {plain_parts(session, key): plain_parts(session, part) for key, part in value.items()})
+    if is_asked(type(value)):
+        look_into(session, value)
+    return value.plain() if isinstance(value, TrackedArray) else concrete(value)
+
+
+def look_into(session: Session, value: Any, seen: set[int] | None = None) -> None:
+    """Code that is not converted may look at all that an object of the user holds, C through the special methods of its
+    class: all is guarded, in containers and in objects with such methods, too."""
+    if is_lazy(value):
+        concrete(value)
+    elif _is_users(value) if seen is None else id(value) not in seen and _is_searched(value):
+        seen = set() if seen is None else seen
+        seen.add(id(value))
+        for part in _held(session, value):
+            look_into(session, part, seen)
+
+
+def _is_users(value: Any) -> bool:
+    return has_parts(type(value)) and not isinstance(value, (Tensor, np.ndarray, *BY_IDENTITY))
+
+
+def _is_searched(value: Any) -> bool:
+    return isinstance(value, _CONTAINERS) or _is_users(value) and is_asked(type(value))
+
+
+def _held(session: Session, value: Any) -> list[Any]:
+    """The items and attributes of an object, guarded; of a Cell the numbers only."""
+    parts: list[Any] = []
+    if isinstance(value, _CONTAINERS):
+        found = mapping(session, value) if isinstance(value, dict) else items(session, value)
+        parts = [*found, *found.values()] if isinstance(found, dict) else found
+    if _is_users(value):
+        slots = [name for kind in type(value).__mro__ for name in kind.__dict__.get("__slots__", ())]
+        parts += [attr(session, value, name) for name in slots if not name.startswith("__") and hasattr(value, name)]
+        if hasattr(value, "__dict__"):
+            parts += mapping(session, attr(session, value, "__dict__")).values()
+    return list(filter(is_lazy, parts)) if hasattr(type(value), "cells_and_names") else parts
 
 
 def given(session: Session, value: Any) -> Any:
@@ -507,22 +553,6 @@ def _parts(session: Session, owner: Any, keys: tuple[Any, ...]) -> list[Any]:
     return items(session, owner) if isinstance(owner, (list, tuple)) else [attr(session, owner, k) for k in keys]
 
 
-def _every_item(session: Session, value: Any) -> None:
-    """The same of the items, of an instance of a class that a program derives from a container."""
-    if isinstance(value, (list, dict, deque)):
-        for part in mapping(session, value).values() if isinstance(value, dict) else items(session, value):
-            concrete(part)
-
-
-def _every_attribute(session: Session, value: Any) -> None:
-    """Code that is not converted may look at any attribute of an object of the user: all are guarded."""
-    module = type(value).__module__.split(".")[0]
-    if module == "msnb" or module in sys.stdlib_module_names and module not in ("__main__", "builtins"):
-        return
-    for found in mapping(session, attr(session, value, "__dict__")).values():
-        concrete(found)
-
-
 def iterate(session: Session | None, value: Any) -> Any:
     """What ``for`` goes through."""
     if session is None:
@@ -544,41 +574,11 @@ def _lazily(session: Session, value: list[Any]) -> Iterator[Any]:
     yield from value[len(found) :]
 
 
-def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
-    """``is`` and ``in`` and their negations."""
-    if op in ("in", "not in"):
-        if session is not None:
-            right = _members(session, right)
-        found = concrete(left) in right
-        return found if op == "in" else not found
-    if session is not None and (is_lazy(left) or is_lazy(right)) and not session.pythonic.has_one_of(left, right):
-        same = plain(left) is plain(right)
-        session.guard("is", (paths.called(operator.is_, (operand(left), operand(right))),), (same,))
-        return same == (op == "is")
-    if session is not None and session.pythonic.has_one_of(left, right) and left is not right:
-        return session.pythonic.identity(op, left, right)
-    found = (left is right) == (op == "is")
-    return found if session is None else _identity(session, left, right, op, found)
-
-
-def _members(session: Session, owner: Any) -> Any:
+def members(session: Session, owner: Any) -> Any:
+    """What ``in`` looks through; of a dict that is the keys."""
     if owner is os.environ:
         session.interpreter.notice_once(slot.engine, "a look into os.environ")
     if isinstance(owner, dict) and session.objects.source_of(owner) is not None and _untouched(session, owner):
         items(session, owner)
         return owner
-    return entered(session, owner)
-
-
-def _identity(session: Session, left: Any, right: Any, op: str, found: bool) -> bool:
-    """``found``, guarded; two arguments may be one Tensor, for which two tensors stand."""
-    first, second = session.inputs.owner_of(left), session.inputs.owner_of(right)
-    if first is not None and second is not None:
-        found = (first[0] is second[0]) == (op == "is")
-        session.guard("is", (paths.binary(op, first[1], second[1]),), (found,))
-        return found
-    sources = [session.objects.source_of(x) for x in (left, right)]
-    if any(s is not None and s.pattern != "{c0}" for s in sources) and None not in (left, right):
-        parts = [paths.ref(x) if s is None else s for s, x in zip(sources, (left, right))]
-        session.guard("is", (paths.binary(op, parts[0], parts[1]),), (found,))
-    return found
+    return plain_parts(session, entered(session, owner))

@@ -10,9 +10,12 @@ Everything of C and of msnb itself goes straight to Python's operator.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
+import math
 import types
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msnb.core.engine import slot
@@ -20,6 +23,7 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS
+from msnb.graph.capture.interpreter.control import object_identity
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import LazyScalar, concrete, is_lazy, needs_value
@@ -39,6 +43,8 @@ _CONVERSIONS: dict[Any, str] = {
     int: "__int__", float: "__float__", complex: "__complex__", str: "__str__", repr: "__repr__", abs: "__abs__",
     round: "__round__", len: "__len__", next: "__next__", reversed: "__reversed__", hash: "__hash__", format:
     "__format__", }  # fmt: skip
+_MADE_OF = (list, tuple, set, frozenset, dict, deque, enumerate, zip, map, filter)
+_GO_THROUGH = (sorted, functools.reduce, math.fsum, math.prod)
 _telling: set[int] = set()
 _DIRECT = (int, float, bool, complex, str, SymbolicTensor, LazyScalar, Tensor)
 _REPEATED = (list, tuple, str, bytes)
@@ -49,7 +55,7 @@ def method(value: Any, name: str) -> Any:
     found = getattr(type(value), name, None)
     if not isinstance(found, types.FunctionType):
         return None
-    return None if reads.is_opaque(found) or found.__code__.co_filename == "<string>" else found
+    return None if reads.is_opaque(found, type(value)) or found.__code__.co_filename == "<string>" else found
 
 
 def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:
@@ -71,7 +77,7 @@ def _equality(engine: Capture, equal: bool, left: Any, right: Any) -> Any:
         if found is not NotImplemented:
             return found if equal else negate(found)
     if _by_identity(left) and _by_identity(right):
-        return reads.compare(engine.session, "is" if equal else "is not", left, right)
+        return object_identity.compare(engine.session, "is" if equal else "is not", left, right)
     return NotImplemented
 
 
@@ -79,7 +85,9 @@ def binary(op: str, left: Any, right: Any) -> Any:
     """``left op right``."""
     engine = slot.engine
     if type(left) is str and op == "%" and isinstance(engine, Capture):
-        return engine.session.interpreter.text_of(sources.BINARY[op], left, engine.given(right))
+        entries = entered(engine, dict, right)
+        given = engine.given(right if entries is NotImplemented else entries)
+        return engine.session.interpreter.text_of(sources.BINARY[op], left, given)
     plain = type(left) in _DIRECT and type(right) in _DIRECT and str not in (type(left), type(right))
     if not isinstance(engine, Capture) or plain:
         return sources.BINARY[op](left, right)
@@ -173,7 +181,7 @@ def _by_identity(value: Any) -> bool:
 
 
 def _entered(engine: Capture, value: Any) -> Any:
-    return reads.entered(engine.session, value) if isinstance(value, CONTAINERS) else value
+    return reads.entered(engine.session, value) if isinstance(value, (*CONTAINERS, types.SimpleNamespace)) else value
 
 
 def unary(op: str, value: Any) -> Any:
@@ -211,6 +219,9 @@ def converted(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
     if fn is str and getattr(type(args[0]), "__str__", None) is object.__str__:
         name = "__repr__"
     found = method(args[0], name)
+    if fn is reversed and found is None and method(args[0], "__getitem__") is not None:
+        size = concrete(engine.session.interpreter.call(len, args[0]))
+        return _by_index(engine, args[0], range(size - 1, -1, -1))
     if name == "__repr__" and _lists_fields(args[0], found):
         return _told_by_fields(engine, args[0], found)
     said = NotImplemented if found is None else invoke(engine, args[0], name, found, *args[1:])
@@ -258,7 +269,8 @@ def iterated(engine: Capture, owner: Any) -> Any:
     """What iteration over an object of the user gives, or NotImplemented."""
     fn = method(owner, "__iter__")
     if fn is None:
-        return NotImplemented
+        indexed = method(owner, "__getitem__") is not None and not hasattr(type(owner), "__iter__")
+        return _by_index(engine, owner, itertools.count()) if indexed else NotImplemented
     found = owner if _is_iterator(owner) else invoke(engine, owner, "__iter__", fn)
     return _steps(engine, found) if method(found, "__next__") is not None else found
 
@@ -274,6 +286,33 @@ def _steps(engine: Capture, iterator: Any) -> Iterator[Any]:
         except StopIteration:
             return
         yield value
+
+
+def _by_index(engine: Capture, owner: Any, places: Iterable[int]) -> Iterator[Any]:
+    """The older protocol: items by their numbers until there is none."""
+    for i in places:
+        try:
+            value = invoke(engine, owner, "__getitem__", method(owner, "__getitem__"), i)
+        except IndexError:
+            return
+        yield value
+
+
+def entered(engine: Capture, fn: Any, value: Any) -> Any:
+    """An object of the user that C code goes through: what captured iteration over it gives, or NotImplemented."""
+    if type(value) in _DIRECT or isinstance(value, CONTAINERS) or not _goes_through(fn):
+        return NotImplemented
+    keys = method(value, "keys")
+    if isinstance(fn, type) and issubclass(fn, dict) and keys is not None:
+        call = engine.session.interpreter.call
+        return {key: reads.item(engine.session, value, key) for key in reads.iterate(engine.session, call(keys, value))}
+    return iterated(engine, value)
+
+
+def _goes_through(fn: Any) -> bool:
+    if isinstance(fn, type):
+        return issubclass(fn, _MADE_OF) or fn.__module__ == "itertools"
+    return any(fn is one for one in _GO_THROUGH) or getattr(fn, "__name__", "") == "join"
 
 
 class Context:

@@ -132,6 +132,7 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
         owner[key] = value
         session.log(owner, "item", key, value)
     else:
+        array_mutations.refuse_contents(session, owner)
         owner[key] = value
 
 
@@ -147,6 +148,8 @@ def del_item(owner: Any, key: Any) -> None:
         session.journal.note(journal.ContentPlace(owner))
         reads.settle(session, owner)
         session.log(owner, "method", "__delitem__", key)
+    elif session is not None:
+        array_mutations.refuse_contents(session, owner)
     del owner[key]
 
 

@@ -317,11 +317,6 @@ class TrackedArray(np.ndarray[Any, Any]):
     def __iter__(self) -> Any:
         return iter(self.plain())
 
-    @property
-    def flat(self) -> Any:
-        """NumPy's iterator over the elements."""
-        return self.plain().flat
-
 
 def _reader(name: str) -> Callable[..., Any]:
     return lambda array, *args, **kwargs: getattr(array.plain(), name)(*args, **kwargs)
@@ -330,6 +325,8 @@ def _reader(name: str) -> Callable[..., Any]:
 _READERS = "tolist item tobytes dot argmax argmin argsort nonzero searchsorted trace __bool__"
 for _name in _READERS.split():
     setattr(TrackedArray, _name, _reader(_name))  # what is no array, or is one of places
+for _name in ("flat", "data"):
+    setattr(TrackedArray, _name, property(lambda array, name=_name: getattr(array.plain(), name)))
 TrackedArray.__name__ = "ndarray"  # errors name the class: the same words in both modes
 
 

@@ -2,9 +2,38 @@
 
 from __future__ import annotations
 
+import functools
+import sys
+import types
 from typing import Any
 
+from msnb.base.source_location import is_own
 from msnb.graph.capture.values.sources import Source
+
+_WITH_PARTS = ("__main__", "builtins", "types", "collections")
+_ASKED = (
+    "__iter__", "__getitem__", "__len__", "__contains__", "__eq__", "__hash__", "__lt__", "__gt__", "__index__",
+    "__float__", "__int__", "__bool__", "__array__", "__str__", "__repr__", "__format__", "__next__", "__reversed__",
+)  # fmt: skip
+
+
+def is_heap(kind: type) -> bool:
+    """Was the class made by a class statement (or by C code at run time)?"""
+    return bool(kind.__flags__ & (1 << 9))
+
+
+def has_parts(kind: type) -> bool:
+    """A class that a program made, or one of Python's whose objects have attributes of their own."""
+    module = kind.__module__.split(".")[0]
+    own = module != "msnb" and (module not in sys.stdlib_module_names or module in _WITH_PARTS)
+    return own and (is_heap(kind) or kind is types.SimpleNamespace)
+
+
+@functools.cache
+def is_asked(kind: type) -> bool:
+    """Has the class special methods of Python code, by which C asks about its objects?"""
+    found = [getattr(kind, name, None) for name in _ASKED]
+    return any(isinstance(fn, types.FunctionType) and not is_own(fn.__code__.co_filename) for fn in found)
 
 
 class ObjectTable:

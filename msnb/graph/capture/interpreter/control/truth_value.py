@@ -5,9 +5,10 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from msnb.core import dtypes
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
-from msnb.core.types import truth_of_many
+from msnb.core.types import not_one, tensor_type, truth_of_many
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
@@ -67,3 +68,19 @@ def negate(value: Any) -> Any:
     if pred is None:
         return not truth(value)
     return slot.engine.session.pythonic.mark(find("logical_not")(as_bool(pred)))  # type: ignore[attr-defined]
+
+
+def number_of(engine: Capture, kind: type, dtype: str, tensor: Tensor) -> Tensor:
+    """int(t), float(t) or bool(t): a number that the graph computes. No gradient goes back to the tensor."""
+    if kind is not bool and tensor._type.is_static and tensor._type.size != 1:
+        raise not_one(tensor, f"{kind.__name__}()")
+    found = symbolic_test(find("stop_gradient")(tensor) if kind is float else tensor)
+    assert found is not None
+    flat = find("reshape")(found, shape=()) if found.shape else found
+    if kind is bool and found.dtype.category:
+        flat = find("not_equal")(flat, 0)
+    want = tensor_type((), dtypes.as_dtype(dtype))
+    cast = find("cast")  # a value of its own, even where the tensor has this dtype
+    number = engine.add(cast, [engine.lift(flat)], cast.bind_attrs({"dtype": want.dtype}), (want,))[0]
+    marked: Tensor = engine.session.pythonic.mark(number)
+    return marked
