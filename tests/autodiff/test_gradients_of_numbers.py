@@ -1,4 +1,4 @@
-"""``float(t)``, ``int(t)`` and the elements of ``Tensor([...])`` are numbers in every mode: no gradient goes back to t."""
+"""``float(t)``, ``int(t)`` and the elements of ``Tensor([...])`` are numbers in every mode, without a gradient."""
 
 import numpy as np
 import pytest
@@ -30,8 +30,10 @@ def by_vjp(program):
 
 
 WAYS = {
-    "grad": ms.grad, "jit(grad)": lambda f: ms.jit(ms.grad(f), fullgraph=True), "grad(jit)": lambda f: ms.grad(ms.jit(f)),
-    "jacrev": ms.jacrev, "jacfwd": ms.jacfwd, "vjp": by_vjp, "value_and_grad": lambda f: lambda x: ms.value_and_grad(f)(x)[1],
+    "grad": ms.grad, "jit(grad)": lambda f: ms.jit(ms.grad(f), fullgraph=True),
+    "grad(jit)": lambda f: ms.grad(ms.jit(f)),
+    "jacrev": ms.jacrev, "jacfwd": ms.jacfwd, "vjp": by_vjp,
+    "value_and_grad": lambda f: lambda x: ms.value_and_grad(f)(x)[1],
 }  # fmt: skip
 
 

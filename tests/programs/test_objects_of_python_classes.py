@@ -157,19 +157,22 @@ def an_attribute(thing, i):
 ROWS = {"a": 1, "b": 2}
 ENTRIES = (
     "o['a']", "len(o)", "o.get('c2', 7)", "list(o.values())[-1]", "'c2' in o", "sum(o.values())", "dict(o)['a']",
-    "[v for k, v in o.items()][-1]", "len([k for k in o.keys()])", "{**o}['a']", "len(o.items())", "len(o.keys() | {'z'})",
+    "[v for k, v in o.items()][-1]", "len([k for k in o.keys()])", "{**o}['a']", "len(o.items())",
+    "len(o.keys() | {'z'})",
     "o == {'a': 1, 'b': 2}", "(lambda a, **k: a)(**o)", "collections.Counter(o)['a']", "'%(a)s' % o == '1'",
     "operator.itemgetter('a')(o)", "'{a}'.format_map(o) == '1'",
 )  # fmt: skip
 ITEMS = (
-    "o[0]", "o[-1]", "len(o)", "sum(o)", "list(o)[-1]", "(3 in o) + (6 in o)", "o.count(3) + o.count(6)", "list(reversed(o))[0]", "max(o)",
+    "o[0]", "o[-1]", "len(o)", "sum(o)", "list(o)[-1]", "(3 in o) + (6 in o)", "o.count(3) + o.count(6)",
+    "list(reversed(o))[0]", "max(o)",
     "[v for v in o][-1]", "tuple(o)[-1]", "sorted(o)[-1]", "[*o][-1]", "(lambda *a: a[-1])(*o)", "next(iter(o))",
     "float(np.array(o)[0])", "math.fsum(o)", "statistics.mean(o)", "bisect.bisect(o, 7)", "heapq.nlargest(1, o)[0]",
     "collections.deque(o)[0]", "list(itertools.chain(o, o))[0]", "set(o).pop()", "dict(zip('ab', o))['a']",
     "functools.reduce(operator.add, o)", "bytes(o)[0]", "np.stack([o, o])[0, 0]", "any(v > 4 for v in o)",
 )  # fmt: skip
 BYTES = (
-    "sum(o)", "o[0]", "list(o)[0]", "bytes(o)[0] + bytes(o)[3]", "next(iter(o))", "sum(v * 2 for v in o)", "o[:1][0]", "5 in o",
+    "sum(o)", "o[0]", "list(o)[0]", "bytes(o)[0] + bytes(o)[3]", "next(iter(o))", "sum(v * 2 for v in o)", "o[:1][0]",
+    "5 in o",
     "len(o)", "len([*o])", "o[1:][-1]",
 )  # fmt: skip
 CASES = {
@@ -180,31 +183,39 @@ CASES = {
     "values": (ROWS.values, lambda o, i: an_entry(ROWS, i), ("sum(o)", "len(o)", "list(o)[-1]", "6 in o", "max(o)")),
     "keys": (ROWS.keys, lambda o, i: an_entry(ROWS, i), ("len(o)", "'c2' in o", "len(o | {'z'})", "len([*o])")),
     "Sequence": (Row, first_item, ITEMS),
-    "UserList": (lambda: Doubling([1, 2]), first_item, (*ITEMS, "len(o + [1])", "len(o * 2)", "o[1:][-1]", "o.data[0]")),
+    "UserList": (lambda: Doubling([1, 2]), first_item, (*ITEMS, "len(o + [1])", "len(o * 2)", "o[1:][-1]",
+        "o.data[0]")),
     "indexed": (Indexed, first_item, tuple(x for x in ITEMS if "count" not in x)),
-    "Set": (Group, first_item, ("len(o)", "5 in o", "sum(o)", "len(o | {9})", "len(o & {1, 5, 3})", "o == {1, 2}", "o <= {1, 2, 3}")),
-    "iterator": (Counting, lambda o, i: operator.setitem(o.rows, 0, i + 1), ("sum(o)", "len(list(o))", "max(o)", "3 in o")),
+    "Set": (Group, first_item, ("len(o)", "5 in o", "sum(o)", "len(o | {9})", "len(o & {1, 5, 3})", "o == {1, 2}",
+        "o <= {1, 2, 3}")),
+    "iterator": (Counting, lambda o, i: operator.setitem(o.rows, 0, i + 1), ("sum(o)", "len(list(o))", "max(o)",
+        "3 in o")),
     "asked": (Asked, first_item, (
-        "sorted([o, Asked(3)])[0].rows[0]", "o in [Asked(5)]", "o in {Asked(5)}", "{Asked(5): 2}.get(o, 3)", "hash(o) % 97",
+        "sorted([o, Asked(3)])[0].rows[0]", "o in [Asked(5)]", "o in {Asked(5)}", "{Asked(5): 2}.get(o, 3)",
+        "hash(o) % 97",
         "max(o, Asked(3)).rows[0]", "[Asked(5)].count(o)", "bisect.bisect([Asked(3)], o)", "len({o, Asked(5)})",
-        "[10, 20, 30][o]", "range(5)[o]", "list(range(o, 5))[0]", "int(o)", "hex(o) == '0x1'", "float(np.asarray(o)[0])",
+        "[10, 20, 30][o]", "range(5)[o]", "list(range(o, 5))[0]", "int(o)", "hex(o) == '0x1'",
+        "float(np.asarray(o)[0])",
         "np.add(o, 1)[0]", "float(Tensor([10.0, 20.0, 30.0])[o])",
     )),
     "held": (Holder, inner_items, (
         "sorted(o.many)[0].rows[0]", "o.inner in [Asked(5)]", "max(o.many).rows[0]", "len(set(o.many + [Asked(2)]))",
         "[Asked(2)].count(o.many[0])",
     )),
-    "array": (lambda: array.array("f", [1, 2]), first_item, (*BYTES, "o.tolist()[0]", "o.count(5.0)", "np.asarray(o)[0]")),
+    "array": (lambda: array.array("f", [1, 2]), first_item, (*BYTES, "o.tolist()[0]", "o.count(5.0)",
+        "np.asarray(o)[0]")),
     "bytearray": (lambda: bytearray(b"abcd"), first_item, (*BYTES, "o.find(b'a')", "len(o.hex())", "o == b'abcd'")),
     "memoryview": (lambda: memoryview(bytearray(b"abcd")), first_item, BYTES[:8]),
     "ctypes": (lambda: (ctypes.c_int * 3)(1, 2, 3), first_item, BYTES[:8]),
-    "matrix": (lambda: np.matrix([[1.0, 2.0]]), lambda o, i: operator.setitem(o, (0, 0), i + 5), ("float(o.sum())", "o[0, 0]")),
+    "matrix": (lambda: np.matrix([[1.0, 2.0]]), lambda o, i: operator.setitem(o, (0, 0), i + 5), ("float(o.sum())",
+        "o[0, 0]")),
     "masked": (lambda: np.ma.array([1.0, 2.0], mask=[0, 1]), first_item, ("float(o.sum())", "o[0]")),
     "array.data": (lambda: np.array([1.0, 2.0]), first_item, ("o.data[0]", "o.flat[0]")),
     "namespace": (lambda: types.SimpleNamespace(a=1), an_attribute, (
         "o.a", "getattr(o, 'b', 7)", "len(vars(o))", "len(str(o))", "o == types.SimpleNamespace(a=1)",
     )),
-    "Fraction": (lambda: [Fraction(1, 2)], lambda o, i: operator.setitem(o, 0, Fraction(i, 3)), ("float(o[0])", "o[0].numerator")),
+    "Fraction": (lambda: [Fraction(1, 2)], lambda o, i: operator.setitem(o, 0, Fraction(i, 3)), ("float(o[0])",
+        "o[0].numerator")),
 }  # fmt: skip
 MODES = (ms.PYNATIVE_MODE, ms.GRAPH_MODE)
 numbered = itertools.count()
@@ -255,7 +266,8 @@ WRITES = {
     "ChainMap": (lambda: collections.ChainMap({}, {"a": 1}), "o['a'] = o['a'] + 1; return x * o['a'] * len(o.maps[0])"),
     "Mapping": (Table, "o['a'] += 1; o.update(z=4); return x * o['a'] * o.pop('z')"),
     "namespace": (lambda: types.SimpleNamespace(a=1), "o.a += 1; return x * o.a"),
-    "tensors": (lambda: collections.UserDict(t=Tensor([1.0, 2.0])), "o['t'] = o['t'] * 2 + x; return o['t'] * sum(o.values())"),
+    "tensors": (lambda: collections.UserDict(t=Tensor([1.0, 2.0])),
+        "o['t'] = o['t'] * 2 + x; return o['t'] * sum(o.values())"),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import array
 import types
-from collections.abc import MappingView, ValuesView
+from collections.abc import ItemsView, KeysView, ValuesView
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ _PLAIN = (int, float, complex, bool, str, bytes, tuple)
 
 def contents(value: Any) -> tuple[Any, ...] | None:
     """The contents of ``value``, to compare at each call; None where it holds nothing that may change unseen."""
-    if isinstance(value, (types.MappingProxyType, MappingView)) and not hasattr(value, "__dict__"):
-        entries = value.items() if isinstance(value, types.MappingProxyType) else value
-        pairs = not isinstance(entries, ValuesView) and all(isinstance(e, tuple) and len(e) == 2 for e in entries)
-        return tuple(part for entry in entries for part in (entry if pairs else (entry,)))
+    entries = value.items() if isinstance(value, types.MappingProxyType) else value
+    if isinstance(entries, ItemsView) and not hasattr(entries, "__dict__"):
+        return tuple(part for entry in entries for part in entry)
+    if isinstance(entries, (KeysView, ValuesView)) and not hasattr(entries, "__dict__"):
+        return tuple(entries)
     if isinstance(value, (bytes, np.generic, types.SimpleNamespace)):
         return None
     try:

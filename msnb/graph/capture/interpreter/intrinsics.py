@@ -203,9 +203,11 @@ def new(value: Any) -> Any:
     session = session_now()
     if type(value) is dict and any(isinstance(key, side_effects.Text) for key in value):
         value = {concrete(key): part for key, part in value.items()}
-    for key in value if session is not None and isinstance(value, (dict, set)) else ():
+    if session is None:
+        return value
+    for key in value if isinstance(value, (dict, set)) else ():
         reads.look_into(session, key)
-    return value if session is None else session.born(value)
+    return session.born(value)
 
 
 def namespace(space: dict[str, Any]) -> Any:

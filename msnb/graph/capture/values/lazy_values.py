@@ -322,11 +322,15 @@ def _reader(name: str) -> Callable[..., Any]:
     return lambda array, *args, **kwargs: getattr(array.plain(), name)(*args, **kwargs)
 
 
+def _viewer(name: str) -> Callable[[TrackedArray], Any]:
+    return lambda array: getattr(array.plain(), name)
+
+
 _READERS = "tolist item tobytes dot argmax argmin argsort nonzero searchsorted trace __bool__"
 for _name in _READERS.split():
     setattr(TrackedArray, _name, _reader(_name))  # what is no array, or is one of places
 for _name in ("flat", "data"):
-    setattr(TrackedArray, _name, property(lambda array, name=_name: getattr(array.plain(), name)))
+    setattr(TrackedArray, _name, property(_viewer(_name)))
 TrackedArray.__name__ = "ndarray"  # errors name the class: the same words in both modes
 
 

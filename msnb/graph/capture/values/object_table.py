@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import types
 from typing import Any
@@ -29,7 +28,6 @@ def has_parts(kind: type) -> bool:
     return own and (is_heap(kind) or kind is types.SimpleNamespace)
 
 
-@functools.cache
 def is_asked(kind: type) -> bool:
     """Has the class special methods of Python code, by which C asks about its objects?"""
     found = [getattr(kind, name, None) for name in _ASKED]
