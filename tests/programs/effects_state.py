@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import queue
 from typing import Any
 
 import numpy as np
@@ -329,10 +330,10 @@ def deleted_in_a_branch(box: Box, x: Any) -> Any:
     return x
 
 
-@refused("is changed in place")
+@refused("is called where a tensor decides whether it runs")
 def an_opaque_object_in_a_branch(box: Box, x: Any) -> Any:
     if x > 0:
-        BYTES.append(1)
+        QUEUE.put(1)
     return x
 
 
@@ -343,7 +344,7 @@ def code_of_others_in_a_branch(box: Box, x: Any) -> Any:
     return x
 
 
-BYTES = bytearray()
+QUEUE = queue.SimpleQueue()
 WORD = 0
 
 
