@@ -5,14 +5,20 @@ import array
 import bisect
 import collections
 import collections.abc
+import configparser
+import contextvars
 import ctypes
 import functools
 import heapq
+import io
 import itertools
 import linecache
+import logging
 import math
 import operator
+import queue
 import statistics
+import threading
 import types
 from fractions import Fraction
 
@@ -214,6 +220,20 @@ CASES = {
     "namespace": (lambda: types.SimpleNamespace(a=1), an_attribute, (
         "o.a", "getattr(o, 'b', 7)", "len(vars(o))", "len(str(o))", "o == types.SimpleNamespace(a=1)",
     )),
+    "logger": (lambda: logging.getLogger("msnb.test"), lambda o, i: o.setLevel(10 * i), (
+        "o.isEnabledFor(20)", "o.getEffectiveLevel()",
+    )),
+    "queue": (queue.Queue, lambda o, i: o.put(i), ("o.qsize()", "o.empty()")),
+    "stream": (io.StringIO, lambda o, i: o.write("ab"), ("len(o.getvalue())", "o.tell()")),
+    "event": (threading.Event, lambda o, i: o.set() if i % 2 else o.clear(), ("o.is_set()",)),
+    "variable": (lambda: contextvars.ContextVar("v", default=1), lambda o, i: o.set(i + 1), ("o.get()",)),
+    "settings": (lambda: configparser.ConfigParser({"a": "1"}), lambda o, i: o.set("DEFAULT", "a", str(i)), (
+        "o.getint('DEFAULT', 'a')", "int(o.get('DEFAULT', 'a'))",
+    )),
+    "getters": (Holder, lambda o, i: operator.setitem(o.inner.rows, 0, i), (
+        "operator.attrgetter('inner.rows')(o)[0]", "operator.itemgetter(0)(o.inner.rows)",
+        "sum(operator.attrgetter('o.inner.rows', 'o.rows')(self), [])[0]",
+    )),
     "Fraction": (lambda: [Fraction(1, 2)], lambda o, i: operator.setitem(o, 0, Fraction(i, 3)), ("float(o[0])",
         "o[0].numerator")),
 }  # fmt: skip
@@ -233,6 +253,7 @@ def cell_of(body, thing):
 
 
 def outcomes(body, make, change, mode):
+    logging.getLogger("msnb.test").setLevel(40)
     ROWS.clear()
     ROWS.update(a=1, b=2)
     ms.set_context(mode=mode)

@@ -10,6 +10,7 @@ import io
 import itertools
 import logging
 import numbers
+import operator
 import os
 import pathlib
 import re
@@ -77,6 +78,14 @@ _MUTATORS: dict[type, frozenset[str]] = {
     deque: _words("append appendleft extend extendleft pop popleft clear rotate insert remove reverse __setitem__ "
                   "__delitem__ __iadd__ __imul__"),
 }  # fmt: skip
+_TELL: dict[tuple[str, str], frozenset[str]] = {
+    ("logging", "Logger"): _words("isEnabledFor getEffectiveLevel hasHandlers"),
+    ("_queue", "SimpleQueue"): _words("qsize empty"), ("queue", "Queue"): _words("qsize empty full"),
+    ("_contextvars", "ContextVar"): _words("get"), ("threading", "Event"): _words("is_set"),
+    ("_io", "StringIO"): _words("getvalue tell"), ("_io", "BytesIO"): _words("getvalue tell"),
+    ("configparser", "RawConfigParser"): _words(
+        "get getint getfloat getboolean has_option has_section sections options"),
+}  # fmt: skip
 _COMPARE = (sorted, min, max, set, frozenset)
 _HIGHER = {map, filter, sorted, functools.reduce, min, max}
 
@@ -90,6 +99,8 @@ def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return writes.set_raw(*args)
     if type(fn) is types.MethodWrapperType and fn.__name__ in ("__setattr__", "__delattr__"):  # by way of super()
         return writes.set_raw(fn.__self__, *args)
+    if isinstance(fn, (operator.attrgetter, operator.itemgetter)):
+        return _got(engine, fn, *args)
     special = _SPECIAL.get(fn) if _hashable(fn) else None
     if special is not None:
         return special(engine, *args, **kwargs)
@@ -106,6 +117,9 @@ def _hashable(fn: Any) -> bool:
 
 
 def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    told = _asked_again(engine, fn, args) if not kwargs else NotImplemented
+    if told is not NotImplemented:
+        return told
     own = _notice_read(engine, fn, args)
     if fn in _HIGHER if _hashable(fn) else False:
         args = tuple(_callable(engine, a) for a in args)
@@ -180,12 +194,36 @@ def _read_outside(engine: Capture, fn: Any, owner: Any, name: Any, args: tuple[A
     return None
 
 
+def _receiver(fn: Any, args: tuple[Any, ...]) -> tuple[Any, Any, int]:
+    """The object whose method is called, or None; the method's name; how many of the arguments the object is."""
+    owner, name = getattr(fn, "__self__", None), getattr(fn, "__name__", fn)
+    if owner is None and args and isinstance(name, str) and getattr(type(args[0]), name, None) is fn:
+        return args[0], name, 1  # a method, called by way of its class
+    return owner, name, 0
+
+
+def _asked_again(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
+    """What a method only tells of an object's state, which no guard sees, is asked again at each call."""
+    owner, name, own = _receiver(fn, args)
+    if not any(name in _TELL.get((kind.__module__, kind.__name__), ()) for kind in type(owner).__mro__):
+        return NotImplemented
+    method, given = getattr(type(owner), name), tuple(map(concrete, args[own:]))
+    found = method(owner, *given)
+    engine.session.guard("eq", (sources.called(method, (engine.session.anchor(owner), *given)),), (found,))
+    return found
+
+
+def _got(engine: Capture, getter: Any, owner: Any) -> Any:
+    """``operator.attrgetter`` and ``itemgetter``."""
+    read, names = reads.attr if isinstance(getter, operator.attrgetter) else reads.item, getter.__reduce__()[1]
+    paths = [name.split(".") if read is reads.attr else [name] for name in names]
+    found = [functools.reduce(lambda at, key: read(engine.session, at, key), path, owner) for path in paths]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
 def _notice_read(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
     """Tell what is read now and not at each call; how many of the arguments are the object that it is read of."""
-    owner, own = getattr(fn, "__self__", None), 0
-    name = getattr(fn, "__name__", fn)
-    if owner is None and args and isinstance(name, str) and getattr(type(args[0]), name, None) is fn:
-        owner, own = args[0], 1  # a method, called by way of its class
+    owner, name, own = _receiver(fn, args)
     stateful = owner is not None and not isinstance(owner, types.ModuleType) and _may_change(engine, owner, name)
     outside = _read_outside(engine, fn, owner, name, args)
     if outside is not None:

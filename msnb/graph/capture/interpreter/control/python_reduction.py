@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.core.tensor import Tensor
-from msnb.graph.capture.interpreter import reads
+from msnb.graph.capture.interpreter import reads, special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
 from msnb.graph.capture.values.lazy_values import is_lazy, lazy_call
@@ -49,7 +49,7 @@ def extreme(fn: Any, op: str, otherwise: Callable[..., Any]) -> Callable[..., An
 def total(engine: Capture, values: Any, start: Any = 0) -> Any:
     """``sum``: what is added may be of any class."""
     for value in reads.iterate(engine.session, values):
-        start = start + value
+        start = special_methods.binary("+", start, value)
     return start
 
 
