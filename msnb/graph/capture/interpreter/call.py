@@ -121,6 +121,12 @@ def _guard_listing(session: Session, fn: Any, args: tuple[Any, ...]) -> None:
     session.guard("is", (sources.called(same_members, (session.anchor(cell),)),), (True,))
 
 
+def _guard_setting(session: Session, fn: types.FunctionType, args: tuple[Any, ...], found: Any) -> None:
+    """``get_context("device_target")``, ``get_seed()``: a setting of msnb is asked for again at each call."""
+    if all(type(a) in (str, int, bool, type(None)) for a in (*args, found)):
+        session.guard("eq", (sources.called(fn, args),), (found,))
+
+
 def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if converter.is_converted(fn.__code__):
         return _guarded_call(engine, fn, args, kwargs)
@@ -131,7 +137,10 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
                 _guard_listing(engine.session, functools.partial(fn, **kwargs), args)
             return fn(*args, **kwargs)
         if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
-            return fn(*engine.given(args), **engine.given(kwargs))
+            found = fn(*engine.given(args), **engine.given(kwargs))
+            if fn.__name__.startswith(("get_", "is_")) and not kwargs:
+                _guard_setting(engine.session, fn, args, found)
+            return found
         return builtin_calls.call(engine, fn, args, kwargs)
     if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
         return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)

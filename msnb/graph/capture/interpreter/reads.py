@@ -162,6 +162,7 @@ def guard_presence(session: Session, owner: Any, name: str, found: bool) -> None
     source = session.objects.source_of(owner)
     of_a_program = isinstance(owner, type) and is_heap(owner) and not is_framework(sys.modules.get(owner.__module__))
     source = paths.ref(owner) if source is None and of_a_program else source
+    source = paths.ref(Tensor) if source is None and isinstance(owner, Tensor) else source
     if source is not None and not session.journal.written(("attr", id(owner), name)):
         session.guard("is", (paths.called(hasattr, (source, name)),), (found,))
 
@@ -257,6 +258,10 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     known = session.objects.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
     if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
         raise session.inputs.root.no_value(session.state(owner).current)
+    added = getattr(Tensor, name, None)
+    code = getattr(getattr(added, "fget", added), "__code__", None)
+    if code is not None and not is_own(code.co_filename):  # by a program, which may put another one there
+        session.guard("is", (paths.attr(paths.ref(Tensor), name),), (added,))
     held = name == "name" or name in getattr(owner, "__dict__", ())  # a Parameter's name changes with its Cell's place
     if name in ("shape", "size"):
         return session.symbols.read(owner, name, session)
@@ -277,7 +282,8 @@ def _guard_unseen(session: Session, owner: Tensor) -> None:
 
 def _module_attr(session: Session, owner: types.ModuleType, name: str) -> Any:
     value = getattr(owner, name)
-    if is_framework(owner) or session.journal.written(("key", id(vars(owner)), name)):
+    put = isinstance(value, types.FunctionType) and not is_own(value.__code__.co_filename)  # there, by a program
+    if is_framework(owner) and not put or session.journal.written(("key", id(vars(owner)), name)):
         return value
     return session.track(value, paths.attr(session.anchor(owner), name))
 

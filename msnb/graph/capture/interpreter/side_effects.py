@@ -28,6 +28,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Dim
 from msnb.graph.capture.interpreter import reads, special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import Late
 from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import LazyText, TrackedArray, concrete, is_lazy, needs_value
@@ -180,6 +181,8 @@ def _object_text(value: Any, wanted: tuple[Any, ...]) -> Any:
     if not isinstance(engine, Capture):
         return value
     asked: Any = (repr,) if own is object.__str__ else wanted  # type: ignore[comparison-overlap]
+    if hasattr(type(value), "cells_and_names") and not engine.session.objects.is_fresh(value):
+        engine.session.guard("eq", (sources.called(repr, (engine.session.anchor(value),)),), (repr(value),))
     said = [special_methods.converted(engine, fn, (value,)) for fn in asked]
     if all(text is NotImplemented for text in said):
         return value
