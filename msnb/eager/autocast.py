@@ -24,7 +24,7 @@ from msnb.ops.elementwise.cast import cast
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 _UNTOUCHED = frozenset({"cast", "constant", "identity", "stop_gradient"})
-_FLOAT32_WEIGHTS = frozenset({"batch_norm", "batch_norm_train"})
+_WIDE_WEIGHTS = frozenset({"batch_norm", "batch_norm_train"})
 _WORN = ("apply", "pair", "whole", "cached", "autocast")
 
 
@@ -37,7 +37,7 @@ class Autocast:
         black: names of ops that compute in float32; of functions of several ops (``whole``) too.
         back: whether results of white ops go back to float32.
         widest: other ops with operands of several float dtypes compute in float32.
-        weights: trained Parameters are used in ``dtype``, but for those of batch norms, which compute in float32.
+        weights: trained Parameters are used in ``dtype``, except by batch norms.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Autocast:
         if fn.__name__ in self.black:
             args = tuple([_cast(x, dtypes.float32) for x in args])
             kwargs = {name: _cast(x, dtypes.float32) for name, x in kwargs.items()}
-        with casting(slot.engine, None) if self.weights and fn.__name__ in _FLOAT32_WEIGHTS else nullcontext():
+        with casting(slot.engine, None) if self.weights and fn.__name__ in _WIDE_WEIGHTS else nullcontext():
             return fn(*args, **kwargs)
 
     def _others(self, op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -107,12 +107,9 @@ class GradientSteps(Cell):
         own = [self.learning_rate if g.learning_rate is None else g.learning_rate for g in self.param_groups]
         return tuple(rate_at(rate, self.steps_done) for rate in own)
 
-    def _decay_rate(self, group: ParamGroup, step: Any) -> Any:
-        return rate_at(self._decay if group.weight_decay is None else group.weight_decay, step)
-
     @property
     def weight_decay(self) -> Any:
-        """The weight decay as given; with ``mindspore`` a tensor or schedule, in groups one per Parameter."""
+        """As given; with ``mindspore`` a tensor or schedule, in groups one per Parameter."""
         return self._as_read(self._decays()) if self._like_mindspore else self._decay
 
     @weight_decay.setter
@@ -121,6 +118,9 @@ class GradientSteps(Cell):
 
     def _decays(self) -> list[Any]:
         return [self._decay if g.weight_decay is None else g.weight_decay for g in self.param_groups]
+
+    def _decays_now(self) -> list[Any]:
+        return [rate_at(decay, self.steps_done) for decay in self._decays()]
 
     def _as_read(self, decays: list[Any]) -> Any:
         if self._like_mindspore:
@@ -150,7 +150,7 @@ class GradientSteps(Cell):
 
     def get_weight_decay(self) -> Any:
         """The weight decay at this step: one, or one per Parameter where there are groups."""
-        return self._as_read([rate_at(decay, self.steps_done) for decay in self._decays()])
+        return self._as_read(self._decays_now())
 
     # ---- gradients ----
 
@@ -162,7 +162,7 @@ class GradientSteps(Cell):
         """The gradients with the decay of each Parameter that decays; in MindSpore's order ``scale_grad`` comes behind,
         and does not touch the decay."""
         scale = self.loss_scale if self._like_mindspore else 1.0
-        decays = [scale * self._decay_rate(group, self.steps_done) for group in self.param_groups]
+        decays = [scale * decay for decay in self._decays_now()]
         rows = zip(gradients, self.parameters, self._group_of, self._may_decay)
         return tuple(with_decay(grad, p, decays[group]) if may else grad for grad, p, group, may in rows)
 

@@ -79,7 +79,7 @@ class LARS(Optimizer):
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._need_fitting(gradients)
         rates = self._group_rates()
-        decays = [self._decay_rate(group, self.steps_done) for group in self.param_groups]
+        decays = self._decays_now()
         adapted = []
         for i, param in enumerate(self.parameters):
             grad, group = gradients[i] / self.loss_scale, self._group_of[i]

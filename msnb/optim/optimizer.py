@@ -141,7 +141,7 @@ class Optimizer(GradientSteps):
         self._need_fitting(gradients)
         step = self.steps_done
         rates = self._group_rates()
-        decays = [self._decay_rate(group, step) for group in self.param_groups]
+        decays = self._decays_now()
         common = self.prepare(step)
         self.count_step()
         for i in range(len(self.parameters)):
