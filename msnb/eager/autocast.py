@@ -9,7 +9,7 @@ front of their ``apply``. Gradients need nothing: a cast is an op whose gradient
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from msnb.ops.elementwise.cast import cast
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 _UNTOUCHED = frozenset({"cast", "constant", "identity", "stop_gradient"})
+_WIDE_WEIGHTS = frozenset({"batch_norm", "batch_norm_train"})
 _WORN = ("apply", "pair", "whole", "cached", "autocast")
 
 
@@ -36,7 +37,7 @@ class Autocast:
         black: names of ops that compute in float32; of functions of several ops (``whole``) too.
         back: whether results of white ops go back to float32.
         widest: other ops with operands of several float dtypes compute in float32.
-        weights: trained Parameters are used in ``dtype``.
+        weights: trained Parameters are used in ``dtype``, except by batch norms.
     """
 
     def __init__(
@@ -66,7 +67,8 @@ class Autocast:
         if fn.__name__ in self.black:
             args = tuple([_cast(x, dtypes.float32) for x in args])
             kwargs = {name: _cast(x, dtypes.float32) for name, x in kwargs.items()}
-        return fn(*args, **kwargs)
+        with casting(slot.engine, None) if self.weights and fn.__name__ in _WIDE_WEIGHTS else nullcontext():
+            return fn(*args, **kwargs)
 
     def _others(self, op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         if op.name in self.black:

@@ -61,8 +61,8 @@ class GradientSteps(Cell):
     global_step: Parameter
     param_groups: tuple[ParamGroup, ...]
     learning_rate: Any
-    weight_decay: Any
     loss_scale: float
+    _decay: Any
     _group_of: tuple[int, ...]
     _may_decay: tuple[bool, ...]
     _like_mindspore: bool
@@ -107,8 +107,25 @@ class GradientSteps(Cell):
         own = [self.learning_rate if g.learning_rate is None else g.learning_rate for g in self.param_groups]
         return tuple(rate_at(rate, self.steps_done) for rate in own)
 
-    def _decay_rate(self, group: ParamGroup, step: Any) -> Any:
-        return rate_at(self.weight_decay if group.weight_decay is None else group.weight_decay, step)
+    @property
+    def weight_decay(self) -> Any:
+        """As given; with ``mindspore`` a tensor or schedule, in groups one per Parameter."""
+        return self._as_read(self._decays()) if self._like_mindspore else self._decay
+
+    @weight_decay.setter
+    def weight_decay(self, value: Any) -> None:
+        self._decay = value
+
+    def _decays(self) -> list[Any]:
+        return [self._decay if g.weight_decay is None else g.weight_decay for g in self.param_groups]
+
+    def _decays_now(self) -> list[Any]:
+        return [rate_at(decay, self.steps_done) for decay in self._decays()]
+
+    def _as_read(self, decays: list[Any]) -> Any:
+        if self._like_mindspore:
+            decays = [Tensor(d, dtypes.float32) if isinstance(d, (int, float)) else d for d in decays]
+        return tuple(decays[group] for group in self._group_of) if self.is_group else decays[0]
 
     def get_lr(self) -> Any:
         """The learning rate at this step: one, or one per Parameter of groups with own ones."""
@@ -133,8 +150,7 @@ class GradientSteps(Cell):
 
     def get_weight_decay(self) -> Any:
         """The weight decay at this step: one, or one per Parameter where there are groups."""
-        decays = [self._decay_rate(group, self.steps_done) for group in self.param_groups]
-        return tuple(decays[group] for group in self._group_of) if len(decays) > 1 else decays[0]
+        return self._as_read(self._decays_now())
 
     # ---- gradients ----
 
@@ -146,7 +162,7 @@ class GradientSteps(Cell):
         """The gradients with the decay of each Parameter that decays; in MindSpore's order ``scale_grad`` comes behind,
         and does not touch the decay."""
         scale = self.loss_scale if self._like_mindspore else 1.0
-        decays = [scale * self._decay_rate(group, self.steps_done) for group in self.param_groups]
+        decays = [scale * decay for decay in self._decays_now()]
         rows = zip(gradients, self.parameters, self._group_of, self._may_decay)
         return tuple(with_decay(grad, p, decays[group]) if may else grad for grad, p, group, may in rows)
 
@@ -203,19 +219,18 @@ class GradientSteps(Cell):
         """Which Parameters decay: those whose group does, or without groups all but those of norms."""
         if not self.is_group:
             return self._may_decay
-        decays = [self.weight_decay if g.weight_decay is None else g.weight_decay for g in self.param_groups]
+        decays = self._decays()
         return tuple(_is_scheduled(decays[group]) or bool(decays[group]) for group in self._group_of)
 
     @replaceable
     def exec_weight_decay(self) -> bool:
         """Whether anything decays."""
-        decays = (self.weight_decay, *(g.weight_decay for g in self.param_groups))
-        return any(_is_scheduled(decay) or bool(decay) for decay in decays)
+        return any(_is_scheduled(decay) or bool(decay) for decay in self._decays())
 
     @replaceable
     def dynamic_weight_decay(self) -> bool:
         """Whether a weight decay depends on the step."""
-        return any(_is_scheduled(decay) for decay in (self.weight_decay, *(g.weight_decay for g in self.param_groups)))
+        return any(map(_is_scheduled, self._decays()))
 
     @replaceable
     def need_scale(self) -> bool:
@@ -241,8 +256,7 @@ class GradientSteps(Cell):
         return ops.assign_add(param, value)
 
     def _is_dynamic_lr_or_weight_decay(self) -> bool:
-        decays = (self.weight_decay, *(g.weight_decay for g in self.param_groups))
-        return self.dynamic_lr or any(map(_is_scheduled, decays))
+        return self.dynamic_lr or self.dynamic_weight_decay
 
     def _grad_sparse_indices_deduplicate(self, gradients: Any) -> Any:
         return gradients

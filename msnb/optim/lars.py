@@ -57,7 +57,7 @@ class LARS(Optimizer):
             raise ArgumentError(f"LARS wraps an optimizer, not {type(optimizer).__name__}.")
         super().__init__(0.0, list(optimizer.parameters))
         self.opt: Optimizer = optimizer
-        for name in ("parameters", "global_step", "learning_rate", "weight_decay", "loss_scale", "param_groups"):
+        for name in ("parameters", "global_step", "learning_rate", "_decay", "loss_scale", "param_groups"):
             setattr(self, name, getattr(optimizer, name))
         self.is_group, self._group_of = optimizer.is_group, optimizer._group_of
         self._may_decay = optimizer._may_decay
@@ -79,7 +79,7 @@ class LARS(Optimizer):
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._need_fitting(gradients)
         rates = self._group_rates()
-        decays = [self._decay_rate(group, self.steps_done) for group in self.param_groups]
+        decays = self._decays_now()
         adapted = []
         for i, param in enumerate(self.parameters):
             grad, group = gradients[i] / self.loss_scale, self._group_of[i]

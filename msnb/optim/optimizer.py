@@ -85,7 +85,7 @@ class Optimizer(GradientSteps):
         _need_distinct(self.parameters)
         self.loss_scale: float = positive("loss_scale", loss_scale)
         self.learning_rate: Any = as_rate("learning_rate", learning_rate)
-        self.weight_decay: Any = as_rate("weight_decay", weight_decay)
+        self._decay: Any = as_rate("weight_decay", weight_decay)
         every = tuple(_group(g) for g in groups) if self.is_group else (ParamGroup(),)
         self.param_groups: tuple[ParamGroup, ...] = every
         self._group_of = tuple(i if self.is_group else 0 for _, i in pairs)
@@ -141,7 +141,7 @@ class Optimizer(GradientSteps):
         self._need_fitting(gradients)
         step = self.steps_done
         rates = self._group_rates()
-        decays = [self._decay_rate(group, step) for group in self.param_groups]
+        decays = self._decays_now()
         common = self.prepare(step)
         self.count_step()
         for i in range(len(self.parameters)):

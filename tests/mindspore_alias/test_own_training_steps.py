@@ -201,3 +201,40 @@ def test_permutations_that_are_filled_up(mode: int) -> None:
     assert found.dtype == ms.int64 and found.asnumpy()[4:].tolist() == [-3, -3]
     assert sorted(found.asnumpy()[:4].tolist()) == [0, 1, 2, 3]
     assert sorted(ops.Randperm(5)(Tensor([5], ms.int32)).asnumpy().tolist()) == [0, 1, 2, 3, 4]
+
+
+DECAYED = ops.MultitypeFuncGraph("decayed")
+
+
+@DECAYED.register("Tensor", "Tensor", "Tensor", "Tensor", "Bool")
+def _decayed(rate: Any, decay: Any, weight: Any, slope: Any, decays: bool) -> Any:
+    step = slope + decay * weight if decays else slope
+    return ops.depend(True, ops.assign(weight, weight - rate * step))
+
+
+class Decaying(nn.Optimizer):
+    """Reads weight decays as AdamW of MindCV does: in groups one per Parameter."""
+
+    def __init__(self, params: Any, asks: bool) -> None:
+        super().__init__(0.1, params, 0.5)
+        self.asks = asks
+
+    def construct(self, gradients: Any) -> Any:
+        decay, rate = self.get_weight_decay() if self.asks else self.weight_decay, self.get_lr()
+        if self.is_group:
+            update = ops.partial(DECAYED, rate)
+            return self.hyper_map(update, decay, self.parameters, gradients, self.decay_flags)
+        update = ops.partial(DECAYED, rate, decay)
+        return self.hyper_map(update, self.parameters, gradients, self.decay_flags)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_weight_decays_that_an_optimizer_of_ones_own_reads(mode: int, asks: bool) -> None:
+    for count, decays in ((0, (0.5, 0.5)), (1, (0.3, 0.3)), (2, (0.3, 0.5))):
+        a, b = (ms.Parameter(Tensor([4.0]), name=name) for name in "ab")
+        own = {"params": [a, b] if count == 1 else [a], "weight_decay": 0.3}
+        optimizer = Decaying([[a, b], [own], [own, {"params": [b]}]][count], asks)
+        optimizer((Tensor([1.0]), Tensor([2.0])))
+        np.testing.assert_allclose([float(a), float(b)], [3.9 - 0.4 * decays[0], 3.8 - 0.4 * decays[1]], rtol=1e-6)
+        assert optimizer.exec_weight_decay
+    assert not nn.SGD([{"params": [a], "weight_decay": 0.0}], 0.1, weight_decay=0.5).exec_weight_decay

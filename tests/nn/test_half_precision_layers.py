@@ -52,3 +52,14 @@ def test_a_layer_in_half_precision(name: str, dtype: str, mode: int, rng: np.ran
         wanted = found(net, xs, mode == ms.GRAPH_MODE)
         for want, got in zip(wanted, found(half, xs, mode == ms.GRAPH_MODE), strict=True):
             np.testing.assert_allclose(got, want, rtol=0, atol=BOUND[dtype] * abs(want).max())
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_batch_norm_keeps_its_weights_in_float32(train: bool, mode: int, rng: np.random.Generator) -> None:
+    start = {"gamma_init": ms.Tensor([1.2345678, 1e-9]), "beta_init": ms.Tensor([0.7654321, 1e-9])}
+    half = nn.BatchNorm1d(2, **start).to_float(ms.float16).set_train(train)
+    plain = nn.BatchNorm1d(2, **start).set_train(train)
+    x = ms.Tensor(rng.standard_normal((40, 2)).astype(np.float16))
+    got, want = (found(net, (x,), mode == ms.GRAPH_MODE) for net in (half, plain))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)

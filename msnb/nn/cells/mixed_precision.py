@@ -96,8 +96,8 @@ class CellPrecision:
     def to_float(self: Self, dst_type: Any) -> Self:
         """Compute in another float type: float arguments and trained Parameters are converted where they are used.
 
-        Parameters keep their own dtype; gradients come back in it. Operations on what is converted follow the ordinary
-        promotion.
+        Parameters keep their own dtype (batch norms use them in it); gradients come back in it. Operations on what is
+        converted follow the ordinary promotion.
 
         Args:
             dst_type: a float dtype, here and in all Cells below.

@@ -96,7 +96,6 @@ class GroupedOptimizer(Optimizer):
     group_start_id: list[int]
     is_group: bool
     loss_scale: float
-    weight_decay: Any
     parameters: ParameterTuple
     param_groups: list[GroupSettings]  # type: ignore[assignment]
 
