@@ -296,6 +296,16 @@ class NaturalExpDecayLR(nn.NaturalExpDecayLR, metaclass=_OneClass):
         return self.learning_rate * ops.exp(-self.decay_rate * p)
 
 
+class SoftmaxCrossEntropyWithLogits(nn.SoftmaxCrossEntropyWithLogits, metaclass=_OneClass):
+    """The gradient of the primitive: softmax - labels, also of labels whose sum is not 1."""
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The layer."""
+        if self.sparse or labels.ndim < logits.ndim:
+            return super().construct(logits, labels)
+        return self.get_loss(self.softmax_cross_entropy(logits, labels)[0])
+
+
 class Upsample(nn.Upsample, metaclass=_OneClass):
     """``nn.Upsample`` by the function ``interpolate`` above."""
 
