@@ -115,7 +115,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     assigns_parameters = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        old = self.__dict__.get(name)
+        old: Any = self.__dict__.get(name)
         if _takes(old, value):
             self._take(name, old, value)
             return
