@@ -50,7 +50,7 @@ Self = TypeVar("Self", bound="Cell")
 
 
 def _takes(old: Any, value: Any) -> bool:
-    """Is ``value`` what a Parameter takes over (``self.w = self.w + x``, ``self.count = 5``), and no other Parameter?"""
+    """Is ``value`` what a Parameter takes over (``self.w = self.w + x``, ``self.count = 5``)? A Parameter is not."""
     if not isinstance(old, Parameter) or isinstance(value, Parameter):
         return False
     return isinstance(value, Tensor) or (not old.shape and isinstance(value, (int, float)))
