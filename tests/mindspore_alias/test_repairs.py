@@ -217,6 +217,10 @@ def test_cells_and_parameters_are_written_through_their_dicts(mode: int) -> None
     assert copied.popitem()[0] == "more" and net._cells.popitem()[0] == "rest" and list(net.name_cells()) == ["last"]
     net._cells.clear()
     assert not net.name_cells() and net(x).tolist() == [-4.0, 12.0]
+    net._buffers["mask"] = Tensor([1.0])
+    net._buffers["mask"] = Tensor([0.0, 1.0])
+    assert net.mask.tolist() == [0.0, 1.0] and list(net.state_dict()) == ["scale", "mask"]
+    assert net._buffers.pop("mask") is not None and not list(net.buffers())
 
 
 def test_a_parameter_takes_a_number(mode: int) -> None:

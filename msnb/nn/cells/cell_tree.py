@@ -74,15 +74,16 @@ def _own_name(cell: Any, param: Any) -> str:
 
 
 class _Members(OrderedDict[str, Any]):
-    """``_cells`` and ``_params`` as MindSpore's programs write them: an entry is an attribute of the Cell."""
+    """``_cells``, ``_params``, ``_buffers`` as programs of MindSpore write them: an entry is an attribute."""
 
     _cell: Any = None
+    _put: Any = None
     pop = MutableMapping.pop  # type: ignore[assignment]
 
     def __setitem__(self, name: str, member: Any) -> None:
         super().__setitem__(name, member)
-        if self._cell is not None:
-            setattr(self._cell, name, member)
+        if self._put is not None:
+            self._put(name, member)
 
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
@@ -102,10 +103,11 @@ class _Members(OrderedDict[str, Any]):
             del self[name]
 
 
-def _members(cell: Any, found: Any) -> _Members:
-    members = _Members(found)
-    members._cell = cell
-    return members
+def members(cell: Any, found: Any, put: Any = None) -> _Members:
+    """What a Cell has of one kind; ``put(name, member)`` gives it another one."""
+    made = _Members(found)
+    made._cell, made._put = cell, put or cell.__setattr__
+    return made
 
 
 def joined(prefix: str, name: str, sign: str = ".") -> str:
@@ -157,12 +159,12 @@ class CellTree:
     @property
     def _cells(self) -> _Members:
         """``name_cells()`` under the name by which programs look into MindSpore's Cells, and change them."""
-        return _members(self, self.name_cells())
+        return members(self, self.name_cells())
 
     @property
     def _params(self) -> _Members:
         """The Parameters directly inside this Cell, by attribute name."""
-        return _members(self, {name: p for name, p in vars(self).items() if isinstance(p, Parameter)})
+        return members(self, {name: p for name, p in vars(self).items() if isinstance(p, Parameter)})
 
     def cells_and_names(self, cells: set[int] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
         """(path, Cell) for this Cell and all below it, each once, parents first.
