@@ -255,7 +255,7 @@ class _OneClass(type):
         return isinstance(instance, cls.__base__) if own else super().__instancecheck__(instance)  # type: ignore[arg-type]
 
 
-class KeepDropout(nn.Dropout, metaclass=_OneClass):
+class Dropout(nn.Dropout, metaclass=_OneClass):
     """``nn.Dropout``; a number in first place is the probability to keep, as MindSpore means it."""
 
     def __init__(self, keep_prob: float | None = None, p: float | None = None, dtype: object = None) -> None:

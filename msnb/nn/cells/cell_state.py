@@ -25,6 +25,9 @@ class _KeyDifference(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
 
+    def __repr__(self) -> str:
+        return f"<{self._asdict()}>" if any(self) else "<All keys matched successfully>"
+
 
 class CellState(CellTree):
     """The part of Cell that keeps buffers and gives out its state."""
