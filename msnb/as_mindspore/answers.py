@@ -255,11 +255,15 @@ class _OneClass(type):
         return isinstance(instance, cls.__base__) if own else super().__instancecheck__(instance)  # type: ignore[arg-type]
 
 
-class Dropout(nn.Dropout, metaclass=_OneClass):
+class KeepDropout(nn.Dropout, metaclass=_OneClass):
     """``nn.Dropout``; a number in first place is the probability to keep, as MindSpore means it."""
 
     def __init__(self, keep_prob: float | None = None, p: float | None = None, dtype: object = None) -> None:
         super().__init__(keep_prob=keep_prob, p=p, dtype=dtype)
+
+
+Dropout = KeepDropout
+Dropout.__name__ = Dropout.__qualname__ = "Dropout"
 
 
 def interpolate(

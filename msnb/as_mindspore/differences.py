@@ -68,7 +68,7 @@ DIFFERENCES: tuple[Difference, ...] = (
            "int32", "int64", _DTYPE, "test_places_of_volumes_and_coordinates"),
     _theirs("ops.hann_window", "float64", "float32, as the other windows", _DTYPE, "test_window_of_hann"),
     _theirs("nn.NaturalExpDecayLR", "rate per step", "per decay_steps, as its page", _SILENT, "test_natural_decay"),
-    _theirs("nn.SoftmaxCrossEntropyWithLogits", "the gradient is softmax - labels", "of the loss, for labels of any sum",
+    _theirs("nn.SoftmaxCrossEntropyWithLogits", "the gradient is softmax - labels", "the loss's, for any labels",
             _SILENT, "test_gradient_of_labels_whose_sum_is_not_one"),
     _theirs("ops.index_add", "writes into x", "x stays", _SILENT, "test_index_add_writes"),
     *_each(_theirs, "", "ops.xlogy mint.xlogy",
