@@ -262,6 +262,10 @@ class KeepDropout(nn.Dropout, metaclass=_OneClass):
         super().__init__(keep_prob=keep_prob, p=p, dtype=dtype)
 
 
+Dropout = KeepDropout
+Dropout.__name__ = Dropout.__qualname__ = "Dropout"
+
+
 def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
@@ -294,6 +298,16 @@ class NaturalExpDecayLR(nn.NaturalExpDecayLR, metaclass=_OneClass):
         """The learning rate at this step."""
         p = self._part(global_step) * self.decay_steps
         return self.learning_rate * ops.exp(-self.decay_rate * p)
+
+
+class SoftmaxCrossEntropyWithLogits(nn.SoftmaxCrossEntropyWithLogits, metaclass=_OneClass):
+    """The gradient of the primitive: softmax - labels, also of labels whose sum is not 1."""
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The layer."""
+        if self.sparse or labels.ndim < logits.ndim:
+            return super().construct(logits, labels)
+        return self.get_loss(self.softmax_cross_entropy(logits, labels)[0])
 
 
 class Upsample(nn.Upsample, metaclass=_OneClass):

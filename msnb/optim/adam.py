@@ -17,12 +17,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from msnb import ops
 from msnb.base import events
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
-from msnb.optim.gradient_steps import wide, with_decay
+from msnb.optim.gradient_steps import correction, wide, with_decay
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
@@ -54,13 +56,16 @@ class _Moments(Optimizer):
             ops.assign(self.beta2_power, two)
             return 1.0 - one, 1.0 - two
         t = ops.cast(step, dtypes.float32) + 1.0
-        return 1.0 - ops.pow(self.beta1, t), 1.0 - ops.pow(self.beta2, t)
+        return correction(self.beta1, t), correction(self.beta2, t)
 
     def follow(self, i: int, grad: Any) -> tuple[Any, Any]:
         """Let the moments of Parameter number ``i`` follow its gradient."""
         m, v = (ops.cast(moment[i], grad.dtype) for moment in (self.moment1, self.moment2))
-        m = m * self.beta1 + grad * (1.0 - self.beta1)
-        v = v * self.beta2 + ops.square(grad) * (1.0 - self.beta2)
+        one, two = self.beta1, self.beta2
+        if self._has_powers:  # which are float32
+            one, two = (float(np.float32(b)) if isinstance(b, float) else b for b in (one, two))
+        m = m * one + grad * (1.0 - one)
+        v = v * two + ops.square(grad) * (1.0 - two)
         ops.assign(self.moment1[i], m)
         ops.assign(self.moment2[i], v)
         return m, v

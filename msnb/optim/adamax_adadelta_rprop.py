@@ -20,7 +20,7 @@ from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
-from msnb.optim.gradient_steps import wide
+from msnb.optim.gradient_steps import correction, wide
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
@@ -71,7 +71,7 @@ class AdaMax(Optimizer):
             power = self.beta1_power * self.beta1
             ops.assign(self.beta1_power, power)
             return 1.0 - ops.reshape(power, ())
-        return 1.0 - ops.pow(self.beta1, ops.cast(step + 1, dtypes.float32))
+        return correction(self.beta1, ops.cast(step + 1, dtypes.float32))
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""

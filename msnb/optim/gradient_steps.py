@@ -15,6 +15,7 @@ Source: `mindspore.nn.Optimizer`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -285,6 +286,11 @@ def with_decay(grad: Any, param: Any, decay: Any) -> Any:
 def wide(grad: Any) -> Any:
     """A gradient of float16 as float32, in which the squares of small ones are not 0."""
     return ops.cast(grad, dtypes.float32) if grad.dtype == dtypes.float16 else grad
+
+
+def correction(beta: Any, t: Any) -> Any:
+    """1 - beta^t, to the last digit also where beta^t is near 1."""
+    return -ops.expm1(t * (math.log(beta) if beta else -math.inf))
 
 
 def centred(grad: Any) -> Any:

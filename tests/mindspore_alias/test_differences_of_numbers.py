@@ -122,3 +122,17 @@ def test_natural_decay(mode: int) -> None:
         assert isinstance(made(0.1, 0.9, 4, stairs), msnb.nn.NaturalExpDecayLR)
         np.testing.assert_allclose(float(run(made(0.1, 0.9, 4, stairs), Tensor(step))), theirs, rtol=1e-6)
     np.testing.assert_allclose(float(msnb.nn.NaturalExpDecayLR(0.1, 0.9, 4)(Tensor(2))), 0.1 * np.exp(-0.45), rtol=1e-6)
+
+
+def test_gradient_of_labels_whose_sum_is_not_one(mode: int) -> None:
+    """Numbers of MindSpore 2.10."""
+    layer, primitive, mine = (view("nn.SoftmaxCrossEntropyWithLogits")(), view("ops.SoftmaxCrossEntropyWithLogits")(),
+                              msnb.nn.SoftmaxCrossEntropyWithLogits())  # fmt: skip
+    assert isinstance(layer, msnb.nn.SoftmaxCrossEntropyWithLogits)
+    x, labels = Tensor([[0.1, 0.2, 0.7]]), Tensor([[1.0, 1.0, 0.0]])
+    for fn in (layer, lambda x, labels: primitive(x, labels)[0]):
+        by_x, by_labels = run(lambda x, labels: msnb.grad(fn, (0, 1))(x, labels), x, labels)
+        np.testing.assert_allclose(by_x.asnumpy(), [[-0.745371, -0.718592, 0.463963]], atol=1e-5)
+        assert by_labels.tolist() == [[0.0, 0.0, 0.0]]
+        np.testing.assert_allclose(run(fn, x, labels).asnumpy(), mine(x, labels).asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(msnb.grad(mine)(x, labels).asnumpy(), [[-0.490743, -0.437184, 0.927927]], atol=1e-5)

@@ -188,3 +188,18 @@ def test_a_parameter_that_comes_after_its_cell_has_no_prefix_until_the_tree_has_
     assert names(net) == ["weight", "head.weight", "own"], "replaced once more"
     assert names(Around(net)) == ["net.table.weight", "net.head.weight", "net.head.bias"]
     assert names(Net("table", "head")) == ["table.weight", "head.weight", "own"], "two of one name have their paths"
+
+
+def test_a_tuple_gives_its_parameters_their_own_names() -> None:
+    class Kept(nn.Cell):
+        def __init__(self, net: nn.Cell) -> None:
+            super().__init__()
+            self.sums = ms.ParameterTuple([ms.Parameter(0.0, name="a"), ms.Parameter(0.0, name="part.b")])
+            self.weights = ms.ParameterTuple(net.trainable_params())
+
+    net = nn.SequentialCell(nn.Dense(2, 1))
+    around = Around(Kept(net))
+    paths = [path for path, _ in around.parameters_and_names()]
+    assert paths == ["net.a", "net.part.b", "net.0.weight", "net.0.bias"] == list(around.state_dict())
+    rule = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    assert [path for path, _ in rule.parameters_and_names()][-2:] == ["moments.0.weight", "moments.0.bias"]

@@ -194,6 +194,54 @@ def test_cells_and_parameters_inside_a_cell() -> None:
     assert list(net._cells) == ["0", "1"] and list(net[0]._params) == ["weight", "bias"] and not net._params
 
 
+def test_cells_and_parameters_are_written_through_their_dicts(mode: int) -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self._params["scale"] = Parameter(Tensor([2.0]))
+            self.last, self.spare, self.rest = nn.ReLU(), nn.ReLU(), nn.SequentialCell(nn.ReLU())
+
+        def construct(self, x: Tensor) -> Tensor:
+            for cell in self._cells.values():
+                x = cell(x)
+            return x * self.scale
+
+    net, x = Net(), Tensor([-1.0, 3.0])
+    assert net(x).tolist() == [0.0, 6.0] and [p.name for p in net.get_parameters()] == ["scale"]
+    net._cells["last"] = net.rest._cells["0"] = nn.LeakyReLU(0.5)
+    assert net._cells.pop("spare") and not hasattr(net, "spare")
+    net._params.update(scale=Parameter(Tensor([4.0])))
+    assert net(x).tolist() == [-1.0, 12.0] and net.rest[0] is net.last
+    copied = net._cells.copy()
+    copied["more"] = nn.ReLU()
+    assert copied.popitem()[0] == "more" and net._cells.popitem()[0] == "rest" and list(net.name_cells()) == ["last"]
+    net._cells.clear()
+    assert not net.name_cells() and net(x).tolist() == [-4.0, 12.0]
+    net._buffers["mask"] = Tensor([1.0])
+    net._buffers["mask"] = Tensor([0.0, 1.0])
+    assert net.mask.tolist() == [0.0, 1.0] and list(net.state_dict()) == ["scale", "mask"]
+    assert net._buffers.pop("mask") is not None and not list(net.buffers())
+
+
+def test_a_parameter_takes_a_number(mode: int) -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = Parameter(Tensor(3.0))
+
+        @ms.jit
+        def construct(self, x: Any) -> Tensor:
+            self.w = x
+            return self.w + 1
+
+    net = Net()
+    for x in (5, 2.5, 7):
+        assert net(x).item() == x + 1 and net.w.item() == x and isinstance(net.w, Parameter)
+    net.w = Parameter(Tensor([1.0]))
+    with pytest.raises(TypeError, match="cannot become a int"):
+        net(5)
+
+
 def test_norm_of_a_number(mode: int) -> None:
     assert float(ops.norm(Tensor(-2.0), dim=0)) == 2.0
 

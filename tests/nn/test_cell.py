@@ -332,6 +332,7 @@ def test_loading_is_all_or_nothing() -> None:
     with pytest.raises(ValueError, match="unexpected: zzz"):
         net.load_state_dict({**state, "zzz": np.zeros(1)})
     del state["bias"]
+    assert repr(net.load_state_dict(net.state_dict())) == "<All keys matched successfully>"
     assert net.load_state_dict(state, strict=False) == (["bias"], []) and net.first.w.tolist() == [5.0]
 
 

@@ -49,6 +49,13 @@ from msnb.ops.elementwise.identity_and_effects import assign
 Self = TypeVar("Self", bound="Cell")
 
 
+def _takes(old: Any, value: Any) -> bool:
+    """Is ``value`` what a Parameter takes over (``self.w = self.w + x``, ``self.count = 5``)? A Parameter is not."""
+    if not isinstance(old, Parameter) or isinstance(value, Parameter):
+        return False
+    return isinstance(value, Tensor) or (not old.shape and isinstance(value, (int, float)))
+
+
 
 class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     """A network or a layer. Subclass it, make Parameters and Cells in ``__init__``, compute in ``construct``.
@@ -108,8 +115,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     assigns_parameters = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        old = self.__dict__.get(name)
-        if isinstance(old, Parameter) and isinstance(value, Tensor) and not isinstance(value, Parameter):
+        old: Any = self.__dict__.get(name)
+        if _takes(old, value):
             self._take(name, old, value)
             return
         if name == "construct":
@@ -128,9 +135,9 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
                 self._adopt(f"{name}.{i}", item)
         object.__setattr__(self, name, value)
 
-    def _take(self, name: str, old: Parameter, value: Tensor) -> None:
+    def _take(self, name: str, old: Parameter, value: Any) -> None:
         """``self.w = self.w + x``: the Parameter takes the value."""
-        if value.shape != old.shape:
+        if old.shape != getattr(value, "shape", ()):
             raise ShapeError(
                 f"{type(self).__name__}.{name} is a Parameter of shape {list(old.shape)}, the value assigned has shape "
                 f"{list(value.shape)}.",
@@ -156,7 +163,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         kind = "Parameter" if isinstance(old, Parameter) else "Cell"
         way = f"self.{name}.set_data(...) or ops.assign" if kind == "Parameter" else "another attribute name"
         raise TypeError(
-            f"{type(self).__name__}.{name} is a {kind} and cannot become a {type(value).__name__}; use {way}, or "
+            f"{type(self).__name__}.{name} is a {kind} and cannot become a {value.__class__.__name__}; use {way}, or "
             f"`del` it first."
         )
 

@@ -14,7 +14,7 @@ from msnb.base.errors import CheckpointError
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.nn.cells.cell_tree import CellTree, joined
+from msnb.nn.cells.cell_tree import CellTree, joined, members
 
 
 class _Buffer(Tensor):
@@ -25,6 +25,9 @@ class _KeyDifference(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
 
+    def __repr__(self) -> str:
+        return f"<{self._asdict()}>" if any(self) else "<All keys matched successfully>"
+
 
 class CellState(CellTree):
     """The part of Cell that keeps buffers and gives out its state."""
@@ -33,7 +36,10 @@ class CellState(CellTree):
 
     @property
     def _buffers(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._buffer_names}
+        def put(name: str, buffer: Any) -> None:
+            setattr(self, name, buffer) if name in self._buffer_names else self.register_buffer(name, buffer)
+
+        return members(self, {name: getattr(self, name) for name in self._buffer_names}, put)
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path: ``get_buffer("encoder.mask")``.

@@ -22,12 +22,12 @@ from __future__ import annotations
 import re
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from msnb.base import events
 from msnb.base.errors import AttributeValueError
-from msnb.core.parameter import NameScope, Parameter
+from msnb.core.parameter import NameScope, Parameter, ParameterTuple
 
 if TYPE_CHECKING:
     from msnb.nn.cells.cell import Cell
@@ -57,7 +57,7 @@ def put_last(cell: Any, names: Iterable[str]) -> None:
 
 def owned(cell: Any, kind: type) -> Iterator[tuple[str, Any]]:
     """(name, object) for every ``kind`` among a Cell's attributes, also inside its tuples and lists; for MindSpore's
-    programs, which see no lists, what is an attribute as well has its name."""
+    programs, which see no lists, what is an attribute as well has its name, and a ParameterTuple gives its own."""
     own = {id(value) for value in cell.__dict__.values() if isinstance(value, kind)} if _by_last_place else ()
     for name, value in cell.__dict__.items():
         if isinstance(value, kind):
@@ -65,7 +65,49 @@ def owned(cell: Any, kind: type) -> Iterator[tuple[str, Any]]:
         elif isinstance(value, (tuple, list)) and name[:1] != "_":
             for i, item in enumerate(value):
                 if isinstance(item, kind) and id(item) not in own:
-                    yield f"{name}.{i}", item
+                    named = _by_last_place and isinstance(value, ParameterTuple)
+                    yield _own_name(cell, item) if named else f"{name}.{i}", item
+
+
+def _own_name(cell: Any, param: Any) -> str:
+    return str(param._own_name if home_of(param) is cell else param.name)
+
+
+class _Members(OrderedDict[str, Any]):
+    """``_cells``, ``_params``, ``_buffers`` as programs of MindSpore write them: an entry is an attribute."""
+
+    _cell: Any = None
+    _put: Any = None
+    pop = MutableMapping.pop  # type: ignore[assignment]
+
+    def __setitem__(self, name: str, member: Any) -> None:
+        super().__setitem__(name, member)
+        if self._put is not None:
+            self._put(name, member)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        delattr(self._cell, name)
+
+    def copy(self) -> OrderedDict[str, Any]:  # type: ignore[override]
+        return OrderedDict(self)
+
+    __copy__ = copy
+
+    def popitem(self, last: bool = True) -> tuple[str, Any]:
+        name = next(reversed(self) if last else iter(self))
+        return name, self.pop(name)
+
+    def clear(self) -> None:
+        for name in list(self):
+            del self[name]
+
+
+def members(cell: Any, found: Any, put: Any = None) -> _Members:
+    """What a Cell has of one kind; ``put(name, member)`` gives it another one."""
+    made = _Members(found)
+    made._cell, made._put = cell, put or cell.__setattr__
+    return made
 
 
 def joined(prefix: str, name: str, sign: str = ".") -> str:
@@ -115,14 +157,14 @@ class CellTree:
         return found  # type: ignore[no-any-return]
 
     @property
-    def _cells(self) -> OrderedDict[str, Cell]:
-        """``name_cells()`` under the name by which programs look into MindSpore's Cells."""
-        return self.name_cells()
+    def _cells(self) -> _Members:
+        """``name_cells()`` under the name by which programs look into MindSpore's Cells, and change them."""
+        return members(self, self.name_cells())
 
     @property
-    def _params(self) -> OrderedDict[str, Parameter]:
+    def _params(self) -> _Members:
         """The Parameters directly inside this Cell, by attribute name."""
-        return OrderedDict((name, p) for name, p in vars(self).items() if isinstance(p, Parameter))
+        return members(self, {name: p for name, p in vars(self).items() if isinstance(p, Parameter)})
 
     def cells_and_names(self, cells: set[int] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
         """(path, Cell) for this Cell and all below it, each once, parents first.

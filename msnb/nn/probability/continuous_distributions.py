@@ -83,10 +83,10 @@ class LogNormal(Distribution):
         return -0.5 * ops.square(z) - ops.log(scale) - _HALF_LOG_TWO_PI - ops.log(value)
 
     def _cdf(self, value: Any, loc: Any, scale: Any) -> Any:
-        return 0.5 * ops.erfc((loc - ops.log(value)) / (scale * math.sqrt(2.0)))
+        return 0.5 * ops.erfc((loc - ops.log(ops.maximum(value, 0.0))) / (scale * math.sqrt(2.0)))
 
     def _survival(self, value: Any, loc: Any, scale: Any) -> Any:
-        return 0.5 * ops.erfc((ops.log(value) - loc) / (scale * math.sqrt(2.0)))
+        return 0.5 * ops.erfc((ops.log(ops.maximum(value, 0.0)) - loc) / (scale * math.sqrt(2.0)))
 
     def _mean(self, loc: Any, scale: Any) -> Any:
         return ops.exp(loc + 0.5 * ops.square(scale))

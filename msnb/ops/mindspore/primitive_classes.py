@@ -396,8 +396,10 @@ def _drawn_ints(shape: Any, minval: Any, maxval: Any, key: Any = None) -> Any:
 
 
 def _with_gradient(logits: Any, labels: Any) -> Any:
-    labels = labels.astype(logits.dtype)
-    return ops.cross_entropy(logits, labels, reduction="none"), ops.softmax(logits, -1) - labels
+    labels = ops.stop_gradient(labels.astype(logits.dtype))
+    lse = ops.logsumexp(logits, -1)  # the loss's gradient is softmax - labels, also of labels whose sum is not 1
+    loss = ops.cross_entropy(logits, labels, reduction="none") + (1 - labels.sum(-1)) * (lse - ops.stop_gradient(lse))
+    return loss, ops.softmax(logits, -1) - labels
 
 
 def _sparse(logits: Any, labels: Any, is_grad: bool) -> Any:
@@ -585,8 +587,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "AllReduce": (lambda x, op, group: ops.all_reduce(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
     "AllGather": (lambda x, group: ops.all_gather(x, group), {"group": WORLD_GROUP}),
     "ReduceScatter": (lambda x, op, group: ops.reduce_scatter(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
-    "Broadcast": (lambda x, root_rank, group: ops.broadcast(x, root_rank, group),
-                  {"root_rank": _NEEDED, "group": WORLD_GROUP}),
+    "Broadcast": (ops.broadcast, {"root_rank": _NEEDED, "group": WORLD_GROUP}),
     "AlltoAll": (ops.all_to_all,
                  {"split_count": _NEEDED, "split_dim": _NEEDED, "concat_dim": _NEEDED, "group": WORLD_GROUP}),
     "NeighborExchange": (ops.neighbor_exchange,

@@ -129,6 +129,13 @@ _ORDER = {
     "eq": comparison.equal, "ne": comparison.not_equal, "lt": comparison.less, "le": comparison.less_equal,
     "gt": comparison.greater, "ge": comparison.greater_equal,
 }  # fmt: skip
+_WITH_ARRAY = {
+    "add": "radd", "subtract": "rsub", "multiply": "rmul", "divide": "rtruediv", "floor_divide": "rfloordiv",
+    "remainder": "rmod", "power": "rpow", "divmod": "rdivmod", "matmul": "rmatmul", "bitwise_and": "rand",
+    "bitwise_or": "ror", "bitwise_xor": "rxor", "left_shift": "rlshift", "right_shift": "rrshift", "equal": "eq",
+    "not_equal": "ne", "less": "gt", "less_equal": "ge", "greater": "lt", "greater_equal": "le",
+}  # fmt: skip
+"""The operator of a tensor that ``array . tensor`` is, by the name of NumPy's function."""
 _SINGLE = {
     "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.abs,
     "__invert__": logic.bitwise_invert, "__floor__": arithmetic.floor, "__ceil__": arithmetic.ceil,
@@ -146,7 +153,18 @@ def _power(self: Tensor, other: Any) -> Any:
     return _general_power(self, other)
 
 
+def _ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """``array + x`` is the tensor's operator; ``array += x``, which writes the array, and functions take values."""
+    name = _WITH_ARRAY.get(ufunc.__name__)
+    if name and method == "__call__" and not options and isinstance(inputs[0], (np.ndarray, np.generic)):
+        return getattr(self, f"__{name}__")(inputs[0])
+    if any(isinstance(x, Tensor) for x in options.get("out", ())):
+        return NotImplemented
+    return self.__array_function__(getattr(ufunc, method), (), inputs, options)
+
+
 def _bind_operators() -> None:
+    _bind("__array_ufunc__", _ufunc)
     for name, op in _BINARY.items():
         _bind(f"__{name}__", forward(op))
         _bind(f"__r{name}__", reflected(op))

@@ -27,7 +27,7 @@ from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.optim.experimental.grouped_optimizer import GroupedMethod
-from msnb.optim.gradient_steps import with_decay
+from msnb.optim.gradient_steps import correction, with_decay
 
 __all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop"]
 
@@ -100,7 +100,7 @@ class MomentsMethod(GroupedMethod):
 
     def shared(self, group: Any, t: Any) -> Any:
         """(1 - b1^t, 1 - b2^t)."""
-        return tuple(1.0 - ops.pow(beta, t) for beta in group["betas"])
+        return tuple(correction(beta, t) for beta in group["betas"])
 
     def follow(self, i: int, grad: Any) -> tuple[Any, Any]:
         """Let the means of Parameter number ``i`` follow its gradient."""
@@ -314,7 +314,7 @@ class Adamax(GroupedMethod):
 
     def shared(self, group: Any, t: Any) -> Any:
         """1 - b1^t."""
-        return 1.0 - ops.pow(group["betas"][0], t)
+        return correction(group["betas"][0], t)
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""
@@ -407,7 +407,7 @@ class NAdam(MomentsMethod):
         """(1 - b2^t, the momentum now, the next one)."""
         one, two = group["betas"]
         now, later = (one * (1.0 - 0.5 * ops.pow(0.96, when * group["momentum_decay"])) for when in (t, t + 1.0))
-        return 1.0 - ops.pow(two, t), now, later
+        return correction(two, t), now, later
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""
@@ -435,12 +435,12 @@ class RAdam(MomentsMethod):
     def shared(self, group: Any, t: Any) -> Any:
         """(1 - b1^t, 0 while the variance is unknown, else its factor times sqrt(1 - b2^t))."""
         one, two = group["betas"]
-        power = ops.pow(two, t)
+        rest = correction(two, t)
         last = 2.0 / (1.0 - two) - 1.0
-        rho = last - 2.0 * t * power / (1.0 - power)
+        rho = last - 2.0 * t * (1.0 - rest) / rest
         known = ops.maximum(rho, 5.0)
         factor = ops.sqrt((known - 4.0) * (known - 2.0) * last / ((last - 4.0) * (last - 2.0) * known))
-        return 1.0 - ops.pow(one, t), ops.where(rho > 5.0, factor * ops.sqrt(1.0 - power), 0.0)
+        return correction(one, t), ops.where(rho > 5.0, factor * ops.sqrt(rest), 0.0)
 
     def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
         """One step of one Parameter."""

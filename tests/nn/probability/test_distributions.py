@@ -202,3 +202,11 @@ def test_distributions_of_users(mode: int) -> None:
         Asked(made, "entropy")()
     with pytest.raises(TypeError, match="rate was not given"):
         Asked(open_, "log_prob")(Tensor(value))
+
+
+@pytest.mark.parametrize("name", ["LogNormal", "Uniform", "Exponential"])
+def test_nothing_lies_below_the_values_of_a_distribution(mode: int, name: str) -> None:
+    make, params, _ = CONTINUOUS[name]
+    below = Tensor([-2.0, -1.5])
+    found = {what: ask(make(*params), what, below).tolist() for what in ("cdf", "survival_function", "log_survival")}
+    assert found == {"cdf": [0, 0], "survival_function": [1, 1], "log_survival": [0, 0]}

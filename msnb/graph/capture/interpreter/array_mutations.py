@@ -59,7 +59,7 @@ def seen(array: Any) -> NDArray[Any]:
 
 
 def written_in_place(session: Session, op: Callable[[Any, Any], Any], array: Any, value: Any) -> Any:
-    """``array op= value`` with a value of Python or NumPy."""
+    """``array op= value``."""
     change(session, array, lambda raw: op(raw, _plain(value)))
     return array
 

@@ -151,7 +151,7 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     session = session_now()
     if isinstance(old, Parameter):
         return augmented(old, sources.BINARY[op](old, value))
-    if session is not None and isinstance(old, np.ndarray) and (is_lazy(value) or not isinstance(value, Tensor)):
+    if session is not None and isinstance(old, np.ndarray):
         return array_mutations.written_in_place(session, _INPLACE[op], old, value)
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
         return sources.BINARY[op](old, value)

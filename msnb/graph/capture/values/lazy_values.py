@@ -303,6 +303,8 @@ class TrackedArray(np.ndarray[Any, Any]):
         self._session = None
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, Tensor) for x in inputs):
+            return NotImplemented  # the tensor reads it
         return getattr(ufunc, method)(*map(_seen, inputs), **{k: _seen(v) for k, v in kwargs.items()})
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
