@@ -44,6 +44,10 @@ class Engine(Protocol):
         """``getattr(owner, name)`` by framework code on behalf of a program: capture makes it a guard."""
         ...
 
+    def number_kind(self, value: Any) -> type | None:
+        """bool, int or float of a tensor that stands for a Python number; None of all others."""
+        ...
+
     def given(self, value: Any) -> Any:
         """A tree that framework code is about to look into on behalf of a program: capture reads and guards it."""
         ...
@@ -85,6 +89,10 @@ class PlainReads:
     def read(self, owner: Any, name: str) -> Any:
         """The attribute itself."""
         return getattr(owner, name)
+
+    def number_kind(self, value: Any) -> type | None:
+        """Numbers are Python's own."""
+        return None
 
     def given(self, value: Any) -> Any:
         """The tree itself."""

@@ -13,6 +13,7 @@ import numpy
 from msnb import ops
 from msnb.base.errors import ArgumentError
 from msnb.core.dtypes import DType, as_dtype, float32, int32
+from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import holds_tensors
 
@@ -48,7 +49,9 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
 
 def _made(obj: Any) -> Any:
     if isinstance(obj, (Tensor, numpy.ndarray, numpy.generic)):
-        return obj if isinstance(obj, Tensor) else Tensor(obj)
+        kind = slot.engine.number_kind(obj)
+        obj = obj if isinstance(obj, Tensor) else Tensor(obj)
+        return obj if kind is None else ops.identity(obj).astype(_dtype(kind))
     if isinstance(obj, (list, tuple)) and holds_tensors(obj):
         return ops.stack([_made(part) for part in obj])
     plain = numpy.asarray(obj)

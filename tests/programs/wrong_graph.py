@@ -28,11 +28,6 @@ def asks_for_numpy(x: Any) -> Any:
     return ms.Tensor(x.asnumpy() * 2)  # <- here: x.asnumpy
 
 
-@only_graph(ConcretizationError, "the value of this tensor (f32[]) is not known while the function is captured.", X)
-def asks_for_an_item(x: Any) -> Any:
-    return x * x.sum().item()  # <- here: x.sum().item
-
-
 @only_graph(ConcretizationError, "the value of this tensor (f32[2,3]) is not known while the function is captured.", X)
 def asks_for_a_list(x: Any) -> Any:
     return x * len(x.tolist())  # <- here: x.tolist

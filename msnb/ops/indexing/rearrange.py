@@ -214,6 +214,7 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Tensor:
     if dims is None:
         return reshape(roll(reshape(t, (-1,)), shifts, 0), t.shape)
     axes = (dims,) if isinstance(dims, int) else tuple(dims)
+    shifts = shifts if isinstance(shifts, (list, tuple)) else int(shifts)
     by = (shifts,) * len(axes) if isinstance(shifts, int) else tuple(shifts)
     if len(by) != len(axes):
         raise ArgumentError(f"roll: {len(by)} shifts for {len(axes)} axes.")

@@ -212,8 +212,9 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     Source: `mindspore.ops.full`
     """
     if dtype is None:
-        known = isinstance(fill_value, Tensor)
-        dtype = fill_value.dtype if known else _default_dtype(fill_value)
+        kind = slot.engine.number_kind(fill_value)
+        known = isinstance(fill_value, Tensor) and kind is None
+        dtype = fill_value.dtype if known else kind or _default_dtype(fill_value)
     attrs = {"shape": normal_shape("full", _ints(size)), "dtype": as_dtype(dtype)}
     out: Tensor = slot.engine.apply(FULL, (fill_value,), attrs)
     return out
@@ -359,7 +360,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
     if isinstance(start, Tensor) or isinstance(end, Tensor):
         share = LINSPACE(start=0.0, stop=1.0, num=steps, dtype=dtypes.float64)
         mixed: Tensor = (1 - share) * start + share * end
-        wide = any(isinstance(end_, Tensor) and end_.dtype is dtypes.float64 for end_ in (start, end))
+        tensors = [e for e in (start, end) if isinstance(e, Tensor) and slot.engine.number_kind(e) is None]
+        wide = any(end_.dtype is dtypes.float64 for end_ in tensors)
         moved: Tensor = mixed.astype(as_dtype(dtype or (dtypes.float64 if wide else dtypes.float32)))
         return moved
     out: Tensor = LINSPACE(start=float(start), stop=float(end), num=steps, dtype=as_dtype(dtype or dtypes.float32))

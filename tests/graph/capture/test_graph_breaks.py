@@ -32,7 +32,7 @@ def of_its_items(x: Any) -> Any:
 
 
 def to_its_end(x: Any) -> Any:
-    return x if x.sum().item() <= 0 else to_its_end(x - 1) + 1
+    return x if x.asnumpy().sum() <= 0 else to_its_end(x - 1) + 1
 
 
 def printed(x: Any) -> Any:

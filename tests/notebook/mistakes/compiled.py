@@ -46,7 +46,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     ),
     "value in jit": (whole("return ops.ones((int(x.sum()),))"), "keep it a tensor"),
     "array in jit": (whole("return x.asnumpy()"), "use tensor operations"),
-    "item in jit": (whole("return x * x.sum().item()"), "use tensor operations|keep it a tensor"),
+    "list in jit": (whole("return x * len(x.tolist())"), "use tensor operations|keep it a tensor"),
     "yield in jit": ("@ms.jit\ndef f(x):\n    yield x\n\n\nf(ops.ones((2,)))  # here", "return a list"),
     "async in jit": ("@ms.jit\nasync def f(x):\n    return x\n\n\nf(ops.ones((2,)))  # here", "uncompiled"),
     "one branch": (

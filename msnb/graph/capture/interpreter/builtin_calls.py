@@ -508,6 +508,9 @@ def _stacked(engine: Capture, data: Any) -> Any:
     if is_lazy(data) or not isinstance(data, (Tensor, TrackedArray)):
         dtype = result_dtype((WEAK[data.__class__],)) if data.__class__ in WEAK else None
         return engine.wrap(engine.lift_as(data, tensor_type((), dtype))) if dtype is not None else Tensor(data)
+    kind = engine.number_kind(data)
+    if kind is not None:  # it makes the tensor that such a number makes
+        return engine.wrap(engine.lift_as(find("identity")(data), tensor_type((), dtypes.as_dtype(kind))))
     return engine.wrap(engine.lift(data))
 
 

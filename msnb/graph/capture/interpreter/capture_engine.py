@@ -64,6 +64,10 @@ class Capture(GraphBuilder):
         rule = self.session.autocast
         return self._append(op, inputs, attrs) if rule is None else rule.apply(self._append, op, inputs, attrs)
 
+    def number_kind(self, value: Any) -> type | None:
+        """What a number that the graph computes is to the program."""
+        return type(self.session.pythonic.shown(value)) if self.session.pythonic.has(value) else None
+
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Op by op, in the precision that the rule in force asks for."""
         rule = self.session.autocast

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 import os
 import sys
@@ -19,6 +20,7 @@ from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
+from msnb.core.types import not_one
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
@@ -256,6 +258,8 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     _guard_unseen(session, owner)
     own = session.states.own.get(id(owner))
     known = session.objects.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
+    if name == "item" and not known and owner.dtype.category < 3:
+        return functools.partial(_item_as_number, session, owner)
     if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
         raise session.inputs.root.no_value(session.state(owner).current)
     added = getattr(Tensor, name, None)
@@ -271,6 +275,15 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     if source is None or session.journal.written(("attr", id(owner), name)):
         return getattr(owner, name)
     return session.track(getattr(owner, name), paths.attr(source, name))
+
+
+def _item_as_number(session: Session, owner: Tensor, index: Any = None) -> Any:
+    """``t.item()``: a number that the graph computes, as float(t) is."""
+    if index is not None:
+        owner = owner[plain_key(session, index)] if isinstance(index, tuple) else owner.reshape(-1)[concrete(index)]
+    if owner._type.is_static and owner._type.size != 1:
+        raise not_one(owner, "item()")
+    return session.interpreter.call((bool, int, float)[owner.dtype.category], owner)
 
 
 def _guard_unseen(session: Session, owner: Tensor) -> None:
