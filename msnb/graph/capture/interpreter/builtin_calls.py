@@ -99,8 +99,6 @@ def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return writes.set_raw(*args)
     if type(fn) is types.MethodWrapperType and fn.__name__ in ("__setattr__", "__delattr__"):  # by way of super()
         return writes.set_raw(fn.__self__, *args)
-    if isinstance(fn, (operator.attrgetter, operator.itemgetter)):
-        return _got(engine, fn, *args)
     special = _SPECIAL.get(fn) if _hashable(fn) else None
     if special is not None:
         return special(engine, *args, **kwargs)
@@ -213,7 +211,7 @@ def _asked_again(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
     return found
 
 
-def _got(engine: Capture, getter: Any, owner: Any) -> Any:
+def got(engine: Capture, getter: Any, owner: Any) -> Any:
     """``operator.attrgetter`` and ``itemgetter``."""
     read, names = reads.attr if isinstance(getter, operator.attrgetter) else reads.item, getter.__reduce__()[1]
     paths = [name.split(".") if read is reads.attr else [name] for name in names]

@@ -15,6 +15,7 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import operator
 import sys
 import types
 from collections.abc import Iterator
@@ -81,6 +82,8 @@ def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
     method = inspect.getattr_static(type(fn), "__call__", None)
     if isinstance(fn, functools._lru_cache_wrapper):
         return call(reads.attr(engine.session, fn, "__wrapped__"), *args, **kwargs)
+    if isinstance(fn, (operator.attrgetter, operator.itemgetter)):
+        return builtin_calls.got(engine, fn, *args)
     if isinstance(method, types.FunctionType):
         engine.session.guard("is", (sources.attr(sources.ref(type(fn)), "__call__"),), (method,))
         if not engine.session.objects.is_fresh(fn):
@@ -121,10 +124,11 @@ def _guard_listing(session: Session, fn: Any, args: tuple[Any, ...]) -> None:
     session.guard("is", (sources.called(same_members, (session.anchor(cell),)),), (True,))
 
 
-def _guard_setting(session: Session, fn: types.FunctionType, args: tuple[Any, ...], found: Any) -> None:
+def _guarded_setting(session: Session, fn: types.FunctionType, args: tuple[Any, ...], found: Any) -> Any:
     """``get_context("device_target")``, ``get_seed()``: a setting of msnb is asked for again at each call."""
-    if all(type(a) in (str, int, bool, type(None)) for a in (*args, found)):
+    if fn.__name__.startswith(("get_", "is_")) and all(type(a) in (str, int, bool, type(None)) for a in (*args, found)):
         session.guard("eq", (sources.called(fn, args),), (found,))
+    return found
 
 
 def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -137,10 +141,7 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
                 _guard_listing(engine.session, functools.partial(fn, **kwargs), args)
             return fn(*args, **kwargs)
         if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
-            found = fn(*engine.given(args), **engine.given(kwargs))
-            if fn.__name__.startswith(("get_", "is_")) and not kwargs:
-                _guard_setting(engine.session, fn, args, found)
-            return found
+            return _guarded_setting(engine.session, fn, args, fn(*engine.given(args), **engine.given(kwargs)))
         return builtin_calls.call(engine, fn, args, kwargs)
     if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
         return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)

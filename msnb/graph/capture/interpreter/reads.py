@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import operator
 import os
 import sys
@@ -18,14 +17,12 @@ from msnb.base.errors import ConcretizationError
 from msnb.base.source_location import PACKAGE_DIR, here, is_own
 from msnb.core import pytree
 from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.core.types import not_one
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
-from msnb.graph.capture.values import sources as paths
+from msnb.graph.capture.values import sources as paths, tensor_attribute
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
-from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, needs_value
+from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
 from msnb.graph.capture.values.mutation_journal import builtin_method
 from msnb.graph.capture.values.object_table import has_parts, is_asked, is_heap
 from msnb.ir.builder import SymbolicTensor
@@ -34,7 +31,6 @@ _CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _NOTHING = object()
 DICTS = (dict, OrderedDict, defaultdict, Counter)
-_VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
 
 _CONVERTED_FILES = ("as_mindspore/functional_names.py", "onnx/tensor_branch.py")
 _CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train", "numpy/scipy", *_CONVERTED_FILES))
@@ -238,59 +234,9 @@ def _owner_source(session: Session, owner: Any) -> paths.Source | None:
     return session.anchor(owner) if hasattr(owner, "__dict__") and not isinstance(owner, types.FunctionType) else None
 
 
-def _number_attr(shown: Any, name: str) -> Any:
-    """An attribute of a Python number that the graph computes."""
-    if name == "__class__":
-        return type(shown)
-    getattr(shown, name)  # there is none: Python's own error
-    raise needs_value(f"what .{name} of this number is")
-
-
 def _choice_attr(session: Session, owner: FunctionChoice, name: str) -> Any:
     agreed(owner, lambda option: hasattr(option, name))
     return session.interpreter.selected([attr(session, x, name) for x in owner.options], owner.index)
-
-
-def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
-    shown = session.pythonic.shown(owner)
-    if shown is not owner:
-        return _number_attr(shown, name)
-    _guard_unseen(session, owner)
-    own = session.states.own.get(id(owner))
-    known = session.objects.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
-    if name == "item" and not known and owner.dtype.category < 3:
-        return functools.partial(_item_as_number, session, owner)
-    if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
-        raise session.inputs.root.no_value(session.state(owner).current)
-    added = getattr(Tensor, name, None)
-    code = getattr(getattr(added, "fget", added), "__code__", None)
-    if code is not None and not is_own(code.co_filename):  # by a program, which may put another one there
-        session.guard("is", (paths.attr(paths.ref(Tensor), name),), (added,))
-    held = name == "name" or name in getattr(owner, "__dict__", ())  # a Parameter's name changes with its Cell's place
-    if name in ("shape", "size"):
-        return session.symbols.read(owner, name, session)
-    if name in ("dtype", "ndim") or not hasattr(owner, "__dict__") or not held:
-        return getattr(owner, name)
-    source = session.objects.source_of(owner)
-    if source is None or session.journal.written(("attr", id(owner), name)):
-        return getattr(owner, name)
-    return session.track(getattr(owner, name), paths.attr(source, name))
-
-
-def _item_as_number(session: Session, owner: Tensor, index: Any = None) -> Any:
-    """``t.item()``: a number that the graph computes, as float(t) is."""
-    if index is not None:
-        owner = owner[plain_key(session, index)] if isinstance(index, tuple) else owner.reshape(-1)[concrete(index)]
-    if owner._type.is_static and owner._type.size != 1:
-        raise not_one(owner, "item()")
-    return session.interpreter.call((bool, int, float)[owner.dtype.category], owner)
-
-
-def _guard_unseen(session: Session, owner: Tensor) -> None:
-    """A Parameter that a Cell told of: it has no path, and may have other sizes and attributes at the next call."""
-    objects = session.objects
-    if isinstance(owner, Parameter) and objects.source_of(owner) is None and not objects.is_fresh(owner):
-        session.guard("tensor", (session.anchor(owner),), (type(owner), owner._type))
 
 
 def _module_attr(session: Session, owner: types.ModuleType, name: str) -> Any:
@@ -302,7 +248,8 @@ def _module_attr(session: Session, owner: types.ModuleType, name: str) -> Any:
 
 
 _BY_KIND: tuple[tuple[type, Callable[..., Any]], ...] = (
-    (Tensor, _tensor_attr), (types.ModuleType, _module_attr), (super, _super_attr), (FunctionChoice, _choice_attr),
+    (Tensor, tensor_attribute.read), (types.ModuleType, _module_attr), (super, _super_attr),
+    (FunctionChoice, _choice_attr),
 )  # fmt: skip
 
 
