@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from msnb import ops
 from msnb.core.dtypes import as_dtype, float16, float32, int32
+from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.numpy.creation import asarray as array
 from msnb.ops.definition.keyword_aliases import worded
@@ -43,10 +44,11 @@ def in_dtype(found: Any, dtype: Any) -> Any:
 def operands_of(args: Any, wide: bool = True) -> list[Any]:
     """Lists as arrays, and (``wide``) an array no narrower than the 32 bits of a number of Python's beside it."""
     made = [array(a) if isinstance(a, (list, tuple)) else a for a in args]
-    kinds = {type(a) for a in made} & {int, float}
-    if not kinds or not any(isinstance(a, Tensor) for a in made):
-        return [array(a) if type(a) in kinds else a for a in made]
-    return [_widened(a, float in kinds) if isinstance(a, Tensor) and wide else a for a in made]
+    of_each = [slot.engine.number_kind(a) or a.__class__ for a in made]
+    kinds, tensors = set(of_each) & {int, float}, [issubclass(kind, Tensor) for kind in of_each]
+    if not kinds or not any(tensors):
+        return [array(a) if kind in kinds else a for a, kind in zip(made, of_each)]
+    return [_widened(a, float in kinds) if strong and wide else a for a, strong in zip(made, tensors)]
 
 
 def _widened(x: Tensor, by_float: bool) -> Tensor:

@@ -16,6 +16,7 @@ MADE = (
     "mnp.full((2,), f)",
     "mnp.array(f)", "mnp.array([f, n])", "mnp.asarray(n)", "mnp.asarray(b)", "ms.Parameter(Tensor(f), name='q')",
     "ops.roll(x, n, 0)", "x.astype(ms.float16) * f", "ops.sqrt(Tensor(f))", "x ** n", "ops.maximum(x, f)",
+    "mnp.multiply(n, n)", "mnp.add(b, n)", "mnp.multiply(x.astype(ms.float16), f)", "mnp.sqrt(f)",
 )  # fmt: skip
 ITEMS = (
     "x * x.sum().item()", "x.sum().item()", "x.item(0) + x.item((1,))", "(x > 0).any().item()", "x.argmax().item()",
@@ -35,14 +36,9 @@ def shown(value):
     return type(value).__name__, repr(value)
 
 
-def program(text):
+def program(text, numbers="float(x[0]), float(x[1]) + 5, int(x[0]), bool(x[0] > 2)"):
     space = {"ms": ms, "mnp": mnp, "ops": ops, "Tensor": Tensor}
-    exec(
-        "def f(x):\n"
-        "    f, g, n, b = float(x[0]), float(x[1]) + 5, int(x[0]), bool(x[0] > 2)\n"
-        f"    return {text}\n",
-        space,
-    )
+    exec(f"def f(x):\n    f, g, n, b = {numbers}\n    return {text}\n", space)
     return space["f"]
 
 
@@ -51,6 +47,15 @@ def test_both_modes(text):
     eager, compiled = program(text), ms.jit(program(text))
     for value in ([1.5, -2.0], [2.5, 1.0]):
         x = Tensor(np.array(value, np.float32))
+        assert shown(compiled(x)) == shown(eager(x))
+
+
+@pytest.mark.parametrize("text", MADE)
+def test_numbers_of_sizes(text):
+    numbers = "x.shape[0] / 2, x.shape[0] * 1.5, len(x), x.shape[0] > 2"
+    eager, compiled = program(text, numbers), ms.jit(program(text, numbers))
+    for size in (2, 3, 4, 2):
+        x = Tensor(np.linspace(0, 1, size).astype(np.float32))
         assert shown(compiled(x)) == shown(eager(x))
 
 
