@@ -92,7 +92,7 @@ def is_tensor(x: Any) -> bool:
 
 def flatten(value: Any) -> tuple[list[Any], Rebuild, Any]:
     """The leaves of nested containers, how to build the containers again, and a key of their structure."""
-    parts, make, key = _parts(value)
+    parts, make, key = parts_of(value)
     if make is None:
         return [value], lambda leaves: leaves[0], "*"
     flat = [flatten(p) for p in parts]
@@ -108,7 +108,28 @@ def flatten(value: Any) -> tuple[list[Any], Rebuild, Any]:
     return [leaf for f in flat for leaf in f[0]], rebuild, (key, tuple(f[2] for f in flat))
 
 
-def _parts(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None, Any]:
+class Shared:
+    """A container that both branches hold: it stays the object that it is, and what it holds is merged by itself."""
+
+    def __init__(self, value: Any) -> None:
+        self.value: Any = value
+
+
+def _containers(value: Any, found: dict[int, Shared]) -> dict[int, Shared]:
+    for part in parts_of(value)[0]:
+        if parts_of(part)[1] is not None and id(part) not in found:
+            found[id(part)] = Shared(part)
+            _containers(part, found)
+    return found
+
+
+def _with_shared(value: Any, shared: dict[int, Shared]) -> Any:
+    parts, make, _ = parts_of(value)
+    return make([shared.get(id(p)) or _with_shared(p, shared) for p in parts]) if make is not None and shared else value
+
+
+def parts_of(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None, Any]:
+    """The parts of a container, how to make another one of others, and a key of its structure."""
     kind = type(value)
     if kind in (list, deque):
         return list(value), kind, (kind, len(value))
@@ -218,12 +239,17 @@ class Merge:
         if not is_tensor(a) and same(a, b):
             return lambda results: a
         read = self.builders[0].given  # what lies in a container from outside is read, and guarded
-        leaves_a, rebuild, key_a = flatten(read(a))
-        leaves_b, _, key_b = flatten(read(b))
+        other = _containers(b, {})
+        shared = {at: part for at, part in _containers(a, {}).items() if at in other}
+        leaves_a, rebuild, key_a = flatten(read(_with_shared(a, shared)))
+        leaves_b, _, key_b = flatten(read(_with_shared(b, shared)))
         if key_a != key_b:
             raise self._differ(label, a, b, lines)
         try:
-            makers = [self._leaf(label, p, q, lines) for p, q in zip(leaves_a, leaves_b)]
+            makers = [
+                (lambda results, held=p.value: held) if isinstance(p, Shared) else self._leaf(label, p, q, lines)
+                for p, q in zip(leaves_a, leaves_b)
+            ]
         except BranchTypeError as error:
             error.breaks = isinstance(a, list)
             raise

@@ -20,7 +20,7 @@ from msnb.graph.capture.interpreter import program_errors, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import stack
 from msnb.graph.capture.interpreter.control.branch import Body, Handle
-from msnb.graph.capture.values.branch_merge import flatten, is_tensor
+from msnb.graph.capture.values.branch_merge import is_tensor, parts_of
 from msnb.graph.capture.values.mutation_journal import MISSING, Change, TensorPlace
 from msnb.ir.builder import ClosedFunction, Lane, SymbolicTensor
 from msnb.ir.control_flow import replay
@@ -57,8 +57,9 @@ def trace(
     finally:
         handle.finish()
     made = ClosedFunction(body.builder.graph, (), shape, leaves)
+    carried: dict[int, Any] = {}
     for change in body.changes.values():
-        made.writes += _written(engine, body.builder, change)
+        made.writes += _written(engine, body.builder, change, carried)
     made.write_inputs(inputs, params)
     made.outer = [t for t, _ in body.builder.captured]
     return made
@@ -69,8 +70,9 @@ def _note_inputs(engine: Capture, params: Sequence[Any], inputs: Sequence[Any]) 
     engine.session.stands_for.update({p._value: engine.lift(x) for p, x in zip(params, inputs)})
 
 
-def _written(engine: Capture, body: Capture, change: Change) -> list[Tensor]:
-    """Targets for the tensors that a write left; their values become outputs of the body."""
+def _written(engine: Capture, body: Capture, change: Change, carried: dict[int, Any]) -> list[Tensor]:
+    """Targets for the tensors that a write left; their values become outputs of the body. ``carried``: what was made
+    outside of the body for the objects in it, so that one object stays one."""
     if isinstance(change.place, TensorPlace):
         if change.place.tensor._builder.graph is body.graph:
             return []  # a tensor that the function made itself: nobody outside has it
@@ -79,14 +81,30 @@ def _written(engine: Capture, body: Capture, change: Change) -> list[Tensor]:
     if change.after is MISSING:
         change.place.set(MISSING)
         return []
-    leaves, rebuild, _ = flatten(change.after)
     targets: list[Tensor] = []
-    for i, leaf in enumerate(leaves):
-        if is_tensor(leaf) and isinstance(leaf, SymbolicTensor) and leaf._builder.graph is body.graph:
-            body.output(leaf)
-            leaves[i] = _holder(engine, leaf)
-            targets.append(leaves[i])
-    writes.store(change.place, rebuild(leaves))
+
+    def carry(value: Any) -> Any:
+        if engine.session.objects.source_of(value) is not None:
+            return value  # what lies outside stays the object that it is
+        if id(value) not in carried:
+            carried[id(value)] = value, made(value)
+        return carried[id(value)][1]
+
+    def made(value: Any) -> Any:
+        parts, make, _ = parts_of(value)
+        if make is not None:
+            return make(list(map(carry, parts)))
+        if is_tensor(value) and isinstance(value, SymbolicTensor) and value._builder.graph is body.graph:
+            body.output(value)
+            targets.append(_holder(engine, value))
+            return targets[-1]
+        own = engine.session.states.own.get(id(value))
+        if own is not None and own.current._builder.graph is body.graph:  # a Parameter that the function made
+            own.current = made(own.current)
+            own.first, own.builder = own.current._value, engine
+        return value
+
+    writes.store(change.place, carry(change.after))
     return targets
 
 
