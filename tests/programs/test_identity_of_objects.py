@@ -2,6 +2,7 @@
 list, dict, dataclass or tensor there, and later writes through either place are seen in both."""
 
 import dataclasses
+from collections import OrderedDict, deque
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ class Holder:
     def __init__(self):
         self.items, self.seen, self.cache = [1, 2], [], {}
         self.other = self.last = None
+        self.line, self.order, self.spare = deque([1, 2, 3]), OrderedDict(a=1, b=2), 7
         self.setting, self.table, self.tensor = Setting(), {"l": self.items}, Tensor([1.0, 2.0])
 
 
@@ -77,9 +79,32 @@ def new_list_in_two_places(s, x):
     return x * len(s.cache["l"])
 
 
+def order_of_keys(s, x):
+    s.order.move_to_end(next(iter(s.order)))
+    s.table["l"] = s.table.pop("l")
+    return x * s.order["a"]
+
+
+def bounded_line(s, x):
+    s.line = deque(s.line, maxlen=2)
+    return x * s.line[-1]
+
+
+def doubled_list(s, x):
+    s.items *= 2
+    return x * len(s.items)
+
+
+def deleted_attribute(s, x):
+    if hasattr(s, "spare"):
+        del s.spare
+    return x * s.setting.a
+
+
 PROGRAMS = (
     alias_of_a_list, object_in_a_list, list_of_a_dict_in_two_places, list_in_a_list, default_of_a_dict, swapped,
-    object_in_a_dict, tensor_in_two_places, new_list_in_two_places,
+    object_in_a_dict, tensor_in_two_places, new_list_in_two_places, order_of_keys,
+    bounded_line, doubled_list, deleted_attribute,
 )  # fmt: skip
 
 
@@ -100,7 +125,8 @@ WAYS = {
 def same_places(s):
     places = [s.items, s.seen, s.other, s.last, s.setting, s.tensor, *s.table.values(), *s.cache.values(), *s.seen]
     places = [p for p in places if p is not None]
-    return [[i for i, q in enumerate(places) if q is p] for p in places], s.setting.a, len(s.items), len(s.seen)
+    kept = s.setting.a, len(s.items), len(s.seen), list(s.order), repr(s.line), hasattr(s, "spare")
+    return [[i for i, q in enumerate(places) if q is p] for p in places], kept
 
 
 def left(program, make):
@@ -112,8 +138,9 @@ def left(program, make):
     return found
 
 
-# of lists that two branches make a tensor decides which is meant: those are merged place by place
-PAIRS = [(p, way) for p in PROGRAMS for way in WAYS if (p, way) != (new_list_in_two_places, "branch")]
+# of what two branches make, reorder or delete a tensor decides which is meant: merged place by place, or refused
+ALONE = (new_list_in_two_places, order_of_keys, bounded_line, deleted_attribute)
+PAIRS = [(p, way) for p in PROGRAMS for way in WAYS if way != "branch" or p not in ALONE]
 
 
 @pytest.mark.parametrize(("program", "way"), PAIRS)

@@ -278,8 +278,8 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
     if isinstance(owner, dict) and engine.session.objects.source_of(owner) is not None:
         return reads.dict_method(engine.session, owner, name, args, kwargs)
     if isinstance(owner, (list, tuple, set, frozenset, deque)) and engine.session.objects.source_of(owner) is not None:
-        copy = reads.entered(engine.session, owner)
-        return getattr(copy, name)(*map(concrete, args), **kwargs)
+        made = getattr(reads.entered(engine.session, owner), name)(*map(concrete, args), **kwargs)
+        return engine.session.born(made) if isinstance(made, (list, set, deque)) else made
     return _opaque(engine, fn, args, kwargs)
 
 

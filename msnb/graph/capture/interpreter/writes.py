@@ -179,7 +179,8 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     session = session_now()
     if session is not None:
         session.journal.note(journal.ContentPlace(owner))
-        if getattr(owner, "maxlen", None) is not None:  # what is put in at one end moves the items
+        depends = name == "__imul__" and session.journal.in_block  # all that is left of it is what it leaves
+        if depends or getattr(owner, "maxlen", None) is not None:  # what is put in at one end moves the items
             reads.settle(session, owner)
         session.log(owner, "call", name, args, kwargs)
     return journal.builtin_method(owner, name)(*args, **kwargs)
@@ -293,11 +294,23 @@ def store(place: journal.MutationTarget, value: Any) -> None:
         session.journal.write(place, value)
 
 
+def erase(change: journal.Change) -> None:
+    """What a body deleted is deleted as the program would do it."""
+    session, place = session_now(), change.place
+    assert session is not None
+    if change.before is not journal.MISSING:
+        session.journal.note(place)
+        if isinstance(place, journal.AttrPlace):
+            plain = type(place) is not journal.ObjectAttrPlace
+            session.log(place.owner, *(("method", "__delattr__", place.name) if plain else ("raw", place.name)))
+    place.set(journal.MISSING)
+
+
 def _store_items(session: Session, place: journal.ContentPlace, value: Any) -> None:
     """Only what is new is written: the container may hold more, or something else, at the next call."""
     owner = place.owner
     session.journal.note(place)
-    if isinstance(owner, dict) and all(key in value for key in owner):
+    if isinstance(owner, dict) and list(owner) == list(value)[: len(owner)]:
         _store_by_key(session, owner, value.items())
     elif isinstance(owner, list) and len(owner) == len(value):
         _store_by_key(session, owner, enumerate(value))
@@ -328,4 +341,4 @@ def _is_start(owner: Any, value: Any) -> bool:
     return len(owner) <= len(value) and all(same(a, b) for a, b in zip(owner, value))
 
 
-__all__ = ["flatten", "merge_changes", "store"]
+__all__ = ["erase", "flatten", "merge_changes", "store"]

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -131,8 +132,10 @@ def _with_shared(value: Any, shared: dict[int, Shared]) -> Any:
 def parts_of(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None, Any]:
     """The parts of a container, how to make another one of others, and a key of its structure."""
     kind = type(value)
-    if kind in (list, deque):
-        return list(value), kind, (kind, len(value))
+    if kind is list:
+        return list(value), list, (kind, len(value))
+    if kind is deque:
+        return list(value), functools.partial(deque, maxlen=value.maxlen), (kind, len(value), value.maxlen)
     if isinstance(value, tuple):
         if hasattr(value, "_fields"):
             return list(value), lambda parts: kind(*parts), (kind, len(value))

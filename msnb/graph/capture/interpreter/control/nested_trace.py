@@ -79,7 +79,7 @@ def _written(engine: Capture, body: Capture, change: Change, carried: dict[int, 
         body.output(change.after)
         return [change.place.tensor]
     if change.after is MISSING:
-        change.place.set(MISSING)
+        writes.erase(change)
         return []
     targets: list[Tensor] = []
 
