@@ -122,6 +122,7 @@ def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if fn in _HIGHER if _hashable(fn) else False:
         args = tuple(_callable(engine, a) for a in args)
         kwargs = {k: _callable(engine, v) for k, v in kwargs.items()}
+        own = 1 if fn in (map, filter, functools.reduce) else own  # the first is called, even if it can be gone through
     given = (*args[:own], *(_plain(engine, fn, a) for a in args[own:]))
     named = {k: _plain(engine, fn, v) for k, v in kwargs.items()}
     owner = (getattr(fn, "__self__", None),)
@@ -158,12 +159,17 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
 def _looked_through(engine: Capture, fn: Any, value: Any) -> Any:
     """A container or an object for code that is not converted."""
     steps = operators.entered(engine, fn, value)
+    session, compares = engine.session, fn in _COMPARE if _hashable(fn) else False
+
+    def part_of(part: Any) -> Any:
+        if compares:
+            reads.look_into(session, part)
+        return part if _takes_tensors(fn) else reads.plain_parts(session, part)
+
     if steps is not NotImplemented and not isinstance(steps, dict):
-        return (_plain(engine, fn, step) for step in steps)
-    found = reads.entered(engine.session, value if steps is NotImplemented else steps)
-    for part in found if fn in _COMPARE and isinstance(found, (list, tuple)) else ():
-        reads.look_into(engine.session, part)
-    return found
+        return map(part_of, steps)
+    found = reads.entered(session, value if steps is NotImplemented else steps)
+    return type(found)(map(part_of, found)) if compares and type(found) in (list, tuple) else found
 
 
 def _plain_text(fn: Any, text: side_effects.Text) -> Any:
