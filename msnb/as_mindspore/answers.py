@@ -88,8 +88,9 @@ def xlogy(input: Any, other: Any) -> Any:
 
 
 def cov(input: Any, **words: Any) -> Any:
-    """``ops.cov``, of float16 in float32."""
-    return ops.cov(input.astype(dtypes.float32) if input.dtype is dtypes.float16 else input, **words)
+    """``ops.cov``, of half precision in float32."""
+    half = input.dtype in (dtypes.float16, dtypes.bfloat16)
+    return ops.cov(input.astype(dtypes.float32) if half else input, **words)
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
