@@ -14,6 +14,7 @@ from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.api.transforms.vjp_jvp_vmap import vjp as msnb_vjp
 from msnb.as_mindspore.array_answers import int32, placed
 from msnb.core import dtypes
+from msnb.core.pytree import children, rebuild
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import array_primitives, mint, mint_functional, primitive_results
@@ -59,6 +60,21 @@ def hann_window(window_length: Any, periodic: bool = True, *, dtype: Any = None)
     return ops.hann_window(window_length, periodic, dtype=dtype or dtypes.float64)
 
 
+def kaiser_window(window_length: Any, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None) -> Any:
+    """``ops.kaiser_window`` in float64."""
+    return ops.kaiser_window(window_length, periodic, beta, dtype=dtype or dtypes.float64)
+
+
+def stop_gradient(value: Any) -> Any:
+    """``ops.stop_gradient`` of each tensor of a tuple, list or dict; numbers, texts and arrays stay."""
+    if value is None or isinstance(value, (int, float, complex, str, np.ndarray, np.generic)):
+        return value
+    found = None if isinstance(value, Tensor) else children(value)
+    if found is None:
+        return ops.stop_gradient(value)
+    return rebuild(type(value), found[0], [stop_gradient(part) for part in found[1]])
+
+
 def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Any:
     """``ops.index_add``, which writes into ``x``."""
     return array_primitives.ARRAYS["IndexAdd"][0](x, indices, y, axis, use_lock, check_index_bound)
@@ -72,8 +88,9 @@ def xlogy(input: Any, other: Any) -> Any:
 
 
 def cov(input: Any, **words: Any) -> Any:
-    """``ops.cov``, of float16 in float32."""
-    return ops.cov(input.astype(dtypes.float32) if input.dtype is dtypes.float16 else input, **words)
+    """``ops.cov``, of half precision in float32."""
+    half = input.dtype in (dtypes.float16, dtypes.bfloat16)
+    return ops.cov(input.astype(dtypes.float32) if half else input, **words)
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:

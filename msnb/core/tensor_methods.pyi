@@ -738,7 +738,7 @@ class TensorMethods:
     def sinh(self) -> Tensor:
         """Hyperbolic sine."""
     def slice_scatter(self, src: Any, axis: _int = ..., start: Any = ..., end: Any = ..., step: _int = ...) -> Any:
-        """A copy of ``input`` with ``src`` at the places start, start + step ... of an axis."""
+        """A copy of ``input`` with ``src`` at the places start, start + step ... of an axis, in the dtype of both."""
     slogdet = log_matrix_determinant
     def soft_shrink(self, lambd: _float = ...) -> Tensor:
         """x moved towards 0 by lambd, and 0 within; NaN stays."""

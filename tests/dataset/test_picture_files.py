@@ -118,6 +118,28 @@ def test_pictures_stay_pictures(flowers):
         np.testing.assert_array_equal(found, np.stack([w.asnumpy() for w in want]))
 
 
+def test_pictures_are_resized_as_pillow_does():
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.random.default_rng(1).integers(0, 256, (24, 20, 3), np.uint8)
+    picture = image.fromarray(pixels)
+    part = picture.crop((2, 3, 17, 19))
+    whole = {"scale": (1.0, 1.0), "ratio": (20 / 24, 20 / 24)}
+    for transform, want in (
+        (vision.Resize((7, 9)), picture.resize((9, 7), image.Resampling.BILINEAR)),
+        (vision.Resize(10, vision.Inter.BICUBIC), picture.resize((10, 12), image.Resampling.BICUBIC)),
+        (vision.Resize((11, 9), vision.Inter.NEAREST), picture.resize((9, 11), image.Resampling.NEAREST)),
+        (vision.ResizedCrop(3, 2, 16, 15, (9, 7)), part.resize((7, 9), image.Resampling.BILINEAR)),
+        (vision.RandomResizedCrop((7, 9), **whole), picture.resize((9, 7), image.Resampling.BILINEAR)),
+    ):
+        np.testing.assert_array_equal(np.asarray(transform(picture)), np.asarray(want))
+        rows = ds.NumpySlicesDataset({"image": pixels[None]}, shuffle=False)
+        rows = rows.map([vision.ToPIL(), transform, vision.HWC2CHW()], "image").batch(1)
+        found = next(rows.create_tuple_iterator(output_numpy=True))[0]
+        np.testing.assert_array_equal(found[0].transpose(1, 2, 0), np.asarray(want))
+    with pytest.raises(MsnbError, match=r"not resized with 'area'"):
+        vision.Resize((7, 9), vision.Inter.AREA)(picture)
+
+
 def test_folders_and_files_that_do_not_fit(flowers):
     with pytest.raises(FileNotFoundError, match="has no folder 'tulip'; it has"):
         ds.ImageFolderDataset(flowers, class_indexing={"tulip": 0})

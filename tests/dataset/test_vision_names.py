@@ -34,7 +34,6 @@ def batch_of(image):
         (vision.AutoContrast(), ImageOps.autocontrast),
         (vision.AutoContrast(10.0), lambda p: ImageOps.autocontrast(p, 10)),
         (vision.AutoContrast(0.0, [0, 30, 111]), lambda p: ImageOps.autocontrast(p, 0, [0, 30, 111])),
-        (vision.Equalize(), ImageOps.equalize),
         (vision.Posterize(3), lambda p: ImageOps.posterize(p, 3)),
         (vision.Solarize((100, 255)), lambda p: ImageOps.solarize(p, 100)),
         (vision.Invert(), ImageOps.invert),
@@ -45,6 +44,16 @@ def test_levels_are_pillows(photo, mine, pillows):
     wanted = np.asarray(pillows(Image.fromarray(photo)))
     most = 0 if photo.shape == wanted.shape else 1
     np.testing.assert_allclose(mine(photo).astype(int), wanted.astype(int), atol=most)
+
+
+def test_equalized_levels():
+    """Of an array 255 times the share of the pixels that are brighter than the darkest level; of a picture Pillow's."""
+    pixels = np.array([[0, 3, 3, 9, 200]], np.uint8)
+    for equalize in (vision.Equalize(), vision.RandomEqualize(1.0)):
+        assert equalize(pixels).tolist() == [[0, 128, 128, 191, 255]]
+        assert equalize(np.full((2, 2), 7, np.uint8)).tolist() == [[7, 7], [7, 7]]
+        picture = Image.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3) ** 2)
+        np.testing.assert_array_equal(np.asarray(equalize(picture)), np.asarray(ImageOps.equalize(picture)))
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.4, 1.0, 2.0])

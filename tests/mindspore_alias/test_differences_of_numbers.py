@@ -41,6 +41,20 @@ def test_window_of_hann(mode: int) -> None:
     assert [f.dtype for f in found] == [msnb.float64, msnb.float32]
     np.testing.assert_allclose(*[f.asnumpy() for f in found], atol=1e-7)
     assert run(lambda: view("ops.hann_window")(4, dtype=msnb.float16)).dtype is msnb.float16
+    assert run(lambda: view("ops.kaiser_window")(4, beta=8.0)).dtype is msnb.float64
+
+
+def test_stop_gradient_of_others_than_tensors(mode: int) -> None:
+    stop = view("ops.stop_gradient")
+    assert run(lambda x: x * stop(2.5), Tensor([2.0])).dtype is msnb.float32
+    assert stop((2, [None, "a"])) == (2, [None, "a"])
+
+    def f(x: Any) -> Any:
+        parts, last = stop(([x * 2, x[0]], {"a": x}))
+        return (x * parts[0] * parts[1] * last["a"]).sum()
+
+    assert run(msnb.grad(f), Tensor([1.0, 3.0])).tolist() == [2, 18]
+    assert ops.stop_gradient((2, 3)).tolist() == [2, 3]
 
 
 def test_index_add_writes(mode: int) -> None:

@@ -42,6 +42,11 @@ class Chain:
         """Whether rows of one size are traced all at once."""
         return not self.first and self.opening is None and all(record.many for _, record in self.geometry)
 
+    @property
+    def of_arrays(self) -> bool:
+        """Whether pictures of Pillow's have another answer than their pixels: an operation has its own for them."""
+        return any("of_picture" in vars(type(operation)) for operation, _ in self.geometry)
+
     def takes(self, value: Any) -> bool:
         """Whether the kernel can do the rest for this value: an image of bytes."""
         return (

@@ -209,7 +209,9 @@ def _common(chain: Chain, column: Column) -> tuple[int, int, int] | None:
 def _deferred(stage: Map, chain: Chain, epoch: Epoch, number: int, value: Array) -> Any:
     """A row of a chain, up to its pixels; all of it where the kernel does not take the row."""
     with row_draws(epoch, stage.height, number):
-        values = tuple([to_array(v) if is_picture(v) else v for v in stage.called(chain.first, (value,), number)])
+        values = stage.called(chain.first, (value,), number)
+        if not chain.of_arrays:
+            values = tuple([to_array(v) if is_picture(v) else v for v in values])
         with refusals(stage, number):
             if len(values) == 1 and chain.opens(values[0]):
                 image, image_map = chain.opened(values[0])

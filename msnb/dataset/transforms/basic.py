@@ -231,8 +231,10 @@ def _per_axis(part: Any) -> Any:
 
 
 class Unique(Transform):
-    """Three columns: the distinct values in order, for each element its place among them, and how often each occurs."""
+    """Three columns: the distinct values as they come, for each element its place among them, and how often each is
+    there."""
 
     def apply(self, value: Array) -> tuple[Array, Array, Array]:
-        values, places, counts = np.unique(value, return_inverse=True, return_counts=True)
-        return values, places.ravel().astype(np.int32), counts.astype(np.int32)
+        values, first, places, counts = np.unique(value, return_index=True, return_inverse=True, return_counts=True)
+        come = np.argsort(first)
+        return values[come], np.argsort(come)[places.ravel()].astype(np.int32), counts[come].astype(np.int32)

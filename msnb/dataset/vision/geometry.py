@@ -27,8 +27,21 @@ def resized(value: Array, size: tuple[int, int], method: str) -> Array:
     return out.astype(value.dtype, copy=False)
 
 
+_FILTERS = {"nearest": 0, "bilinear": 2, "bicubic": 3}
+
+
+def resized_picture(picture: Any, size: tuple[int, int], method: str) -> Any:
+    """A picture of Pillow's as Pillow resizes it: where it becomes smaller, all pixels count."""
+    if method not in _FILTERS:
+        raise ArgumentError(f"a picture of Pillow's is not resized with {method!r}",
+                            hint="Inter.BILINEAR, BICUBIC or NEAREST; or ToNumpy() before.")  # fmt: skip
+    return picture.resize(size[::-1], _FILTERS[method])
+
+
 class Resize(ImageTransform):
     """To (height, width); with one number the shorter side gets it and the shape is kept.
+
+    Arrays are resized as OpenCV does, pictures of Pillow's as Pillow does.
 
     >>> Resize((4, 6))(np.zeros((2, 2, 1), np.uint8)).shape
     (4, 6, 1)
@@ -41,6 +54,9 @@ class Resize(ImageTransform):
 
     def image(self, value: Array) -> Array:
         return resized(value, self._target(value.shape[-3], value.shape[-2]), self.method)
+
+    def of_picture(self, value: Any) -> Any:
+        return resized_picture(value, self._target(value.height, value.width), self.method)
 
     def _target(self, height: int, width: int) -> tuple[int, int]:
         if not self.keeps_shape or not height or not width:

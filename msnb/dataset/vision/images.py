@@ -26,8 +26,13 @@ class ImageTransform(Transform):
     gives_pictures = True
 
     def __call__(self, value: Any) -> Any:
-        out = super().__call__(value)
-        return as_picture(out, sys.modules["PIL.Image"]) if self.gives_pictures and is_picture(value) else out
+        if not self.gives_pictures or not is_picture(value):
+            return super().__call__(value)
+        return as_picture(self.of_picture(value), sys.modules["PIL.Image"])
+
+    def of_picture(self, value: Any) -> Any:
+        """What becomes of a picture of Pillow's: pixels, or a picture."""
+        return super().__call__(value)
 
     def apply(self, value: Array) -> Any:
         check_image(value, type(self).__name__)

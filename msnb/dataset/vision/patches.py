@@ -19,7 +19,7 @@ from msnb.dataset.pipeline.rows import Array, check_count, describe
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import Border, Inter
-from msnb.dataset.vision.geometry import CenterCrop, resized, window
+from msnb.dataset.vision.geometry import CenterCrop, check_window, resized, resized_picture, window
 from msnb.dataset.vision.images import ImageTransform, as_range, check_image, check_interpolation, pad_image, two_sides
 from msnb.dataset.vision.pixel_values import Normalize
 
@@ -264,3 +264,8 @@ class ResizedCrop(ImageTransform):
 
     def image(self, value: Array) -> Array:
         return resized(window(value, *self.corner, self.part, "ResizedCrop"), self.size, self.method)
+
+    def of_picture(self, value: Any) -> Any:
+        (top, left), (height, width) = self.corner, self.part
+        check_window(value.height, value.width, top, left, self.part, "ResizedCrop")
+        return resized_picture(value.crop((left, top, left + width, top + height)), self.size, self.method)

@@ -13,7 +13,7 @@ from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import ANY_INTERPOLATION, Border, Inter
-from msnb.dataset.vision.geometry import HorizontalFlip, Resize, VerticalFlip, resized, window
+from msnb.dataset.vision.geometry import HorizontalFlip, Resize, VerticalFlip, resized, resized_picture, window
 from msnb.dataset.vision.images import ImageTransform, check_interpolation, four_sides, pad_image, two_sides
 
 __all__ = ["RandomCrop", "RandomHorizontalFlip", "RandomResize", "RandomResizedCrop", "RandomVerticalFlip"]
@@ -144,3 +144,7 @@ class RandomResizedCrop(RandomPart, ImageTransform):
     def image(self, value: Array) -> Array:
         top, left, height, width = self.part(*value.shape[-3:-1])
         return resized(value[..., top : top + height, left : left + width, :], self.size, self.method)
+
+    def of_picture(self, value: Any) -> Any:
+        top, left, height, width = self.part(value.height, value.width)
+        return resized_picture(value.crop((left, top, left + width, top + height)), self.size, self.method)

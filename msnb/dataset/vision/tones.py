@@ -9,6 +9,7 @@ Source: `mindspore.dataset.vision`; the arithmetic of levels is Pillow's ImageOp
 from __future__ import annotations
 
 import enum
+import importlib
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
@@ -77,12 +78,12 @@ def equalized(image: Array) -> Array:
     """Levels moved so that all occur equally often."""
 
     def table(counts: Array) -> Array:
-        used = counts[counts > 0]
-        step = int(used[:-1].sum()) // 255 if len(used) > 1 else 0
-        if not step:
+        darkest = int(np.argmax(counts > 0))
+        others = int(counts.sum() - counts[darkest])
+        if not others:
             return np.arange(256, dtype=np.uint8)
-        before = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        return np.asarray(np.clip((step // 2 + before) // step, 0, 255), np.uint8)
+        above = np.maximum(np.cumsum(counts) - counts[darkest], 0).astype(np.float32)
+        return np.asarray(np.rint(above * np.float32(255.0 / others)), np.uint8)
 
     return _by_table(image, table, "Equalize")
 
@@ -126,10 +127,13 @@ class AutoContrast(ImageTransform):
 
 
 class Equalize(ImageTransform):
-    """As many pixels on every level, channel by channel."""
+    """As many pixels on every level, channel by channel: of arrays as OpenCV does, of Pillow's pictures as Pillow."""
 
     def image(self, value: Array) -> Array:
         return equalized(value)
+
+    def of_picture(self, value: Any) -> Any:
+        return importlib.import_module("PIL.ImageOps").equalize(value)
 
 
 class Posterize(ImageTransform):
@@ -218,6 +222,9 @@ class RandomAutoContrast(Chance, AutoContrast):
 
 class RandomEqualize(Chance, Equalize):
     """`Equalize` with probability `prob`."""
+
+    def of_picture(self, value: Any) -> Any:
+        return super().of_picture(value) if draws().random() < self.prob else value
 
 
 class RandomInvert(Chance, Invert):

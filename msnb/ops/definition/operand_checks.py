@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError
+from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType, result_dtype
@@ -25,6 +26,28 @@ def as_tensor(x: Any) -> Tensor:
         return find("stack")(*map(as_tensor, x), axis=0)
     enter = getattr(type(x), "__msnb_tensor__", None)
     return Tensor(x) if enter is None else enter(x)
+
+
+def as_floats(*xs: Any) -> list[Any]:
+    """Tensors; in float32 where all of them are integers or bool, whose differences and squares would wrap around.
+    Numbers stay numbers."""
+    found = [x if isinstance(x, (int, float)) else as_tensor(x) for x in xs]
+    if any(isinstance(x, float) or isinstance(x, Tensor) and x.dtype.differentiable for x in found):
+        return found
+    return [find("cast")(x, dtype=dtypes.float32) if isinstance(x, Tensor) else x for x in found]
+
+
+def as_float(x: Any) -> Tensor:
+    """A tensor; in float32 if ``x`` holds integers or bool."""
+    found: Tensor = as_floats(as_tensor(x))[0]
+    return found
+
+
+def wide_integers(x: Tensor) -> Tensor:
+    """Integers of fewer than 32 bits and bool in int32, whose differences keep their sign; others stay."""
+    small = not x.dtype.differentiable and x.dtype.itemsize < 4
+    found: Tensor = find("cast")(x, dtype=dtypes.int32) if small else x
+    return found
 
 
 def holds_tensors(xs: Sequence[Any]) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from msnb.core.tensor import Tensor
 from msnb.ops.definition import example_inputs
+from msnb.ops.definition.operand_checks import as_floats
 from msnb.ops.definition.record import Op, find
 from msnb.ops.elementwise.error_function import erf_body, erfc_body, erfinv_body
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
@@ -118,6 +119,7 @@ def logaddexp(x: Any, y: Any) -> Tensor:
 
     Source: `mindspore.ops.logaddexp`
     """
+    x, y = as_floats(x, y)
     high, same = find("maximum")(x, y), find("equal")(x, y)  # equal infinities have no difference
     gap = find("where")(same, 0, x) - find("where")(same, 0, y)
     return high + log1p(exp(-find("abs")(gap)))

@@ -17,7 +17,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_ints, as_tensor
+from msnb.ops.definition.operand_checks import as_floats, as_ints, as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise import arithmetic, cast, transcendental
 from msnb.ops.elementwise.comparison import equal, isnan, where
@@ -200,7 +200,7 @@ def sgn(x: Any) -> Tensor:
 
 def logaddexp2(x: Any, other: Any) -> Tensor:
     """log2(2^x + 2^other), without overflow."""
-    x, other = as_tensor(x), as_tensor(other)
+    x, other = as_floats(as_tensor(x), as_tensor(other))
     same = equal(x, other)  # equal infinities have no difference
     gap = where(same, 0, x) - where(same, 0, other)
     return arithmetic.maximum(x, other) + transcendental.log1p(transcendental.exp2(-arithmetic.abs(gap))) / math.log(2)

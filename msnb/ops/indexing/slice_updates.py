@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.dtypes import promote
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
@@ -33,13 +34,20 @@ __all__ = [
 _FULL = (None, None, None)
 
 
+def _common(input: Any, src: Any) -> tuple[Tensor, Tensor]:
+    """Both in the dtype that holds the values of both."""
+    x, value = as_tensor(input), as_tensor(src)
+    dtype = promote(x.dtype, value.dtype)
+    return x.astype(dtype), value.astype(dtype)
+
+
 def _written(x: Any, places: Any, axis: int, value: Any, how: str = "update") -> Any:
     spec = (_FULL,) * axis + ("t",) + (_FULL,) * (x.ndim - axis - 1)
     return combine(x, (places,), spec, value, how)
 
 
 def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    """A copy of ``input`` with ``src`` at the places start, start + step ... of an axis.
+    """A copy of ``input`` with ``src`` at the places start, start + step ... of an axis, in the dtype of both.
 
     Raises:
         ShapeError: ``src`` has another shape than the places. ValueError: no such axis, or a step below 1.
@@ -49,7 +57,7 @@ def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: A
         >>> ms.ops.slice_scatter(ms.ops.zeros((4,)), ms.Tensor([1.0, 2.0]), 0, 1, 4, 2).tolist()
         [0.0, 1.0, 0.0, 2.0]
     """
-    x, value = as_tensor(input), as_tensor(src)
+    x, value = _common(input, src)
     at = normal_axis("slice_scatter", axis, x.ndim)
     if step < 1:
         raise AttributeValueError(f"slice_scatter: step is an integer from 1, got {step!r}.")
@@ -87,7 +95,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
         >>> ms.ops.diagonal_scatter(ms.ops.zeros((2, 2)), ms.Tensor([1.0, 2.0])).tolist()
         [[1.0, 0.0], [0.0, 2.0]]
     """
-    x, value = as_tensor(input), as_tensor(src)
+    x, value = _common(input, src)
     first, second = (normal_axis("diagonal_scatter", d, x.ndim) for d in (dim1, dim2))
     last = moveaxis(x, (first, second), (-2, -1))
     rows, columns = np.nonzero(np.eye(last.shape[-2], last.shape[-1], offset, dtype=bool))

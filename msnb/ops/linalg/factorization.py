@@ -26,7 +26,7 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_float, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
@@ -288,6 +288,7 @@ def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool =
     if rows == columns:
         raise AttributeValueError(f"matrix_norm: a matrix has two axes, got {tuple(axis)}.")
     if ord == "fro":
+        t = as_float(t)
         return transcendental.sqrt(functional.sum(arithmetic.square(arithmetic.abs(t)), (rows, columns), keepdims))
     if isinstance(ord, bool) or ord not in (*_OF_SINGULAR_VALUES, 1, -1, float("inf"), -float("inf")):
         raise ShapeError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}.")

@@ -11,7 +11,7 @@ from msnb.core import dtypes
 from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
@@ -133,6 +133,7 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     x = as_tensor(x) if dtype is None else cast(as_tensor(x), dtypes.as_dtype(dtype))
     # the orders with a cheaper form than a power and its root first; the root of 0 has a gradient of 0
     if ord in (None, "fro", 2):
+        x = as_float(x)
         squares = arithmetic.square(arithmetic.abs(x) if x.dtype.is_complex else x)
         return _safe_sqrt(sum_of(squares, axis, keepdims))
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
@@ -144,7 +145,8 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     if ord == 0:
         return sum_of(cast(size != 0, size.dtype), axis, keepdims)
     if ord == 1:
-        return sum_of(size if size.dtype.differentiable else cast(size, dtypes.float32), axis, keepdims)
+        return sum_of(as_float(size), axis, keepdims)
+    size = as_float(size)
     if ord < 1:
         size = where(equal(size, 0), 0.0, size)  # whose gradient is 0, as PyTorch's, where the power's is infinite
     return _root(sum_of(arithmetic.power(size, ord), axis, keepdims), ord)
@@ -241,6 +243,7 @@ def _safe_sqrt(x: Tensor) -> Tensor:
 
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight (end - input)."""
+    input, end = as_floats(input, end)
     out: Tensor = input + weight * (end - input)
     return out
 
@@ -282,7 +285,7 @@ def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neg
 def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """|x - y| <= atol + rtol |y|; equal infinities are close."""
     x, y = (v if isinstance(v, (int, float)) else as_tensor(v) for v in (x, y))
-    x, y = (cast(v, dtypes.uint8) if isinstance(v, Tensor) and v.dtype is dtypes.bool_ else v for v in (x, y))
+    x, y = (wide_integers(v) if isinstance(v, Tensor) else v for v in (x, y))
     near = arithmetic.abs(x - y) <= arithmetic.abs(y) * rtol + atol
     near = find("logical_and")(near, find("isfinite")(y))
     near = find("logical_or")(near, equal(x, y))

@@ -18,7 +18,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_float, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import elementwise, normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic, cast, transcendental
@@ -190,7 +190,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
         >>> ms.ops.pdist(ms.Tensor([[0.0, 0.0], [3.0, 4.0]])).tolist()
         [5.0]
     """
-    x = as_tensor(input)
+    x = as_float(input)
     if x.ndim < 2:
         raise ShapeError("pdist needs rows in the last axis: [..., n, m].", operands=operand_lines(x._type))
     rows, columns = triu_indices(x.shape[-2], x.shape[-2], 1)

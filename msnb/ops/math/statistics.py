@@ -18,7 +18,7 @@ import numpy as np
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.tensor import Array, Tensor
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.cast import limit
@@ -214,13 +214,13 @@ def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
         >>> ms.ops.trapz(ms.Tensor([1.0, 2.0, 3.0])).item()
         4.0
     """
-    t = as_tensor(y)
+    t = as_float(y)
     at = normal_axis("trapz", dim, t.ndim)
     size = max(t.shape[at] - 1, 0)
     middle = (narrow(t, at, 0, size) + narrow(t, at, min(1, t.shape[at]), size)) * 0.5
     if x is None:
         return functional.sum(middle * dx, at)
-    gaps = diff(x)
+    gaps = diff(wide_integers(as_tensor(x)))
     wide = gaps if gaps.ndim == t.ndim else reshape(gaps, (-1, *(1,) * (t.ndim - 1 - at)))
     return functional.sum(middle * wide, at)
 
@@ -291,7 +291,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
         >>> ms.ops.cdist(ms.Tensor([[0.0, 0.0]]), ms.Tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
         [[5.0, 0.0]]
     """
-    a, b = as_tensor(x1), as_tensor(x2)
+    a, b = as_floats(as_tensor(x1), as_tensor(x2))
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
         raise ShapeError("cdist takes rows of the same number of features.", operands=operand_lines(a._type, b._type))
     return clip_norm_interpolate.vector_norm(expand_dims(a, -2) - expand_dims(b, -3), p, -1)
@@ -299,7 +299,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
 
 def dist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
     """The norm of the difference of two tensors as a whole."""
-    return clip_norm_interpolate.vector_norm(reshape(as_tensor(x1) - as_tensor(x2), (-1,)), p, -1)
+    a, b = as_floats(as_tensor(x1), as_tensor(x2))
+    return clip_norm_interpolate.vector_norm(reshape(a - b, (-1,)), p, -1)
 
 
 def bucketize(x: Any, boundaries: Any, *, right: bool = False) -> Tensor:
@@ -327,14 +328,15 @@ def histc(x: Any, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Tensor
         bins: how many. min, max: the range; both 0: from the smallest value to the largest.
 
     Returns:
-        Counts [bins] in x's dtype.
+        Counts [bins] in x's dtype, or int32 or float32 where that has fewer bits.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.histc(ms.Tensor([0.0, 1.0, 1.0, 4.0]), 2).tolist()
         [3.0, 1.0]
     """
-    t = reshape(as_tensor(x), (-1,))
+    t = reshape(wide_integers(as_tensor(x)), (-1,))
+    t = t.astype("float32") if t.dtype.itemsize == 2 else t
     if bins < 1 or max < min:
         raise AttributeValueError(f"histc: bins={bins}, min={min}, max={max}; bins is at least 1 and min at most max.")
     low, high = (functional.amin(t), functional.amax(t)) if min == max == 0 else (as_tensor(min), as_tensor(max))

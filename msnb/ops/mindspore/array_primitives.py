@@ -268,6 +268,8 @@ ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "BatchToSpaceND": (lambda x, block_shape, crops: ops.batch_to_space_nd(x, block_shape, crops),
                        {"block_shape": NEEDED, "crops": NEEDED}),
     "BCEWithLogitsLoss": (_weighted_logits, {"reduction": "mean"}),
+    "Bucketize": (lambda x, boundaries: ops.bucketize(x, list(boundaries), right=True).astype(dtypes.int32),
+                  {"boundaries": NEEDED}),
     "ClipByNorm": (_clipped, {"axis": None}),
     "CTCGreedyDecoder": (_greedy_decoder, {"merge_repeated": True}),
     "ConjugateTranspose": (lambda x, perm: ops.conj(x).transpose(tuple(perm)), {}),

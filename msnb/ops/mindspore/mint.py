@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.base.missing_names import public_names
+from msnb.core.tensor import Tensor
 
 Function: TypeAlias = Callable[..., Any]
 _SAME = (
@@ -52,9 +53,17 @@ def __dir__() -> list[str]:
     return public_names(__name__)
 
 
+def _scaled(input: Any, other: Any, alpha: Any) -> Any:
+    """alpha * other; beside a tensor of floats, integers are floats of its dtype."""
+    if alpha == 1:
+        return other
+    mixed = isinstance(input, Tensor) and isinstance(other, Tensor) and input.dtype.is_float
+    return ops.mul(other.astype(input.dtype) if mixed and not other.dtype.differentiable else other, alpha)
+
+
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """input + alpha * other."""
-    return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
+    return ops.add(input, _scaled(input, other, alpha))
 
 
 def round(input: Any, *, decimals: int = 0) -> Any:
@@ -67,7 +76,7 @@ def round(input: Any, *, decimals: int = 0) -> Any:
 
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """input - alpha * other."""
-    return ops.sub(input, other if alpha == 1 else ops.mul(other, alpha))
+    return ops.sub(input, _scaled(input, other, alpha))
 
 
 subtract = sub

@@ -236,7 +236,7 @@ _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("lambd",): ("SoftShrink",), ("diagonal",): ("Tril", "Triu"),
     ("output_size",): ("AdaptiveAvgPool2D", "AdaptiveAvgPool3D"),
     ("align_corners",): ("AffineGrid",), ("periodic", "dtype"): ("BartlettWindow", "BlackmanWindow"),
-    ("periodic", "alpha", "beta", "dtype"): ("HammingWindow",), ("boundaries",): ("Bucketize",),
+    ("periodic", "alpha", "beta", "dtype"): ("HammingWindow",),
     ("indices",): ("InplaceAdd", "InplaceSub"), ("adjoint",): ("MatrixSolve",),
     ("steps", "base", "dtype"): ("LogSpace",), ("unpack_data", "unpack_pivots"): ("LuUnpack",),
     ("n",): ("MatrixPower",),

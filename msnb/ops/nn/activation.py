@@ -12,7 +12,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, Sha
 from msnb.core.engine import named, whole
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_float, as_tensor
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
@@ -277,8 +277,7 @@ def threshold(x: Any, thr: float, value: float) -> Tensor:
 
 
 def _floats(x: Any, dtype: Any) -> Tensor:
-    x = as_tensor(x)
-    return x if dtype is None else cast(x, dtype)
+    return as_float(x) if dtype is None else cast(as_tensor(x), dtype)
 
 
 def _shifted(x: Tensor, axis: int) -> Tensor:

@@ -14,7 +14,7 @@ from msnb.core.dtypes import guard
 from msnb.core.engine import cached, whole
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import common_shape, need_float, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
@@ -74,15 +74,14 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
         >>> ms.ops.mse_loss(ms.Tensor([1.0, 3.0]), ms.Tensor([1.0, 1.0])).item()
         2.0
     """
-    x, y = _pair("mse_loss", input, target)
-    x = x if x.dtype.differentiable or y.dtype.differentiable else cast(x, "float32")
+    x, y = as_floats(*_pair("mse_loss", input, target))
     return _reduced("mse_loss", arithmetic.square(x - y), reduction)
 
 
 @cached
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Mean of |input - target|; arguments as ``mse_loss``."""
-    x, y = _pair("l1_loss", input, target)
+    x, y = map(wide_integers, _pair("l1_loss", input, target))
     return _reduced("l1_loss", arithmetic.abs(x - y), reduction)
 
 
@@ -93,7 +92,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
         raise AttributeValueError(f"smooth_l1_loss: beta must be >= 0, got {beta!r}.")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    x, y = _pair("smooth_l1_loss", input, target)
+    x, y = as_floats(*_pair("smooth_l1_loss", input, target))
     d = arithmetic.abs(x - y)
     return _reduced("smooth_l1_loss", where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction)
 
@@ -103,7 +102,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     """d^2 / 2 for |d| <= delta, else delta (|d| - delta/2). Source: Huber, 1964."""
     if delta <= 0:
         raise AttributeValueError(f"huber_loss: delta must be above 0, got {delta!r}.")
-    x, y = _pair("huber_loss", input, target)
+    x, y = as_floats(*_pair("huber_loss", input, target))
     d = arithmetic.abs(x - y)
     return _reduced("huber_loss", where(d <= delta, d * d * 0.5, (d - 0.5 * delta) * delta), reduction)
 
@@ -323,7 +322,7 @@ def binary_cross_entropy_with_logits(logits: Any, label: Any, weight: Any = None
 
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target input)) for targets 1 and -1."""
-    x, t = _pair("soft_margin_loss", input, target)
+    x, t = as_floats(*_pair("soft_margin_loss", input, target))
     return _reduced("soft_margin_loss", softplus_one(-(t * x)), reduction)
 
 
@@ -471,6 +470,7 @@ def poisson_nll_loss(
 @worded
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``axis``."""
+    x1, x2 = as_float(x1), as_float(x2)
     dot = SUM(x1 * x2, axis=axis, keepdims=False)
     squares = SUM(x1 * x1, axis=axis, keepdims=False) * SUM(x2 * x2, axis=axis, keepdims=False)
     out: Tensor = dot / transcendental.sqrt(arithmetic.maximum(squares, guard(eps * eps, squares.dtype)))

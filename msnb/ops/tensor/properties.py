@@ -12,7 +12,7 @@ from msnb.core.dtypes import DType, as_dtype
 from msnb.core.engine import cached, slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape
-from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.operand_checks import as_float, as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import isfinite, where
@@ -145,7 +145,7 @@ def l2_normalize(input_x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Tensor:
 
     Source: `mindspore.ops.L2Normalize`
     """
-    x = as_tensor(input_x)
+    x = as_float(input_x)
     squares = total(x * x, axis, True)
     return x * rsqrt(squares.clip(epsilon, None))
 
@@ -155,7 +155,7 @@ def l2_loss(input_x: Any) -> Tensor:
 
     Source: `mindspore.ops.L2Loss`
     """
-    x = as_tensor(input_x)
+    x = as_float(input_x)
     return total(x * x) / 2
 
 
