@@ -305,3 +305,18 @@ def test_buffers_are_not_changed_by_one_program():
     with pytest.raises(TypeError, match="a bytearray is changed in place, which a graph cannot do"):
         program(Tensor([1.0]))
     assert held == b"ab"
+
+
+GONE_THROUGH = (
+    "sum(layer(x) * i for i, layer in enumerate(nest))", "[layer(x) for layer in list(nest)][1]", "list(nest)[0][1](x)",
+    "list(zip(nest, nest))[0][1](x)", "sum(map(nest[0], [x, x]))", "functools.reduce(lambda a, cell: cell(a), nest, x)",
+    "list(map(lambda cell: cell(x), reversed(nest[0])))[0]", "dict(zip('ab', nest))['b'](x)", "[*nest][0](x)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", GONE_THROUGH)
+def test_cells_that_are_gone_through_stay_cells(text):
+    nest = nn.CellList([nn.SequentialCell(nn.ReLU(), nn.Tanh()), nn.SequentialCell(nn.Sigmoid())])
+    program = eval(f"lambda x: {text}", {"nest": nest, "functools": functools})
+    x = Tensor(np.array([1, -2], np.float32))
+    assert np.allclose(ms.jit(program)(x).asnumpy(), program(x).asnumpy(), atol=1e-6)

@@ -109,22 +109,26 @@ def flatten(value: Any) -> tuple[list[Any], Rebuild, Any]:
     return [leaf for f in flat for leaf in f[0]], rebuild, (key, tuple(f[2] for f in flat))
 
 
-class Shared:
+class SharedContainer:
     """A container that both branches hold: it stays the object that it is, and what it holds is merged by itself."""
 
     def __init__(self, value: Any) -> None:
         self.value: Any = value
 
+    def made(self, results: list[Any]) -> Any:
+        """Itself, whatever the If node gives."""
+        return self.value
 
-def _containers(value: Any, found: dict[int, Shared]) -> dict[int, Shared]:
+
+def _containers(value: Any, found: dict[int, SharedContainer]) -> dict[int, SharedContainer]:
     for part in parts_of(value)[0]:
         if parts_of(part)[1] is not None and id(part) not in found:
-            found[id(part)] = Shared(part)
+            found[id(part)] = SharedContainer(part)
             _containers(part, found)
     return found
 
 
-def _with_shared(value: Any, shared: dict[int, Shared]) -> Any:
+def _with_shared(value: Any, shared: dict[int, SharedContainer]) -> Any:
     parts, make, _ = parts_of(value)
     return make([shared.get(id(p)) or _with_shared(p, shared) for p in parts]) if make is not None and shared else value
 
@@ -250,7 +254,7 @@ class Merge:
             raise self._differ(label, a, b, lines)
         try:
             makers = [
-                (lambda results, held=p.value: held) if isinstance(p, Shared) else self._leaf(label, p, q, lines)
+                p.made if isinstance(p, SharedContainer) else self._leaf(label, p, q, lines)
                 for p, q in zip(leaves_a, leaves_b)
             ]
         except BranchTypeError as error:
