@@ -15,7 +15,6 @@ Source: `mindspore.nn.Optimizer`
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -289,8 +288,9 @@ def wide(grad: Any) -> Any:
 
 
 def correction(beta: Any, t: Any) -> Any:
-    """1 - beta^t, to the last digit also where beta^t is near 1."""
-    return -ops.expm1(t * (math.log(beta) if beta else -math.inf))
+    """1 - beta^t, to the last digit also where beta^t is near 1; float64, for what it rounds does not reach the result,
+    which is the same in both modes."""
+    return ops.cast(1.0 - ops.pow(beta, ops.cast(t, dtypes.float64)), dtypes.float32)
 
 
 def centred(grad: Any) -> Any:
