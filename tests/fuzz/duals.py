@@ -31,7 +31,8 @@ def epsilon(dtype: Any) -> float:
 
 class Largest:
     """The largest finite number that was computed since the beginning: where such numbers cancel, their last places
-    are what is left. Behind an overflow it is a question of formulas whether a derivative is zero or NaN."""
+    are what is left. Behind an overflow it is a question of formulas whether a derivative is zero or NaN. Reverse mode
+    makes products of two such numbers, which forward mode may never make: of halves they overflow early."""
 
     seen = 0.0
     overflowed = False
@@ -42,7 +43,8 @@ class Largest:
             sizes = np.abs(value.astype(np.float64))
             finite = np.isfinite(sizes)
             cls.seen = max(cls.seen, float(np.max(sizes, where=finite, initial=0.0)))
-            cls.overflowed = cls.overflowed or not finite.all()
+            squares = value.dtype == np.float16 and cls.seen**2 > float(np.finfo(np.float16).max)
+            cls.overflowed = cls.overflowed or squares or not finite.all()
 
 
 class Rounding:
