@@ -16,6 +16,7 @@ import linecache
 import logging
 import math
 import operator
+import os
 import queue
 import statistics
 import threading
@@ -320,3 +321,58 @@ def test_cells_that_are_gone_through_stay_cells(text):
     program = eval(f"lambda x: {text}", {"nest": nest, "functools": functools})
     x = Tensor(np.array([1, -2], np.float32))
     assert np.allclose(ms.jit(program)(x).asnumpy(), program(x).asnumpy(), atol=1e-6)
+
+
+class Link:
+    def __init__(self, value, after=None):
+        self.value, self.after = value, after
+
+    def __eq__(self, other):
+        return self.value == other.value
+
+    def __lt__(self, other):
+        return self.value < other.value
+
+
+def summed(link):
+    total = 0
+    while link is not None:
+        total, link = total + link.value, link.after
+    return total
+
+
+LONG = {"sorted": lambda link: sorted([link, Link(3)])[0].value, "in": lambda link: link in [Link(7)], "while": summed}
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_chains_of_objects_may_be_long(case):
+    link = None
+    for i in range(1500):
+        link = Link(i % 5, link)
+    x = Tensor([1.0, 2.0])
+    compiled = ms.jit(lambda x: x * LONG[case](link), fullgraph=True)
+    for value in (1, 7, 2):
+        link.value = value
+        link.after.after.value += 1
+        assert compiled(x).tolist() == (x * LONG[case](link)).tolist()
+
+
+class Folder:
+    def __init__(self):
+        self.name = "abc"
+
+    def __fspath__(self):
+        return self.name
+
+    def __getitem__(self, place):
+        return self.name[place]
+
+
+@pytest.mark.parametrize("text", ("len(os.path.join(folder, 'b'))", "len('--'.join(folder))", "len(os.fspath(folder))"))
+def test_a_path_is_no_sequence_of_texts(text):
+    folder = Folder()
+    program = eval(f"lambda x: x * {text}", {"folder": folder, "os": os})
+    compiled, x = ms.jit(program), Tensor([1.0, 2.0])
+    for name in ("abc", "ab", "abcd"):
+        folder.name = name
+        assert compiled(x).tolist() == program(x).tolist()

@@ -11,7 +11,7 @@ comparison, inference that finds other sizes than the formulas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from msnb.graph.capture.guards.exact_check import Guard, compile_guards
 from msnb.graph.capture.guards.fast_check import bound_check
 from msnb.graph.capture.tracing import CapturedProgram, trace
 from msnb.graph.capture.values.size_symbols import Axis, SizeSymbols
-from msnb.graph.capture.values.sources import Source
+from msnb.graph.capture.values.sources import Ident, Source
 from msnb.ir.size_binding import BoundGraph, bind_type, size_check
 from msnb.ops.definition.symbolic_sizes import compared, differ, symbol
 
@@ -130,7 +130,7 @@ class SizeTemplate:
         symbols = self.symbols
         for guard in self.captured.guards:
             if guard.kind in ("num", "eq"):
-                read = {ident for source in guard.sources for ident in _idents(source)}
+                read = _idents(guard.sources)
                 names = {name for name, place in symbols.places.items() if place.ident in read}
                 found.update({axis: guard for axis, d in symbols.axes.items() if d.symbol in names})
         return found
@@ -187,8 +187,15 @@ def symbols_for(sizes: Mapping[Axis, SizeChange]) -> dict[Axis, Dim]:
     return made
 
 
-def _idents(source: Source) -> list[Any]:
-    return [source.ident, *(i for base in source.bases for i in _idents(base))]
+def _idents(sources: Iterable[Source]) -> set[Ident]:
+    """All steps of some paths."""
+    waiting, found = list(sources), set()
+    while waiting:
+        source = waiting.pop()
+        if source.ident not in found:
+            found.add(source.ident)
+            waiting += source.bases
+    return found
 
 
 def _is_sized(guard: Guard) -> bool:

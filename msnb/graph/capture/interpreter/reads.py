@@ -464,16 +464,20 @@ def plain_parts(session: Session, value: Any) -> Any:
     return value.plain() if isinstance(value, TrackedArray) else concrete(value)
 
 
-def look_into(session: Session, value: Any, seen: set[int] | None = None) -> None:
+def look_into(session: Session, value: Any) -> None:
     """Code that is not converted may look at all that an object of the user holds, C through the special methods of its
-    class: all is guarded, in containers and in objects with such methods, too."""
-    if is_lazy(value):
-        concrete(value)
-    elif _is_users(value) if seen is None else id(value) not in seen and _is_searched(value):
-        seen = set() if seen is None else seen
-        seen.add(id(value))
-        for part in _held(session, value):
-            look_into(session, part, seen)
+    class: all is guarded, in containers and in objects with such methods, too. Chains of objects may be long."""
+    waiting, seen = [value], {id(value)}
+    if not is_lazy(value) and not _is_users(value):
+        return
+    while waiting:
+        part = waiting.pop()
+        if is_lazy(part):
+            concrete(part)
+            continue
+        found = [one for one in _held(session, part) if is_lazy(one) or id(one) not in seen and _is_searched(one)]
+        seen.update(map(id, found))
+        waiting += reversed(found)
 
 
 def _is_users(value: Any) -> bool:

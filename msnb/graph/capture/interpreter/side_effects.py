@@ -330,8 +330,8 @@ def format_fields(engine: Capture, template: str, args: tuple[Any, ...], kwargs:
 
 def call_text_method(engine: Capture, owner: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``owner.name(...)`` for a method that gives a text."""
-    if name == "join":  # it takes an iterator, which can be looked at only once
-        args = tuple([*a] if isinstance(a, Iterator) else a for a in args)
+    if name == "join":  # an iterator can be looked at only once, an object goes through its own methods
+        args = tuple(a if isinstance(a, str) else [*reads.iterate(engine.session, a)] for a in args)
     args, kwargs = engine.given(args), engine.given(kwargs)
     if name == "join":
         args = tuple([concrete(v) if is_lazy(v) else v for v in a] if isinstance(a, list) else a for a in args)

@@ -312,7 +312,8 @@ def entered(engine: Capture, fn: Any, value: Any) -> Any:
 def _goes_through(fn: Any) -> bool:
     if isinstance(fn, type):
         return issubclass(fn, _MADE_OF) or fn.__module__ == "itertools"
-    return any(fn is one for one in _GO_THROUGH) or getattr(fn, "__name__", "") == "join"
+    joins = getattr(fn, "__name__", "") == "join" and isinstance(getattr(fn, "__self__", None), (str, bytes, bytearray))
+    return joins or any(fn is one for one in _GO_THROUGH)
 
 
 class Context:

@@ -10,8 +10,21 @@ from __future__ import annotations
 
 import math
 import operator
+import weakref
 from collections.abc import Callable
 from typing import Any
+
+
+class Ident:
+    """The one object of a path: pattern, the same of its bases, constants."""
+
+    __slots__ = ("__weakref__", "parts")
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts: tuple[Any, ...] = parts  # the table holds it as long as somebody holds this
+
+
+_IDENTS: weakref.WeakValueDictionary[tuple[Any, ...], Ident] = weakref.WeakValueDictionary()
 
 
 class Source:
@@ -19,6 +32,7 @@ class Source:
 
     Attributes:
         label: the path as a person would write it.
+        ident: what all sources of the same path share; found by identity, so long chains of objects stay cheap.
     """
 
     __slots__ = ("bases", "consts", "ident", "label", "pattern")
@@ -27,8 +41,9 @@ class Source:
         self.pattern: str = pattern
         self.bases: tuple[Source, ...] = bases
         self.consts: tuple[Any, ...] = consts
-        self.label: str = label
-        self.ident: tuple[Any, ...] = (pattern, tuple(b.ident for b in bases), tuple(_key(c) for c in consts))
+        self.label: str = label if len(label) < 400 else f"{label[:180]} ... {label[-180:]}"
+        parts = (pattern, tuple(b.ident for b in bases), tuple(_key(c) for c in consts))
+        self.ident: Ident = _IDENTS.get(parts) or _IDENTS.setdefault(parts, Ident(parts))
 
     def __repr__(self) -> str:
         return f"<source {self.label}>"
@@ -172,6 +187,8 @@ class Emitter:
             return source.pattern
         name = self._names.get(source.ident)
         if name is None:
+            for step in self._milestones(source):
+                self.text(step)
             code = self._expression(source)
             if source.pattern == "{c0}":
                 name = code
@@ -180,6 +197,14 @@ class Emitter:
                 self.lines.append(f"{name} = {code}")
             self._names[source.ident] = name
         return name
+
+    def _milestones(self, source: Source) -> list[Source]:
+        """Every hundredth step of a path on the way to it, from its root: written first, recursion stays shallow."""
+        chain = []
+        while source.bases and source.ident not in self._names:
+            chain.append(source)
+            source = source.bases[0]
+        return chain[:99:-100] if len(chain) > 100 else []
 
     def _expression(self, source: Source) -> str:
         values = {f"c{i}": self.const(c) for i, c in enumerate(source.consts)}

@@ -37,7 +37,7 @@ def _identity(session: Session, left: Any, right: Any, op: str, found: bool) -> 
         session.guard("is", (paths.binary(op, first[1], second[1]),), (found,))
         return found
     sources = [session.objects.source_of(x) for x in (left, right)]
-    if any(s is not None and s.pattern != "{c0}" for s in sources) and None not in (left, right):
+    if any(s is not None and s.pattern != "{c0}" for s in sources) and left is not None and right is not None:
         parts = [paths.ref(x) if s is None else s for s, x in zip(sources, (left, right))]
         session.guard("is", (paths.binary(op, parts[0], parts[1]),), (found,))
     return found
