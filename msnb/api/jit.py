@@ -461,7 +461,7 @@ def _entered(buffer: Any, type_: Any) -> Any:
 
 
 def _types(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([getattr(a, "_type", None) for a in args])
+    return tuple([a._type if isinstance(a, Tensor) else None for a in args])
 
 
 def _checked(version: Version, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

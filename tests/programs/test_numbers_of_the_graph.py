@@ -182,3 +182,26 @@ def test_attributes_of_one_of_several_objects():
     for value in ([1.5, -2.0], [3.0, 1.0]):
         x = Tensor(np.array(value, np.float32))
         assert shown(compiled(x)) == shown(of_objects(x))
+
+
+BESIDE = {
+    "max": lambda x, y: max(y, x * 1.5) - x, "min": lambda x, y: min(x * 100, y, x) * x,
+    "where": lambda x, y: ms.ops.where(x > 1, x, y), "masked_fill": lambda x, y: x.masked_fill(x < 1, y),
+    "loss": lambda x, y: ms.ops.l1_loss(x, y), "dist": lambda x, y: ms.ops.dist(x, y),
+    "atleast_1d": lambda x, y: ms.ops.atleast_1d(y), "kron": lambda x, y: ms.ops.kron(x, y),
+    "floats": lambda x, y: ms.ops.smooth_l1_loss(x, y), "power": lambda x, y: ms.ops.float_power(x, y),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_number_beside_tensors_of_each_precision(name):
+    program = BESIDE[name]
+    for dtype in (ms.float16, ms.bfloat16, ms.float32, ms.float64):
+        for first, second in ((0.25, 0.1), (3, 2)):
+            x, big = Tensor(0.00371).astype(dtype), Tensor(0.0)
+            eager = program(x, second)
+            compiled = ms.jit(lambda x, big: program(x, first if big > 1 else second))(x, big)
+            assert compiled.dtype == eager.dtype, (dtype, second)
+            near = 1e-2 if dtype in (ms.float16, ms.bfloat16) else 1e-6 if eager.dtype != ms.float64 else 1e-12
+            wanted = eager.astype(ms.float64).asnumpy()
+            assert np.allclose(compiled.astype(ms.float64).asnumpy(), wanted, rtol=near, atol=0), (dtype, second)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from msnb.graph.capture.frontend.function_source import register_source
 from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.graph.capture.interpreter.reads import opaque_modules
 from msnb.graph.capture.tracing import CAPTURING, CapturedProgram, captures, trace
+from msnb.graph.capture.values.object_table import opaque_modules
 
 __all__ = ["CAPTURING", "Capture", "CapturedProgram", "captures", "opaque_modules", "register_source", "trace"]

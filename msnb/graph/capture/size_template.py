@@ -22,7 +22,7 @@ from msnb.graph.capture.guards.exact_check import Guard, compile_guards
 from msnb.graph.capture.guards.fast_check import bound_check
 from msnb.graph.capture.tracing import CapturedProgram, trace
 from msnb.graph.capture.values.size_symbols import Axis, SizeSymbols
-from msnb.graph.capture.values.sources import Ident, Source
+from msnb.graph.capture.values.sources import PathKey, Source
 from msnb.ir.size_binding import BoundGraph, bind_type, size_check
 from msnb.ops.definition.symbolic_sizes import compared, differ, symbol
 
@@ -187,7 +187,7 @@ def symbols_for(sizes: Mapping[Axis, SizeChange]) -> dict[Axis, Dim]:
     return made
 
 
-def _idents(sources: Iterable[Source]) -> set[Ident]:
+def _idents(sources: Iterable[Source]) -> set[PathKey]:
     """All steps of some paths."""
     waiting, found = list(sources), set()
     while waiting:

@@ -10,6 +10,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType, result_dtype
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, no_tensor
@@ -19,9 +20,10 @@ from msnb.ops.definition.type_inference import is_index
 
 def as_tensor(x: Any) -> Tensor:
     """``x`` itself, or a Tensor of the number, list or array. A program under capture hands over arrays from outside
-    that know how to become its inputs (``__msnb_tensor__``)."""
+    that know how to become its inputs (``__msnb_tensor__``), and numbers that its graph computes."""
     if isinstance(x, Tensor):
-        return x
+        kind = None if type(x) is Tensor else slot.engine.number_kind(x)
+        return x if kind is None else find("cast")(x, dtype=Tensor(kind()).dtype)
     if type(x) in (list, tuple) and holds_tensors(x):  # a pair of results says what it is
         return find("stack")(*map(as_tensor, x), axis=0)
     enter = getattr(type(x), "__msnb_tensor__", None)
@@ -31,10 +33,11 @@ def as_tensor(x: Any) -> Tensor:
 def as_floats(*xs: Any) -> list[Any]:
     """Tensors; in float32 where all of them are integers or bool, whose differences and squares would wrap around.
     Numbers stay numbers."""
-    found = [x if isinstance(x, (int, float)) else as_tensor(x) for x in xs]
-    if any(isinstance(x, float) or isinstance(x, Tensor) and x.dtype.differentiable for x in found):
+    kinds = [type(x) if isinstance(x, (int, float)) else slot.engine.number_kind(x) for x in xs]
+    found = [as_tensor(x) if kind is None else x for x, kind in zip(xs, kinds)]
+    if float in kinds or any(isinstance(x, Tensor) and x.dtype.differentiable for x in found):
         return found
-    return [find("cast")(x, dtype=dtypes.float32) if isinstance(x, Tensor) else x for x in found]
+    return [find("cast")(x, dtype=dtypes.float32) if kind is None else x for x, kind in zip(found, kinds)]
 
 
 def as_float(x: Any) -> Tensor:

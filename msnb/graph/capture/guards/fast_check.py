@@ -31,20 +31,20 @@ from msnb.base.errors import reraise_interrupt
 from msnb.base.source_location import is_own
 from msnb.core.types import TensorType
 from msnb.graph.capture.frontend import conversion_cache
-from msnb.graph.capture.values.sources import Emitter, Source
+from msnb.graph.capture.values.object_table import ABSENT, on_class
+from msnb.graph.capture.values.sources import Emitter, PathKey, Source
 from msnb.ir.size_binding import bind_type
 
 _PLAIN = (bool, int, float, str, type(None))
 _WORTH = 4
 _DATA = ("__set__", "__delete__")
-_ABSENT: Any = object()
 _BY_IDENTITY: Any = object.__hash__
 _ORDINARY: tuple[Any, ...] = (object.__getattribute__, types.SimpleNamespace.__getattribute__)
 
 
 def quick_check(
     guards: Sequence[Any], inputs: Sequence[tuple[Source, str]], objects: Sequence[Source],
-    known: dict[tuple[Any, ...], Any], exact: Callable[[], Callable[..., Any]],
+    known: dict[PathKey, Any], exact: Callable[[], Callable[..., Any]],
 ) -> Callable[..., Any]:  # fmt: skip
     """The quick function.
 
@@ -115,7 +115,7 @@ class QuickEmitter(Emitter):
         singles: the guards that are not compared in bulk.
     """
 
-    def __init__(self, guards: Sequence[Any], known: dict[tuple[Any, ...], Any]) -> None:
+    def __init__(self, guards: Sequence[Any], known: dict[PathKey, Any]) -> None:
         super().__init__()
         self._known = known
         self._types = _guarded_types(guards)
@@ -221,7 +221,7 @@ class QuickEmitter(Emitter):
             return False
         base, name, want = attr.bases[0], attr.consts[0], guard.consts[0]
         cls, obj = self._class(base), self._known.get(base.ident)
-        if cls is None or not _is_ordinary(cls) or name in vars(obj) or _on_class(cls, name) is not want:
+        if cls is None or not _is_ordinary(cls) or name in vars(obj) or on_class(cls, name) is not want:
             return False
         shown = self._class_attrs.get((cls, name))
         if shown is None:
@@ -256,10 +256,10 @@ class QuickEmitter(Emitter):
         cls, obj = self._class(base), self._known.get(base.ident)
         if cls is None or type(obj) is not cls or not _is_ordinary(cls) or name not in vars(obj):
             return False
-        on_class = _on_class(cls, name)
-        if on_class is not _ABSENT and (_is_users(cls) or any(hasattr(type(on_class), d) for d in _DATA)):
+        held = on_class(cls, name)
+        if held is not ABSENT and (_is_users(cls) or any(hasattr(type(held), d) for d in _DATA)):
             return False
-        if on_class is _ABSENT:
+        if held is ABSENT:
             self._relied.setdefault(cls, set()).add(name)
         return True
 
@@ -321,10 +321,6 @@ def _is_attr(source: Source) -> bool:
 def _is_ordinary(cls: type) -> bool:
     """Attribute access as in ``object``."""
     return cls.__getattribute__ in _ORDINARY and type(cls) is type
-
-
-def _on_class(cls: type, name: str) -> Any:
-    return next((vars(k)[name] for k in cls.__mro__ if name in vars(k)), _ABSENT)
 
 
 def _is_users(cls: type) -> bool:

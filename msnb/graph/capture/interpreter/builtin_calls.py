@@ -34,6 +34,7 @@ from msnb.graph.capture.interpreter import reads, side_effects, special_methods 
 from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS
+from msnb.graph.capture.interpreter.control import attribute_lookup
 from msnb.graph.capture.interpreter.control.python_reduction import any_all, are_numbers, extreme, total
 from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
 from msnb.graph.capture.interpreter.control.truth_value import number_of, truth
@@ -42,6 +43,7 @@ from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, lazy_call, needs_value
 from msnb.graph.capture.values.mutation_journal import MISSING, ContentPlace
+from msnb.graph.capture.values.object_table import ABSENT, on_class
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import Op, find
 
@@ -63,7 +65,7 @@ _SETTLED = (
     range, slice, tuple, frozenset, list, dict, set, deque, np.ndarray, np.generic, np.dtype, np.ufunc, re.Pattern,
     re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, dtypes.DType, Op,
 )  # fmt: skip
-_RAW = (object.__setattr__, object.__delattr__)
+_RAW = {name: getattr(object, name) for name in ("__setattr__", "__delattr__", "__getattribute__")}
 
 
 def _words(text: str) -> frozenset[str]:
@@ -95,10 +97,10 @@ def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     found = operators.converted(engine, fn, args)
     if found is not NotImplemented:
         return found
-    if any(fn is raw for raw in _RAW):
-        return writes.set_raw(*args)
-    if type(fn) is types.MethodWrapperType and fn.__name__ in ("__setattr__", "__delattr__"):  # by way of super()
-        return writes.set_raw(fn.__self__, *args)
+    if type(fn) is types.MethodWrapperType and fn.__name__ in _RAW:  # by way of super()
+        return writes.raw(fn.__name__, fn.__self__, *args)
+    if any(fn is raw for raw in _RAW.values()):
+        return writes.raw(fn.__name__, *args)
     special = _SPECIAL.get(fn) if _hashable(fn) else None
     if special is not None:
         return special(engine, *args, **kwargs)
@@ -120,9 +122,9 @@ def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return told
     own = _notice_read(engine, fn, args)
     if fn in _HIGHER if _hashable(fn) else False:
-        args = tuple(_callable(engine, a) for a in args)
         kwargs = {k: _callable(engine, v) for k, v in kwargs.items()}
-        own = 1 if fn in (map, filter, functools.reduce) else own  # the first is called, even if it can be gone through
+        if fn in (map, filter, functools.reduce):  # the first is called, even if it can be gone through
+            args, own = (*(_callable(engine, a) for a in args[:1]), *args[1:]), 1
     given = (*args[:own], *(_plain(engine, fn, a) for a in args[own:]))
     named = {k: _plain(engine, fn, v) for k, v in kwargs.items()}
     owner = (getattr(fn, "__self__", None),)
@@ -134,7 +136,8 @@ def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 def _callable(engine: Capture, value: Any) -> Any:
     """A function handed to a built-in is converted when that calls it."""
-    if not isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, type)):
+    known = isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, type))
+    if not known and not isinstance(on_class(type(value), "__call__"), types.FunctionType):
         return value
     return lambda *args, **kwargs: engine.session.interpreter.call(value, *args, **kwargs)
 
@@ -397,6 +400,9 @@ def _round(engine: Capture, number: Any, ndigits: Any = None) -> Any:
 def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
     if not default:
         return reads.attr(engine.session, owner, name)
+    told = attribute_lookup.asked(engine.session, owner, name, reads.attr)
+    if told is not NotImplemented:
+        return default[0] if told is ABSENT else told
     return reads.attr(engine.session, owner, name) if _hasattr(engine, owner, name) else default[0]
 
 
@@ -404,6 +410,9 @@ def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
     owner = engine.session.pythonic.shown(owner)
     if isinstance(owner, FunctionChoice):
         return bool(agreed(owner, lambda x: _hasattr(engine, x, name)))
+    told = attribute_lookup.asked(engine.session, owner, name, reads.attr)
+    if told is not NotImplemented:
+        return told is not ABSENT
     value: Any = getattr(owner, name, MISSING)
     if type(value) in (UndefinedVariable, Late):
         raise value.error()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import enum
 import functools
 import inspect
 import operator
@@ -31,9 +32,10 @@ from msnb.graph.capture.frontend import converter
 from msnb.graph.capture.interpreter import builtin_calls, reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
-from msnb.graph.capture.interpreter.control import recursion
+from msnb.graph.capture.interpreter.control import attribute_lookup, recursion
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import concrete
+from msnb.graph.capture.values.object_table import OPAQUE_FILES, is_framework, is_opaque, on_class
 from msnb.ops.definition.record import Op
 
 _DEEPEST = 3000  # a call of a converted function takes about 1 KB of C's stack, which has 8 MB
@@ -54,12 +56,16 @@ def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         return fn(*engine.given(args), **engine.given(kwargs))
     if kind is functools.partial:
         return _partial(engine.session, fn, args, kwargs)
-    if getattr(fn, "__msnb_fn__", None) is not None:
+    if attribute_lookup.plain(fn, "__msnb_fn__", None) is not None:
         return call(reads.attr(engine.session, fn, "__msnb_fn__"), *args, **kwargs)
     if fn is Tensor:
         return builtin_calls.call(engine, fn, args, kwargs)
     if isinstance(fn, type):
         return _make(engine, fn, args, kwargs)
+    if kind is types.MethodWrapperType and fn.__name__ == "__call__" and isinstance(fn.__self__, type):
+        return _instance(engine, fn.__self__, args, kwargs)  # type.__call__, by way of super()
+    if any(fn is new for new in _PLAIN_NEW):
+        return engine.session.fresh(fn(*args, **kwargs))
     return _object(engine, fn, args, kwargs)
 
 
@@ -134,9 +140,9 @@ def _guarded_setting(session: Session, fn: types.FunctionType, args: tuple[Any, 
 def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if converter.is_converted(fn.__code__):
         return _guarded_call(engine, fn, args, kwargs)
-    if reads.is_opaque(fn, *map(type, args[:1])):
+    if is_opaque(fn, *map(type, args[:1])):
         file = fn.__code__.co_filename
-        if file in reads.OPAQUE_FILES:
+        if file in OPAQUE_FILES:
             if fn.__name__ in _LISTINGS and hasattr(type(args[0]), "cells_and_names"):
                 _guard_listing(engine.session, functools.partial(fn, **kwargs), args)
             return fn(*args, **kwargs)
@@ -233,23 +239,43 @@ def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str
 # ---- classes ----
 
 
+_VALUES = (tuple, str, bytes, int, float, complex, frozenset, type, enum.Enum)
 _PLAIN_NEW = tuple(kind.__new__ for kind in (object, dict, list, set))
 
 
 def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if cls is Parameter:
         return builtin_calls.parameter(engine, *args, **kwargs)
-    init = cls.__init__
-    if cls.__flags__ & (1 << 9) and not reads.is_framework(sys.modules.get(cls.__module__)):
+    made_by = on_class(type(cls), "__call__")
+    if isinstance(made_by, types.FunctionType) and not is_opaque(made_by, type(cls)):
+        attribute_lookup.watch_class(engine.session, cls, "__call__")
+        return call(made_by, cls, *args, **kwargs)
+    return _instance(engine, cls, args, kwargs)
+
+
+def _started(cls: Any, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a ``__new__`` of the program gave; if it is an object of the class, its ``__init__`` is called."""
+    if isinstance(made, cls) and isinstance(type(made).__init__, types.FunctionType):
+        call(type(made).__init__, made, *args, **kwargs)
+    return made
+
+
+def _instance(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``type.__call__(cls, ...)``."""
+    init, new = cls.__init__, cls.__new__
+    if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__init__"),), (init,))
     if issubclass(cls, BaseException) and isinstance(init, types.FunctionType):
-        if reads.is_opaque(init):  # an error of msnb: what it says may be open, as it may be in a plain error
+        if is_opaque(init):  # an error of msnb: what it says may be open, as it may be in a plain error
             return engine.session.fresh(cls(*args, **kwargs))
         error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
         call(init, error, *args, **kwargs)
         return error
-    plain_new = cls.__new__ in _PLAIN_NEW and type(cls).__call__ is type.__call__
-    if not plain_new or not isinstance(init, types.FunctionType) or reads.is_opaque(init, cls):
+    if isinstance(new, types.FunctionType) and not issubclass(cls, _VALUES) and not is_opaque(new, cls):
+        engine.session.guard("is", (sources.attr(sources.ref(cls), "__new__"),), (new,))
+        return _started(cls, call(new, cls, *args, **kwargs), args, kwargs)
+    plain_new = new in _PLAIN_NEW
+    if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init, cls):
         result = builtin_calls.call(engine, cls, args, kwargs)
         return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result
     made = engine.session.fresh(cls.__new__(cls))

@@ -41,7 +41,7 @@ from msnb.graph.capture.values.object_table import ObjectTable
 from msnb.graph.capture.values.program_inputs import ProgramInputs
 from msnb.graph.capture.values.python_numbers import PythonNumbers
 from msnb.graph.capture.values.size_symbols import SizeSymbols
-from msnb.graph.capture.values.sources import Source
+from msnb.graph.capture.values.sources import PathKey, Source
 from msnb.ir.builder import ClosedFunction, GraphBuilder, SymbolicTensor
 from msnb.ir.graph import Value
 from msnb.ops.definition.record import Op
@@ -215,7 +215,7 @@ class Session:
 
     # ---- outside values ----
 
-    def known_objects(self) -> dict[tuple[Any, ...], Any]:
+    def known_objects(self) -> dict[PathKey, Any]:
         """Every outside object by the ident of its path."""
         outside = self.objects.outside()
         self.symbols.paths = [source for _, source in outside]

@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ConcretizationError
-from msnb.base.source_location import PACKAGE_DIR, here, is_own
+from msnb.base.source_location import here, is_own
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
+from msnb.graph.capture.interpreter.control import attribute_lookup
 from msnb.graph.capture.values import sources as paths, tensor_attribute
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
 from msnb.graph.capture.values.mutation_journal import builtin_method
-from msnb.graph.capture.values.object_table import has_parts, is_asked, is_heap
+from msnb.graph.capture.values.object_table import has_parts, is_asked, is_framework, is_heap
 from msnb.ir.builder import SymbolicTensor
 
 _CONTAINERS = (list, tuple, dict, set, frozenset, deque)
@@ -32,42 +33,8 @@ _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor
 _NOTHING = object()
 DICTS = (dict, OrderedDict, defaultdict, Counter)
 
-_CONVERTED_FILES = ("as_mindspore/functional_names.py", "onnx/tensor_branch.py")
-_CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train", "numpy/scipy", *_CONVERTED_FILES))
-# what these do is the framework's business; it asks the engine for what a program may depend on
-OPAQUE_FILES = tuple(
-    PACKAGE_DIR + "nn/" + file
-    for file in (
-        *(f"cells/{name}.py" for name in ("cell", "cell_tree", "cell_state", "hooks", "mixed_precision")),
-        "initializer.py",
-    )
-)
-_OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
-_DERIVED_FROM = ("UserList.", "UserDict.", "UserString.", "ChainMap.")
-opaque_modules: set[str] = set(_OPAQUE)
 more_methods: dict[tuple[type, str], str] = {}
 """Further names of methods of Python's classes in compiled functions: MindSpore's ``d.has_key``, under the alias."""
-
-
-def is_framework(module: Any) -> bool:
-    """Modules whose own names nobody edits: msnb, NumPy, the standard library."""
-    name = getattr(module, "__name__", "").split(".")[0]
-    if name == "msnb":
-        return is_own(getattr(module, "__file__", None) or "")
-    return name in ("numpy", "ml_dtypes") or name in sys.stdlib_module_names and name != "__main__"
-
-
-def is_opaque(fn: types.FunctionType, kind: type = object) -> bool:
-    """Functions that run as they are; ``kind`` is the class of the object whose method it is."""
-    file = fn.__code__.co_filename
-    module = (getattr(fn, "__module__", None) or "").split(".")[0]
-    if fn.__module__ == "collections.abc" or module == "collections" and fn.__qualname__.startswith(_DERIVED_FROM):
-        return not has_parts(kind)  # what classes of a program inherit looks into their objects
-    if is_own(file):
-        return not file.startswith(_CONVERTED_ROOMS) or file in OPAQUE_FILES
-    if module in opaque_modules:
-        return True
-    return module in sys.stdlib_module_names and module != "__main__"
 
 
 def glob(session: Session | None, space: dict[str, Any], name: str) -> Any:
@@ -111,43 +78,50 @@ def free(session: Session | None, cells: dict[str, Any], name: str) -> Any:
 # ---- attributes ----
 
 
-def attr(session: Session | None, owner: Any, name: str) -> Any:
-    """``owner.name``."""
+def attr(session: Session | None, owner: Any, name: str, *, whole: bool = True) -> Any:
+    """``owner.name``, or ``object.__getattribute__(owner, name)`` if not ``whole``."""
     if session is None or is_lazy(owner):
         return getattr(owner, name)
     for kind, read in _BY_KIND:
         if isinstance(owner, kind):
             return read(session, owner, name)
     name = more_methods.get((type(owner), name), name)
-    getter = _property(owner, name)
-    if getter is not None:
-        _guard_class_attr(session, owner, name)
-        return session.interpreter.call(getter, owner)
-    written = _written_attr(session, owner, name)
+    found = attribute_lookup.computation(owner, name, whole)
+    if found is not None:
+        return attribute_lookup.computed(session, owner, name, found)
+    written = _written_attr(session, owner, name, whole)
     if written is not _NOTHING:
         return defined(session, written)
-    source, value = _owner_source(session, owner), getattr(owner, name, _NOTHING)
+    source, value = _owner_source(session, owner), attribute_lookup.plain(owner, name, _NOTHING, whole)
     if value is _NOTHING:
+        if attribute_lookup.fallback(owner) is not None:
+            return attribute_lookup.fallen_back(session, owner, name, whole)
         guard_presence(session, owner, name, False)
         return getattr(owner, name)  # which raises
     if source is None:
         return _class_attr(session, owner, name, value)
+    return _outside_attr(session, owner, name, value, source, whole)
+
+
+def _outside_attr(session: Session, owner: Any, name: str, value: Any, source: paths.Source, whole: bool) -> Any:
+    """What lies in an object from outside under a name."""
+    place = paths.attr(source, name) if whole else paths.called(object.__getattribute__, (source, name))
     if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
         if not isinstance(owner, type):
             return value
         if getattr(value, "__self__", None) is owner:  # bound anew at each look
-            session.guard("eq", (paths.attr(source, name),), (value,))
+            session.guard("eq", (place,), (value,))
             return value
     if type(value) is tuple and name in _fixed(type(owner)):  # sizes, settings: part of what the object is
-        session.guard("eq", (paths.attr(source, name),), (value,))
+        session.guard("eq", (place,), (value,))
         return value
-    return session.track(value, paths.attr(source, name))
+    return session.track(value, place)
 
 
-def _written_attr(session: Session, owner: Any, name: str) -> Any:
+def _written_attr(session: Session, owner: Any, name: str, whole: bool) -> Any:
     """What the program itself has written to an attribute, or into the object's ``__dict__``."""
     if session.journal.written(("attr", id(owner), name)):
-        return getattr(owner, name)
+        return getattr(owner, name) if whole else object.__getattribute__(owner, name)
     if name == "__dict__":
         check_defined(owner)
     space = getattr(owner, "__dict__", None)
@@ -251,19 +225,6 @@ _BY_KIND: tuple[tuple[type, Callable[..., Any]], ...] = (
     (Tensor, tensor_attribute.read), (types.ModuleType, _module_attr), (super, _super_attr),
     (FunctionChoice, _choice_attr),
 )  # fmt: skip
-
-
-def _property(owner: Any, name: str) -> Any:
-    if isinstance(owner, type):
-        return None
-    found = getattr(type(owner), name, None)
-    if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
-        return None if is_own(found.fget.__code__.co_filename) else found.fget
-    return None
-
-
-def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
-    session.guard("is", (paths.attr(paths.ref(type(owner)), name),), (getattr(type(owner), name),))
 
 
 # ---- items ----

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from _string import formatter_field_name_split  # type: ignore[import-not-found]  # what str.format itself reads with
 from collections import ChainMap, OrderedDict, UserDict, UserList, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass

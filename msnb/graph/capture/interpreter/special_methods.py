@@ -27,6 +27,7 @@ from msnb.graph.capture.interpreter.control import object_identity
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import LazyScalar, concrete, is_lazy, needs_value
+from msnb.graph.capture.values.object_table import is_opaque
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import find
 
@@ -55,7 +56,7 @@ def method(value: Any, name: str) -> Any:
     found = getattr(type(value), name, None)
     if not isinstance(found, types.FunctionType):
         return None
-    return None if reads.is_opaque(found, type(value)) or found.__code__.co_filename == "<string>" else found
+    return None if is_opaque(found, type(value)) or found.__code__.co_filename == "<string>" else found
 
 
 def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:

@@ -70,12 +70,14 @@ def _own_method(owner: Any, name: str) -> Any:
     return found[0] if len(found) > 1 and own and not isinstance(owner, type) else None
 
 
-def set_raw(owner: Any, name: str, *value: Any) -> None:
-    """``object.__setattr__(owner, name, value)``, or ``object.__delattr__(owner, name)``."""
+def raw(method: str, owner: Any, name: str, *value: Any) -> Any:
+    """``object.__setattr__(owner, name, value)``, ``__delattr__(owner, name)`` or ``__getattribute__(owner, name)``."""
     session = session_now()
     assert session is not None
+    if method == "__getattribute__":
+        return reads.attr(session, owner, name, whole=False)
     session.journal.write(journal.ObjectAttrPlace(owner, name), value[0] if value else journal.MISSING)
-    session.log(owner, "raw", name, *value)
+    return session.log(owner, "raw", name, *value)
 
 
 def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], None]) -> None:
@@ -100,6 +102,12 @@ def del_attr(owner: Any, name: str) -> None:
     own = None if session is None else _own_method(owner, "__delattr__")
     if session is not None and own is not None:
         session.interpreter.call(own, owner, name)
+        return
+    held = inspect.getattr_static(type(owner), name, None)
+    is_property = isinstance(held, property)
+    remove = held.fdel if is_property else getattr(type(held), "__delete__", None)
+    if session is not None and isinstance(remove, FunctionType) and not is_own(_file_of(remove)):
+        session.interpreter.call(remove, *(() if is_property else (held,)), owner)
         return
     if session is not None:
         session.journal.note(journal.AttrPlace(owner, name))

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.storage.aligned_memory import owns_memory
+from msnb.graph.capture.values.object_table import lies_in, on_class
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
@@ -57,11 +58,18 @@ class AttrPlace(MutationTarget):
         self.label: str = f"{type(owner).__name__}.{name}"
 
     def get(self) -> Any:
-        return getattr(self.owner, self.name, MISSING)
+        if isinstance(type(self.owner).__getattribute__, FunctionType):
+            return vars(self.owner).get(self.name, MISSING)  # as it lies there, not as the program shows it
+        return MISSING if self._is_computed() else getattr(self.owner, self.name, MISSING)
+
+    def _is_computed(self) -> bool:
+        """Would a descriptor of Python code give it, as a cached_property does?"""
+        get = getattr(type(on_class(type(self.owner), self.name)), "__get__", None)
+        return isinstance(get, FunctionType) and not lies_in(self.owner, self.name)
 
     def set(self, value: Any) -> None:
         if value is MISSING:
-            if hasattr(self.owner, self.name):
+            if not self._is_computed() and hasattr(self.owner, self.name):
                 delattr(self.owner, self.name)
         else:
             setattr(self.owner, self.name, value)

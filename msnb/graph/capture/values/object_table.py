@@ -6,9 +6,23 @@ import sys
 import types
 from typing import Any
 
-from msnb.base.source_location import is_own
+from msnb.base.source_location import PACKAGE_DIR, is_own
 from msnb.graph.capture.values.sources import Source
 
+_CONVERTED_FILES = ("as_mindspore/functional_names.py", "onnx/tensor_branch.py")
+_CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train", "numpy/scipy", *_CONVERTED_FILES))
+# what these do is the framework's business; it asks the engine for what a program may depend on
+OPAQUE_FILES = tuple(
+    PACKAGE_DIR + "nn/" + file
+    for file in (
+        *(f"cells/{name}.py" for name in ("cell", "cell_tree", "cell_state", "hooks", "mixed_precision")),
+        "initializer.py",
+    )
+)
+_OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
+_DERIVED_FROM = ("UserList.", "UserDict.", "UserString.", "ChainMap.")
+opaque_modules: set[str] = set(_OPAQUE)
+ABSENT: Any = object()
 _WITH_PARTS = ("__main__", "builtins", "types", "collections")
 _ASKED = (
     "__iter__", "__getitem__", "__len__", "__contains__", "__eq__", "__hash__", "__lt__", "__gt__", "__index__",
@@ -32,6 +46,42 @@ def is_asked(kind: type) -> bool:
     """Has the class special methods of Python code, by which C asks about its objects?"""
     found = [getattr(kind, name, None) for name in _ASKED]
     return any(isinstance(fn, types.FunctionType) and not is_own(fn.__code__.co_filename) for fn in found)
+
+
+def is_framework(module: Any) -> bool:
+    """Modules whose own names nobody edits: msnb, NumPy, the standard library."""
+    name = getattr(module, "__name__", "").split(".")[0]
+    if name == "msnb":
+        return is_own(getattr(module, "__file__", None) or "")
+    return name in ("numpy", "ml_dtypes") or name in sys.stdlib_module_names and name != "__main__"
+
+
+def is_opaque(fn: types.FunctionType, kind: type = object) -> bool:
+    """Functions that run as they are; ``kind`` is the class of the object whose method it is."""
+    file = fn.__code__.co_filename
+    module = (getattr(fn, "__module__", None) or "").split(".")[0]
+    if fn.__module__ == "collections.abc" or module == "collections" and fn.__qualname__.startswith(_DERIVED_FROM):
+        return not has_parts(kind)  # what classes of a program inherit looks into their objects
+    if is_own(file):
+        return not file.startswith(_CONVERTED_ROOMS) or file in OPAQUE_FILES
+    if module in opaque_modules:
+        return True
+    return module in sys.stdlib_module_names and module != "__main__"
+
+
+def on_class(kind: type, name: str) -> Any:
+    """What lies under a name in a class or in one that it is derived from, as it lies there, or ABSENT."""
+    return next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), ABSENT)
+
+
+def lies_in(owner: Any, name: str) -> bool:
+    """Has an object itself, or a class with those that it is derived from, an attribute of that name?"""
+    if isinstance(owner, type):
+        return on_class(owner, name) is not ABSENT
+    try:
+        return name in object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return False
 
 
 class ObjectTable:

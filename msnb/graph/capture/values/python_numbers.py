@@ -13,7 +13,7 @@ import functools
 import operator
 from typing import Any
 
-from msnb.core.dtypes import bool_, float64, int64, promote_weak
+from msnb.core.dtypes import bool_, float64, int64, promote, promote_weak
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, Dim, TensorType, tensor_type
 from msnb.graph.capture.values.lazy_values import concrete, is_number, plain
@@ -120,7 +120,7 @@ class PythonNumbers:
         if not op.promotes and "elementwise" not in op.traits:
             return inputs, False
         strong = [x for x in inputs if isinstance(x, Tensor) and not self.has(x)]
-        dtype = builder.lift(strong[0]).type.dtype if strong else float64
+        dtype = functools.reduce(promote, (builder.lift(x).type.dtype for x in strong)) if strong else float64
         return tuple(self._beside(builder, x, dtype) for x in inputs), False
 
     def _among_numbers(self, builder: Any, op: Op, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:

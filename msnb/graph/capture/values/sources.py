@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Ident:
+class PathKey:
     """The one object of a path: pattern, the same of its bases, constants."""
 
     __slots__ = ("__weakref__", "parts")
@@ -24,7 +24,7 @@ class Ident:
         self.parts: tuple[Any, ...] = parts  # the table holds it as long as somebody holds this
 
 
-_IDENTS: weakref.WeakValueDictionary[tuple[Any, ...], Ident] = weakref.WeakValueDictionary()
+_IDENTS: weakref.WeakValueDictionary[tuple[Any, ...], PathKey] = weakref.WeakValueDictionary()
 
 
 class Source:
@@ -43,7 +43,7 @@ class Source:
         self.consts: tuple[Any, ...] = consts
         self.label: str = label if len(label) < 400 else f"{label[:180]} ... {label[-180:]}"
         parts = (pattern, tuple(b.ident for b in bases), tuple(_key(c) for c in consts))
-        self.ident: Ident = _IDENTS.get(parts) or _IDENTS.setdefault(parts, Ident(parts))
+        self.ident: PathKey = _IDENTS.get(parts) or _IDENTS.setdefault(parts, PathKey(parts))
 
     def __repr__(self) -> str:
         return f"<source {self.label}>"
