@@ -9,6 +9,8 @@
     x.real() x.imag()                               methods
     x.type()                                        a word
     x.untyped_storage() x.data_ptr()                the memory of the tensor
+    ~x                                              bool: which elements are 0
+    [1] in x                                        False: numbers and tensors are in a tensor
     x.dot(other=y) x.pow(exponent=2) ...            MindSpore's keywords
     print(parameter)                                its name, shape, dtype
     Tensor(1j)                                      complex128
@@ -305,6 +307,11 @@ def _repeat(self: Any, *repeats: Any, axis: Any = None) -> Any:
     return self.tile(*repeats) if isinstance(repeats[0], (tuple, list)) else self.tile(repeats)
 
 
+def _contains(self: Any, element: Any) -> Any:
+    """``element in x`` of a number or tensor; no list and no array is in a tensor."""
+    return not isinstance(element, (list, tuple, np.ndarray)) and _before[Tensor, "__contains__"](self, element)
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -330,7 +337,8 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "set_dtype"): _set_dtype, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
-    theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat}
+    theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat, (Tensor, "__contains__"): _contains}
+    theirs |= {(Tensor, "__invert__"): lambda self: ops.logical_not(self)}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)
