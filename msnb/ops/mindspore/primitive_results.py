@@ -126,8 +126,8 @@ def batch_norm(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, is_train
         return y, mean, variance, mean, variance
     y, centre, spread = ops.batch_norm_train(t, scale, bias, epsilon, axis)
     n = t.size / t.shape[axis]
-    unbiased = ops.stop_gradient(spread) * (n / max(n - 1.0, 1.0))
-    for moving, new in ((mean, ops.stop_gradient(centre)), (variance, unbiased)):
+    centre, spread = ops.stop_gradient(centre), ops.stop_gradient(spread)  # MindSpore's hand no gradient on
+    for moving, new in ((mean, centre), (variance, spread * (n / max(n - 1.0, 1.0)))):
         if isinstance(moving, Parameter):
             ops.assign(moving, moving * (1.0 - momentum) + new * momentum)
     return y, centre, spread, centre, spread
