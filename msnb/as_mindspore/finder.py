@@ -29,6 +29,8 @@ from msnb.as_mindspore.placeholders import placeholder
 from msnb.base.errors import DatasetError, MsnbError
 from msnb.eager.inline_cache import forget as forget_calls
 from msnb.graph.capture.interpreter.reads import more_methods
+from msnb.graph.capture.tracing import give_containers
+from msnb.ir.custom_gradient import refuse_outside
 from msnb.nn.cells.cell_tree import name_by_last_place
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
@@ -285,6 +287,8 @@ def install() -> None:
     settle_layers(True)
     name_by_last_place(True)
     break_at_branches(True)
+    give_containers(True)
+    refuse_outside(False)
     take_lists_as_tuples(True)
     more_methods[dict, "has_key"] = "__contains__"
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
@@ -297,6 +301,8 @@ def uninstall() -> None:
     settle_layers(False)
     name_by_last_place(False)
     break_at_branches(False)
+    give_containers(False)
+    refuse_outside(True)
     take_lists_as_tuples(False)
     more_methods.clear()
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
