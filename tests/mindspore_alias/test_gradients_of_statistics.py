@@ -23,11 +23,27 @@ def batch_norm(x: Any, scale: Any, bias: Any) -> Any:
     return ops.BatchNorm(is_training=True)(x, scale, bias, MEAN, VARIANCE)
 
 
+def rms_norm(x: Any, scale: Any, bias: Any) -> Any:
+    import mindspore
+
+    out, root = mindspore.ops.rms_norm(x, scale)
+    return out + bias, root, root
+
+
+def add_rms_norm(x: Any, scale: Any, bias: Any) -> Any:
+    out, root, _ = ops.add_rms_norm(x, x * 0.5, scale)
+    return out + bias, root, root
+
+
+def add_layer_norm(x: Any, scale: Any, bias: Any) -> Any:
+    return ops.add_layer_norm(x, x * x, scale, bias)[:3]
+
+
 def gradients(fn: Any, *inputs: Any) -> list[Any]:
     return [np.round(g.asnumpy(), 4).tolist() for g in ms.grad(fn, (0, 1, 2))(*inputs)]
 
 
-@pytest.mark.parametrize("norm", [layer_norm, batch_norm])
+@pytest.mark.parametrize("norm", [layer_norm, batch_norm, rms_norm, add_rms_norm, add_layer_norm])
 def test_gradients_of_statistics(mode: int, norm: Any) -> None:
     weights = Tensor([[1.0, -2.0, 0.5], [3.0, 1.0, -1.0]])
     alone = gradients(lambda *a: norm(*a)[0] * weights, X, SCALE, BIAS)

@@ -110,7 +110,8 @@ def rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
     t, scale = as_tensor(x), as_tensor(gamma)
     axes = tuple(range(t.ndim - scale.ndim, t.ndim))
     wide = t.astype("float32") if t.dtype.itemsize < 4 else t
-    return ops.rms_norm(t, scale, epsilon), ops.rsqrt(ops.mean(ops.square(wide), axes, True) + epsilon)
+    root = ops.rsqrt(ops.mean(ops.square(wide), axes, True) + epsilon)
+    return ops.rms_norm(t, scale, epsilon), ops.stop_gradient(root)
 
 
 def batch_norm(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, is_training: bool, epsilon: float,
