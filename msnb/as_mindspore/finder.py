@@ -36,6 +36,7 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
 from msnb.ops.indexing.subscript import take_lists_as_tuples
 from msnb.ops.mindspore.primitive_classes import operator_class
+from msnb.ops.tensor.operators import tell_lists_from_tensors
 
 VERSION = "2.10.0"
 _FACTS = {"__version__": VERSION, "__file__": __file__}
@@ -288,6 +289,7 @@ def install() -> None:
     name_by_last_place(True)
     break_at_branches(True)
     give_containers(True)
+    tell_lists_from_tensors(True)
     refuse_outside(False)
     take_lists_as_tuples(True)
     more_methods[dict, "has_key"] = "__contains__"
@@ -302,6 +304,7 @@ def uninstall() -> None:
     name_by_last_place(False)
     break_at_branches(False)
     give_containers(False)
+    tell_lists_from_tensors(False)
     refuse_outside(True)
     take_lists_as_tuples(False)
     more_methods.clear()

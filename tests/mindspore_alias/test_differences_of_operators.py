@@ -61,3 +61,26 @@ def test_lists_in_a_tensor(mode: int, element: Any) -> None:
 def test_numbers_in_a_tensor(mode: int, element: Any) -> None:
     x = Tensor([1.0, 2.0])
     assert bool(run(lambda x: element in x, x)) and not bool(run(lambda x: element in x, x + 7))
+
+
+@pytest.mark.parametrize("other", [[1, 2], (1, 2), [1.5, 2], [[1, 2]], [Tensor(1), 2]])
+def test_lists_beside_a_tensor(mode: int, other: Any) -> None:
+    x = Tensor([1, 2])
+    theirs, ours = both(lambda x: [x == other, other == x, x != other, other != x], x)
+    assert theirs == [False, False, True, True]
+    assert all(isinstance(found, Tensor) for found in ours)
+
+
+def test_tensors_among_other_things_in_a_list(mode: int) -> None:
+    x = Tensor(1)
+    things: list[Any] = ["a", ("b", "c"), 20, [1, 2], x, Tensor(1), (1,)]
+    assert run(lambda x: things.count(x), x) == 2 and run(lambda x: things.index(x), x) == 4
+    assert run(lambda x: (x in [[1], x], x in ([1], (1,))), x) == (True, False)
+    assert run(lambda x: [x, 2] == [[1], 2], x) is False
+    assert run(lambda x: x == 1, x).item() is True and run(lambda x: x != Tensor([1, 2]), x).tolist() == [False, True]
+
+
+def test_lists_that_are_no_operands(mode: int) -> None:
+    with pytest.raises(TypeError):
+        run(lambda x: x < ["a"], Tensor([1]))
+    assert run(lambda x: x == np.array([1, 3]), Tensor([1, 2])).tolist() == [True, False]
