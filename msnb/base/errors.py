@@ -76,7 +76,7 @@ class ArgumentError(MsnbError, TypeError):
 
 
 class IndexOutOfRange(MsnbError, IndexError, RuntimeError):
-    """An index outside its axis; a ``RuntimeError`` too, which kernels of MindSpore and PyTorch raise for one in a tensor."""
+    """An index outside its axis; a ``RuntimeError`` too, as kernels of MindSpore and PyTorch raise."""
 
 
 class LinAlgError(MsnbError, np.linalg.LinAlgError):

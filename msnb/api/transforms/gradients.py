@@ -28,7 +28,7 @@ from msnb.autodiff.integer_inputs import extend, quantity, to_integer
 from msnb.base import events
 from msnb.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree, step_undo
-from msnb.core.dtypes import bool_, float64
+from msnb.core.dtypes import float64
 from msnb.core.engine import EngineRestore, slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor

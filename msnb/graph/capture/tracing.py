@@ -45,7 +45,6 @@ captures: list[str] = []
 """The captures that run now; empty most of the time, which is cheaper to ask than a lock."""
 in_child(lambda: None if CAPTURING._is_owned() else captures.clear())
 _ONCE = (map, zip, enumerate, filter, GeneratorType, range, *map(type, ({}.keys(), {}.values(), {}.items())))
-_GENERATED = "<genexpr>"
 _gives_containers = [False]
 
 
@@ -57,7 +56,9 @@ def give_containers(on: bool) -> None:
 
 def _whole(result: Any) -> Any:
     """What is gone through once as a container: a list where it was made of one, or chooses."""
-    if not (_gives_containers[0] and isinstance(result, _ONCE)) or getattr(result, "__name__", _GENERATED) != _GENERATED:
+    if not (_gives_containers[0] and isinstance(result, _ONCE)):
+        return result
+    if isinstance(result, GeneratorType) and result.__name__ != "<genexpr>":
         return result  # a function with ``yield`` may never end
     source = result.__reduce__()[1][-1] if isinstance(result, map) else None
     as_list = isinstance(result, (filter, GeneratorType, _ONCE[-1])) or isinstance(source, type(iter([])))
