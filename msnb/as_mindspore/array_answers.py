@@ -9,6 +9,7 @@
     x.real() x.imag()                               methods
     x.type()                                        a word
     x.untyped_storage() x.data_ptr()                the memory of the tensor
+    x.data                                          the tensor, without a gradient
     ~x                                              bool: which elements are 0
     [1] in x                                        False: numbers and tensors are in a tensor
     x.dot(other=y) x.pow(exponent=2) ...            MindSpore's keywords
@@ -34,10 +35,12 @@ import msnb.numpy as mnp
 from msnb import ops
 from msnb.as_mindspore.type_names import UntypedStorage
 from msnb.core import dtypes
+from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.random import Generator
 from msnb.core.storage import host_array
 from msnb.core.tensor import Tensor
+from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, in_own_words, worded
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
@@ -312,6 +315,11 @@ def _contains(self: Any, element: Any) -> Any:
     return not isinstance(element, (list, tuple, np.ndarray)) and _before[Tensor, "__contains__"](self, element)
 
 
+def _data(self: Any) -> Any:
+    """The tensor itself, whose elements may be written; in a gradient and in a program its values, without one."""
+    return self if isinstance(slot.engine, EagerEngine) else ops.stop_gradient(self)
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -339,6 +347,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat, (Tensor, "__contains__"): _contains}
     theirs |= {(Tensor, "__invert__"): lambda self: ops.logical_not(self)}
+    theirs |= {(Tensor, "data"): property(_data, lambda self, value: self.assign_value(value))}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)
