@@ -62,7 +62,8 @@ def _whole(result: Any) -> Any:
         return result  # a function with ``yield`` may never end
     source = result.__reduce__()[1][-1] if isinstance(result, map) else None
     as_list = isinstance(result, (filter, GeneratorType, _ONCE[-1])) or isinstance(source, type(iter([])))
-    return list(result) if as_list else tuple(result)
+    make: Any = list if as_list else tuple
+    return make(result)
 
 
 Gathering = Callable[[Sequence[tuple[paths.Source, str]]], Callable[..., Any]]
