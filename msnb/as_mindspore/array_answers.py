@@ -9,6 +9,9 @@
     x.real() x.imag()                               methods
     x.type()                                        a word
     x.untyped_storage() x.data_ptr()                the memory of the tensor
+    x.data                                          the tensor, without a gradient
+    ~x                                              bool: which elements are 0
+    [1] in x                                        False: numbers and tensors are in a tensor
     x.dot(other=y) x.pow(exponent=2) ...            MindSpore's keywords
     print(parameter)                                its name, shape, dtype
     Tensor(1j)                                      complex128
@@ -32,10 +35,12 @@ import msnb.numpy as mnp
 from msnb import ops
 from msnb.as_mindspore.type_names import UntypedStorage
 from msnb.core import dtypes
+from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.random import Generator
 from msnb.core.storage import host_array
 from msnb.core.tensor import Tensor
+from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, in_own_words, worded
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
@@ -305,6 +310,16 @@ def _repeat(self: Any, *repeats: Any, axis: Any = None) -> Any:
     return self.tile(*repeats) if isinstance(repeats[0], (tuple, list)) else self.tile(repeats)
 
 
+def _contains(self: Any, element: Any) -> Any:
+    """``element in x`` of a number or tensor; no list and no array is in a tensor."""
+    return not isinstance(element, (list, tuple, np.ndarray)) and _before[Tensor, "__contains__"](self, element)
+
+
+def _data(self: Any) -> Any:
+    """The tensor itself, whose elements may be written; in a gradient and in a program its values, without one."""
+    return self if isinstance(slot.engine, EagerEngine) else ops.stop_gradient(self)
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -330,7 +345,9 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "set_dtype"): _set_dtype, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
-    theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat}
+    theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat, (Tensor, "__contains__"): _contains}
+    theirs |= {(Tensor, "__invert__"): lambda self: ops.logical_not(self)}
+    theirs |= {(Tensor, "data"): property(_data, lambda self, value: self.assign_value(value))}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)

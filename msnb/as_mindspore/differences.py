@@ -180,6 +180,13 @@ DIFFERENCES: tuple[Difference, ...] = (
            "a program loads files with more names, and says so", "test_names_of_strict_loading"),
     Difference("Tensor.repeat", "x.repeat(2): the tensor twice, as tile", "every element twice, as NumPy", "MindSpore",
                _SILENT, "test_repeats", "msnb.as_mindspore.array_answers:_repeat"),
+    Difference("Tensor.__invert__", "~x of numbers: bool, where they are 0", "their bits, turned over; no floats",
+               "MindSpore", _SILENT, "test_inversion_of_numbers", "msnb.as_mindspore.array_answers:exchange"),
+    *(Difference(f"Tensor.{name}", f"beside a list or tuple: {found}", "element by element", "MindSpore", _SILENT,
+                 "test_lists_beside_a_tensor", "msnb.ops.tensor.operators:tell_lists_from_tensors")
+      for name, found in (("__eq__", False), ("__ne__", True))),
+    Difference("Tensor.__contains__", "[1] in x and an array in x: False", "whether they equal an element", "MindSpore",
+               _SILENT, "test_lists_in_a_tensor", "msnb.as_mindspore.array_answers:_contains"),
     _ours("nn.Conv2dTranspose", "output_padding: zeros", "the sums that lie there", "its other devices and PyTorch",
           "test_output_padding"),
     _ours("nn.Momentum", "use_nesterov changes nothing on a CPU", "it looks ahead", "their own page says so",

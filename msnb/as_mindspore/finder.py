@@ -29,11 +29,14 @@ from msnb.as_mindspore.placeholders import placeholder
 from msnb.base.errors import DatasetError, MsnbError
 from msnb.eager.inline_cache import forget as forget_calls
 from msnb.graph.capture.interpreter.reads import more_methods
+from msnb.graph.capture.tracing import give_containers
+from msnb.ir.custom_gradient import refuse_outside
 from msnb.nn.cells.cell_tree import name_by_last_place
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
 from msnb.ops.indexing.subscript import take_lists_as_tuples
 from msnb.ops.mindspore.primitive_classes import operator_class
+from msnb.ops.tensor.operators import tell_lists_from_tensors
 
 VERSION = "2.10.0"
 _FACTS = {"__version__": VERSION, "__file__": __file__}
@@ -285,6 +288,9 @@ def install() -> None:
     settle_layers(True)
     name_by_last_place(True)
     break_at_branches(True)
+    give_containers(True)
+    tell_lists_from_tensors(True)
+    refuse_outside(False)
     take_lists_as_tuples(True)
     more_methods[dict, "has_key"] = "__contains__"
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
@@ -297,6 +303,9 @@ def uninstall() -> None:
     settle_layers(False)
     name_by_last_place(False)
     break_at_branches(False)
+    give_containers(False)
+    tell_lists_from_tensors(False)
+    refuse_outside(True)
     take_lists_as_tuples(False)
     more_methods.clear()
     importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)

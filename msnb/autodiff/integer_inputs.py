@@ -229,7 +229,9 @@ def _real(t: Type) -> Type:
 
 
 def to_integer(x: Any, dtype: DType) -> Any:
-    """A real cut off to an integer; one beyond the dtype's range wraps around, as integers do."""
+    """A real cut off to an integer; one beyond the dtype's range wraps around, as integers do. A bool: is it any?"""
+    if dtype is bool_:
+        return find("cast")(x, dtype=bool_)
     return find("cast")(find("cast")(x, dtype=int64), dtype=dtype)
 
 

@@ -318,7 +318,7 @@ class Tensor(TensorMethods):
         return complex(self.item())
 
     def __index__(self) -> int:
-        need_index(self)
+        need_index(self, truth=True)
         return int(self.item())
 
     def __len__(self) -> int:

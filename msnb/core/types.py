@@ -220,9 +220,10 @@ def not_one(x: Any, what: str) -> ShapeError:
     )
 
 
-def need_index(x: Any) -> None:
-    """Raise DTypeError unless ``x`` is one integer: what Python takes for an index, a size or a bound of range."""
-    if not (x._type.dtype.is_int and x._type.size == 1):
+def need_index(x: Any, truth: bool = False) -> None:
+    """Raise DTypeError unless ``x`` is one integer: what Python takes for an index, a size or a bound of range;
+    ``truth``: or one bool."""
+    if not ((x._type.dtype.is_int or truth and x._type.dtype is dtypes.bool_) and x._type.size == 1):
         raise DTypeError(
             f"only a tensor of one integer can be an index, this is {x._type!r}.",
             hint="convert with x.astype(ms.int32), or take one element.",

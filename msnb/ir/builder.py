@@ -68,7 +68,7 @@ class SymbolicTensor(Tensor):
 
     def __index__(self) -> int:
         if self._type.is_static:
-            need_index(self)
+            need_index(self, truth=True)
         return int(self._builder.concrete(self, "index"))
 
     def __repr__(self) -> str:

@@ -28,7 +28,7 @@ from msnb.autodiff.integer_inputs import extend, quantity, to_integer
 from msnb.base import events
 from msnb.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree, step_undo
-from msnb.core.dtypes import bool_, float64
+from msnb.core.dtypes import float64
 from msnb.core.engine import EngineRestore, slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -225,7 +225,7 @@ def _as_captured(graph: Graph, args: list[Any], by: set[int], n: int, losses: Se
 
 def _extended(graph: Graph, args: list[Any], by: set[int], n: int, losses: Sequence[Tensor]) -> _Program:
     """The program with the integers among its params as reals."""
-    integers = [p for p in sorted(by) if is_discrete(args[p]) and args[p].dtype is not bool_]
+    integers = [p for p in sorted(by) if is_discrete(args[p])]
     if not integers:
         return _as_captured(graph, args, by, n, losses)
     discrete = [k for k, loss in enumerate(losses) if not loss.dtype.differentiable]

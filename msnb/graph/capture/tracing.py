@@ -44,6 +44,26 @@ CAPTURING = settled(threading.RLock(), rank=0)
 captures: list[str] = []
 """The captures that run now; empty most of the time, which is cheaper to ask than a lock."""
 in_child(lambda: None if CAPTURING._is_owned() else captures.clear())
+_ONCE = (map, zip, enumerate, filter, GeneratorType, range, *map(type, ({}.keys(), {}.values(), {}.items())))
+_gives_containers = [False]
+
+
+def give_containers(on: bool) -> None:
+    """Whether a program that returns ``map(...)``, a range or a generator gives all of it, as MindSpore's programs do.
+    msnb gives what Python gives."""
+    _gives_containers[0] = on
+
+
+def _whole(result: Any) -> Any:
+    """What is gone through once as a container: a list where it was made of one, or chooses."""
+    if not (_gives_containers[0] and isinstance(result, _ONCE)):
+        return result
+    if isinstance(result, GeneratorType) and result.__name__ != "<genexpr>":
+        return result  # a function with ``yield`` may never end
+    source = result.__reduce__()[1][-1] if isinstance(result, map) else None
+    as_list = isinstance(result, (filter, GeneratorType, _ONCE[-1])) or isinstance(source, type(iter([])))
+    make: Any = list if as_list else tuple
+    return make(result)
 
 
 Gathering = Callable[[Sequence[tuple[paths.Source, str]]], Callable[..., Any]]
@@ -243,7 +263,7 @@ def _traced(
     try:
         given = _arguments(session, fn, args, kwargs)
         try:
-            result = run_root(session, fn, *given)
+            result = _whole(run_root(session, fn, *given))
         except Exception as error:
             program_errors.end_with(root, error)
             result = None

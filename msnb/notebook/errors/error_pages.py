@@ -93,7 +93,8 @@ _ALL = (
         "An index lies outside its axis. Axis sizes are known before anything runs, so graph mode tells it too.",
         "ms.ops.ones((3, 2))[5]",
         "ms.ops.ones((3, 2))[2]",
-        "Negative indices count from the end. Slices are cut to the axis and never raise.",
+        "Negative indices count from the end. Slices are cut to the axis and never raise. It is a `RuntimeError` too: "
+        "that is what MindSpore and PyTorch raise for an index in a tensor (`gather`, `scatter`).",
     ),
     _lesson(
         "LostWriteError", "RuntimeError",

@@ -409,12 +409,12 @@ def _sparse(logits: Any, labels: Any, is_grad: bool) -> Any:
 
 
 def _layer_norm(x: Any, gamma: Any, beta: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Any:
-    first = begin_norm_axis % x.ndim
-    axes = tuple(range(first, x.ndim))
+    axes = tuple(range(begin_norm_axis % x.ndim, x.ndim))
     mean, var = ops.mean(x, axes, True), ops.var(x, axes, 0, True)
     start = begin_params_axis % x.ndim
     wide = (*gamma.shape, *(1,) * (x.ndim - start - gamma.ndim))
-    return (x - mean) * ops.rsqrt(var + epsilon) * gamma.reshape(wide) + beta.reshape(wide), mean, var
+    out = (x - mean) * ops.rsqrt(var + epsilon) * gamma.reshape(wide) + beta.reshape(wide)
+    return out, ops.stop_gradient(mean), ops.stop_gradient(var)  # MindSpore's hand no gradient on
 
 
 def _strided(

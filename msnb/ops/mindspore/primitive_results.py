@@ -110,7 +110,8 @@ def rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
     t, scale = as_tensor(x), as_tensor(gamma)
     axes = tuple(range(t.ndim - scale.ndim, t.ndim))
     wide = t.astype("float32") if t.dtype.itemsize < 4 else t
-    return ops.rms_norm(t, scale, epsilon), ops.rsqrt(ops.mean(ops.square(wide), axes, True) + epsilon)
+    root = ops.rsqrt(ops.mean(ops.square(wide), axes, True) + epsilon)
+    return ops.rms_norm(t, scale, epsilon), ops.stop_gradient(root)
 
 
 def batch_norm(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, is_training: bool, epsilon: float,
@@ -126,8 +127,8 @@ def batch_norm(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, is_train
         return y, mean, variance, mean, variance
     y, centre, spread = ops.batch_norm_train(t, scale, bias, epsilon, axis)
     n = t.size / t.shape[axis]
-    unbiased = ops.stop_gradient(spread) * (n / max(n - 1.0, 1.0))
-    for moving, new in ((mean, ops.stop_gradient(centre)), (variance, unbiased)):
+    centre, spread = ops.stop_gradient(centre), ops.stop_gradient(spread)  # MindSpore's hand no gradient on
+    for moving, new in ((mean, centre), (variance, spread * (n / max(n - 1.0, 1.0)))):
         if isinstance(moving, Parameter):
             ops.assign(moving, moving * (1.0 - momentum) + new * momentum)
     return y, centre, spread, centre, spread

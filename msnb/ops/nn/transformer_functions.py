@@ -15,6 +15,7 @@ from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.arithmetic import square
+from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.elementwise.transcendental import rsqrt
 from msnb.ops.indexing.gather import gather
 from msnb.ops.indexing.pad import pad
@@ -123,7 +124,8 @@ def add_layer_norm(
         additional_output: MindSpore computes the sum only where it is asked for; here it is there in any case.
 
     Returns:
-        (y, mean [..., 1], 1 / standard deviation [..., 1], x1 + x2); the statistics in at least 32 bits.
+        (y, mean [..., 1], 1 / standard deviation [..., 1], x1 + x2); the statistics in at least 32 bits and
+        without a gradient.
 
     Raises:
         ValueError: shapes that do not fit. TypeError: no floats.
@@ -140,7 +142,8 @@ def add_layer_norm(
     t = wide(x)
     middle = mean(t, -1, True)
     rstd = rsqrt(mean(square(t - middle), -1, True) + epsilon)
-    return ((t - middle) * rstd * gamma + beta).astype(x.dtype), middle, rstd, x
+    y = ((t - middle) * rstd * gamma + beta).astype(x.dtype)
+    return y, stop_gradient(middle), stop_gradient(rstd), x
 
 
 def add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
@@ -152,7 +155,7 @@ def add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[A
         epsilon: added to the mean square.
 
     Returns:
-        (y, 1 / root mean square in at least 32 bits with axes of size 1, x1 + x2).
+        (y, 1 / root mean square in at least 32 bits with axes of size 1 and without a gradient, x1 + x2).
 
     Raises:
         ValueError: shapes that do not fit. TypeError: no floats.
@@ -166,7 +169,7 @@ def add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[A
     x = _sum("add_rms_norm", x1, x2, epsilon, gamma=gamma)
     t = wide(x)
     rstd = rsqrt(mean(square(t), tuple(range(-gamma.ndim, 0)), True) + epsilon)
-    return (t * rstd * gamma).astype(x.dtype), rstd, x
+    return (t * rstd * gamma).astype(x.dtype), stop_gradient(rstd), x
 
 
 def _need_order(name: str, padded_mode: Any, indices: Any) -> None:

@@ -61,7 +61,17 @@ def operand(other: Any) -> Any:
     return plain_number(other) if isinstance(other, (int, float, complex)) else NotImplemented
 
 
+_lists_differ = [False]
+
+
+def tell_lists_from_tensors(on: bool) -> None:
+    """Whether a list or tuple equals no tensor, whatever it holds, as in MindSpore."""
+    _lists_differ[0] = on
+
+
 def _slow(op: Op, this: Any, other: Any, swap: bool) -> Tensor:
+    if _lists_differ[0] and op in _ASKED_OF_ANYTHING and isinstance(other, (list, tuple)):
+        return NotImplemented  # type: ignore[no-any-return]
     try:
         known = operand(other)
     except DTypeError:

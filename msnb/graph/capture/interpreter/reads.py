@@ -18,6 +18,7 @@ from msnb.base.source_location import here, is_own
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
+from msnb.core.types import need_index
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.interpreter.control import attribute_lookup
 from msnb.graph.capture.values import sources as paths, tensor_attribute
@@ -262,6 +263,8 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
     if isinstance(owner, np.ndarray):
         return session.made(owner[plain_key(session, key)])
     if isinstance(key, Tensor) and (isinstance(owner, (list, tuple)) or getattr(owner, "has_numbered_cells", False)):
+        if key._type.is_static:
+            need_index(key, truth=True)
         return session.interpreter.intrinsics.selected([item(session, owner, i) for i in range(len(owner))], key)
     if isinstance(key, Tensor) and isinstance(owner, (dict, str)):
         _refuse_key(owner)
