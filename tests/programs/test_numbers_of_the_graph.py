@@ -189,6 +189,7 @@ BESIDE = {
     "where": lambda x, y: ms.ops.where(x > 1, x, y), "masked_fill": lambda x, y: x.masked_fill(x < 1, y),
     "loss": lambda x, y: ms.ops.l1_loss(x, y), "dist": lambda x, y: ms.ops.dist(x, y),
     "atleast_1d": lambda x, y: ms.ops.atleast_1d(y), "kron": lambda x, y: ms.ops.kron(x, y),
+    "xlogy": lambda x, y: ms.ops.xlogy(x, y), "ldexp": lambda x, y: ms.ops.ldexp(x, y),
     "floats": lambda x, y: ms.ops.smooth_l1_loss(x, y), "power": lambda x, y: ms.ops.float_power(x, y),
 }  # fmt: skip
 

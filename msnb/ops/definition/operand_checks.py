@@ -30,10 +30,15 @@ def as_tensor(x: Any) -> Tensor:
     return Tensor(x) if enter is None else enter(x)
 
 
+def number_class(x: Any) -> type | None:
+    """bool, int or float of a Python number, known or computed by a graph; None of all others."""
+    return type(x) if isinstance(x, (int, float)) else slot.engine.number_kind(x)
+
+
 def as_floats(*xs: Any) -> list[Any]:
     """Tensors; in float32 where all of them are integers or bool, whose differences and squares would wrap around.
     Numbers stay numbers."""
-    kinds = [type(x) if isinstance(x, (int, float)) else slot.engine.number_kind(x) for x in xs]
+    kinds = [number_class(x) for x in xs]
     found = [as_tensor(x) if kind is None else x for x, kind in zip(xs, kinds)]
     if float in kinds or any(isinstance(x, Tensor) and x.dtype.differentiable for x in found):
         return found

@@ -11,7 +11,7 @@ from msnb.core import dtypes
 from msnb.core.engine import cached
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
+from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, number_class, wide_integers
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
@@ -284,7 +284,7 @@ def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neg
 
 def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """|x - y| <= atol + rtol |y|; equal infinities are close."""
-    x, y = (v if isinstance(v, (int, float)) else as_tensor(v) for v in (x, y))
+    x, y = (as_tensor(v) if number_class(v) is None else v for v in (x, y))
     x, y = (wide_integers(v) if isinstance(v, Tensor) else v for v in (x, y))
     near = arithmetic.abs(x - y) <= arithmetic.abs(y) * rtol + atol
     near = find("logical_and")(near, find("isfinite")(y))
@@ -334,7 +334,7 @@ def frac(x: Any) -> Tensor:
 
 def _as_float_of(x: Any, y: Any) -> Any:
     """``y`` in the dtype of ``x`` where that alone has floats: a constant beside integers would make them float32."""
-    whole = isinstance(y, (int, float)) or not as_tensor(y).dtype.differentiable
+    whole = number_class(y) is not None or not as_tensor(y).dtype.differentiable
     return cast(y, x.dtype) if whole and isinstance(x, Tensor) and x.dtype.is_float else y
 
 

@@ -18,7 +18,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_float, as_tensor
+from msnb.ops.definition.operand_checks import as_float, as_tensor, number_class
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import elementwise, normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic, cast, transcendental
@@ -103,7 +103,7 @@ def truncate_mod(x: Any, y: Any) -> Any:
 def ldexp(x: Any, other: Any) -> Any:
     """x times 2 to the power of ``other``."""
     t, power = as_tensor(x), transcendental.exp2(as_tensor(other))
-    return t * (cast.cast(power, t.dtype) if isinstance(other, (int, float)) and t.dtype.differentiable else power)
+    return t * (cast.cast(power, t.dtype) if number_class(other) and t.dtype.differentiable else power)
 
 
 def polar(abs: Any, angle: Any) -> Any:
