@@ -88,8 +88,8 @@ def cast(x: Any, dtype: Any) -> Tensor:
         [1])
     """
     want = dtype if isinstance(dtype, DType) else as_dtype(dtype)
-    if isinstance(x, Tensor) and x._type.dtype is want:
-        return x
+    if isinstance(x, Tensor) and x._type.dtype is want:  # what stood for a Python number is a tensor from here on
+        return x if type(x) is Tensor or slot.engine.number_kind(x) is None else find("identity")(x)
     out: Tensor = slot.engine.apply(CAST, (x,), {"dtype": want})
     return out
 

@@ -335,7 +335,7 @@ def frac(x: Any) -> Tensor:
 def _as_float_of(x: Any, y: Any) -> Any:
     """``y`` in the dtype of ``x`` where that alone has floats: a constant beside integers would make them float32."""
     whole = number_class(y) is not None or not as_tensor(y).dtype.differentiable
-    return cast(y, x.dtype) if whole and isinstance(x, Tensor) and x.dtype.is_float else y
+    return cast(y, x.dtype) if whole and isinstance(x, Tensor) and not number_class(x) and x.dtype.is_float else y
 
 
 def xlogy(x: Any, y: Any) -> Tensor:
