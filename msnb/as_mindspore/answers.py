@@ -75,9 +75,30 @@ def stop_gradient(value: Any) -> Any:
     return rebuild(type(value), found[0], [stop_gradient(part) for part in found[1]])
 
 
-def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Any:
-    """``ops.index_add``, which writes into ``x``."""
-    return array_primitives.ARRAYS["IndexAdd"][0](x, indices, y, axis, use_lock, check_index_bound)
+def index_add(x: Any, *operands: Any, **words: Any) -> Any:
+    """``index_add`` of ``ops``, ``mint`` and a tensor, which writes into ``x``; locks and bounds change nothing."""
+    return x.index_add_(*operands[:3], **words)
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    """``ops.clip_by_value``: of a list too a tuple, and halves stay halves beside wider bounds."""
+    if isinstance(x, (tuple, list)):
+        return tuple([clip_by_value(part, clip_value_min, clip_value_max) for part in x])
+    found = ops.clip_by_value(x, clip_value_min, clip_value_max)
+    return found.astype(x.dtype) if x.dtype.is_float else found
+
+
+def _widened(fn: Any) -> Any:
+    """``fn`` whose result is float32 where the first operand is bfloat16."""
+
+    def answer(input: Any, *other: Any) -> Any:
+        half = isinstance(input, Tensor) and input.dtype is dtypes.bfloat16
+        return fn(input.astype(dtypes.float32) if half else input, *other)
+
+    return answer
+
+
+exp2, copysign = _widened(ops.exp2), _widened(ops.copysign)
 
 
 def xlogy(input: Any, other: Any) -> Any:

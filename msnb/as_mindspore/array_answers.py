@@ -202,6 +202,7 @@ _OF_METHODS = {
 _PLACES = ("argmin", "argsort", "sort", "topk", "top_k")
 _AS_FUNCTIONS = (
     "median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve", "xlogy", "cov",
+    "copysign",
 )  # fmt: skip
 _before: dict[tuple[type, str], Any] = {}
 
@@ -305,6 +306,11 @@ def _repeat(self: Any, *repeats: Any, axis: Any = None) -> Any:
     return self.tile(*repeats) if isinstance(repeats[0], (tuple, list)) else self.tile(repeats)
 
 
+def _index_add(self: Any, *operands: Any, **words: Any) -> Any:
+    """``index_add``, which writes into the tensor."""
+    return answers().index_add(self, *operands, **words)
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -330,7 +336,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "set_dtype"): _set_dtype, (Tensor, "data_ptr"): _address}
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
-    theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat}
+    theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat, (Tensor, "index_add"): _index_add}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)

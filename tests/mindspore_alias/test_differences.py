@@ -13,7 +13,8 @@ import msnb
 from msnb import Tensor
 from msnb.as_mindspore.differences import DIFFERENCES
 
-TESTS = [importlib.import_module(__name__ + rest) for rest in ("", "_of_files", "_of_first_values", "_of_numbers")]
+TESTS = [importlib.import_module(__name__ + rest) for rest in ("", "_of_files", "_of_first_values", "_of_halves")]
+TESTS += [importlib.import_module(__name__ + "_of_numbers")]
 TESTS.append(importlib.import_module(__name__.replace("differences", "optimizer_primitives")))
 
 

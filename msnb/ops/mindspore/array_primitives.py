@@ -147,7 +147,8 @@ def _layer_norm_grad(
     share = ops.mean(weighted, axes, True) + off * ops.mean(weighted * normal, axes, True)
     rows = tuple(range(lead))
     dg, db = (ops.sum(g, rows) if rows else g for g in (dy * normal, dy))
-    return (weighted - share) * scale, dg.reshape(gamma.shape), db.reshape(gamma.shape)
+    by_x = ((weighted - share) * scale).astype(x.dtype)  # mean and variance of halves are float32
+    return by_x, dg.reshape(gamma.shape).astype(gamma.dtype), db.reshape(gamma.shape)
 
 
 def _kl_div_grad(dy: Any, x: Any, target: Any, reduction: str) -> Any:

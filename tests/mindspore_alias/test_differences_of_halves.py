@@ -1,0 +1,73 @@
+"""Rows of the table of differences about dtypes of halves and bounds, and answers that differ in kind. Both modes."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+import msnb
+from msnb import Tensor, ops
+
+
+def view(name: str) -> Any:
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(f"mindspore.{module}"), last)
+
+
+def run(fn: Any, *inputs: Any) -> Any:
+    return (msnb.jit(fn) if msnb.get_context("mode") == msnb.GRAPH_MODE else fn)(*inputs)
+
+
+def test_bounds_of_lists_and_halves(mode: int) -> None:
+    clip, half = view("ops.clip_by_value"), Tensor([1.5, 2.0], msnb.float16)
+    single = Tensor([1.5, -2.0])
+    found = run(lambda x, y: clip([x, y], 0, 1), single, half)
+    assert type(found) is tuple and [f.tolist() for f in found] == [[1, 0], [1, 1]]
+    assert [f.dtype for f in found] == [msnb.float32, msnb.float16]
+    assert type(run(lambda x, y: ops.clip_by_value([x, y], 0, 1), single, half)) is list
+    for fn, dtype in ((clip, msnb.float16), (ops.clip_by_value, msnb.float32)):
+        found = run(lambda x, low, high, fn=fn: fn(x, low, high), half, Tensor(0.0), Tensor(1.75))
+        assert found.dtype is dtype and found.tolist() == [1.5, 1.75]
+    found = run(lambda x: clip(x, 0.5, 1.5), Tensor([1, 2], msnb.int32))  # MindSpore cuts off: [0, 1]
+    assert found.dtype is msnb.float32 and found.tolist() == [1, 1.5]
+    with pytest.raises(ValueError):
+        clip(single)
+
+
+def test_powers_and_signs_of_bfloat16(mode: int) -> None:
+    x = Tensor([1.5, -2.0], msnb.bfloat16)
+    for name, inputs, expected in (("exp2", (x,), [2.0**1.5, 0.25]), ("copysign", (x, -1.0), [-1.5, -2.0])):
+        found = run(lambda *a, name=name: view(f"ops.{name}")(*a), *inputs)
+        assert found.dtype is msnb.float32 and found.tolist() == pytest.approx(expected, rel=1e-6)
+        half = run(lambda *a, name=name: view(f"ops.{name}")(*a), x.astype(msnb.float16), *inputs[1:])
+        assert half.dtype is msnb.float16
+        assert run(lambda *a, name=name: getattr(ops, name)(*a), *inputs).dtype is msnb.bfloat16
+    assert run(lambda x: x.copysign(-1.0), x).dtype is msnb.float32
+    with pytest.raises((TypeError, ValueError)):
+        view("ops.copysign")("a", "b")
+
+
+def test_full_of_a_number(mode: int) -> None:
+    for value, dtype in ((1.5, msnb.float32), (True, msnb.bool_), (2, msnb.int64)):
+        found = run(lambda value=value: view("ops.full")((2,), value))
+        assert found.dtype is dtype and found.tolist() == [value, value]
+
+
+def test_statistics_of_layer_norm(mode: int) -> None:
+    norm = view("ops.LayerNorm")()
+    for dtype, wide in ((msnb.float16, msnb.float32), (msnb.bfloat16, msnb.float32), (msnb.float64, msnb.float64)):
+        x, weight = Tensor([[0.0, 1.0, 2.0]], dtype), Tensor([1.0, 1.0, 1.0], dtype)
+        y, mean, variance = run(lambda x, w, norm=norm: norm(x, w, w), x, weight)
+        assert y.dtype is dtype and [mean.dtype, variance.dtype] == [wide, wide]
+        assert mean.tolist() == [[1.0]] and variance.tolist() == [[pytest.approx(2 / 3, rel=1e-6)]]
+        grads = ops.LayerNormGrad()(x, x, variance, mean, weight)
+        assert [g.dtype for g in grads] == [dtype] * 3
+
+
+def test_is_nonzero(mode: int) -> None:
+    found = run(lambda x: view("ops.is_nonzero")(x), Tensor([2.0]))
+    assert isinstance(found, Tensor) and found.dtype is msnb.bool_ and bool(found)
+    with pytest.raises(ValueError):
+        view("ops.is_nonzero")(Tensor([1.0, 2.0]))
