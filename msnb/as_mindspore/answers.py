@@ -39,7 +39,20 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 divide = div
 round = mint.round
 subtract = mint.subtract
-argmin, argsort, bucketize = [placed(fn) for fn in (ops.argmin, ops.argsort, ops.bucketize)]
+
+
+def _of_all(fn: Any) -> Any:
+    """``fn``, whose place among all elements has no axes with ``keepdims`` either."""
+
+    def call(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return fn(input, axis, keepdims and axis is not None)
+
+    call.__name__ = fn.__name__
+    return call
+
+
+argmax, argmin = _of_all(ops.argmax), placed(_of_all(ops.argmin))
+argsort, bucketize = [placed(fn) for fn in (ops.argsort, ops.bucketize)]
 _PAIRED = (ops.sort, ops.topk, ops.cummin, ops.adaptive_max_pool3d)
 sort, topk, cummin, adaptive_max_pool3d = [placed(fn, of_values=True) for fn in _PAIRED]
 
@@ -112,6 +125,16 @@ def cov(input: Any, **words: Any) -> Any:
     """``ops.cov``, of half precision in float32."""
     half = input.dtype in (dtypes.float16, dtypes.bfloat16)
     return ops.cov(input.astype(dtypes.float32) if half else input, **words)
+
+
+def cartesian_prod(*inputs: Any) -> Any:
+    """``ops.cartesian_prod``; of one vector a column."""
+    return inputs[0].reshape(-1, 1) if len(inputs) == 1 else ops.cartesian_prod(*inputs)
+
+
+def lstsq(input: Any, A: Any) -> Any:
+    """``ops.lstsq``; of a vector a column."""
+    return primitive_results.lstsq(input, A, True, 0.0)
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:

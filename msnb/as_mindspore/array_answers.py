@@ -190,19 +190,19 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 _IN_WORDS = (
     "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "expand_as", "float_power",
-    "gather", "gather_nd", "inner", "isclose", "logaddexp", "lstsq", "matmul", "mm", "multiply", "new_ones",
+    "gather", "gather_nd", "inner", "isclose", "logaddexp", "matmul", "mm", "multiply", "new_ones",
     "new_zeros", "ormqr", "pow", "remainder", "scatter_add", "scatter_add_", "scatter_div", "scatter_max",
     "scatter_min", "scatter_mul", "scatter_sub", "select", "split", "sub", "swapdims", "tile",
 )  # fmt: skip
 _OF_METHODS = {
-    "multiply": {"value": "other"}, "select": {"condition": "dim", "y": "index"}, "lstsq": {"A": "b"},
+    "multiply": {"value": "other"}, "select": {"condition": "dim", "y": "index"},
     "float_power": {"other": "exponent"}, "expand_as": {"x": "other"},
     "scatter_add": {"indices": "axis", "updates": "index"}, "scatter_add_": {"indices": "axis", "updates": "index"},
 }  # fmt: skip
-_PLACES = ("argmin", "argsort", "sort", "topk", "top_k")
+_PLACES = ("argsort", "sort", "topk", "top_k")
 _AS_FUNCTIONS = (
     "median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve", "xlogy", "cov",
-    "copysign",
+    "copysign", "argmax", "argmin", "lstsq",
 )  # fmt: skip
 _before: dict[tuple[type, str], Any] = {}
 

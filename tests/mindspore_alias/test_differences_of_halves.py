@@ -1,10 +1,11 @@
-"""Rows of the table of differences about dtypes of halves and bounds, and answers that differ in kind. Both modes."""
+"""Rows of the table of differences about halves, bounds, shapes and integers that are cut off. Both modes."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
+import numpy as np
 import pytest
 
 import msnb
@@ -71,3 +72,63 @@ def test_is_nonzero(mode: int) -> None:
     assert isinstance(found, Tensor) and found.dtype is msnb.bool_ and bool(found)
     with pytest.raises(ValueError):
         view("ops.is_nonzero")(Tensor([1.0, 2.0]))
+
+
+def test_places_of_all_elements(mode: int) -> None:
+    x = Tensor([[1.0, 3.0], [2.0, 0.0]])
+    for name, place in (("argmax", 1), ("argmin", 3)):
+        for fn in (view(f"ops.{name}"), lambda x, *rest, name=name: getattr(x, name)(*rest)):
+            assert run(lambda x, fn=fn: fn(x, None, True), x).tolist() == place
+            assert run(lambda x, fn=fn: fn(x, 1, True), x).shape == (2, 1)
+        assert run(lambda x, name=name: getattr(ops, name)(x, None, True), x).shape == (1, 1)
+    assert view("ops.argmax")(x, dim=1, keepdim=True).tolist() == [[1], [0]]
+    assert (x.argmin().dtype, x.argmax().dtype) == (msnb.int32, msnb.int64)
+    with pytest.raises(ValueError):
+        view("ops.argmax")(x, 2)
+
+
+def test_columns(mode: int) -> None:
+    matrix, vector = Tensor([[2.0, 0.0], [0.0, 4.0]]), Tensor([2.0, 4.0])
+    for fn in (view("ops.lstsq"), view("ops.Lstsq")(), lambda x, v: x.lstsq(v)):
+        assert run(lambda x, v, fn=fn: fn(x, v), matrix, vector).asnumpy() == pytest.approx(1.0)
+        assert run(lambda x, v, fn=fn: fn(x, v), matrix, vector).shape == (2, 1)
+    assert run(ops.lstsq, matrix, vector).shape == (2,)
+    for fn, expected in ((view("ops.cartesian_prod"), [[2], [4]]), (ops.cartesian_prod, [2, 4])):
+        assert run(lambda v, fn=fn: fn(v), vector).tolist() == expected
+        assert run(lambda v, fn=fn: fn(v, v), vector).shape == (4, 2)
+    with pytest.raises(ValueError):
+        view("ops.lstsq")(matrix, Tensor([1.0, 2.0, 3.0]))
+
+
+def test_fractions_of_integers(mode: int) -> None:
+    x, y = Tensor([[1, 2], [4, 8]], msnb.int32), Tensor([[2, 2], [4, 6]], msnb.int32)
+    cases = {
+        "l1_loss": ((x, y), 0.75), "dist": ((x, y), 5**0.5), "inv": ((x,), [[1, 0.5], [0.25, 0.125]]),
+        "addcmul": ((x, x, y, 0.25), [[1.5, 3], [8, 20]]), "clip_by_norm": ((x, 1.0), x.asnumpy() / 85**0.5),
+    }  # fmt: skip
+    for name, (inputs, expected) in cases.items():
+        found = run(lambda *a, name=name: view(f"ops.{name}")(*a), *inputs)
+        assert found.dtype is msnb.float32 and found.asnumpy() == pytest.approx(np.array(expected), rel=1e-5)
+
+
+def test_bytes_by_numbers(mode: int) -> None:
+    x = Tensor([4, 200], msnb.uint8)
+    for name in ("gt", "greater", "ge", "greater_equal", "le", "less_equal"):
+        found = run(lambda x, name=name: view(f"ops.{name}")(x, -1), x)
+        assert found.tolist() == [name[0] == "g"] * 2
+    for name in ("maximum", "clamp", "clip"):
+        assert run(lambda x, name=name: view(f"ops.{name}")(x, -1), x).tolist() == [4, 200]
+    assert run(lambda x: view("ops.minimum")(x, 300), x).tolist() == [4, 200]
+    assert run(lambda x: x > -1, x).tolist() == [True, True]
+
+
+def test_bessel_below_zero(mode: int) -> None:
+    for name in ("bessel_k0", "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1"):
+        found = run(lambda x, name=name: view(f"ops.{name}")(x), Tensor([-1.0, 1.0])).tolist()
+        assert found[0] != found[0] and found[1] == found[1]
+
+
+def test_triangle_of_a_factor(mode: int) -> None:
+    factor = Tensor([[2.0, 9.0], [1.0, 3.0]])
+    lower = run(lambda x: view("ops.cholesky_inverse")(x), factor)
+    assert (lower.asnumpy() @ [[4, 2], [2, 10]]).tolist() == [pytest.approx(row, abs=1e-5) for row in ([1, 0], [0, 1])]
