@@ -12,7 +12,7 @@ from msnb.api.transforms import gradients
 from msnb.api.transforms.gradient_request import kept
 from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.api.transforms.vjp_jvp_vmap import vjp as msnb_vjp
-from msnb.as_mindspore.array_answers import int32, placed
+from msnb.as_mindspore.array_answers import _HALVES, int32, placed
 from msnb.core import dtypes
 from msnb.core.pytree import children, rebuild
 from msnb.core.tensor import Tensor
@@ -115,9 +115,9 @@ exp2, copysign = _widened(ops.exp2), _widened(ops.copysign)
 
 
 def xlogy(input: Any, other: Any) -> Any:
-    """``ops.xlogy``; beside a number float16 counts as float32."""
+    """``ops.xlogy``; beside a number halves count as float32."""
     both = isinstance(input, Tensor) and isinstance(other, Tensor)
-    half = [isinstance(x, Tensor) and x.dtype is dtypes.float16 and not both for x in (input, other)]
+    half = [isinstance(x, Tensor) and x.dtype in _HALVES and not both for x in (input, other)]
     return ops.xlogy(*(x.astype(dtypes.float32) if h else x for x, h in zip((input, other), half)))
 
 

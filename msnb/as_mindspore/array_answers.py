@@ -95,6 +95,26 @@ def _listed(fn: Callable[..., Any]) -> Callable[..., Any]:
 atleast_1d, atleast_2d, atleast_3d = map(_listed, (mnp.atleast_1d, mnp.atleast_2d, mnp.atleast_3d))
 
 
+def meshgrid(*xi: Any, **options: Any) -> list[Any]:
+    """``numpy.meshgrid`` as a list."""
+    return list(mnp.meshgrid(*xi, **options))
+
+
+def _parted(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``fn``, which gives a list of what lies between the places that a tuple or list names."""
+
+    def call(x: Any, indices_or_sections: Any, *axis: Any, **named: Any) -> Any:
+        found = fn(x, indices_or_sections, *axis, **named)
+        return list(found) if isinstance(indices_or_sections, (tuple, list)) else found
+
+    call.__name__, call.__doc__ = fn.__name__, f"``numpy.{fn.__name__}``; between named places a list."
+    return call
+
+
+_PARTS = (mnp.split, mnp.array_split, mnp.hsplit, mnp.vsplit, mnp.dsplit)
+split, array_split, hsplit, vsplit, dsplit = map(_parted, _PARTS)
+
+
 def _whole(fn: Callable[..., Any]) -> Callable[..., Any]:
     def call(tup: Any) -> Any:
         return tup if isinstance(tup, Tensor) else fn(tup)
@@ -106,6 +126,10 @@ def _whole(fn: Callable[..., Any]) -> Callable[..., Any]:
 column_stack, dstack, hstack, vstack = map(_whole, (mnp.column_stack, mnp.dstack, mnp.hstack, mnp.vstack))
 
 
+_WIDE = (dtypes.float64, dtypes.complex64, dtypes.complex128)
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+
+
 def _typed(fn: Callable[..., Any], kind: Callable[[Any, Any], Any] | None, what: str) -> Callable[..., Any]:
     """``fn`` whose result has the dtype that ``kind`` finds for its first operand and that of msnb; without a kind it
     is computed in float32 for float16."""
@@ -115,7 +139,7 @@ def _typed(fn: Callable[..., Any], kind: Callable[[Any, Any], Any] | None, what:
         given = form.bind(*args, **named)
         first = next(iter(given.arguments))
         x = mnp.array(given.arguments[first])
-        if kind is None and x.dtype is dtypes.float16:
+        if kind is None and x.dtype in _HALVES:
             given.arguments[first] = x.astype(dtypes.float32)
         found = fn(*given.args, **given.kwargs)
         return found if kind is None or given.arguments.get("dtype") else found.astype(kind(x.dtype, found.dtype))
@@ -129,20 +153,29 @@ def _sum_of_integers(x: Any, found: Any) -> Any:
     return dtypes.int32 if found is dtypes.int64 and x is not dtypes.int64 else found
 
 
+def _product_of_integers(x: Any, found: Any) -> Any:
+    return dtypes.uint32 if x in (dtypes.uint8, dtypes.uint16) else _sum_of_integers(x, found)
+
+
 def _float_of(x: Any, found: Any) -> Any:
-    return found if x.differentiable else dtypes.float32
+    return found if x.differentiable and x is not dtypes.bfloat16 else dtypes.float32
+
+
+def _ceiling_of(x: Any, found: Any) -> Any:
+    return dtypes.float32 if x is dtypes.float16 else _float_of(x, found)
 
 
 def _dtype_of_first(x: Any, found: Any) -> Any:
     return found if x.differentiable else x
 
 
-_SUMS = (mnp.cumsum, mnp.cumprod, mnp.nancumsum)
-cumsum, cumprod, nancumsum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn in _SUMS]
-_ROUNDED = (mnp.ceil, mnp.fix, mnp.sign, mnp.trunc)
-ceil, fix, sign, trunc = [_typed(fn, _float_of, "; of integers in float32") for fn in _ROUNDED]
-_OF_HALVES = (mnp.cov, mnp.corrcoef, mnp.norm, mnp.nanmean, mnp.nanvar, mnp.nanstd, mnp.unwrap)
-cov, corrcoef, norm, nanmean, nanvar, nanstd, unwrap = [
+cumsum, nancumsum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn in (mnp.cumsum, mnp.nancumsum)]
+cumprod = _typed(mnp.cumprod, _product_of_integers, "; of int32 in int32, of bytes in uint32")
+fix, sign, trunc = [_typed(fn, _float_of, "; of integers in float32") for fn in (mnp.fix, mnp.sign, mnp.trunc)]
+ceil = _typed(mnp.ceil, _ceiling_of, "; of integers and halves in float32")
+_OF_HALVES = (mnp.cov, mnp.corrcoef, mnp.norm, mnp.nanmean, mnp.nanvar, mnp.nanstd, mnp.unwrap,
+              mnp.gradient)  # fmt: skip
+cov, corrcoef, norm, nanmean, nanvar, nanstd, unwrap, gradient = [
     _typed(fn, None, "; of float16 in float32") for fn in _OF_HALVES
 ]
 copysign, nansum = [_typed(fn, _dtype_of_first, "; of integers in their dtype") for fn in (mnp.copysign, mnp.nansum)]
@@ -150,8 +183,17 @@ intersect1d = placed(mnp.intersect1d, True)
 
 
 def polyval(p: Any, x: Any) -> Any:
-    """``numpy.polyval``; numbers and lists count as float32."""
-    return mnp.polyval(*(v if isinstance(v, Tensor) else mnp.array(v).astype(dtypes.float32) for v in (p, x)))
+    """``numpy.polyval``; all but float64 and complex tensors counts as float32."""
+    kept = [isinstance(v, Tensor) and v.dtype in _WIDE for v in (p, x)]
+    return mnp.polyval(*(v if k else mnp.array(v).astype(dtypes.float32) for k, v in zip(kept, (p, x))))
+
+
+def arctan2(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """``numpy.arctan2``; of float16 and integers in float32."""
+    kinds = [x.dtype for x in (x1, x2) if isinstance(x, Tensor)]
+    if dtype is None and dtypes.float16 in kinds and any(k.is_int for k in kinds):
+        return mnp.arctan2(*(x.astype(dtypes.float32) if isinstance(x, Tensor) else x for x in (x1, x2)))
+    return mnp.arctan2(x1, x2, dtype=dtype)
 
 
 def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Any:
@@ -170,9 +212,6 @@ def float_power(x1: Any, x2: Any, dtype: Any = None) -> Any:
 def squeeze(a: Any, axis: Any = None) -> Any:
     """``numpy.squeeze``; axes of another size than 1 stay."""
     return answers().squeeze(mnp.array(a), axis)
-
-
-_WIDE = (dtypes.float64, dtypes.complex64, dtypes.complex128)
 
 
 def answers() -> Any:

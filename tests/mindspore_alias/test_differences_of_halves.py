@@ -132,3 +132,52 @@ def test_triangle_of_a_factor(mode: int) -> None:
     factor = Tensor([[2.0, 9.0], [1.0, 3.0]])
     lower = run(lambda x: view("ops.cholesky_inverse")(x), factor)
     assert (lower.asnumpy() @ [[4, 2], [2, 10]]).tolist() == [pytest.approx(row, abs=1e-5) for row in ([1, 0], [0, 1])]
+
+
+def test_parts_of_numpy(mode: int) -> None:
+    x = Tensor(np.arange(8.0).reshape(2, 2, 2))
+    for name, rest in (("split", (0,)), ("array_split", (0,)), ("hsplit", ()), ("vsplit", ()), ("dsplit", ())):
+        for kind, places in ((list, (1,)), (list, [1]), (tuple, 2)):
+            found = run(lambda x, n=name, p=places, r=rest: view(f"numpy.{n}")(x, p, *r), x)
+            assert type(found) is kind and [f.size for f in found] == [4, 4]
+            assert type(getattr(msnb.numpy, name)(x, places, *rest)) is tuple
+    found = run(lambda x: view("numpy.meshgrid")(x, x, indexing="ij"), Tensor([1.0, 2.0]))
+    assert type(found) is list and found[0].tolist() == [[1, 1], [2, 2]]
+    with pytest.raises(ValueError):
+        view("numpy.vsplit")(Tensor([1.0]), 2)
+
+
+def test_halves_of_numpy(mode: int) -> None:
+    x, n = Tensor([1.5, -2.0], msnb.float16), Tensor([1, 2], msnb.int32)
+    for dtype in (msnb.float16, msnb.bfloat16):
+        found = run(lambda x: view("numpy.gradient")(x), x.astype(dtype))
+        assert found.dtype is msnb.float32 and found.tolist() == [-3.5, -3.5]
+        assert run(lambda x: view("numpy.ceil")(x), x.astype(dtype)).dtype is msnb.float32
+        assert run(lambda x: view("numpy.polyval")(x, x), x.astype(dtype)).dtype is msnb.float32
+        assert run(lambda x: view("ops.xlogy")(x, 2), x.astype(dtype)).dtype is msnb.float32
+    for name, dtype in (("fix", msnb.float16), ("trunc", msnb.float16), ("gradient", msnb.float32)):
+        assert run(lambda x, n=name: view(f"numpy.{n}")(x), x).dtype is dtype
+    assert run(lambda x: view("numpy.trunc")(x), x.astype(msnb.bfloat16)).dtype is msnb.float32
+    found = run(lambda x, n: view("numpy.arctan2")(x, n), x, n)
+    assert found.dtype is msnb.float32 and found.tolist() == pytest.approx(np.arctan2([1.5, -2], [1, 2]), rel=1e-6)
+    assert run(lambda x: view("numpy.arctan2")(x, x), x).dtype is msnb.float16
+    bytes_ = Tensor([200, 2], msnb.uint8)
+    product = run(lambda b: view("numpy.cumprod")(b), bytes_)
+    assert product.dtype is msnb.uint32 and product.tolist() == [200, 400]
+    assert view("numpy.asfarray")([1, 2], msnb.int64).dtype is msnb.float32
+
+
+def test_deviations_of_integers(mode: int) -> None:
+    x = Tensor([1, 2, 2], msnb.int32)
+    for name in ("std", "var"):
+        assert run(lambda x, n=name: view(f"numpy.{n}")(x), x).item() == pytest.approx(getattr(np, name)([1, 2, 2]))
+
+
+def test_cut_off_beside_integers(mode: int) -> None:
+    n, half = Tensor([1, 3], msnb.int32), 0.5
+    found = run(lambda n: view("numpy.select")([n > 1], [n], half), n)
+    assert found.tolist() == [0.5, 3]
+    assert run(lambda n: view("numpy.ediff1d")(n, half), n).tolist() == [2, 0.5]
+    assert run(lambda n: view("numpy.clip")(n, None, 1.5), n).tolist() == [1, 1.5]
+    found = run(lambda n: view("numpy.logaddexp2")(n, -n), n)
+    assert found.asnumpy() == pytest.approx(np.logaddexp2([1, 3], [-1, -3]), rel=1e-6)
