@@ -98,7 +98,7 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     if isinstance(x, (tuple, list)):
         return tuple([clip_by_value(part, clip_value_min, clip_value_max) for part in x])
     found = ops.clip_by_value(x, clip_value_min, clip_value_max)
-    return found.astype(x.dtype) if x.dtype.is_float else found
+    return found.astype(x.dtype) if isinstance(x, Tensor) and x.dtype.is_float else found
 
 
 def _widened(fn: Any) -> Any:

@@ -241,7 +241,7 @@ _OF_METHODS = {
 _PLACES = ("argsort", "sort", "topk", "top_k")
 _AS_FUNCTIONS = (
     "median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve", "xlogy", "cov",
-    "copysign", "argmax", "argmin", "lstsq",
+    "copysign", "argmax", "argmin", "lstsq", "multinomial",
 )  # fmt: skip
 _before: dict[tuple[type, str], Any] = {}
 
@@ -318,7 +318,7 @@ def _with_place(name: str) -> Callable[..., Any]:
 
 def _diag(self: Tensor, diagonal: int | None = None) -> Any:
     """``ops.diag``; with ``diagonal`` as ``mint.diag``."""
-    return answers().diag(self) if diagonal is None else ops.diag(self, diagonal)
+    return answers().diag(self) if not diagonal else ops.diag(self, diagonal)
 
 
 def _looks(self: Parameter) -> str:
@@ -350,6 +350,12 @@ def _index_add(self: Any, *operands: Any, **words: Any) -> Any:
     return answers().index_add(self, *operands, **words)
 
 
+def _update_cell_prefix(self: Cell) -> None:
+    """Tells the Cell and those in it where they stand: ``param_prefix``."""
+    for name, cell in self.cells_and_names():
+        object.__setattr__(cell, "_param_prefix", name)
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -376,6 +382,9 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat, (Tensor, "index_add"): _index_add}
+    theirs |= {(Cell, "update_cell_prefix"): _update_cell_prefix, (Parameter, "inited_param"): None}
+    theirs |= {(Cell, "param_prefix"): property(lambda self: getattr(self, "_param_prefix", ""))}
+    theirs |= {(Cell, "set_data_parallel"): lambda self: None}  # of automatic parallelism alone
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)

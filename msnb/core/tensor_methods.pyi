@@ -515,7 +515,7 @@ class TensorMethods:
         """Matrix product over the last axis of x and the last but one of y; leading axes broadcast."""
     matrix_determinant = det
     def matrix_power(self, n: _int) -> Tensor:
-        """The product of n copies of every matrix; a negative n takes the inverse."""
+        """The product of n copies of every matrix; a negative n takes the inverse, which integers have not."""
     def max(self, *place: Any, **words: Any) -> Any:
         """Largest element: of all, or along an axis together with its index. NaN wins. Ties share the gradient, except
         along an axis with indices: there it goes to the element whose index is given."""

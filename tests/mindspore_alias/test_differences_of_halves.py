@@ -33,6 +33,7 @@ def test_bounds_of_lists_and_halves(mode: int) -> None:
         assert found.dtype is dtype and found.tolist() == [1.5, 1.75]
     found = run(lambda x: clip(x, 0.5, 1.5), Tensor([1, 2], msnb.int32))  # MindSpore cuts off: [0, 1]
     assert found.dtype is msnb.float32 and found.tolist() == [1, 1.5]
+    assert run(lambda high: clip(1.5, None, high), Tensor([1, 2], msnb.int32)).tolist() == [1, 1.5]
     with pytest.raises(ValueError):
         clip(single)
 
@@ -181,3 +182,9 @@ def test_cut_off_beside_integers(mode: int) -> None:
     assert run(lambda n: view("numpy.clip")(n, None, 1.5), n).tolist() == [1, 1.5]
     found = run(lambda n: view("numpy.logaddexp2")(n, -n), n)
     assert found.asnumpy() == pytest.approx(np.logaddexp2([1, 3], [-1, -3]), rel=1e-6)
+
+
+def test_places_and_shapes_of_methods(mode: int) -> None:
+    assert run(lambda x: x.multinomial(2), Tensor([0.0, 1.0])).dtype is msnb.int32
+    assert run(lambda x: x.diag(0), Tensor([[1.0, 2.0]])).shape == (1, 2, 1, 2)
+    assert run(lambda x: view("ops.squeeze")(x, 0), Tensor(1.5)).shape == ()

@@ -242,7 +242,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     """Without axes of size 1, or those of ``axis`` that are of size 1: axes of another size stay."""
     if axis is None or axis == ():
         return ops.squeeze(x)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = [a for a in ((axis,) if isinstance(axis, int) else axis) if x.ndim or a not in (0, -1)]
     return ops.squeeze(x, tuple(a for a in axes if not -x.ndim <= a < x.ndim or x.shape[a] == 1))
 
 
