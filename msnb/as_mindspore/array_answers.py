@@ -39,6 +39,7 @@ from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, in_own_words, worded
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
+from msnb.train.metrics.metric import MAE, MSE
 
 
 def int32(x: Any) -> Any:
@@ -350,6 +351,12 @@ def _index_add(self: Any, *operands: Any, **words: Any) -> Any:
     return answers().index_add(self, *operands, **words)
 
 
+def _add_rows(self: Any, values: Any) -> None:
+    """The sum of all numbers and how many rows they are: the divisor of a mean error."""
+    self._sum += float(np.sum(values, dtype=np.float64))
+    self._count += len(values)
+
+
 def _update_cell_prefix(self: Cell) -> None:
     """Tells the Cell and those in it where they stand: ``param_prefix``."""
     for name, cell in self.cells_and_names():
@@ -385,6 +392,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Cell, "update_cell_prefix"): _update_cell_prefix, (Parameter, "inited_param"): None}
     theirs |= {(Cell, "param_prefix"): property(lambda self: getattr(self, "_param_prefix", ""))}
     theirs |= {(Cell, "set_data_parallel"): lambda self: None}  # of automatic parallelism alone
+    theirs |= {(metric, "add"): _add_rows for metric in (MAE, MSE)}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)

@@ -188,3 +188,16 @@ def test_places_and_shapes_of_methods(mode: int) -> None:
     assert run(lambda x: x.multinomial(2), Tensor([0.0, 1.0])).dtype is msnb.int32
     assert run(lambda x: x.diag(0), Tensor([[1.0, 2.0]])).shape == (1, 2, 1, 2)
     assert run(lambda x: view("ops.squeeze")(x, 0), Tensor(1.5)).shape == ()
+
+
+def test_errors_by_row() -> None:
+    outputs, labels = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros((2, 2))
+    for module in ("train", "nn"):
+        for name, expected in (("MAE", 5.0), ("MSE", 15.0)):
+            metric = view(f"{module}.{name}")()
+            metric.update(Tensor(outputs), Tensor(labels))
+            metric.update(outputs[:, :1], labels[:, :1])
+            assert metric.eval() == (expected * 2 + (4 if name == "MAE" else 10)) / 4
+    loss = view("train.Loss")()
+    loss.update(Tensor(1.5))
+    assert loss.eval() == 1.5
