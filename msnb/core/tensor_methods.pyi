@@ -661,7 +661,8 @@ class TensorMethods:
     def reshape_as(self, other: Any) -> Tensor:
         """``x`` in the shape of ``other``, which holds as many elements."""
     def resize(self, *new_shape: Any) -> Tensor:
-        """The elements in another shape: as many as it holds, zeros behind them where it holds more."""
+        """The elements in another shape: as many as it holds, zeros behind them where it holds more; of none: as it
+        is."""
     def reverse(self, axis: Any) -> Any:
         """x in the other order along an axis or several."""
     def reverse_sequence(self, seq_lengths: Any, seq_dim: _int = ..., batch_dim: _int = ...) -> Any:

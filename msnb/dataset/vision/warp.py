@@ -28,7 +28,7 @@ def _tap(distance: Array, method: str) -> Array:
     """How much a pixel at a distance counts: OpenCV's kernels, of which "bicubic" has a = -0.75."""
     d = np.abs(distance)
     if method != "bicubic":
-        return np.maximum(1 - d, 0)
+        return np.asarray(np.maximum(1 - d, 0))
     far = -0.75 * (((d - 5) * d + 8) * d - 4)
     return np.where(d <= 1, (1.25 * d - 2.25) * d * d + 1, np.where(d < 2, far, 0))
 
@@ -200,8 +200,9 @@ def _picture_seen(value: Any, start: Array, end: Array, method: str) -> Any:
 
 def seen(value: Array, start: Array, end: Array, method: str, fill: Any) -> Array:
     """The image with the points `start` at `end`."""
+    height, width = value.shape[-3:-1]
     matrix = np.append(_way_back(start, end), 1).reshape(3, 3)
-    return sampled(value, *_places(matrix, *value.shape[-3:-1], method), method, fill)
+    return sampled(value, *_places(matrix, height, width, method), method, fill)
 
 
 class RandomAffine(ImageTransform):

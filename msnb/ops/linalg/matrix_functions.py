@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -47,9 +47,10 @@ _SPD = _A @ _A.T + np.eye(3)
 _B = np.array([[1.0, -0.5], [0.25, 2.0], [-1.5, 0.75]])
 _NONE = np.zeros((0, 3, 3))
 _HALVES = (dtypes.float16, dtypes.bfloat16)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def in_single(fn: Callable[..., Any]) -> Any:
+def in_single(fn: Function) -> Function:
     """``fn``, which computes halves in float32 and gives what it finds in their dtype."""
 
     def wide(x: Any) -> Any:
@@ -63,7 +64,7 @@ def in_single(fn: Callable[..., Any]) -> Any:
             return found
         return tuple([f.astype(first.dtype) for f in found]) if isinstance(found, tuple) else found.astype(first.dtype)
 
-    return call
+    return cast(Function, call)
 
 
 def need_square(name: str, x: TensorType, any_dtype: bool = False) -> None:

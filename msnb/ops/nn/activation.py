@@ -280,7 +280,7 @@ def _floats(x: Any, dtype: Any) -> Tensor:
     return as_float(x) if dtype is None else cast(as_tensor(x), dtype)
 
 
-def _shifted(x: Tensor, axis: int) -> Tensor:
+def _shifted(x: Tensor, axis: int | None) -> Tensor:
     """x less its largest element along the axis, which is no part of the derivative."""
     if 0 in x.shape:
         return x
