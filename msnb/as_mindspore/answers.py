@@ -12,7 +12,7 @@ from msnb.api.transforms import gradients
 from msnb.api.transforms.gradient_request import kept
 from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.api.transforms.vjp_jvp_vmap import vjp as msnb_vjp
-from msnb.as_mindspore.array_answers import int32, placed
+from msnb.as_mindspore.array_answers import _HALVES, int32, placed
 from msnb.core import dtypes
 from msnb.core.pytree import children, rebuild
 from msnb.core.tensor import Tensor
@@ -39,7 +39,20 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 divide = div
 round = mint.round
 subtract = mint.subtract
-argmin, argsort, bucketize = [placed(fn) for fn in (ops.argmin, ops.argsort, ops.bucketize)]
+
+
+def _of_all(fn: Any) -> Any:
+    """``fn``, whose place among all elements has no axes with ``keepdims`` either."""
+
+    def call(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return fn(input, axis, keepdims and axis is not None)
+
+    call.__name__ = fn.__name__
+    return call
+
+
+argmax, argmin = _of_all(ops.argmax), placed(_of_all(ops.argmin))
+argsort, bucketize = [placed(fn) for fn in (ops.argsort, ops.bucketize)]
 _PAIRED = (ops.sort, ops.topk, ops.cummin, ops.adaptive_max_pool3d)
 sort, topk, cummin, adaptive_max_pool3d = [placed(fn, of_values=True) for fn in _PAIRED]
 
@@ -75,15 +88,36 @@ def stop_gradient(value: Any) -> Any:
     return rebuild(type(value), found[0], [stop_gradient(part) for part in found[1]])
 
 
-def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Any:
-    """``ops.index_add``, which writes into ``x``."""
-    return array_primitives.ARRAYS["IndexAdd"][0](x, indices, y, axis, use_lock, check_index_bound)
+def index_add(x: Any, *operands: Any, **words: Any) -> Any:
+    """``index_add`` of ``ops``, ``mint`` and a tensor, which writes into ``x``; locks and bounds change nothing."""
+    return x.index_add_(*operands[:3], **words)
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    """``ops.clip_by_value``: of a list too a tuple, and halves stay halves beside wider bounds."""
+    if isinstance(x, (tuple, list)):
+        return tuple([clip_by_value(part, clip_value_min, clip_value_max) for part in x])
+    found = ops.clip_by_value(x, clip_value_min, clip_value_max)
+    return found.astype(x.dtype) if isinstance(x, Tensor) and x.dtype.is_float else found
+
+
+def _widened(fn: Any) -> Any:
+    """``fn`` whose result is float32 where the first operand is bfloat16."""
+
+    def answer(input: Any, *other: Any) -> Any:
+        half = isinstance(input, Tensor) and input.dtype is dtypes.bfloat16
+        return fn(input.astype(dtypes.float32) if half else input, *other)
+
+    return answer
+
+
+exp2, copysign = _widened(ops.exp2), _widened(ops.copysign)
 
 
 def xlogy(input: Any, other: Any) -> Any:
-    """``ops.xlogy``; beside a number float16 counts as float32."""
+    """``ops.xlogy``; beside a number halves count as float32."""
     both = isinstance(input, Tensor) and isinstance(other, Tensor)
-    half = [isinstance(x, Tensor) and x.dtype is dtypes.float16 and not both for x in (input, other)]
+    half = [isinstance(x, Tensor) and x.dtype in _HALVES and not both for x in (input, other)]
     return ops.xlogy(*(x.astype(dtypes.float32) if h else x for x, h in zip((input, other), half)))
 
 
@@ -91,6 +125,16 @@ def cov(input: Any, **words: Any) -> Any:
     """``ops.cov``, of half precision in float32."""
     half = input.dtype in (dtypes.float16, dtypes.bfloat16)
     return ops.cov(input.astype(dtypes.float32) if half else input, **words)
+
+
+def cartesian_prod(*inputs: Any) -> Any:
+    """``ops.cartesian_prod``; of one vector a column."""
+    return inputs[0].reshape(-1, 1) if len(inputs) == 1 else ops.cartesian_prod(*inputs)
+
+
+def lstsq(input: Any, A: Any) -> Any:
+    """``ops.lstsq``; of a vector a column."""
+    return primitive_results.lstsq(input, A, True, 0.0)
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:

@@ -44,6 +44,7 @@ from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, in_own_words, worded
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
+from msnb.train.metrics.metric import MAE, MSE
 
 
 def int32(x: Any) -> Any:
@@ -100,6 +101,26 @@ def _listed(fn: Callable[..., Any]) -> Callable[..., Any]:
 atleast_1d, atleast_2d, atleast_3d = map(_listed, (mnp.atleast_1d, mnp.atleast_2d, mnp.atleast_3d))
 
 
+def meshgrid(*xi: Any, **options: Any) -> list[Any]:
+    """``numpy.meshgrid`` as a list."""
+    return list(mnp.meshgrid(*xi, **options))
+
+
+def _parted(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``fn``, which gives a list of what lies between the places that a tuple or list names."""
+
+    def call(x: Any, indices_or_sections: Any, *axis: Any, **named: Any) -> Any:
+        found = fn(x, indices_or_sections, *axis, **named)
+        return list(found) if isinstance(indices_or_sections, (tuple, list)) else found
+
+    call.__name__, call.__doc__ = fn.__name__, f"``numpy.{fn.__name__}``; between named places a list."
+    return call
+
+
+_PARTS = (mnp.split, mnp.array_split, mnp.hsplit, mnp.vsplit, mnp.dsplit)
+split, array_split, hsplit, vsplit, dsplit = map(_parted, _PARTS)
+
+
 def _whole(fn: Callable[..., Any]) -> Callable[..., Any]:
     def call(tup: Any) -> Any:
         return tup if isinstance(tup, Tensor) else fn(tup)
@@ -111,6 +132,10 @@ def _whole(fn: Callable[..., Any]) -> Callable[..., Any]:
 column_stack, dstack, hstack, vstack = map(_whole, (mnp.column_stack, mnp.dstack, mnp.hstack, mnp.vstack))
 
 
+_WIDE = (dtypes.float64, dtypes.complex64, dtypes.complex128)
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+
+
 def _typed(fn: Callable[..., Any], kind: Callable[[Any, Any], Any] | None, what: str) -> Callable[..., Any]:
     """``fn`` whose result has the dtype that ``kind`` finds for its first operand and that of msnb; without a kind it
     is computed in float32 for float16."""
@@ -120,7 +145,7 @@ def _typed(fn: Callable[..., Any], kind: Callable[[Any, Any], Any] | None, what:
         given = form.bind(*args, **named)
         first = next(iter(given.arguments))
         x = mnp.array(given.arguments[first])
-        if kind is None and x.dtype is dtypes.float16:
+        if kind is None and x.dtype in _HALVES:
             given.arguments[first] = x.astype(dtypes.float32)
         found = fn(*given.args, **given.kwargs)
         return found if kind is None or given.arguments.get("dtype") else found.astype(kind(x.dtype, found.dtype))
@@ -134,20 +159,29 @@ def _sum_of_integers(x: Any, found: Any) -> Any:
     return dtypes.int32 if found is dtypes.int64 and x is not dtypes.int64 else found
 
 
+def _product_of_integers(x: Any, found: Any) -> Any:
+    return dtypes.uint32 if x in (dtypes.uint8, dtypes.uint16) else _sum_of_integers(x, found)
+
+
 def _float_of(x: Any, found: Any) -> Any:
-    return found if x.differentiable else dtypes.float32
+    return found if x.differentiable and x is not dtypes.bfloat16 else dtypes.float32
+
+
+def _ceiling_of(x: Any, found: Any) -> Any:
+    return dtypes.float32 if x is dtypes.float16 else _float_of(x, found)
 
 
 def _dtype_of_first(x: Any, found: Any) -> Any:
     return found if x.differentiable else x
 
 
-_SUMS = (mnp.cumsum, mnp.cumprod, mnp.nancumsum)
-cumsum, cumprod, nancumsum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn in _SUMS]
-_ROUNDED = (mnp.ceil, mnp.fix, mnp.sign, mnp.trunc)
-ceil, fix, sign, trunc = [_typed(fn, _float_of, "; of integers in float32") for fn in _ROUNDED]
-_OF_HALVES = (mnp.cov, mnp.corrcoef, mnp.norm, mnp.nanmean, mnp.nanvar, mnp.nanstd, mnp.unwrap)
-cov, corrcoef, norm, nanmean, nanvar, nanstd, unwrap = [
+cumsum, nancumsum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn in (mnp.cumsum, mnp.nancumsum)]
+cumprod = _typed(mnp.cumprod, _product_of_integers, "; of int32 in int32, of bytes in uint32")
+fix, sign, trunc = [_typed(fn, _float_of, "; of integers in float32") for fn in (mnp.fix, mnp.sign, mnp.trunc)]
+ceil = _typed(mnp.ceil, _ceiling_of, "; of integers and halves in float32")
+_OF_HALVES = (mnp.cov, mnp.corrcoef, mnp.norm, mnp.nanmean, mnp.nanvar, mnp.nanstd, mnp.unwrap,
+              mnp.gradient)  # fmt: skip
+cov, corrcoef, norm, nanmean, nanvar, nanstd, unwrap, gradient = [
     _typed(fn, None, "; of float16 in float32") for fn in _OF_HALVES
 ]
 copysign, nansum = [_typed(fn, _dtype_of_first, "; of integers in their dtype") for fn in (mnp.copysign, mnp.nansum)]
@@ -155,8 +189,17 @@ intersect1d = placed(mnp.intersect1d, True)
 
 
 def polyval(p: Any, x: Any) -> Any:
-    """``numpy.polyval``; numbers and lists count as float32."""
-    return mnp.polyval(*(v if isinstance(v, Tensor) else mnp.array(v).astype(dtypes.float32) for v in (p, x)))
+    """``numpy.polyval``; all but float64 and complex tensors counts as float32."""
+    kept = [isinstance(v, Tensor) and v.dtype in _WIDE for v in (p, x)]
+    return mnp.polyval(*(v if k else mnp.array(v).astype(dtypes.float32) for k, v in zip(kept, (p, x))))
+
+
+def arctan2(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """``numpy.arctan2``; of float16 and integers in float32."""
+    kinds = [x.dtype for x in (x1, x2) if isinstance(x, Tensor)]
+    if dtype is None and dtypes.float16 in kinds and any(k.is_int for k in kinds):
+        return mnp.arctan2(*(x.astype(dtypes.float32) if isinstance(x, Tensor) else x for x in (x1, x2)))
+    return mnp.arctan2(x1, x2, dtype=dtype)
 
 
 def heaviside(x1: Any, x2: Any, dtype: Any = None) -> Any:
@@ -177,9 +220,6 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return answers().squeeze(mnp.array(a), axis)
 
 
-_WIDE = (dtypes.float64, dtypes.complex64, dtypes.complex128)
-
-
 def answers() -> Any:
     """The module of ``ops``'s answers, which reads this one."""
     return importlib.import_module("msnb.as_mindspore.answers")
@@ -195,18 +235,19 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 _IN_WORDS = (
     "addbmm", "addmm", "addmm_", "addmv", "allclose", "baddbmm", "bmm", "cross", "dot", "expand_as", "float_power",
-    "gather", "gather_nd", "inner", "isclose", "logaddexp", "lstsq", "matmul", "mm", "multiply", "new_ones",
+    "gather", "gather_nd", "inner", "isclose", "logaddexp", "matmul", "mm", "multiply", "new_ones",
     "new_zeros", "ormqr", "pow", "remainder", "scatter_add", "scatter_add_", "scatter_div", "scatter_max",
     "scatter_min", "scatter_mul", "scatter_sub", "select", "split", "sub", "swapdims", "tile",
 )  # fmt: skip
 _OF_METHODS = {
-    "multiply": {"value": "other"}, "select": {"condition": "dim", "y": "index"}, "lstsq": {"A": "b"},
+    "multiply": {"value": "other"}, "select": {"condition": "dim", "y": "index"},
     "float_power": {"other": "exponent"}, "expand_as": {"x": "other"},
     "scatter_add": {"indices": "axis", "updates": "index"}, "scatter_add_": {"indices": "axis", "updates": "index"},
 }  # fmt: skip
-_PLACES = ("argmin", "argsort", "sort", "topk", "top_k")
+_PLACES = ("argsort", "sort", "topk", "top_k")
 _AS_FUNCTIONS = (
     "median", "nanmedian", "nansum", "cummin", "squeeze", "outer", "count_nonzero", "lu_solve", "xlogy", "cov",
+    "copysign", "argmax", "argmin", "lstsq", "multinomial",
 )  # fmt: skip
 _before: dict[tuple[type, str], Any] = {}
 
@@ -283,7 +324,7 @@ def _with_place(name: str) -> Callable[..., Any]:
 
 def _diag(self: Tensor, diagonal: int | None = None) -> Any:
     """``ops.diag``; with ``diagonal`` as ``mint.diag``."""
-    return answers().diag(self) if diagonal is None else ops.diag(self, diagonal)
+    return answers().diag(self) if not diagonal else ops.diag(self, diagonal)
 
 
 def _looks(self: Parameter) -> str:
@@ -320,6 +361,23 @@ def _data(self: Any) -> Any:
     return self if isinstance(slot.engine, EagerEngine) else ops.stop_gradient(self)
 
 
+def _index_add(self: Any, *operands: Any, **words: Any) -> Any:
+    """``index_add``, which writes into the tensor."""
+    return answers().index_add(self, *operands, **words)
+
+
+def _add_rows(self: Any, values: Any) -> None:
+    """The sum of all numbers and how many rows they are: the divisor of a mean error."""
+    self._sum += float(np.sum(values, dtype=np.float64))
+    self._count += len(values)
+
+
+def _update_cell_prefix(self: Cell) -> None:
+    """Tells the Cell and those in it where they stand: ``param_prefix``."""
+    for name, cell in self.cells_and_names():
+        object.__setattr__(cell, "_param_prefix", name)
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -346,8 +404,13 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
     theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
     theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat, (Tensor, "__contains__"): _contains}
+    theirs |= {(Tensor, "index_add"): _index_add}
     theirs |= {(Tensor, "__invert__"): lambda self: ops.logical_not(self)}
     theirs |= {(Tensor, "data"): property(_data, lambda self, value: self.assign_value(value))}
+    theirs |= {(Cell, "update_cell_prefix"): _update_cell_prefix, (Parameter, "inited_param"): None}
+    theirs |= {(Cell, "param_prefix"): property(lambda self: getattr(self, "_param_prefix", ""))}
+    theirs |= {(Cell, "set_data_parallel"): lambda self: None}  # of automatic parallelism alone
+    theirs |= {(metric, "add"): _add_rows for metric in (MAE, MSE)}
     theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
     for (owner, name), value in theirs.items():
         _before[owner, name] = getattr(owner, name, None)

@@ -515,7 +515,7 @@ class TensorMethods:
         """Matrix product over the last axis of x and the last but one of y; leading axes broadcast."""
     matrix_determinant = det
     def matrix_power(self, n: _int) -> Tensor:
-        """The product of n copies of every matrix; a negative n takes the inverse."""
+        """The product of n copies of every matrix; a negative n takes the inverse, which integers have not."""
     def max(self, *place: Any, **words: Any) -> Any:
         """Largest element: of all, or along an axis together with its index. NaN wins. Ties share the gradient, except
         along an axis with indices: there it goes to the element whose index is given."""
@@ -661,7 +661,8 @@ class TensorMethods:
     def reshape_as(self, other: Any) -> Tensor:
         """``x`` in the shape of ``other``, which holds as many elements."""
     def resize(self, *new_shape: Any) -> Tensor:
-        """The elements in another shape: as many as it holds, zeros behind them where it holds more."""
+        """The elements in another shape: as many as it holds, zeros behind them where it holds more; of none: as it
+        is."""
     def reverse(self, axis: Any) -> Any:
         """x in the other order along an axis or several."""
     def reverse_sequence(self, seq_lengths: Any, seq_dim: _int = ..., batch_dim: _int = ...) -> Any:

@@ -71,8 +71,9 @@ def _dtype(spec: Any) -> DType:
 
 
 def asfarray(a: Any, dtype: Any = float32) -> Any:
-    """``array`` of floats."""
-    return asarray(a, dtype)
+    """``array`` of floats: float32 where the dtype is another kind, as in MindSpore."""
+    found = asarray(a, dtype)
+    return found if found.dtype.is_float else found.astype(float32)
 
 
 def copy(a: Any) -> Any:

@@ -29,6 +29,7 @@ ALLOWED = {
     "Tensor.init_data(args)": "a tensor has its values from the start",
     "Tensor.init_data(kwargs)": "a tensor has its values from the start",
     "Tensor.move_to(blocking)": "False permits waiting later; the copy is complete when it is used",
+    "Parameter.copy_(non_blocking)": "True permits waiting later; the copy is complete when it is used",
     "Tensor.argsort(stable)": "False permits equal elements in any order; they keep theirs",
     "Tensor.sort(stable)": "False permits equal elements in any order; they keep theirs",
     "Tensor.unique(sorted)": "False permits any order; these are in order",

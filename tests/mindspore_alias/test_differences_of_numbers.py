@@ -63,6 +63,10 @@ def test_index_add_writes(mode: int) -> None:
         x = msnb.Parameter(Tensor([1.0, 2.0, 3.0]), name="x")
         assert run(lambda i, y, fn=fn, x=x: fn(x, i, y, 0), at, rows).tolist() == [6, 2, 9]
         assert x.tolist() == left
+    for fn in (view("mint.index_add"), lambda x, *rest, **words: x.index_add(*rest, **words)):
+        x = Tensor([1.0, 2.0, 3.0])
+        found = run(lambda x, i, y, fn=fn: (fn(x, 0, i, y, alpha=2), x), x, at, rows)
+        assert [f.tolist() for f in found] == [[11, 2, 15]] * 2
     with pytest.raises((IndexError, ValueError)):
         view("ops.index_add")(Tensor([1.0]), Tensor([3], msnb.int32), Tensor([1.0]), 0)
 

@@ -176,7 +176,9 @@ def test_what_linear_algebra_refuses() -> None:
     with pytest.raises(ValueError, match="square matrices"):
         ops.inverse(ms.Tensor(normal((2, 3))))
     with pytest.raises(TypeError, match="float32, float64 or complex"):
-        ops.det(ops.ones((2, 2), dtype="float16"))
+        ops.inverse(ops.ones((2, 2), dtype="float16"))
+    with pytest.raises(TypeError, match="float32, float64 or complex"):
+        ops.matrix_power(ops.ones((2, 2), dtype="int32"), -1)
 
 
 @pytest.mark.parametrize("ord", [None, 1, 2, 3, np.inf, -np.inf, 0])

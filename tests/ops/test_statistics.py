@@ -43,6 +43,8 @@ def test_spreads_and_differences(mode: int, rng: np.random.Generator) -> None:
     same(ops.cov(t), np.cov(x))
     same(ops.cov(t, correction=0, rowvar=False), np.cov(x, ddof=0, rowvar=False))
     same(ops.cov(t[0]), np.cov(x[0]))
+    same(ops.cov(t[:1]), np.cov(x[:1]))
+    same(ops.corrcoef(t[:1]), np.corrcoef(x[:1]))
     same(ops.corrcoef(t), np.corrcoef(x))
     same(ops.diff(t, 2), np.diff(x, 2))
     same(t.diff(axis=0), np.diff(x, axis=0))

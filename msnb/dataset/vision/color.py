@@ -8,6 +8,8 @@ Source: `mindspore.dataset.vision` (AdjustBrightness, RandomColorAdjust ...)
 
 from __future__ import annotations
 
+import importlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,25 +53,38 @@ def contrasted(image: Array, factor: float) -> Array:
 
 
 def saturated(image: Array, factor: float) -> Array:
-    """0 is grey, 1 the image."""
-    return _towards(image, grey_of(image), factor)
+    """0 is grey, 1 the image; of whole numbers the greys are whole, as OpenCV's."""
+    grey = grey_of(image)
+    return _towards(image, grey if image.dtype.kind == "f" else np.rint(grey), factor)
 
 
-def turned(image: Array, share: float) -> Array:
-    """Hues moved by a share of the whole wheel; brightness and saturation stay."""
+def enhanced(picture: Any, what: str, factor: float) -> Any:
+    """A picture of Pillow's, changed and rounded as Pillow does it: its "Brightness", "Contrast", "Color" or "Hue"."""
+    if what != "Hue":
+        return getattr(importlib.import_module("PIL.ImageEnhance"), what)(picture).enhance(factor)
+    if picture.mode in ("L", "1", "I", "F"):
+        return picture
+    hue, *rest = picture.convert("HSV").split()
+    moved = hue.point([(level + int(factor * 255)) % 256 for level in range(256)])
+    return importlib.import_module("PIL.Image").merge("HSV", (moved, *rest)).convert(picture.mode)
+
+
+def turned(image: Array, factor: float) -> Array:
+    """Hues moved by ``factor`` of the whole wheel; brightness and saturation stay."""
     top = np.float32(1 if image.dtype.kind == "f" else 255)
     rgb = image.astype(np.float32) / top
     high, low = rgb.max(-1), rgb.min(-1)
     span = np.where(high > low, high - low, np.float32(1))
     r, g, b = np.moveaxis(rgb, -1, 0)
     sector = np.where(high == r, (g - b) / span, np.where(high == g, 2 + (b - r) / span, 4 + (r - g) / span))
-    places = (np.array([5, 3, 1], np.float32) + (sector + 6 * share)[..., np.newaxis]) % 6
+    places = (np.array([5, 3, 1], np.float32) + (sector + 6 * factor)[..., np.newaxis]) % 6
     depth = (high - low)[..., np.newaxis] * np.clip(np.minimum(places, 4 - places), 0, 1)
     return like((high[..., np.newaxis] - depth) * top, image)
 
 
 class _Adjust(ImageTransform):
     change: Any
+    enhancement: str
     least, most = 0.0, float("inf")
 
     def __init__(self, factor: float) -> None:
@@ -82,11 +97,15 @@ class _Adjust(ImageTransform):
         _need_colours(value, type(self).__name__)
         return np.asarray(type(self).change(value, self.factor))
 
+    def of_picture(self, value: Any) -> Any:
+        return enhanced(value, self.enhancement, self.factor)
+
 
 class AdjustBrightness(_Adjust):
     """Every colour times `brightness_factor`."""
 
     change: Any = staticmethod(brightened)
+    enhancement = "Brightness"
 
     def __init__(self, brightness_factor: float) -> None:
         super().__init__(brightness_factor)
@@ -96,6 +115,7 @@ class AdjustContrast(_Adjust):
     """Every colour's distance to the mean times `contrast_factor`."""
 
     change: Any = staticmethod(contrasted)
+    enhancement = "Contrast"
 
     def __init__(self, contrast_factor: float) -> None:
         super().__init__(contrast_factor)
@@ -105,6 +125,7 @@ class AdjustSaturation(_Adjust):
     """Every colour's distance to the pixel's grey times `saturation_factor`."""
 
     change: Any = staticmethod(saturated)
+    enhancement = "Color"
 
     def __init__(self, saturation_factor: float) -> None:
         super().__init__(saturation_factor)
@@ -114,6 +135,7 @@ class AdjustHue(_Adjust):
     """Hues moved by `hue_factor`, from -0.5 to 0.5 of the wheel."""
 
     change, least, most = staticmethod(turned), -0.5, 0.5
+    enhancement = "Hue"
 
     def __init__(self, hue_factor: float) -> None:
         super().__init__(hue_factor)
@@ -151,9 +173,16 @@ class RandomColorAdjust(ImageTransform):
 
     def image(self, value: Array) -> Array:
         _need_colours(value, "RandomColorAdjust")
-        for change, (low, high), still in zip((brightened, contrasted, saturated, turned), self.spans, (1, 1, 1, 0)):
+        return np.asarray(self._changed(value, (brightened, contrasted, saturated, turned)))
+
+    def of_picture(self, value: Any) -> Any:
+        names = ("Brightness", "Contrast", "Color", "Hue")
+        return self._changed(value, [partial(enhanced, what=name) for name in names])
+
+    def _changed(self, value: Any, changes: Any) -> Any:
+        for change, (low, high), still in zip(changes, self.spans, (1, 1, 1, 0)):
             if low < high or low != still:
-                value = change(value, float(draws().uniform(low, high)))
+                value = change(value, factor=float(draws().uniform(low, high)))
         return value
 
 

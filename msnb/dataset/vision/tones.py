@@ -21,7 +21,7 @@ from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, check_count, describe
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.color import grey_of, saturated
+from msnb.dataset.vision.color import enhanced, grey_of, saturated
 from msnb.dataset.vision.images import ImageTransform, as_range, check_number, like
 from msnb.dataset.vision.pixel_values import Invert
 
@@ -184,8 +184,8 @@ class AdjustSharpness(ImageTransform):
 
 
 class GaussianBlur(ImageTransform):
-    """Softened by a Gaussian of `kernel_size` (odd; or (width, height)) and `sigma` (default: 0.3 * ((k - 1) / 2 - 1)
-    + 0.8); the image is mirrored at its border."""
+    """Softened by a Gaussian of `kernel_size` (odd; or (width, height)) and `sigma` (default: 0.3 * ((width - 1) / 2
+    - 1) + 0.8, upwards too); the image is mirrored at its border."""
 
     sigmas: list[float]
 
@@ -194,9 +194,9 @@ class GaussianBlur(ImageTransform):
         self.sizes: list[int] = [check_count(size, "GaussianBlur: kernel_size") for size in sizes]
         if len(self.sizes) != 2 or any(size % 2 == 0 for size in self.sizes):
             raise AttributeValueError(f"GaussianBlur: kernel_size is odd, or two odd numbers, got {kernel_size!r}")
-        wide = sigma if isinstance(sigma, (tuple, list)) else (sigma, sigma)
-        self.sigmas = [0.3 * ((k - 1) * 0.5 - 1) + 0.8 if not s else check_number(s, "GaussianBlur: sigma", 0)
-                       for k, s in zip(self.sizes, wide, strict=True)]  # fmt: skip
+        wide, high = sigma if isinstance(sigma, (tuple, list)) else (sigma, sigma)
+        wide = wide or 0.3 * ((self.sizes[0] - 1) * 0.5 - 1) + 0.8
+        self.sigmas = [check_number(s, "GaussianBlur: sigma", 0) for s in (wide, high or wide)]
 
     def image(self, value: Array) -> Array:
         out = value.astype(np.float32)
@@ -257,6 +257,9 @@ class RandomColor(ImageTransform):
 
     def image(self, value: Array) -> Array:
         return saturated(value, draws().uniform(*self.degrees))
+
+    def of_picture(self, value: Any) -> Any:
+        return enhanced(value, "Color", draws().uniform(*self.degrees))
 
 
 class RandomPosterize(ImageTransform):

@@ -1,6 +1,6 @@
 """Images moved by a matrix: rotated, sheared, shifted, seen from the side; by fixed or drawn amounts.
 
-    output pixel (x, y)  --inverse matrix-->  place in the input  --nearest or bilinear-->  value; fill_value outside
+    output pixel (x, y)  --inverse matrix-->  place in the input  --interpolation-->  value; fill_value outside
 
 Source: `mindspore.dataset.vision` (Affine, Rotate, Perspective, RandomAffine ...)
 """
@@ -8,6 +8,7 @@ Source: `mindspore.dataset.vision` (Affine, Rotate, Perspective, RandomAffine ..
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,15 @@ from msnb.dataset.vision.images import ImageTransform, as_range, check_interpola
 __all__ = ["Affine", "Perspective", "RandomAffine", "RandomPerspective", "RandomRotation", "Rotate"]
 
 
+def _tap(distance: Array, method: str) -> Array:
+    """How much a pixel at a distance counts: OpenCV's kernels, of which "bicubic" has a = -0.75."""
+    d = np.abs(distance)
+    if method != "bicubic":
+        return np.asarray(np.maximum(1 - d, 0))
+    far = -0.75 * (((d - 5) * d + 8) * d - 4)
+    return np.where(d <= 1, (1.25 * d - 2.25) * d * d + 1, np.where(d < 2, far, 0))
+
+
 def sampled(image: Array, xs: Array, ys: Array, method: str, fill: Any) -> Array:
     """The image [..., h, w, c] at places (xs, ys), each [h', w']; `fill` outside."""
     height, width = image.shape[-3:-1]
@@ -34,21 +44,28 @@ def sampled(image: Array, xs: Array, ys: Array, method: str, fill: Any) -> Array
         return np.where(inside[..., np.newaxis], found, like(filling, image))
     left, top = np.floor(xs).astype(np.int64), np.floor(ys).astype(np.int64)
     out = np.zeros((*image.shape[:-3], *xs.shape, image.shape[-1]), np.float32)
-    for dy in (0, 1):
-        for dx in (0, 1):
-            x, y = left + dx, top + dy
-            weight = (1 - np.abs(xs - x)) * (1 - np.abs(ys - y))
-            inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-            part = image[..., y.clip(0, height - 1), x.clip(0, width - 1), :].astype(np.float32)
-            out += weight[..., np.newaxis].astype(np.float32) * np.where(inside[..., np.newaxis], part, filling)
+    taps = (-1, 0, 1, 2) if method == "bicubic" else (0, 1)
+    for y, x in ((top + dy, left + dx) for dy in taps for dx in taps):
+        weight = _tap(xs - x, method) * _tap(ys - y, method)
+        inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+        part = image[..., y.clip(0, height - 1), x.clip(0, width - 1), :].astype(np.float32)
+        out += weight[..., np.newaxis].astype(np.float32) * np.where(inside[..., np.newaxis], part, filling)
     return like(out, image)
 
 
-def _places(matrix: Array, height: int, width: int) -> tuple[Array, Array]:
-    """Where the pixels of an output come from: a 3x3 matrix applied to (x, y, 1)."""
+def _places(matrix: Array, height: int, width: int, method: str) -> tuple[Array, Array]:
+    """Where the pixels of an output come from: a 3x3 matrix applied to (x, y, 1), as exactly as OpenCV counts.
+
+    The places between pixels are multiples of 1/32; an affine sum has its two parts rounded to 1/1024 before.
+    """
     xs, ys = np.meshgrid(np.arange(width, dtype=np.float64), np.arange(height, dtype=np.float64))
-    x, y, scale = (row[0] * xs + row[1] * ys + row[2] for row in matrix)
-    return x / scale, y / scale
+    if matrix[2].tolist() != [0, 0, 1]:
+        x, y, scale = (row[0] * xs + row[1] * ys + row[2] for row in matrix)
+        fine = 1 if method == "nearest" else 32
+        return np.rint(x / scale * fine) / fine, np.rint(y / scale * fine) / fine
+    step, half = (1024, 512) if method == "nearest" else (32, 16)
+    x, y = (np.rint(row[0] * xs * 1024) + np.rint((row[1] * ys + row[2]) * 1024) for row in matrix[:2])
+    return np.floor((x + half) / step) * step / 1024, np.floor((y + half) / step) * step / 1024
 
 
 def _about(x: float, y: float) -> Array:
@@ -71,7 +88,7 @@ def moved(image: Array, matrix: Array, method: str, fill: Any) -> Array:
     height, width = image.shape[-3:-1]
     cx, cy = (width - 1) / 2, (height - 1) / 2
     inverse = _about(cx, cy) @ np.linalg.inv(matrix) @ _about(-cx, -cy)
-    return sampled(image, *_places(inverse, height, width), method, fill)
+    return sampled(image, *_places(inverse, height, width, method), method, fill)
 
 
 class Affine(ImageTransform):
@@ -127,13 +144,13 @@ class Rotate(ImageTransform):
         height, width = value.shape[-3:-1]
         cx, cy = self.center or ((width - 1) / 2, (height - 1) / 2)
         back = affine_matrix(degrees, (0, 0), 1, (0, 0))  # the way back of a turn to the other side
-        if not self.expand:
-            return sampled(value, *_places(_about(cx, cy) @ back @ _about(-cx, -cy), height, width),
-                           self.method, self.fill)  # fmt: skip
-        cos, sin = abs(back[0, 0]), abs(back[0, 1])
-        high, wide = math.ceil(height * cos + width * sin - 1e-9), math.ceil(height * sin + width * cos - 1e-9)
-        inverse = _about((width - 1) / 2, (height - 1) / 2) @ back @ _about(-(wide - 1) / 2, -(high - 1) / 2)
-        return sampled(value, *_places(inverse, high, wide), self.method, self.fill)
+        high, wide, to_x, to_y = height, width, cx, cy
+        if self.expand:  # all is shifted from the middle of the image to that of the result, whatever `center` is
+            cos, sin = abs(back[0, 0]), abs(back[0, 1])
+            full, tall = height * sin + width * cos, height * cos + width * sin
+            wide, high, to_x, to_y = round(full), round(tall), cx + (full - width) / 2, cy + (tall - height) / 2
+        inverse = _about(cx, cy) @ back @ _about(-to_x, -to_y)
+        return sampled(value, *_places(inverse, high, wide, self.method), self.method, self.fill)
 
 
 class Perspective(ImageTransform):
@@ -158,18 +175,34 @@ class Perspective(ImageTransform):
     def image(self, value: Array) -> Array:
         return seen(value, self.start, self.end, self.method, 0)
 
+    def of_picture(self, value: Any) -> Any:
+        return _picture_seen(value, self.start, self.end, self.method)
 
-def seen(value: Array, start: Array, end: Array, method: str, fill: Any) -> Array:
-    """The image with the points `start` at `end`."""
+
+def _way_back(start: Array, end: Array) -> Array:
+    """The eight coefficients that take the points `end` to `start`."""
     rows, target = [], []
     for (x, y), (u, v) in zip(end, start, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
         target += [u, v]
     try:
-        found = np.linalg.solve(np.array(rows), np.array(target))
+        return np.linalg.solve(np.array(rows), np.array(target))
     except np.linalg.LinAlgError:
         raise AttributeValueError("Perspective: three of the points lie on one line.") from None
-    return sampled(value, *_places(np.append(found, 1).reshape(3, 3), *value.shape[-3:-1]), method, fill)
+
+
+def _picture_seen(value: Any, start: Array, end: Array, method: str) -> Any:
+    """The same of a picture of Pillow's, which takes the middles of pixels."""
+    image = sys.modules["PIL.Image"]
+    resample = getattr(image.Resampling, method.upper())
+    return value.transform(value.size, image.Transform.PERSPECTIVE, _way_back(start, end).tolist(), resample)
+
+
+def seen(value: Array, start: Array, end: Array, method: str, fill: Any) -> Array:
+    """The image with the points `start` at `end`."""
+    height, width = value.shape[-3:-1]
+    matrix = np.append(_way_back(start, end), 1).reshape(3, 3)
+    return sampled(value, *_places(matrix, height, width, method), method, fill)
 
 
 class RandomAffine(ImageTransform):
@@ -227,8 +260,7 @@ class RandomPerspective(ImageTransform):
     def __init__(self, distortion_scale: float = 0.5, prob: float = 0.5, interpolation: Inter = Inter.BICUBIC) -> None:
         self.distortion: float = check_number(distortion_scale, "RandomPerspective: distortion_scale", 0, 1)
         self.prob: float = check_probability(prob, "RandomPerspective")
-        self.method = "nearest" if interpolation is Inter.NEAREST else "bilinear"
-        check_interpolation(interpolation)
+        self.method: str = check_interpolation(interpolation)
 
     def image(self, value: Array) -> Array:
         if draws().random() >= self.prob:

@@ -8,14 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
+from msnb.base import events
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
+from msnb.nn.training.loss_scale import TrainOneStepWithLossScaleCell
 from msnb.nn.training.training_cells import TrainOneStepCell, need_cell
 
-__all__ = ["BoostTrainOneStepCell", "GradientAccumulation", "gradient_accumulation_op", "gradient_clear_op"]
+__all__ = [
+    "AutoBoost", "BoostTrainOneStepCell", "BoostTrainOneStepWithLossScaleCell", "GradientAccumulation",
+    "gradient_accumulation_op", "gradient_clear_op",
+]  # fmt: skip
 
 
 def gradient_accumulation_op(accumulation_step: int, cumulative_grad: Any, grad: Any) -> Any:
@@ -76,3 +81,44 @@ class BoostTrainOneStepCell(TrainOneStepCell):
 
     def __init__(self, network: Cell, optimizer: Any, sens: float | None = None) -> None:
         super().__init__(network, optimizer, sens)
+
+
+class BoostTrainOneStepWithLossScaleCell(TrainOneStepWithLossScaleCell):
+    """``nn.TrainOneStepWithLossScaleCell``: on one device a step has nothing to be boosted by. Arguments as there."""
+
+
+class AutoBoost:
+    """What ``level`` asks for concerns several devices or frozen layers: on one device it changes nothing, which is
+    said once.
+
+    Args:
+        level: "O0", "O1" or "O2".
+        boost_config_dict: settings of the level.
+
+    Raises:
+        ValueError: another level.
+
+    Source: `mindspore.boost.AutoBoost`
+
+    Examples:
+        >>> import msnb as ms
+        >>> from msnb.boost import AutoBoost
+        >>> net = ms.nn.Dense(2, 1)
+        >>> AutoBoost("O0").network_auto_process_eval(net) is net
+        True
+    """
+
+    def __init__(self, level: str = "O0", boost_config_dict: Any = "") -> None:
+        if level not in ("O0", "O1", "O2"):
+            raise AttributeValueError(f"AutoBoost: level is 'O0', 'O1' or 'O2', not {level!r}.")
+        self.level, self.boost_config_dict = level, boost_config_dict
+        if level != "O0":
+            events.notice(f"AutoBoost: level {level} changes nothing on one device.", key="boost_level")
+
+    def network_auto_process_train(self, network: Cell, optimizer: Any) -> tuple[Cell, Any]:
+        """The network and its optimizer, as they came."""
+        return network, optimizer
+
+    def network_auto_process_eval(self, network: Cell) -> Cell:
+        """The network, as it came."""
+        return network

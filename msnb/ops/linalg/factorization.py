@@ -38,7 +38,7 @@ from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.failures import refusing
 from msnb.ops.linalg.matmul import conjugate_transpose, matmul
-from msnb.ops.linalg.matrix_functions import inverse
+from msnb.ops.linalg.matrix_functions import in_single, inverse
 from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.reduction import functional
 from msnb.ops.shape.concat_split import concat
@@ -103,6 +103,7 @@ QR: Op = define(
 )  # fmt: skip
 
 
+@in_single
 def qr(x: Any, mode: str = "reduced") -> tuple[Any, Any]:
     """Orthonormal columns and a triangle whose product is x.
 
@@ -245,6 +246,7 @@ def pinv(x: Any, rtol: Any = None, *, atol: Any = None, hermitian: bool = False)
     return matmul(v * EXPAND_DIMS(inverted, axis=-2), conjugate_transpose(u))
 
 
+@in_single
 def lstsq(x: Any, b: Any) -> Any:
     """The solution of x y = b in least squares, the shortest one where there are several.
 
@@ -293,7 +295,8 @@ def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool =
     if isinstance(ord, bool) or ord not in (*_OF_SINGULAR_VALUES, 1, -1, float("inf"), -float("inf")):
         raise ShapeError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}.")
     if ord in _OF_SINGULAR_VALUES:
-        out = _OF_SINGULAR_VALUES[ord](svd(moveaxis(t, (rows, columns), (-2, -1)), compute_uv=False), -1)
+        wide = t.astype(dtypes.float32) if t.dtype.is_int or t.dtype.itemsize == 2 else t
+        out = _OF_SINGULAR_VALUES[ord](svd(moveaxis(wide, (rows, columns), (-2, -1)), compute_uv=False), -1)
         return EXPAND_DIMS(out, axis=tuple(sorted((rows, columns)))) if keepdims else out
     # 1: the largest sum of a column; inf: of a row; negative orders: the smallest
     inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)

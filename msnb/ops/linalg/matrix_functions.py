@@ -13,8 +13,9 @@ Complex matrices have the same rules, ' conjugates; of slogdet the sign turns, o
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -45,11 +46,30 @@ _STACK = np.stack([_A, _A.T + 2 * np.eye(3)])
 _SPD = _A @ _A.T + np.eye(3)
 _B = np.array([[1.0, -0.5], [0.25, 2.0], [-1.5, 0.75]])
 _NONE = np.zeros((0, 3, 3))
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def need_square(name: str, x: TensorType) -> None:
+def in_single(fn: Function) -> Function:
+    """``fn``, which computes halves in float32 and gives what it finds in their dtype."""
+
+    def wide(x: Any) -> Any:
+        return x.astype(dtypes.float32) if isinstance(x, Tensor) and x.dtype in _HALVES else x
+
+    @functools.wraps(fn)
+    def call(*operands: Any, **options: Any) -> Any:
+        first = as_tensor((*operands, *options.values(), None)[0])
+        found = fn(*map(wide, operands), **{name: wide(x) for name, x in options.items()})
+        if first.dtype not in _HALVES:
+            return found
+        return tuple([f.astype(first.dtype) for f in found]) if isinstance(found, tuple) else found.astype(first.dtype)
+
+    return cast(Function, call)
+
+
+def need_square(name: str, x: TensorType, any_dtype: bool = False) -> None:
     """Raise the error of an operand that is no stack of square matrices."""
-    if x.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
+    if not any_dtype and x.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
         raise DTypeError(f"{name} needs float32, float64 or complex matrices.", operands=operand_lines(x),
                          hint="convert with x.astype(ms.float32).")  # fmt: skip
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
@@ -195,6 +215,7 @@ SOLVE: Op = define(
 )  # fmt: skip
 
 
+@in_single
 def solve(a: Any, b: Any) -> Tensor:
     """The X with A X = B; a vector b gives a vector.
 
@@ -242,17 +263,20 @@ def inverse(x: Any) -> Tensor:
     return INVERSE(as_tensor(x))
 
 
+@in_single
 def det(x: Any) -> Tensor:
     """The determinant of every matrix."""
     return DET(as_tensor(x))
 
 
+@in_single
 def slogdet(x: Any) -> tuple[Any, Any]:
     """Sign and logarithm of the absolute value of the determinant of every matrix."""
     sign, log = SLOGDET(as_tensor(x))
     return sign, log
 
 
+@in_single
 def logdet(x: Any) -> Tensor:
     """The logarithm of the determinant; NaN where that is negative."""
     sign, log = slogdet(x)
@@ -260,6 +284,7 @@ def logdet(x: Any) -> Tensor:
     return out
 
 
+@in_single
 def cholesky(x: Any, upper: bool = False) -> Tensor:
     """The lower triangular L with L L' = x (or its transpose, ``upper``)."""
     found = CHOLESKY(as_tensor(x))
@@ -273,10 +298,10 @@ def eigh(x: Any) -> tuple[Any, Any]:
 
 
 def matrix_power(x: Any, n: int) -> Tensor:
-    """The product of n copies of every matrix; a negative n takes the inverse."""
+    """The product of n copies of every matrix; a negative n takes the inverse, which integers have not."""
     t = as_tensor(x)
-    need_square("matrix_power", t._type)
     (n,) = as_ints("matrix_power", (n,))
+    need_square("matrix_power", t._type, n >= 0 and t.dtype is not dtypes.bool_)
     if n < 0:
         return matrix_power(inverse(t), -n)
     if n == 0:

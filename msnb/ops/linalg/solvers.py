@@ -23,7 +23,7 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.linalg.matmul import conjugate_transpose, matmul, outer, turned
-from msnb.ops.linalg.matrix_functions import inverse, solve
+from msnb.ops.linalg.matrix_functions import in_single, inverse, solve
 from msnb.ops.linalg.triangular import diag_embed, diagonal, tril, triu
 from msnb.ops.shape.concat_split import concat, stack
 from msnb.ops.shape.creation import eye, ones_like, zeros
@@ -84,6 +84,7 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
     return found.squeeze(-1) if alone else found
 
 
+@in_single
 def cholesky_inverse(input_x: Any, upper: bool = False) -> Any:
     """The inverse of the matrix whose Cholesky factor is given: (L L')^-1, or (U' U)^-1 with ``upper``.
 

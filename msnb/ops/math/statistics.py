@@ -251,7 +251,7 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
         out = (apart @ apart.T) / max(rows.shape[1] - correction, 0)
     else:
         out = _weighted_cov(rows, fweights, aweights, correction)
-    return reshape(out, ()) if t.ndim < 2 else out
+    return reshape(out, ()) if out.shape == (1, 1) else out
 
 
 def _weighted_cov(rows: Tensor, fweights: Any, aweights: Any, correction: int) -> Tensor:

@@ -147,7 +147,8 @@ def _layer_norm_grad(
     share = ops.mean(weighted, axes, True) + off * ops.mean(weighted * normal, axes, True)
     rows = tuple(range(lead))
     dg, db = (ops.sum(g, rows) if rows else g for g in (dy * normal, dy))
-    return (weighted - share) * scale, dg.reshape(gamma.shape), db.reshape(gamma.shape)
+    by_x = ((weighted - share) * scale).astype(x.dtype)  # mean and variance of halves are float32
+    return by_x, dg.reshape(gamma.shape).astype(gamma.dtype), db.reshape(gamma.shape)
 
 
 def _kl_div_grad(dy: Any, x: Any, target: Any, reduction: str) -> Any:
@@ -241,7 +242,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     """Without axes of size 1, or those of ``axis`` that are of size 1: axes of another size stay."""
     if axis is None or axis == ():
         return ops.squeeze(x)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = [a for a in ((axis,) if isinstance(axis, int) else axis) if x.ndim or a not in (0, -1)]
     return ops.squeeze(x, tuple(a for a in axes if not -x.ndim <= a < x.ndim or x.shape[a] == 1))
 
 

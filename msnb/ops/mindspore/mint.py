@@ -44,7 +44,7 @@ _OWN = (
     "isposinf", "max", "meshgrid", "min", "multinomial", "nanmedian", "nansum", "norm", "normal", "npu_gelu", "permute",
     "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "round", "searchsorted", "select", "squeeze",
     "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "triangular_solve", "unique", "var", "var_mean",
-    "vdot", "conv2d",
+    "vdot", "conv2d", "item",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -142,6 +142,27 @@ def isneginf(input: Any) -> Any:
 def isposinf(input: Any) -> Any:
     """Where elements are plus infinity."""
     return ops.logical_and(ops.isinf(input), ops.gt(input, 0))
+
+
+def item(input: Any) -> Any:
+    """The one element of a tensor as a Python number.
+
+    Args:
+        input: a tensor with one element.
+
+    Raises:
+        TypeError: no tensor. ValueError: more elements than one, or none.
+
+    Source: `mindspore.mint.item`
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.mint.item(ms.Tensor([1.5]))
+        1.5
+    """
+    if not isinstance(input, Tensor):
+        raise ArgumentError(f"item takes a tensor, got {type(input).__name__}.")
+    return input.item()
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:

@@ -409,12 +409,12 @@ def _sparse(logits: Any, labels: Any, is_grad: bool) -> Any:
 
 
 def _layer_norm(x: Any, gamma: Any, beta: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Any:
-    axes = tuple(range(begin_norm_axis % x.ndim, x.ndim))
-    mean, var = ops.mean(x, axes, True), ops.var(x, axes, 0, True)
-    start = begin_params_axis % x.ndim
+    axes, start = tuple(range(begin_norm_axis % x.ndim, x.ndim)), begin_params_axis % x.ndim
+    wide_x = x if x.dtype is dtypes.float64 else x.astype(dtypes.float32)
+    mean, var = ops.mean(wide_x, axes, True), ops.var(wide_x, axes, 0, True)
     wide = (*gamma.shape, *(1,) * (x.ndim - start - gamma.ndim))
-    out = (x - mean) * ops.rsqrt(var + epsilon) * gamma.reshape(wide) + beta.reshape(wide)
-    return out, ops.stop_gradient(mean), ops.stop_gradient(var)  # MindSpore's hand no gradient on
+    normal = ((wide_x - mean) * ops.rsqrt(var + epsilon)).astype(x.dtype)
+    return normal * gamma.reshape(wide) + beta.reshape(wide), *map(ops.stop_gradient, (mean, var))
 
 
 def _strided(

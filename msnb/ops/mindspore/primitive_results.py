@@ -178,10 +178,11 @@ def svd(x: Any, full_matrices: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
 
 
 def lstsq(x: Any, a: Any, fast: bool, l2_regularizer: float) -> Any:
-    """Least squares as MindSpore has them: by its fast way alone, which regularises nothing."""
+    """Least squares as MindSpore has them: by its fast way alone, which regularises nothing; of a vector a column."""
     if fast is not True or l2_regularizer:
         raise AttributeValueError("Lstsq takes fast=True and l2_regularizer=0.0, as MindSpore's does.")
-    return ops.lstsq(x, a)
+    found = ops.lstsq(x, a)
+    return found.reshape(-1, 1) if a.ndim == 1 else found
 
 
 def bias_add(x: Any, bias: Any, data_format: str) -> Any:

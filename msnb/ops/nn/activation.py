@@ -280,7 +280,7 @@ def _floats(x: Any, dtype: Any) -> Tensor:
     return as_float(x) if dtype is None else cast(as_tensor(x), dtype)
 
 
-def _shifted(x: Tensor, axis: int) -> Tensor:
+def _shifted(x: Tensor, axis: int | None) -> Tensor:
     """x less its largest element along the axis, which is no part of the derivative."""
     if 0 in x.shape:
         return x
@@ -307,7 +307,7 @@ def softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
         [0.5, 0.5]
     """
     x = _floats(x, dtype)
-    at = normal_axis("softmax", axis, x.ndim)
+    at = None if x.ndim == 0 and axis in (0, -1) else normal_axis("softmax", axis, x.ndim)
     powers = transcendental.exp(_shifted(x, at))
     out: Tensor = powers / SUM(powers, axis=at, keepdims=True)
     return out
@@ -318,7 +318,7 @@ def softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
 def log_softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
     x = _floats(x, dtype)
-    at = normal_axis("log_softmax", axis, x.ndim)
+    at = None if x.ndim == 0 and axis in (0, -1) else normal_axis("log_softmax", axis, x.ndim)
     low = _shifted(x, at)
     out: Tensor = low - transcendental.log(SUM(transcendental.exp(low), axis=at, keepdims=True))
     return out

@@ -24,13 +24,17 @@ __all__ = [
 ]  # fmt: skip
 
 
+_ONLY = (0, -1, (0,), (-1,))
+"""How an axis of a number is named, as NumPy and MindSpore take it."""
+
+
 def _reduce(op: Op, x: Any, axis: Any, keepdims: Any, **more: Any) -> Tensor:
     if type(axis) is list:
         axis = tuple(axis)
     elif isinstance(axis, (np.integer, Tensor)):
         axis = as_ints(op.name, (axis,)) if axis.ndim else axis.__index__()
-    if axis == () and op is not ARGMAX and op is not ARGMIN:
-        axis = None
+    if axis == () and op is not ARGMAX and op is not ARGMIN or axis in _ONLY and not getattr(x, "ndim", 0):
+        axis = None  # of one number there is nothing to choose
     out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims), **more})
     return out
 

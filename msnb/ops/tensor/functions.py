@@ -150,7 +150,9 @@ def _uniform(x: Any, from_: float = 0.0, to: float = 1.0, generator: Any = None)
 
 
 def _resized(x: Any, *new_shape: Any) -> Tensor:
-    """The elements in another shape: as many as it holds, zeros behind them where it holds more."""
+    """The elements in another shape: as many as it holds, zeros behind them where it holds more; of none: as it is."""
+    if not new_shape:
+        return x  # type: ignore[no-any-return]
     one = new_shape[0] if len(new_shape) == 1 and not isinstance(new_shape[0], int) else new_shape
     flat, count = x.reshape(-1)[: math.prod(one)], math.prod(one)
     return pad(flat, (0, count - flat.shape[0])).reshape(tuple(one))

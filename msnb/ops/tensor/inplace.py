@@ -56,6 +56,11 @@ def _takes(self: Any, value: Any) -> Any:
     return self
 
 
+def _copied(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Take the values of another tensor, at once in any case; returns the tensor."""
+    return _takes(self, src)
+
+
 def _zeroed(self: Any) -> Any:
     """Become zero; returns the tensor."""
     return _takes(self, 0)
@@ -128,7 +133,7 @@ def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _NAMED: dict[str, Callable[..., Any]] = {
-    "copy_": _takes, "fill_": _takes, "zero_": _zeroed, "normal_": _drawn_normal, "uniform_": _drawn_uniform,
+    "copy_": _copied, "fill_": _takes, "zero_": _zeroed, "normal_": _drawn_normal, "uniform_": _drawn_uniform,
     "bernoulli_": _drawn_bernoulli, "exponential_": _drawn_exponential, "random_": _drawn_whole, "put_": _put,
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import bisect
 import itertools
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,12 @@ class MindDataset(Dataset):
         num_parallel_workers, shuffle, num_shards, shard_id, sampler, num_samples: as in GeneratorDataset; None and
             True shuffle, a `Shuffle` shuffles files, or rows within each.
         cache: a DatasetCache, or None.
-        padded_sample, num_padded: None.
+        padded_sample, num_padded: a dict with the columns of a row, and how often it follows the rows of the files,
+            so that `num_shards` divides the number of all.
 
     Raises:
-        FileNotFoundError: a file is missing. DatasetError: it is of another kind, or damaged.
+        FileNotFoundError: a file is missing. DatasetError: it is of another kind, or damaged. ValueError: one of
+        padded_sample and num_padded alone, a column that the sample lacks, a number that num_shards does not divide.
 
     Source: `mindspore.dataset.MindDataset`.
     """
@@ -59,25 +61,31 @@ class MindDataset(Dataset):
     def __init__(
         self, dataset_files: Names, columns_list: Sequence[str] | None = None,
         num_parallel_workers: int | None = None, shuffle: Order = None, num_shards: int | None = None,
-        shard_id: int | None = None, sampler: Any = None, padded_sample: None = None, num_padded: None = None,
-        num_samples: int | None = None, cache: DatasetCache | None = None,
+        shard_id: int | None = None, sampler: Any = None, padded_sample: Mapping[str, Any] | None = None,
+        num_padded: int | None = None, num_samples: int | None = None, cache: DatasetCache | None = None,
     ) -> None:  # fmt: skip
-        if padded_sample is not None or num_padded is not None:
-            raise AttributeValueError("MindDataset pads no rows; choose num_shards so that it divides them.")
+        if (padded_sample is None) != (num_padded is None):
+            raise AttributeValueError("MindDataset: padded_sample and num_padded go together.")
+        padding, more = padded_sample or {}, check_count(num_padded or 0, "num_padded", least=0)
         files = _Files("MindDataset", dataset_files)
+        if more and (len(files) + more) % (num_shards or 1):
+            raise AttributeValueError(f"num_shards={num_shards} does not divide {len(files)} + num_padded={more} rows.")
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
-        order = choice.order([file.rows for file in files.files])
+        order = choice.order([*(file.rows for file in files.files), *[more] * (more > 0)])
         schema = files.first.schema
         names = as_columns(columns_list, "columns_list") or tuple(sorted(schema))
         positions(names, tuple(schema), "columns_list")
+        positions(names, tuple(padding) if padding else names, "padded_sample")
 
         def fetch(index: int) -> Row:
-            values = files.row(index, names)
+            values = files.row(index, names) if index < len(files) else padding
             return tuple(_array(values[name], schema[name]["type"]) for name in names)
 
         workers = workers_of(num_parallel_workers)
         super().__init__(
-            IndexedSource("MindDataset", cached("MindDataset", cache, fetch), lambda: len(files), names, order, workers)
+            IndexedSource(
+                "MindDataset", cached("MindDataset", cache, fetch), lambda: len(files) + more, names, order, workers
+            )
         )
 
 
