@@ -11,6 +11,7 @@ import msnb
 from msnb import Parameter, Tensor, nn, ops
 from msnb.as_mindspore import uninstall
 from msnb.base import events
+from msnb.base.errors import CaptureError
 
 
 def by_call(net: Any, x: Any) -> None:
@@ -266,3 +267,19 @@ def test_settings_stay_open_to_a_construct_of_ones_own(mode: int) -> None:
     loss = nn.L1Loss()
     loss.reduction = "sum"  # which MindSpore's reads at every call
     assert loss(IMAGE, IMAGE * 0).item() == 20.5
+
+
+@pytest.mark.parametrize("value", ([3.0, 4.0, 5.0], [3, 4], 3.0), ids=("shape", "dtype", "broadcast"))
+@pytest.mark.parametrize("kind", [Tensor, Parameter])
+def test_a_compiled_program_refuses_to_make_another_type_of_a_variable(kind: Any, value: Any) -> None:
+    x = kind(Tensor([1.0, 2.0]))
+
+    @msnb.jit
+    def program() -> Any:
+        x.assign_value(Tensor(value))
+        return x * 2
+
+    msnb.set_context(mode=msnb.GRAPH_MODE)
+    with pytest.raises(CaptureError, match="another type of a variable of f32"):
+        program()
+    assert x.tolist() == [1.0, 2.0] and x.dtype == msnb.float32

@@ -8,6 +8,7 @@ import pytest
 
 import msnb as ms
 from msnb import Tensor, nn
+from msnb.graph.capture import register_source
 
 
 class Plain:
@@ -182,3 +183,43 @@ def test_what_a_class_refuses_is_refused():
         return x
 
     assert ms.jit(program)(Tensor(1.0)) == program(Tensor(1.0)) == "frozen"
+
+
+class Settings:
+    def __init__(self):
+        self.a, self.rows = 1.0, [1]
+
+
+LOOKS = {
+    "length": "o.n = 2\nreturn x * len(vars(o))",
+    "names": "o.n = 2\nreturn x * sum(name != 'a' for name in vars(o)) * ('n' in o.__dict__)",
+    "a write after the look": "space = vars(o)\no.n = 2\nreturn x * len(space) * space['n']",
+    "a name that grows": "setattr(o, f'k{len(vars(o))}', 1)\nreturn x * len(vars(o))",
+    "pop": "o.n = 1\no.__dict__.pop('n')\nreturn x * len(vars(o))",
+    "items": "o.rows = o.rows + [1]\nreturn x * len(o.__dict__['rows']) * vars(o)['a']",
+    "through the dict": "space = vars(o)\nspace['a'] = space['a'] + 1\no.b = 2\nreturn x * o.a * len(space)",
+}
+
+
+@pytest.mark.parametrize("way", ("plain", "grad", "vmap"))
+@pytest.mark.parametrize("case", LOOKS)
+def test_all_attributes_of_an_object_that_the_program_writes(case, way):
+    lines = "\n    ".join(LOOKS[case].split("\n"))
+    space, source, file = {}, f"def program(x, o):\n    {lines}\n", f"<attributes {case}>"
+    register_source(file, source)
+    exec(compile(source, file, "exec"), space)
+    program, x, found = space["program"], Tensor([1.0, 2.0]), []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        held = Settings()
+        called = {
+            "plain": lambda x: program(x, held),
+            "grad": lambda x: ms.grad(lambda x: program(x, held).sum())(x),
+            "vmap": lambda x: ms.vmap(lambda x: program(x, held))(x),
+        }[way]
+        called = ms.jit(called) if mode == ms.GRAPH_MODE else called
+        found.append([])
+        for i in range(3):
+            held.a += i
+            found[-1].append((called(x).tolist(), vars(held).copy()))
+    assert found[0] == found[1]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError
+from msnb.base.errors import AttributeValueError, CaptureError, DTypeError
 from msnb.core.dtypes import bool_
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
@@ -255,10 +255,16 @@ def _bind_named() -> None:
 
 
 def _assigned(self: Tensor, value: Any) -> Tensor:
-    """Take the value with its shape and dtype (in a compiled program the variable keeps its own); gradients of a
+    """Take the value with its shape and dtype (in a compiled program they must be the variable's); gradients of a
     tensor that is no Parameter go on to what it was computed from."""
     new = value if isinstance(value, Tensor) else Tensor(value)
     captured = hasattr(slot.engine, "current")
+    if captured and (new.shape, new.dtype) != (self.shape, self.dtype):
+        raise CaptureError(
+            f"assign_value of {new._type} would make another type of a variable of {self._type}, which a compiled "
+            "program cannot do.",
+            hint="x.copy_(value) and ops.assign convert the value; or call assign_value outside of the function.",
+        )
     if isinstance(self, Parameter) and (captured or new._type == self._type):
         return assign(self, new)
     slot.engine.assign(self, fitting(self._type, new) if captured else new)

@@ -529,11 +529,7 @@ def _stacked(engine: Capture, data: Any) -> Any:
 
 def _vars(engine: Capture, owner: Any) -> Any:
     space = vars(owner)
-    reads.check_defined(owner)
-    source = engine.session.objects.source_of(owner)
-    if source is not None and isinstance(space, dict):
-        engine.session.remember(space, sources.attr(source, "__dict__"))
-    return space
+    return reads.attr(engine.session, owner, "__dict__") if type(space) is dict else space
 
 
 def _copy(engine: Capture, value: Any) -> Any:

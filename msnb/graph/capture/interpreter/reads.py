@@ -125,6 +125,7 @@ def _written_attr(session: Session, owner: Any, name: str, whole: bool) -> Any:
         return getattr(owner, name) if whole else object.__getattribute__(owner, name)
     if name == "__dict__":
         check_defined(owner)
+        session.journal.note_attributes(owner)
     space = getattr(owner, "__dict__", None)
     wrote = type(space) is dict and name in space and session.journal.written(("content", id(space)))
     return item(session, space, name) if wrote else _NOTHING

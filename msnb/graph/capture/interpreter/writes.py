@@ -84,6 +84,8 @@ def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], N
     """A write to an attribute. A ``__setattr__`` that Python calls unseen (a Cell's, which keeps names in order) may
     write more."""
     kind: Any = type(owner)
+    if session.objects.source_of(getattr(owner, "__dict__", None)) is not None:
+        session.journal.note(journal.ContentPlace(vars(owner)))  # somebody looks at all attributes
     plain = kind.__setattr__ is object.__setattr__ and kind.__delattr__ is object.__delattr__
     if plain or isinstance(owner, type) or not hasattr(owner, "__dict__"):
         action()

@@ -286,6 +286,22 @@ class Journal:
         self.note(place)
         place.set(value)
 
+    def note_attributes(self, owner: Any) -> None:
+        """All attributes of an object are about to be looked at in its ``__dict__``: that the program wrote some of
+        them is a write to that, too."""
+        place, before = ContentPlace(vars(owner)), dict(vars(owner))
+        wrote = [
+            (level, change)
+            for level in self.levels
+            for change in level.changes.values()
+            if isinstance(change.place, AttrPlace) and change.place.owner is owner
+        ]
+        if not wrote or self.written(place.key):
+            return
+        for _, change in reversed(wrote):
+            before[change.place.name] = change.before
+        wrote[0][0].changes[place.key] = Change(place, {k: v for k, v in before.items() if v is not MISSING})
+
     def written(self, key: tuple[Any, ...]) -> bool:
         """Has the program itself written there?"""
         return any(key in level.changes for level in self.levels)
