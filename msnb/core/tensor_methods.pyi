@@ -102,7 +102,7 @@ class TensorMethods:
     asin = arcsin
     asinh = arcsinh
     def assign_value(self, value: Any) -> Tensor:
-        """Take the value with its shape and dtype (in a compiled program the variable keeps its own); gradients of a
+        """Take the value with its shape and dtype (in a compiled program they must be the variable's); gradients of a
         tensor that is no Parameter go on to what it was computed from."""
     def astype(self, dtype: Any, copy: _bool = ...) -> Tensor:
         """The same values in another dtype; with ``copy`` a tensor of its own, also where nothing changes."""

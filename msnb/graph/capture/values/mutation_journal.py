@@ -291,15 +291,15 @@ class Journal:
         them is a write to that, too."""
         place, before = ContentPlace(vars(owner)), dict(vars(owner))
         wrote = [
-            (level, change)
+            (level, change.place.name, change.before)
             for level in self.levels
             for change in level.changes.values()
             if isinstance(change.place, AttrPlace) and change.place.owner is owner
         ]
         if not wrote or self.written(place.key):
             return
-        for _, change in reversed(wrote):
-            before[change.place.name] = change.before
+        for _, name, old in reversed(wrote):
+            before[name] = old
         wrote[0][0].changes[place.key] = Change(place, {k: v for k, v in before.items() if v is not MISSING})
 
     def written(self, key: tuple[Any, ...]) -> bool:
