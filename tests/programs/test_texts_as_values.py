@@ -186,3 +186,35 @@ def test_a_tensor_decides_between_texts(program, capsys):
     compiled = ms.jit(program)
     for value in (0.0, 2.0, 0.5, 7.0):
         assert _outcome(program, value, capsys) == _outcome(compiled, value, capsys)
+
+
+KEPT = {
+    "one of two texts": lambda x, rows: rows.append("up" if x.sum() > 0 else "down"),
+    "a text of a tensor": lambda x, rows: rows.append((1, f"{(x * 2).sum():.1f}")),
+    "one of two functions": lambda x, rows: rows.append(abs if x.sum() > 0 else ms.ops.relu),
+    "a function that is called": lambda x, rows: [rows.append(abs if x.sum() > 0 else ms.ops.relu), rows[-1](x)],
+}
+WAYS = {
+    "grad": lambda loss, x: ms.grad(loss)(x),
+    "second gradient": lambda loss, x: ms.grad(lambda x: (ms.grad(loss)(x) * x).sum())(x),
+    "vjp": lambda loss, x: ms.jvp(loss, x, x)[1],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", KEPT)
+def test_what_a_loss_leaves_that_a_tensor_decides(case, way):
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        rows = []
+
+        def loss(x, rows=rows):
+            KEPT[case](x, rows)
+            return (x * x).sum()
+
+        called = ms.jit(lambda x, loss=loss: WAYS[way](loss, x))
+        results = [called(Tensor(np.array([i, 1], np.float32))).tolist() for i in (1, -3, 2)]
+        told = [row(Tensor(-2.0)).item() if callable(row) else row for row in rows]
+        found.append((results, told))
+    assert found[0] == found[1] and len(set(map(str, found[0][1]))) > 1

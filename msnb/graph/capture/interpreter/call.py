@@ -34,6 +34,7 @@ from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.control import attribute_lookup, recursion
 from msnb.graph.capture.values import sources
+from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import concrete
 from msnb.graph.capture.values.object_table import OPAQUE_FILES, is_framework, is_opaque, on_class
 from msnb.ops.definition.record import Op
@@ -86,6 +87,8 @@ def _method(engine: Capture, fn: types.MethodType, args: tuple[Any, ...], kwargs
 
 def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     method = inspect.getattr_static(type(fn), "__call__", None)
+    if isinstance(fn, FunctionChoice):
+        return fn(*args, **kwargs)
     if isinstance(fn, functools._lru_cache_wrapper):
         return call(reads.attr(engine.session, fn, "__wrapped__"), *args, **kwargs)
     if isinstance(fn, (operator.attrgetter, operator.itemgetter)):

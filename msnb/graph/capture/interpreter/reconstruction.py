@@ -27,6 +27,7 @@ from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.reads import plain_key
 from msnb.graph.capture.interpreter.side_effects import Text, open_values, refill
 from msnb.graph.capture.values.branch_merge import UndefinedVariable, is_tensor
+from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
 from msnb.graph.capture.values.sources import Source
 
@@ -95,6 +96,9 @@ class Reconstruction:
             return self._tensor(value)
         if isinstance(value, Text):
             return self._text(value)
+        if isinstance(value, FunctionChoice):
+            options, index = [self.add(option) for option in value.options], self.out(value.index)
+            return lambda outs, held, done: done[options[int(outs[index])]]
         if isinstance(value, UndefinedVariable):
             raise value.error()
         if isinstance(value, Dim):

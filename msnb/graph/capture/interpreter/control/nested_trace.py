@@ -21,6 +21,7 @@ from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import stack
 from msnb.graph.capture.interpreter.control.branch import Body, Handle
 from msnb.graph.capture.values.branch_merge import is_tensor, parts_of
+from msnb.graph.capture.values.function_choice import FunctionChoice, tensors_of
 from msnb.graph.capture.values.mutation_journal import MISSING, Change, TensorPlace
 from msnb.ir.builder import ClosedFunction, Lane, SymbolicTensor
 from msnb.ir.control_flow import replay
@@ -94,6 +95,10 @@ def _written(engine: Capture, body: Capture, change: Change, carried: dict[int, 
         parts, make, _ = parts_of(value)
         if make is not None:
             return make(list(map(carry, parts)))
+        if isinstance(value, FunctionChoice):
+            return type(value)(list(map(carry, value.options)), carry(value.index))
+        if tensors := tensors_of(value):
+            return value.with_tensors({key: carry(tensor) for key, tensor in tensors.items()})
         if is_tensor(value) and isinstance(value, SymbolicTensor) and value._builder.graph is body.graph:
             body.output(value)
             targets.append(_holder(engine, value))
