@@ -81,6 +81,20 @@ class Thing:
         self.base = 0.5
 
 
+class Derived(Thing):
+    @property
+    def shown(self):
+        return super().shown + 1
+
+    @property
+    def behind(self):
+        return super().doubled + super().lazy + hasattr(super(), "nothing")
+
+    @classmethod
+    def count(cls):
+        return cls.factor
+
+
 class Open:
     """Any attribute has a value."""
 
@@ -200,6 +214,9 @@ CASES = {
         Thing, lambda o, i: (based(o, i), o.__dict__.pop("cached")),
         "return ms.grad(lambda x: (x * o.cached).sum())(x)"),
     "property": (Thing, nothing, "o.shown = o.shown + 1\ny = x * o.shown\ndel o.shown\nreturn y + o.base"),
+    "property by super": (Derived, based, "return x * o.shown"),
+    "descriptors by super": (Derived, lambda o, i: (based(o, i), o.__dict__.pop("lazy")), "return x * o.behind"),
+    "a class that was asked for": (Derived, lambda o, i: setattr(Thing, "factor", i + 3), "return x * type(o).count()"),
     "getattr": (Open, based, "return x * o.abc"),
     "getattr in a loop": (Open, based, "s = 0\nfor i in range(3):\n    s = s + o.ab\nreturn x * s"),
     "getattr in a branch": (Open, based, "if x.sum() > 0:\n    return x * o.abc\nreturn x * o.ab"),

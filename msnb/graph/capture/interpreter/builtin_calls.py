@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import datetime
 import enum
 import functools
@@ -35,6 +36,7 @@ from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS
 from msnb.graph.capture.interpreter.control import attribute_lookup
+from msnb.graph.capture.interpreter.control.object_readers import replaced
 from msnb.graph.capture.interpreter.control.python_reduction import any_all, are_numbers, extreme, total
 from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
 from msnb.graph.capture.interpreter.control.truth_value import number_of, truth
@@ -65,6 +67,10 @@ _SETTLED = (
     range, slice, tuple, frozenset, list, dict, set, deque, np.ndarray, np.generic, np.dtype, np.ufunc, re.Pattern,
     re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, dtypes.DType, Op,
 )  # fmt: skip
+_CALLED = (
+    types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, type, operator.attrgetter,
+    operator.itemgetter, operator.methodcaller,
+)  # fmt: skip
 _RAW = {name: getattr(object, name) for name in ("__setattr__", "__delattr__", "__getattribute__")}
 
 
@@ -84,6 +90,7 @@ _TELL: dict[tuple[str, str], frozenset[str]] = {
     ("logging", "Logger"): _words("isEnabledFor getEffectiveLevel hasHandlers"),
     ("_queue", "SimpleQueue"): _words("qsize empty"), ("queue", "Queue"): _words("qsize empty full"),
     ("_contextvars", "ContextVar"): _words("get"), ("threading", "Event"): _words("is_set"),
+    ("builtins", "type"): _words("__subclasses__"),
     ("_io", "StringIO"): _words("getvalue tell"), ("_io", "BytesIO"): _words("getvalue tell"),
     ("configparser", "RawConfigParser"): _words(
         "get getint getfloat getboolean has_option has_section sections options"),
@@ -136,8 +143,7 @@ def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 def _callable(engine: Capture, value: Any) -> Any:
     """A function handed to a built-in is converted when that calls it."""
-    known = isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, type))
-    if not known and not isinstance(on_class(type(value), "__call__"), types.FunctionType):
+    if not isinstance(value, _CALLED) and not isinstance(on_class(type(value), "__call__"), types.FunctionType):
         return value
     return lambda *args, **kwargs: engine.session.interpreter.call(value, *args, **kwargs)
 
@@ -218,14 +224,6 @@ def _asked_again(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
     found = method(owner, *given)
     engine.session.guard("eq", (sources.called(method, (engine.session.anchor(owner), *given)),), (found,))
     return found
-
-
-def got(engine: Capture, getter: Any, owner: Any) -> Any:
-    """``operator.attrgetter`` and ``itemgetter``."""
-    read, names = reads.attr if isinstance(getter, operator.attrgetter) else reads.item, getter.__reduce__()[1]
-    paths = [name.split(".") if read is reads.attr else [name] for name in names]
-    found = [functools.reduce(lambda at, key: read(engine.session, at, key), path, owner) for path in paths]
-    return found[0] if len(found) == 1 else tuple(found)
 
 
 def _notice_read(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
@@ -579,7 +577,7 @@ def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
 
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr,
-    delattr: _delattr, type: _type,
+    delattr: _delattr, type: _type, dataclasses.replace: replaced,
     round: _round,
     isinstance: lambda engine, x, kinds: agreed(x, lambda one: isinstance(engine.session.pythonic.shown(one), kinds)),
     int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),

@@ -33,6 +33,7 @@ from msnb.graph.capture.interpreter import builtin_calls, reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.control import attribute_lookup, recursion
+from msnb.graph.capture.interpreter.control.object_readers import got
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import concrete
@@ -91,8 +92,8 @@ def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return fn(*args, **kwargs)
     if isinstance(fn, functools._lru_cache_wrapper):
         return call(reads.attr(engine.session, fn, "__wrapped__"), *args, **kwargs)
-    if isinstance(fn, (operator.attrgetter, operator.itemgetter)):
-        return builtin_calls.got(engine, fn, *args)
+    if isinstance(fn, (operator.attrgetter, operator.itemgetter, operator.methodcaller)):
+        return got(engine, fn, *args)
     if isinstance(method, types.FunctionType):
         engine.session.guard("is", (sources.attr(sources.ref(type(fn)), "__call__"),), (method,))
         if not engine.session.objects.is_fresh(fn):
@@ -155,7 +156,7 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
         return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)
     if args and fn.__code__.co_filename == "<string>" and _is_generated(fn, type(args[0])):
-        return fn(*args, **kwargs)
+        return _generated(fn, *args, **kwargs)
     session = engine.session
     if not is_own(fn.__code__.co_filename) and not _found_by_path(session, fn):
         session.guard("is", (sources.attr(sources.ref(fn), "__code__"),), (fn.__code__,))
@@ -166,6 +167,22 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
 def _is_generated(fn: types.FunctionType, kind: type) -> bool:
     """Is it a method that ``dataclass`` wrote?"""
     return dataclasses.is_dataclass(kind) and getattr(kind, fn.__name__, None) is fn
+
+
+def _generated(fn: types.FunctionType, owner: Any, *args: Any, **kwargs: Any) -> Any:
+    """A method that ``dataclass`` wrote, as it is; ``__post_init__``, which it calls, is the program's own."""
+    space, after = getattr(owner, "__dict__", None), getattr(type(owner), "__post_init__", None)
+    if fn.__name__ != "__init__" or space is None or after is None:
+        return fn(owner, *args, **kwargs)
+    given: list[tuple[Any, ...]] = []
+    space["__post_init__"] = lambda *variables: given.append(variables)
+    try:
+        fn(owner, *args, **kwargs)
+    finally:
+        del space["__post_init__"]
+    for variables in given:
+        call(after, owner, *variables)
+    return None
 
 
 def _found_by_path(session: Session, fn: types.FunctionType) -> bool:
@@ -263,23 +280,29 @@ def _started(cls: Any, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     return made
 
 
+def _error(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if is_opaque(cls.__init__):  # an error of msnb: what it says may be open, as it may be in a plain error
+        return engine.session.fresh(cls(*args, **kwargs))
+    error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
+    call(cls.__init__, error, *args, **kwargs)
+    return error
+
+
 def _instance(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``type.__call__(cls, ...)``."""
     init, new = cls.__init__, cls.__new__
     if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__init__"),), (init,))
     if issubclass(cls, BaseException) and isinstance(init, types.FunctionType):
-        if is_opaque(init):  # an error of msnb: what it says may be open, as it may be in a plain error
-            return engine.session.fresh(cls(*args, **kwargs))
-        error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
-        call(init, error, *args, **kwargs)
-        return error
+        return _error(engine, cls, args, kwargs)
     if isinstance(new, types.FunctionType) and not issubclass(cls, _VALUES) and not is_opaque(new, cls):
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__new__"),), (new,))
         return _started(cls, call(new, cls, *args, **kwargs), args, kwargs)
     plain_new = new in _PLAIN_NEW
     if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init, cls):
         result = builtin_calls.call(engine, cls, args, kwargs)
+        if isinstance(result, (type, enum.Enum)) and len(args) == 1:
+            return result  # the class of an object, the member of a value: they were there before
         return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result
     made = engine.session.fresh(cls.__new__(cls))
     call(init, made, *args, **kwargs)

@@ -290,9 +290,15 @@ class Session:
             if value is not None and type(value) is not bool:
                 self.anchor(value)
         else:
-            self.guard("type", (source,), (type(value),))
-            self.remember(value, source)
+            self._instance(value, source)
         return value
+
+    def _instance(self, value: Any, source: Source) -> None:
+        self.guard("type", (source,), (type(value),))
+        number = next((kind for kind in (int, float, complex) if isinstance(value, kind)), None)
+        if number is not None:  # of a class derived from Python's
+            self.guard("num", (paths.called(number, (source,)),), (number(value),))
+        self.remember(value, source)
 
     def _function(self, value: types.FunctionType, source: Source) -> None:
         """A function is its code and its surroundings: one made anew for each call is the same function."""

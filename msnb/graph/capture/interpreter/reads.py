@@ -165,6 +165,9 @@ def _fixed(kind: type) -> tuple[str, ...]:
 
 def _super_attr(session: Session, owner: Any, name: str) -> Any:
     """``super().name``: what the classes behind hold, guarded."""
+    computation = attribute_lookup.computation(owner, name)
+    if computation is not None:
+        return attribute_lookup.computed_behind(session, owner, name, computation)
     value = getattr(owner, name)
     found = getattr(super(owner.__thisclass__, owner.__self_class__), name, None)
     source = paths.Source(
@@ -199,6 +202,8 @@ def _owner_source(session: Session, owner: Any) -> paths.Source | None:
     source = session.objects.source_of(owner)
     if source is not None or session.objects.is_fresh(owner):
         return source
+    if isinstance(owner, type) and has_parts(owner):
+        return session.anchor(owner)
     builtin = type(owner).__module__ == "builtins" and not is_heap(type(owner))
     if builtin or isinstance(owner, (TrackedArray, type)):
         return None

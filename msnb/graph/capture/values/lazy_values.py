@@ -172,7 +172,10 @@ def _invert(x: Any) -> Any:
 def _arithmetic(op: str, reflected: bool) -> Callable[[LazyScalar, Any], Any]:
     def method(self: LazyScalar, other: Any) -> Any:
         if not is_number(other):
-            return NotImplemented
+            kind = next((k for k in (int, float, complex) if isinstance(other, k)), None)
+            if kind is None or isinstance(other, np.generic):
+                return NotImplemented
+            other = kind(other)  # of a class derived from Python's
         left, right = (other, self) if reflected else (self, other)
         value = sources.BINARY[op](plain(left), plain(right))
         result = made(value, sources.binary(op, operand(left), operand(right)), self._session, fixed=op != "**")

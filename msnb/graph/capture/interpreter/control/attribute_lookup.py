@@ -26,26 +26,34 @@ def computation(owner: Any, name: str, whole: bool = True) -> Computation | None
     """The function of a program that gives ``owner.name``, before or in the place of what lies in the object; a
     ``__getattribute__`` only if ``whole``."""
     kind = type(owner)
+    if kind is super and not isinstance(owner.__self__, type):
+        held = _behind(owner.__thisclass__, owner.__self_class__, name)
+        return _described(held, owner.__self__, owner.__self_class__)
     if not is_heap(kind) and not isinstance(owner, type):
         return None
     every = kind.__getattribute__ if whole else None
     if _is_programs(every, kind):
         return every, "__getattribute__", (owner, name)
     held = on_class(kind, name)
-    found = None if held is ABSENT else _described(held, owner, kind, name)
+    hidden = not hasattr(type(held), "__set__") and lies_in(owner, name)  # what lies in the object comes first
+    found = None if hidden else _described(held, owner, kind, name)
     if found is None and isinstance(owner, type) and (held := on_class(owner, name)) is not ABSENT:
         get = getattr(type(held), "__get__", None)
         return (get, "", (held, None, owner)) if _is_programs(get, type(held)) else None
     return found
 
 
-def _described(held: Any, owner: Any, kind: type, name: str) -> Computation | None:
+def _behind(kind: type, of: type, name: str) -> Any:
+    """What ``super(kind, of)`` finds under a name, as it lies there, or ABSENT."""
+    rest = of.__mro__[of.__mro__.index(kind) + 1 :]
+    return next((vars(k)[name] for k in rest if name in vars(k)), ABSENT)
+
+
+def _described(held: Any, owner: Any, kind: type, name: str = "") -> Computation | None:
     """What a descriptor computes that lies in the class of the object."""
     if isinstance(held, property):
         own = isinstance(held.fget, FunctionType) and not is_own(held.fget.__code__.co_filename)
         return (held.fget, name, (owner,)) if own else None
-    if not hasattr(type(held), "__set__") and lies_in(owner, name):  # what lies in the object comes first
-        return None
     if isinstance(held, functools.cached_property):
         return (held.func, name, (owner,)) if _is_programs(held.func, kind) else None
     get = getattr(type(held), "__get__", None)
@@ -74,6 +82,13 @@ def plain(owner: Any, name: str, default: Any, whole: bool = True) -> Any:
         return default
 
 
+def computed_behind(session: Session, owner: Any, name: str, found: Computation) -> Any:
+    """The attribute that a function gives to ``super().name``."""
+    behind = owner.__thisclass__, owner.__self_class__, name
+    session.guard("is", (paths.called(_behind, behind),), (_behind(*behind),))
+    return _kept(session, owner.__self__, name, _behind(*behind), session.interpreter.call(found[0], *found[2]))
+
+
 def computed(session: Session, owner: Any, name: str, found: Computation) -> Any:
     """The attribute that a function gives; where it has none, ``__getattr__`` is asked."""
     fn, place, args = found
@@ -90,8 +105,12 @@ def computed(session: Session, owner: Any, name: str, found: Computation) -> Any
         if session.refuses(error) or fallback(owner) is None:
             raise
         return fallen_back(session, owner, name)
-    held = on_class(type(owner), name)
-    if isinstance(held, functools.cached_property) and fn is held.func:
+    return _kept(session, owner, name, on_class(type(owner), name), value)
+
+
+def _kept(session: Session, owner: Any, name: str, held: Any, value: Any) -> Any:
+    """The value, which a cached_property leaves in the object."""
+    if isinstance(held, functools.cached_property):
         session.interpreter.intrinsics.set_attr(owner, name, value)
     return value
 
