@@ -24,6 +24,7 @@ from msnb.ops.reduction.functional import what_counts
 from msnb.ops.sparse.coordinates import COOTensor
 from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 from msnb.train.files.parameter_loading import put_into
+from msnb.train.metrics import score_metrics
 
 
 def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
@@ -323,6 +324,7 @@ class KeepDropout(nn.Dropout, metaclass=_OneClass):
         super().__init__(keep_prob=keep_prob, p=p, dtype=dtype)
 
 
+CosineSimilarity = score_metrics.CosineSimilarity
 Dropout = KeepDropout
 Dropout.__name__ = Dropout.__qualname__ = "Dropout"
 

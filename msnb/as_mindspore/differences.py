@@ -143,6 +143,7 @@ DIFFERENCES: tuple[Difference, ...] = (
            "bicubic: slope -0.5, no weight outside the image", "slope -0.75, borders repeated", _SILENT,
            "test_cubics_between_pixels"),
     _numpy("squeeze", "other sizes than 1 stay", "an error", "programs rely on it", "test_squeeze"),
+    _theirs("nn.CosineSimilarity", "a metric", "a layer", "it has no update", "test_cosine_similarity_is_a_metric"),
     _theirs("nn.Dropout", "Dropout(0.8) keeps 80%", "an error", "courses write it", "test_positional_dropout"),
     *_each(_ours, "ops.", "mean reduce_mean std var",
            "integers, cut off", "float32", "a mean cut off is wrong", "test_means_of_integers"),

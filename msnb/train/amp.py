@@ -40,10 +40,10 @@ __all__ = [
 LEVELS = ("O0", "O1", "O2", "O3", "auto")
 
 _WHITE: list[Any] = [
-    nn.Conv1d, nn.Conv2d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Dense, nn.LSTMCell, nn.RNNCell, nn.GRUCell,
-    nn.PReLU, *map(primitive, ("Conv2D", "MatMul", "BatchMatMul", "ReLU")),
+    nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose, nn.Dense,
+    nn.LSTMCell, nn.RNNCell, nn.GRUCell, nn.PReLU, *map(primitive, ("Conv2D", "MatMul", "BatchMatMul", "ReLU")),
 ]  # fmt: skip
-_BLACK: list[Any] = [nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm]
+_BLACK: list[Any] = [nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.LayerNorm]
 # operators that grow fast, divide, or add up many small things
 _AUTO_WHITE = ("conv2d", "matmul", "einsum")
 _AUTO_BLACK = (

@@ -180,6 +180,7 @@ def test_batch_size_may_be_a_function():
 def test_padded_batch_fills_up():
     ragged = ds.NumpySlicesDataset([[1], [2, 3], [4, 5, 6]], "x", shuffle=False)
     assert values(ragged.padded_batch(2)) == [[[1, 0], [2, 3]], [[4, 5, 6]]]
+    assert values(ragged.padded_batch(2, pad_info={})) == values(ragged.padded_batch(2))
     fixed = ragged.padded_batch(3, pad_info={"x": ([4], -1)})
     assert values(fixed) == [[[1, -1, -1, -1], [2, 3, -1, -1], [4, 5, 6, -1]]]
     with pytest.raises(ValueError, match="a row has 3 entries, pad shape 2"):

@@ -292,3 +292,24 @@ def test_levels_of_floats_are_refused_with_the_row(photo):
     data = ds.NumpySlicesDataset(photo[None].astype(np.float32), "image").map(vision.Equalize(), "image")
     with pytest.raises(DatasetError, match=r"Equalize failed at row 0.*uint8"):
         next(iter(data))
+
+
+def test_one_threshold_inverts_all_from_there_on() -> None:
+    levels = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
+    wanted = np.where(levels >= 100, 255 - levels, levels)
+    for threshold in (100, (100, 100), (100.0, 255)):
+        assert np.array_equal(vision.Solarize(threshold)(levels), wanted)
+    assert np.array_equal(vision.RandomSolarize((100, 100))(levels), wanted)
+    assert np.array_equal(vision.Solarize((0, 99))(levels), np.where(levels < 100, 255 - levels, levels))
+    with pytest.raises(ValueError, match="threshold"):
+        vision.Solarize((9, 8))
+
+
+def test_gamma_cuts_levels_off() -> None:
+    levels = np.array([0, 12, 20, 251, 252, 255], np.uint8).reshape(1, 6, 1)
+    assert vision.AdjustGamma(2.0)(levels).ravel().tolist() == [0, 0, 1, 248, 250, 255]
+    assert vision.AdjustGamma(1.0, 0.77)(levels).ravel().tolist() == [0, 9, 15, 194, 194, 197]
+    assert vision.AdjustGamma(1.0, 5.0)(levels).ravel().tolist() == [0, 60, 100, 255, 255, 255]
+    assert np.allclose(vision.AdjustGamma(2.0)(np.array([[[0.5], [1.0]]], np.float32)).ravel(), [0.25, 1.0])
+    with pytest.raises(ValueError, match="gamma"):
+        vision.AdjustGamma(-1.0)

@@ -237,6 +237,18 @@ def test_positional_dropout(mode: int) -> None:
         msnb.nn.Dropout(0.8)
 
 
+def test_cosine_similarity_is_a_metric(mode: int) -> None:
+    from mindspore import nn
+
+    metric = nn.CosineSimilarity()
+    metric.clear()
+    metric.update([[1.0, 0.0], [3.0, 4.0]])
+    assert np.allclose(metric.eval(), [[0.0, 0.6], [0.6, 0.0]]) and issubclass(nn.CosineSimilarity, nn.Metric)
+    assert not issubclass(msnb.nn.CosineSimilarity, msnb.train.Metric)
+    with pytest.raises(TypeError):
+        nn.CosineSimilarity(1)
+
+
 def test_means_of_integers(mode: int) -> None:
     x = Tensor([1, 2, 4, 4], msnb.int32)
     assert float(compiled(lambda x: theirs("mean")(x), x)) == 2.75

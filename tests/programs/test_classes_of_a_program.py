@@ -1,4 +1,4 @@
-"""What a program reads of its classes, and what classes make, at each call of a compiled program as in PyNative mode."""
+"""What a program reads of its classes, and what classes make: each call of a compiled program sees it anew."""
 
 import dataclasses
 import functools

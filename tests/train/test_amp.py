@@ -250,3 +250,18 @@ def test_wrong_arguments(case: int) -> None:
     call, error, sentence = WRONG[case]
     with pytest.raises(error, match=sentence):
         call()
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_layers_of_three_dimensions_are_in_the_lists(mode: int, level: str) -> None:
+    x = ms.Tensor(np.linspace(1.0, 2.0, 16, dtype=np.float32).reshape(1, 2, 2, 2, 2) + 1e-4)
+    ones = ms.ops.ones((1, 2, 1, 1, 1)) * 1.0001
+    make = [lambda: nn.Conv3d(2, 1, 1, weight_init=ones, pad_mode="valid"),
+            lambda: nn.Conv3dTranspose(2, 1, 1, weight_init=ones.reshape(2, 1, 1, 1, 1), pad_mode="valid")]  # fmt: skip
+    for layer in make:
+        exact = layer()(x).asnumpy()
+        half = ms.amp.auto_mixed_precision(nn.SequentialCell(layer()), level)(x).asnumpy()
+        assert np.array_equal(half, half.astype(np.float16)) and not np.array_equal(half, exact)
+    norm = ms.amp.auto_mixed_precision(nn.SequentialCell(nn.BatchNorm3d(2)), level)(x)
+    assert np.array_equal(norm.asnumpy(), nn.BatchNorm3d(2)(x).asnumpy()) is (level == "O1")
+    assert {nn.Conv3d, nn.Conv3dTranspose} < set(ms.amp.get_white_list()) and nn.BatchNorm3d in ms.amp.get_black_list()

@@ -120,3 +120,14 @@ def test_a_damaged_file_leaves_the_network_alone(tmp_path: Any) -> None:
         with pytest.raises(CheckpointError):
             load_checkpoint(tmp_path / "n.ckpt", net)
     assert net.values() == {"a": [1.0], "b": [2.0]}
+
+
+def test_strings_are_among_the_unused_names(mode: int, tmp_path: Any) -> None:
+    net = ms.nn.Dense(1, 1)
+    save_checkpoint(net, str(tmp_path / "n.ckpt"), append_dict={"epoch": 3, "note": "best"})
+    found = load_checkpoint(str(tmp_path / "n.ckpt"))
+    assert load_param_into_net(ms.nn.Dense(1, 1), found) == ([], ["epoch", "note"])
+    found.pop("epoch")
+    assert load_param_into_net(ms.nn.Dense(1, 1), found, strict_load=True) == ([], ["note"])
+    with pytest.raises(ArgumentError, match="neither|not a Parameter"):
+        load_param_into_net(ms.nn.Dense(1, 1), {"note": b"best"})

@@ -250,7 +250,7 @@ class PaddedBatch(Batch):
 
     def __init__(self, parent: Node, size: BatchSize, drop: bool, pad: PadInfo | None, workers: int = 1) -> None:
         super().__init__(parent, size, drop, workers=workers)
-        self.pad: PadInfo = dict.fromkeys(parent.columns, (None, 0)) if pad is None else dict(pad)
+        self.pad: PadInfo = dict.fromkeys(parent.columns, (None, 0)) if not pad else dict(pad)
         positions(tuple(self.pad), parent.columns, "padded_batch")
 
     def _assemble(self, epoch: Epoch, info: BatchInfo, group: list[Row]) -> Row:

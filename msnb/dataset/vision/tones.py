@@ -96,8 +96,8 @@ def posterized(image: Array, bits: int) -> Array:
 
 
 def solarized(image: Array, low: float, high: float) -> Array:
-    """Levels from `low` to `high` inverted."""
-    return np.where((image >= low) & (image <= high), np.asarray(255 - image, image.dtype), image)
+    """Levels from `low` to `high` inverted; where both are one level, all from there on."""
+    return np.where((image >= low) & ((image <= high) | (low == high)), np.asarray(255 - image, image.dtype), image)
 
 
 def sharpened(image: Array, factor: float) -> Array:
@@ -147,7 +147,7 @@ class Posterize(ImageTransform):
 
 
 class Solarize(ImageTransform):
-    """Levels within `threshold`, (low, high) or one level, are inverted."""
+    """Levels within `threshold`, (low, high), are inverted; of one level, all from there on."""
 
     low: float
     high: float
@@ -161,16 +161,17 @@ class Solarize(ImageTransform):
 
 
 class AdjustGamma(ImageTransform):
-    """255 * gain * (level / 255) ** gamma; floats, from 0 to 1: gain * value ** gamma."""
+    """256 * gain * (level / 255) ** gamma, cut off to a level; floats, from 0 to 1: gain * value ** gamma."""
 
     def __init__(self, gamma: float, gain: float = 1.0) -> None:
         self.gamma: float = check_number(gamma, "AdjustGamma: gamma", 0)
         self.gain: float = check_number(gain, "AdjustGamma: gain")
 
     def image(self, value: Array) -> Array:
-        top = np.float32(1 if value.dtype.kind == "f" else 255)
-        out = self.gain * (value.astype(np.float32) / top) ** np.float32(self.gamma)
-        return like(np.clip(out, 0, 1) * top, value)
+        if value.dtype.kind == "f":
+            return like(np.clip(self.gain * value ** np.float32(self.gamma), 0, 1), value)
+        # just under 256, so that the brightest level stays and each level has an equal share
+        return like(np.floor(255.999 * self.gain * (value / 255.0) ** self.gamma), value)
 
 
 class AdjustSharpness(ImageTransform):

@@ -21,6 +21,7 @@ from msnb.ops.definition.operand_checks import as_floats, as_ints, as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise import arithmetic, cast, transcendental
 from msnb.ops.elementwise.comparison import equal, isnan, where
+from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.indexing.pad import PAD
 from msnb.ops.indexing.rearrange import meshgrid
@@ -123,7 +124,7 @@ def block_diag(*inputs: Any) -> Tensor:
 def cartesian_prod(*inputs: Any) -> Tensor:
     """All tuples of one element of each vector: [product of lengths, vectors]; of one vector the vector itself."""
     if len(inputs) == 1:
-        return as_tensor(inputs[0])
+        return identity(as_tensor(inputs[0]))
     return stack([reshape(g, (-1,)) for g in meshgrid(*inputs, indexing="ij")], axis=-1)
 
 

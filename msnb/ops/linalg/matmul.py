@@ -26,6 +26,7 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import alike, broadcast_shapes, normal_axis, operand_lines
 from msnb.ops.elementwise.factory import adjoint
+from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, TRANSPOSE, reshape
 
 __all__ = [
@@ -327,6 +328,8 @@ def multi_dot(xs: Sequence[Any]) -> Tensor:
     Source: the matrix-chain dynamic programme, Cormen et al., Introduction to Algorithms, 15.2.
     """
     ts = [as_tensor(x) for x in xs]
+    if len(ts) == 1:
+        return identity(ts[0])
     sizes = [ts[0].shape[0] if ts[0].ndim > 1 else 1, *(t.shape[-1] if t.ndim > 1 else t.shape[0] for t in ts)]
     sizes[-1] = sizes[-1] if ts[-1].ndim > 1 else 1
     sizes[1] = ts[0].shape[-1]

@@ -17,6 +17,7 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import equal, isinf, isnan, where
+from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.linalg.factorization import matrix_norm
 from msnb.ops.reduction.functional import amax, amin, mean as mean_of, sum as sum_of
 from msnb.ops.reduction.records import SUM
@@ -361,7 +362,7 @@ def add_n(xs: Sequence[Any]) -> Tensor:
     """
     if not xs:
         raise ArgumentError("add_n needs at least one tensor.")
-    total: Tensor = as_tensor(xs[0])
+    total: Tensor = identity(as_tensor(xs[0])) if len(xs) == 1 else as_tensor(xs[0])
     for x in xs[1:]:
         total = arithmetic.add(total, x)
     return total

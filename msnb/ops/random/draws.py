@@ -31,6 +31,7 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import need_ints, normal_shape, operand_lines
+from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.math.sort import topk
 from msnb.ops.random.philox import wide_words, words
 from msnb.ops.reduction.functional import argmax
@@ -450,7 +451,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, seed: int | None =
     if not 0.0 <= p <= 1.0:
         raise AttributeValueError(f"dropout: p must be in [0, 1], got {p!r}.")
     if not training or p == 0.0:
-        return x
+        return identity(x) if training else x
     draws = drawn_uniform(x.shape, own_key("dropout", seed))
     scaled = x * (1.0 / (1.0 - p)) if p < 1.0 else x * 0.0
     out: Tensor = find("where")(draws >= p, scaled, 0.0)

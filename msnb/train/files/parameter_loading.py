@@ -39,7 +39,7 @@ def load_param_into_net(
         remove_redundancy: True has no effect, which is said once: a file of one device has every parameter.
 
     Returns:
-        (names of the network that got no value, names of the dict that were not used).
+        (names of the network that got no value, names of the dict that were not used, strings among them).
 
     Raises:
         ValueError: CheckpointError: shapes, dtypes or names do not fit. The network is unchanged.
@@ -67,7 +67,7 @@ def put_into(
         slot.engine.assign(target, value)
     if missing:
         events.notice(f"the checkpoint has no value for {_listing(missing)}; kept as they were.")
-    return missing, extra
+    return missing, extra + [name for name, value in parameter_dict.items() if isinstance(value, str)]
 
 
 def state_of(net: Any) -> list[tuple[str, Tensor]]:
