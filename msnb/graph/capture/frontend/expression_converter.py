@@ -25,6 +25,16 @@ _BINARY = {
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
+def _inner_targets(target: ast.Tuple | ast.List) -> tuple[tuple[int, Any], ...]:
+    """The places at which a target is taken apart again, each with its own; those behind a star count from the end."""
+    stars = [i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+    return tuple(
+        (i - len(target.elts) if stars and i > stars[0] else i, _inner_targets(part))
+        for i, part in enumerate(target.elts)
+        if isinstance(part, (ast.Tuple, ast.List))
+    )
+
+
 class Expressions(ast.NodeTransformer):
     """The expression half of the converter."""
 
@@ -274,17 +284,24 @@ class Expressions(ast.NodeTransformer):
 
     def _comprehension(self, node: Any) -> Any:
         first = node.generators[0]
-        first.iter = self.rt("iterate", first.iter, self.visit(first.iter))
+        first.iter = self._iterated(first, self.visit(first.iter))
         self.scopes.append(Scope(targets(node.generators), set(), set(), set()))
         for i, g in enumerate(node.generators):
             if i:
-                g.iter = self.rt("iterate", g.iter, self.visit(g.iter))
+                g.iter = self._iterated(g, self.visit(g.iter))
             g.ifs = [self.rt("truth", t, self.test(t)) for t in g.ifs]
         for name in ("elt", "key", "value"):
             if hasattr(node, name):
                 setattr(node, name, self.visit(getattr(node, name)))
         self.scopes.pop()
         return node if isinstance(node, ast.GeneratorExp) else self.rt("new", node, node)
+
+    def _iterated(self, part: ast.comprehension, values: ast.expr) -> ast.expr:
+        """What one ``for`` of a comprehension goes through; taken apart if its target is, which Python does unseen."""
+        found = self.rt("iterate", part.iter, values)
+        if not isinstance(part.target, (ast.Tuple, ast.List)):
+            return found
+        return self.rt("unpack_each", part.iter, found, self.const(_inner_targets(part.target), part.iter))
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 

@@ -18,7 +18,7 @@ import re
 import sys
 import types
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -34,9 +34,9 @@ from msnb.graph.capture.guards.buffer_content import contents
 from msnb.graph.capture.interpreter import reads, side_effects, special_methods as operators, writes
 from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.graph.capture.interpreter.capture_session import CONTAINERS
+from msnb.graph.capture.interpreter.capture_session import CONTAINERS, Session
 from msnb.graph.capture.interpreter.control import attribute_lookup
-from msnb.graph.capture.interpreter.control.object_readers import replaced
+from msnb.graph.capture.interpreter.control.object_readers import asked_again, receiver, replaced, words
 from msnb.graph.capture.interpreter.control.python_reduction import any_all, are_numbers, extreme, total
 from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
 from msnb.graph.capture.interpreter.control.truth_value import number_of, truth
@@ -74,28 +74,16 @@ _CALLED = (
 _RAW = {name: getattr(object, name) for name in ("__setattr__", "__delattr__", "__getattribute__")}
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _MUTATORS: dict[type, frozenset[str]] = {
-    list: _words("append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__ __imul__"),
-    dict: _words("update setdefault pop popitem clear move_to_end __setitem__ __delitem__ __ior__"),
-    set: _words("add discard remove update clear pop difference_update intersection_update symmetric_difference_update "
+    list: words("append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__ __imul__"),
+    dict: words("update setdefault pop popitem clear move_to_end __setitem__ __delitem__ __ior__"),
+    set: words("add discard remove update clear pop difference_update intersection_update symmetric_difference_update "
                 "__ior__ __iand__ __isub__ __ixor__"),
-    deque: _words("append appendleft extend extendleft pop popleft clear rotate insert remove reverse __setitem__ "
+    deque: words("append appendleft extend extendleft pop popleft clear rotate insert remove reverse __setitem__ "
                   "__delitem__ __iadd__ __imul__"),
 }  # fmt: skip
-_TELL: dict[tuple[str, str], frozenset[str]] = {
-    ("logging", "Logger"): _words("isEnabledFor getEffectiveLevel hasHandlers"),
-    ("_queue", "SimpleQueue"): _words("qsize empty"), ("queue", "Queue"): _words("qsize empty full"),
-    ("_contextvars", "ContextVar"): _words("get"), ("threading", "Event"): _words("is_set"),
-    ("builtins", "type"): _words("__subclasses__"),
-    ("_io", "StringIO"): _words("getvalue tell"), ("_io", "BytesIO"): _words("getvalue tell"),
-    ("configparser", "RawConfigParser"): _words(
-        "get getint getfloat getboolean has_option has_section sections options"),
-}  # fmt: skip
-_COMPARE = (sorted, min, max, set, frozenset)
+_LOOK_DEEP = words("count index __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__")
+_COMPARE = (sorted, min, max, set, frozenset, Counter)
 _HIGHER = {map, filter, sorted, functools.reduce, min, max}
 
 
@@ -124,7 +112,7 @@ def _hashable(fn: Any) -> bool:
 
 
 def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    told = _asked_again(engine, fn, args) if not kwargs else NotImplemented
+    told = asked_again(engine, fn, args) if not kwargs else NotImplemented
     if told is not NotImplemented:
         return told
     own = _notice_read(engine, fn, args)
@@ -169,16 +157,19 @@ def _looked_through(engine: Capture, fn: Any, value: Any) -> Any:
     """A container or an object for code that is not converted."""
     steps = operators.entered(engine, fn, value)
     session, compares = engine.session, fn in _COMPARE if _hashable(fn) else False
+    takes_pairs = isinstance(fn, type) and issubclass(fn, dict) and not issubclass(fn, Counter)
 
     def part_of(part: Any) -> Any:
         if compares:
             reads.look_into(session, part)
+        if (takes_pairs or fn is itertools.starmap) and isinstance(part, (list, tuple)):
+            return reads.items(session, part)
         return part if _takes_tensors(fn) else reads.plain_parts(session, part)
 
     if steps is not NotImplemented and not isinstance(steps, dict):
         return map(part_of, steps)
     found = reads.entered(session, value if steps is NotImplemented else steps)
-    return type(found)(map(part_of, found)) if compares and type(found) in (list, tuple) else found
+    return type(found)(map(part_of, found)) if type(found) in (list, tuple) else found
 
 
 def _plain_text(fn: Any, text: side_effects.Text) -> Any:
@@ -207,28 +198,9 @@ def _read_outside(engine: Capture, fn: Any, owner: Any, name: Any, args: tuple[A
     return None
 
 
-def _receiver(fn: Any, args: tuple[Any, ...]) -> tuple[Any, Any, int]:
-    """The object whose method is called, or None; the method's name; how many of the arguments the object is."""
-    owner, name = getattr(fn, "__self__", None), getattr(fn, "__name__", fn)
-    if owner is None and args and isinstance(name, str) and getattr(type(args[0]), name, None) is fn:
-        return args[0], name, 1  # a method, called by way of its class
-    return owner, name, 0
-
-
-def _asked_again(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
-    """What a method only tells of an object's state, which no guard sees, is asked again at each call."""
-    owner, name, own = _receiver(fn, args)
-    if not any(name in _TELL.get((kind.__module__, kind.__name__), ()) for kind in type(owner).__mro__):
-        return NotImplemented
-    method, given = getattr(type(owner), name), tuple(map(concrete, args[own:]))
-    found = method(owner, *given)
-    engine.session.guard("eq", (sources.called(method, (engine.session.anchor(owner), *given)),), (found,))
-    return found
-
-
 def _notice_read(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
     """Tell what is read now and not at each call; how many of the arguments are the object that it is read of."""
-    owner, name, own = _receiver(fn, args)
+    owner, name, own = receiver(fn, args)
     stateful = owner is not None and not isinstance(owner, types.ModuleType) and _may_change(engine, owner, name)
     outside = _read_outside(engine, fn, owner, name, args)
     if outside is not None:
@@ -285,9 +257,16 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
     if isinstance(owner, dict) and engine.session.objects.source_of(owner) is not None:
         return reads.dict_method(engine.session, owner, name, args, kwargs)
     if isinstance(owner, (list, tuple, set, frozenset, deque)) and engine.session.objects.source_of(owner) is not None:
-        made = getattr(reads.entered(engine.session, owner), name)(*map(concrete, args), **kwargs)
-        return engine.session.born(made) if isinstance(made, (list, set, deque)) else made
+        return _read_method(engine.session, owner, name, args, kwargs)
     return _opaque(engine, fn, args, kwargs)
+
+
+def _read_method(session: Session, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method that leaves a list, tuple, set or deque from outside as it is."""
+    if name in _LOOK_DEEP:
+        reads.look_into(session, [owner, *args])
+    made = getattr(reads.entered(session, owner), name)(*map(concrete, args), **kwargs)
+    return session.born(made) if isinstance(made, (list, set, deque)) else made
 
 
 def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -295,12 +274,20 @@ def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwarg
     if name not in ("append", "add", "extend", "update", "clear") and session.objects.source_of(owner):
         session.journal.note(ContentPlace(owner))
         reads.settle(session, owner)  # its result depends on what was there
+    if name in ("remove", "sort"):
+        reads.look_into(session, [owner, *args])
     if name == "extend" or name.endswith("update"):
         args = tuple(reads.entered(session, a) for a in args)
         args = tuple(list(a) if not isinstance(a, (dict, list)) else a for a in args)
+        if isinstance(owner, dict) and not isinstance(owner, Counter):
+            args = tuple(_pairs(session, a) if isinstance(a, list) else a for a in args)
     if name in ("pop", "setdefault", "insert", "add", "discard", "remove"):
         args = (concrete(args[0]), *args[1:]) if args else args
     return writes.mutate(owner, name, args, kwargs)
+
+
+def _pairs(session: Session, values: list[Any]) -> list[Any]:
+    return [reads.items(session, pair) if isinstance(pair, (list, tuple)) else pair for pair in values]
 
 
 # ---- built-in functions ----

@@ -10,6 +10,7 @@ import builtins
 import operator
 import sys
 from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,21 @@ def unpack_map(value: Any) -> Any:
 def iterate(value: Any) -> Any:
     """What a comprehension goes through."""
     return reads.iterate(session_now(), value)
+
+
+def unpack_each(values: Iterable[Any], inner: tuple[tuple[int, Any], ...]) -> Iterator[Any]:
+    """The values of a comprehension whose target takes them apart, at the ``inner`` places once more."""
+    return (_taken_apart(value, inner) for value in values)
+
+
+def _taken_apart(value: Any, inner: tuple[tuple[int, Any], ...]) -> Any:
+    parts = unpack(value)
+    if inner and session_now() is not None:
+        parts = list(parts)
+        for at, deeper in inner:
+            if -len(parts) <= at < len(parts):  # else Python says that there are too few
+                parts[at] = _taken_apart(parts[at], deeper)
+    return parts
 
 
 def compare(op: str, left: Any, right: Any) -> Any:

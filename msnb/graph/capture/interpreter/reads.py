@@ -8,7 +8,7 @@ import os
 import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, ItemsView, Iterator, ValuesView
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from msnb.graph.capture.values.mutation_journal import builtin_method
 from msnb.graph.capture.values.object_table import has_parts, is_asked, is_framework, is_heap
 from msnb.ir.builder import SymbolicTensor
 
-_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque, ValuesView, ItemsView)
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _NOTHING = object()
 DICTS = (dict, OrderedDict, defaultdict, Counter)
@@ -438,7 +438,7 @@ def look_into(session: Session, value: Any) -> None:
     """Code that is not converted may look at all that an object of the user holds, C through the special methods of its
     class: all is guarded, in containers and in objects with such methods, too. Chains of objects may be long."""
     waiting, seen = [value], {id(value)}
-    if not is_lazy(value) and not _is_users(value):
+    if not is_lazy(value) and not _is_users(value) and not isinstance(value, _CONTAINERS):
         return
     while waiting:
         part = waiting.pop()

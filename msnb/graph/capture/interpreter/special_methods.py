@@ -100,6 +100,8 @@ def binary(op: str, left: Any, right: Any) -> Any:
         found = _equality(engine, op == "==", left, right)
         if found is not NotImplemented:
             return found
+    if op in _COMPARE:
+        reads.look_into(engine.session, [left, right])
     return engine.session.made(sources.BINARY[op](_entered(engine, left), _entered(engine, right)))
 
 

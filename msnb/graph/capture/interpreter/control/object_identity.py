@@ -15,7 +15,7 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
     """``is`` and ``in`` and their negations."""
     if op in ("in", "not in"):
         if session is not None:
-            reads.look_into(session, left)
+            reads.look_into(session, left if isinstance(right, (str, dict)) else [left, right])
             right = reads.members(session, right)
         found = concrete(left) in right
         return found if op == "in" else not found
