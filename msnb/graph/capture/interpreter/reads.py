@@ -29,7 +29,8 @@ from msnb.graph.capture.values.mutation_journal import builtin_method
 from msnb.graph.capture.values.object_table import has_parts, is_asked, is_framework, is_heap
 from msnb.ir.builder import SymbolicTensor
 
-_CONTAINERS = (list, tuple, dict, set, frozenset, deque, ValuesView, ItemsView)
+_VIEWS = (ValuesView, ItemsView)
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque, *_VIEWS)
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _NOTHING = object()
 DICTS = (dict, OrderedDict, defaultdict, Counter)
@@ -461,6 +462,8 @@ def _is_searched(value: Any) -> bool:
 def _held(session: Session, value: Any) -> list[Any]:
     """The items and attributes of an object, guarded; of a Cell the numbers only."""
     parts: list[Any] = []
+    if isinstance(value, _VIEWS):
+        return list(value)
     if isinstance(value, _CONTAINERS):
         found = mapping(session, value) if isinstance(value, dict) else items(session, value)
         parts = [*found, *found.values()] if isinstance(found, dict) else found
