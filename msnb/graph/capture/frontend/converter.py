@@ -273,12 +273,15 @@ class Converter(expression_converter.Expressions):
     visit_TryStar = visit_Try
 
     def visit_With(self, node: Any) -> Any:
-        level = self._fresh("l")
-        for item in node.items:
-            item.context_expr = self.rt("context", item.context_expr, self.visit(item.context_expr))
-            if item.optional_vars is not None:
-                item.optional_vars = self.visit(item.optional_vars)
-        node.body = self.statements(node.body)
+        if len(node.items) > 1:  # a later context may read what an earlier one gave
+            node.body = [ast.copy_location(type(node)(node.items[1:], node.body), node)]
+        level, item, first = self._fresh("l"), node.items[0], []
+        item.context_expr = self.rt("context", item.context_expr, self.visit(item.context_expr))
+        if item.optional_vars is not None:
+            given = self._fresh("w")
+            first = self._flat(self._store(item.optional_vars, self.load(given, node), node))
+            item.optional_vars = ast.copy_location(ast.Name(given, ast.Store()), node)
+        node.items, node.body = [item], [*first, *self.statements(node.body)]
         return [*written(f"{level} = __rt__.level()", node), node, *written(f"__rt__.unwind({level})", node)]
 
     visit_AsyncWith = visit_With

@@ -48,6 +48,7 @@ from msnb.ops.definition.record import Op
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
 _BY_VALUE = (str, bytes, range, slice, np.dtype, np.generic)
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 BY_IDENTITY = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType,
     np.ufunc, types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType, enum.Enum, DType, Op,
@@ -270,15 +271,13 @@ class Session:
 
     def _object(self, value: Any, source: Source) -> Any:
         if isinstance(value, CONTAINERS):
-            self.guard("type", (source,), (type(value),))
-            if not isinstance(value, (tuple, frozenset)) or value:
-                self.remember(value, source)
-            else:
-                self.guard("eq", (source,), (value,))
+            self._container(value, source)
         elif isinstance(value, types.MethodType):
             self._method(value, source)
         elif isinstance(value, types.FunctionType) and not is_own(value.__code__.co_filename):
             self._function(value, source)
+        elif isinstance(value, _BOUND) and not isinstance(value.__self__, (types.ModuleType, type)):
+            return self._bound(value, source)
         elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
             self.guard("eq", (source,), (value,))
         elif (held := contents(value)) is not None:
@@ -292,6 +291,13 @@ class Session:
         else:
             self._instance(value, source)
         return value
+
+    def _container(self, value: Any, source: Source) -> None:
+        self.guard("type", (source,), (type(value),))
+        if value or not isinstance(value, (tuple, frozenset)):
+            self.remember(value, source)
+        else:  # there is but one empty tuple
+            self.guard("eq", (source,), (value,))
 
     def _instance(self, value: Any, source: Source) -> None:
         self.guard("type", (source,), (type(value),))
@@ -315,6 +321,14 @@ class Session:
         owner = value.__self__
         if self.objects.source_of(owner) is None and not self.objects.is_fresh(owner):
             self.track(owner, paths.attr(source, "__self__"))
+
+    def _bound(self, value: Any, source: Source) -> Any:
+        """A method of C code (``rows.append``): the object that it belongs to is read where the method lies."""
+        self.guard("type", (source,), (type(value),))
+        self.guard("eq", (paths.attr(source, "__name__"),), (value.__name__,))
+        owner = value.__self__
+        held = self.track(owner, paths.attr(source, "__self__"))
+        return value if held is owner else getattr(held, value.__name__)
 
     def _is_opaque(self, value: Any) -> bool:
         """Objects of C code have no attributes that a program could depend on unseen."""

@@ -109,10 +109,9 @@ def _outside_attr(session: Session, owner: Any, name: str, value: Any, source: p
     """What lies in an object from outside under a name."""
     place = paths.attr(source, name) if whole else paths.called(object.__getattribute__, (source, name))
     if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
-        if not isinstance(owner, type):
-            return value
         if getattr(value, "__self__", None) is owner:  # bound anew at each look
-            session.guard("eq", (place,), (value,))
+            if isinstance(owner, type):
+                session.guard("eq", (place,), (value,))
             return value
     if type(value) is tuple and name in _fixed(type(owner)):  # sizes, settings: part of what the object is
         session.guard("eq", (place,), (value,))
