@@ -162,7 +162,7 @@ def _looked_through(engine: Capture, fn: Any, value: Any) -> Any:
     def part_of(part: Any) -> Any:
         if compares:
             reads.look_into(session, part)
-        if (takes_pairs or fn is itertools.starmap) and isinstance(part, (list, tuple)):
+        if (takes_pairs or fn is itertools.starmap) and isinstance(part, (list, tuple, deque)):
             return reads.items(session, part)
         return part if _takes_tensors(fn) else reads.plain_parts(session, part)
 
@@ -287,7 +287,7 @@ def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwarg
 
 
 def _pairs(session: Session, values: list[Any]) -> list[Any]:
-    return [reads.items(session, pair) if isinstance(pair, (list, tuple)) else pair for pair in values]
+    return [reads.items(session, pair) if isinstance(pair, (list, tuple, deque)) else pair for pair in values]
 
 
 # ---- built-in functions ----
