@@ -17,6 +17,7 @@ from msnb.graph.capture import register_source
 class Held:
     def __init__(self):
         self.rows, self.pair, self.deep = [(1, "a"), (2, "b")], (1, (2, 3)), [(1, (2, 3))]
+        self.queue = collections.deque([(1, "a"), (2, "b")])
         self.lists, self.named = [[1, 2], [3, 4]], {"k": (1, 2)}
 
 
@@ -27,6 +28,7 @@ def replace_row(held, i):
 CHANGES = {
     "rows": replace_row,
     "pair": lambda held, i: setattr(held, "pair", (i, (i + 1, i + 2))),
+    "queue": lambda held, i: held.queue.__setitem__(0, (i, "a")),
     "deep": lambda held, i: held.deep.__setitem__(0, (i, (i + 1, i + 2))),
     "lists": lambda held, i: held.lists[0].__setitem__(0, i),
     "named": lambda held, i: held.named.update(k=(i, i + 1)),
@@ -46,6 +48,8 @@ PROGRAMS = {
         "functools.reduce(operator.add, o.rows)[0]", "list(zip(*o.rows))[0][0]",
         "(lambda d: (d.update(o.rows), list(d)[0])[1])({})",
     ),
+    "queue": ("list(dict(o.queue))[0]", "sorted(o.queue)[0][0]", "max(o.queue)[0]", "[a for a, b in o.queue][0]",
+        "list(itertools.starmap(lambda a, b: a, o.queue))[0]", "collections.Counter(o.queue)[6, 'a'] + 1"),
     "pair": ("[a + b for a, (b, c) in [o.pair]][0]", "(o.pair == (6, (7, 8))) + 1", "(o.pair[1] < (7,)) + 1"),
     "deep": ("[a * b * c for a, (b, c) in o.deep][0]", "[b for a, b in o.deep][0][1]",
         "[q for a, (q, *r) in o.deep][0]",

@@ -169,7 +169,7 @@ def _looked_through(engine: Capture, fn: Any, value: Any) -> Any:
     if steps is not NotImplemented and not isinstance(steps, dict):
         return map(part_of, steps)
     found = reads.entered(session, value if steps is NotImplemented else steps)
-    return type(found)(map(part_of, found)) if type(found) in (list, tuple) else found
+    return type(found)(map(part_of, found)) if type(found) in (list, tuple, deque) else found
 
 
 def _plain_text(fn: Any, text: side_effects.Text) -> Any:
