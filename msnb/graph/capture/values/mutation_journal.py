@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base.source_location import is_own
 from msnb.core.storage.aligned_memory import owns_memory
 from msnb.graph.capture.values.object_table import lies_in, on_class
 
@@ -58,9 +59,16 @@ class AttrPlace(MutationTarget):
         self.label: str = f"{type(owner).__name__}.{name}"
 
     def get(self) -> Any:
-        if isinstance(type(self.owner).__getattribute__, FunctionType):
-            return vars(self.owner).get(self.name, MISSING)  # as it lies there, not as the program shows it
-        return MISSING if self._is_computed() else getattr(self.owner, self.name, MISSING)
+        if self._is_computed():
+            return MISSING
+        kind = type(self.owner)
+        shown = kind.__getattribute__, getattr(kind, "__getattr__", None)
+        if not any(isinstance(fn, FunctionType) and not is_own(fn.__code__.co_filename) for fn in shown):
+            return getattr(self.owner, self.name, MISSING)
+        try:  # as it lies in the dict or in a slot, not as the program shows it
+            return object.__getattribute__(self.owner, self.name)
+        except AttributeError:
+            return MISSING
 
     def _is_computed(self) -> bool:
         """Would a descriptor of Python code give it, as a cached_property does?"""
@@ -69,7 +77,7 @@ class AttrPlace(MutationTarget):
 
     def set(self, value: Any) -> None:
         if value is MISSING:
-            if not self._is_computed() and hasattr(self.owner, self.name):
+            if self.get() is not MISSING:
                 delattr(self.owner, self.name)
         else:
             setattr(self.owner, self.name, value)

@@ -105,6 +105,8 @@ def computed(session: Session, owner: Any, name: str, found: Computation) -> Any
         if session.refuses(error) or fallback(owner) is None:
             raise
         return fallen_back(session, owner, name)
+    if place == "__getattribute__":  # which has asked a cached_property itself, and may show another value
+        return value
     return _kept(session, owner, name, on_class(type(owner), name), value)
 
 
