@@ -210,6 +210,8 @@ def _wrapped(buffer: Any, type_: Any) -> Any:
 def _replay(entry: Mutation, owner: Any, args: list[Any]) -> None:
     if entry.how == "attr":
         setattr(owner, entry.name, args[0])
+    elif entry.how == "delete":
+        delattr(owner, entry.name)
     elif entry.how == "raw":
         ObjectAttrPlace(owner, entry.name).set(args[0] if args else MISSING)
     elif entry.how in ("item", "global"):

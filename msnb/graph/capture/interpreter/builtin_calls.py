@@ -36,6 +36,7 @@ from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS, Session
 from msnb.graph.capture.interpreter.control import attribute_lookup
+from msnb.graph.capture.interpreter.control.object_copies import ObjectCopy
 from msnb.graph.capture.interpreter.control.object_readers import asked_again, receiver, replaced, words
 from msnb.graph.capture.interpreter.control.python_reduction import any_all, are_numbers, extreme, total
 from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
@@ -518,48 +519,11 @@ def _vars(engine: Capture, owner: Any) -> Any:
 
 
 def _copy(engine: Capture, value: Any) -> Any:
-    """copy.copy: a new object of the program with what was read from the old one, of a tensor its value by now."""
-    if isinstance(value, Parameter):
-        return value.clone()
-    if isinstance(value, Tensor):
-        return engine.wrap(engine.lift(value))
-    if isinstance(value, (TrackedArray, np.ndarray)):
-        return value.copy()
-    if isinstance(value, CONTAINERS):
-        return engine.session.born(copy.copy(reads.entered(engine.session, value)))
-    if not _is_plain_object(value):
-        return _opaque(engine, copy.copy, (value,), {})
-    made = engine.session.fresh(object.__new__(type(value)))
-    for name in vars(value):
-        object.__setattr__(made, name, reads.attr(engine.session, value, name))
-    return made
-
-
-def _is_plain_object(value: Any) -> bool:
-    kind = type(value)
-    own = (
-        any(hasattr(kind, name) for name in ("__copy__", "__deepcopy__", "__getstate__"))
-        and kind.__module__ == "builtins"
-    )
-    return hasattr(value, "__dict__") and not own and not isinstance(value, (type, Tensor, types.FunctionType))
+    return ObjectCopy(engine, _opaque).of(value)
 
 
 def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
-    if is_lazy(value):
-        return value
-    if isinstance(value, (Tensor, TrackedArray, np.ndarray)):
-        return _copy(engine, value)
-    if isinstance(value, dict):
-        found = reads.mapping(engine.session, value)
-        return engine.session.born({k: _deepcopy(engine, v) for k, v in found.items()})
-    if type(value) in (list, tuple, set, deque):
-        return engine.session.born(type(value)(_deepcopy(engine, v) for v in reads.entered(engine.session, value)))
-    if not _is_plain_object(value):
-        return value if isinstance(value, (type, types.FunctionType)) else _opaque(engine, copy.deepcopy, (value,), {})
-    made = engine.session.fresh(object.__new__(type(value)))
-    for name in vars(value):
-        object.__setattr__(made, name, _deepcopy(engine, reads.attr(engine.session, value, name)))
-    return made
+    return ObjectCopy(engine, _opaque, {} if memo is None else memo).of(value)
 
 
 _SPECIAL: dict[Any, Callable[..., Any]] = {

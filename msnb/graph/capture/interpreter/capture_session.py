@@ -209,10 +209,17 @@ class Session:
     # ---- guards ----
 
     def guard(self, kind: str, sources: tuple[Source, ...], consts: tuple[Any, ...]) -> None:
-        """Assume something of the outside."""
+        """Assume something of the outside; what the program wrote on a class is not."""
+        if self.journal.names_on_classes and any(map(self._is_written_on_class, sources)):
+            return
         made = Guard(kind, sources, consts, None)
         if self.guards.add(made):
             made.where = here(2, 1).where
+
+    def _is_written_on_class(self, source: Source) -> bool:
+        kind = source.bases[0].consts[0] if source.bases and source.bases[0].pattern == "{c0}" else None
+        names = self.journal.names_on_classes.intersection(c for c in source.consts if type(c) is str)
+        return isinstance(kind, type) and any(self.journal.written_on_class(kind, name) for name in names)
 
     # ---- outside values ----
 
@@ -280,6 +287,9 @@ class Session:
             return self._bound(value, source)
         elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
             self.guard("eq", (source,), (value,))
+            if hasattr(value, "__dict__"):  # of a class derived from str: its attributes
+                self.guard("type", (source,), (type(value),))
+                self.remember(value, source)
         elif (held := contents(value)) is not None:
             self.guard("type", (source,), (type(value),))
             self.guard("content", (source,), (held, same_contents))
@@ -294,7 +304,7 @@ class Session:
 
     def _container(self, value: Any, source: Source) -> None:
         self.guard("type", (source,), (type(value),))
-        if value or not isinstance(value, (tuple, frozenset)):
+        if value or type(value) not in (tuple, frozenset):
             self.remember(value, source)
         else:  # there is but one empty tuple
             self.guard("eq", (source,), (value,))
@@ -388,6 +398,8 @@ class Session:
 
     def log(self, owner: Any, how: str, name: Any, *args: Any) -> None:
         """Remember a write to an outside object; inside a block the block's merge will come here."""
+        if isinstance(owner, type):
+            self.anchor(owner)
         if not self.journal.in_block and (how in ("global", "cell") or self.objects.source_of(owner) is not None):
             self.journal.log.append(Mutation(owner, how, name, args))
 

@@ -26,7 +26,7 @@ from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
 from msnb.graph.capture.values.mutation_journal import builtin_method
-from msnb.graph.capture.values.object_table import has_parts, is_asked, is_framework, is_heap
+from msnb.graph.capture.values.object_table import has_parts, is_asked, is_framework, is_heap, lies_in_itself
 from msnb.ir.builder import SymbolicTensor
 
 _VIEWS = (ValuesView, ItemsView)
@@ -123,6 +123,8 @@ def _written_attr(session: Session, owner: Any, name: str, whole: bool) -> Any:
     """What the program itself has written to an attribute, or into the object's ``__dict__``."""
     if session.journal.written(("attr", id(owner), name)):
         return getattr(owner, name) if whole else object.__getattribute__(owner, name)
+    if _is_written_on_class(session, owner, name):
+        return getattr(owner, name) if whole else object.__getattribute__(owner, name)
     if name == "__dict__":
         check_defined(owner)
         session.journal.note_attributes(owner)
@@ -131,12 +133,25 @@ def _written_attr(session: Session, owner: Any, name: str, whole: bool) -> Any:
     return item(session, space, name) if wrote else _NOTHING
 
 
+def _is_written_on_class(session: Session, owner: Any, name: str) -> bool:
+    """Has the program written what the class of an object, or one that a class is derived from, shows?"""
+    kind = owner if isinstance(owner, type) else type(owner)
+    if not session.journal.written_on_class(kind, name) or lies_in_itself(owner, name):
+        return False
+    if session.objects.source_of(owner) is not None:
+        place = paths.called(lies_in_itself, (session.objects.source_of(owner), name))
+        session.guard("is", (place,), (False,))
+    return True
+
+
 def guard_presence(session: Session, owner: Any, name: str, found: bool) -> None:
     """Whether an outside object has an attribute was asked."""
     source = session.objects.source_of(owner)
     of_a_program = isinstance(owner, type) and is_heap(owner) and not is_framework(sys.modules.get(owner.__module__))
     source = paths.ref(owner) if source is None and of_a_program else source
     source = paths.ref(Tensor) if source is None and isinstance(owner, Tensor) else source
+    if _is_written_on_class(session, owner, name):
+        return
     if source is not None and not session.journal.written(("attr", id(owner), name)):
         session.guard("is", (paths.called(hasattr, (source, name)),), (found,))
 

@@ -12,6 +12,7 @@ A recipe is a list of steps, each using the results of earlier ones, so a value 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, MappingView
 from copy import _reconstruct  # type: ignore[attr-defined]
@@ -29,6 +30,7 @@ from msnb.graph.capture.interpreter.side_effects import Text, open_values, refil
 from msnb.graph.capture.values.branch_merge import UndefinedVariable, is_tensor
 from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
+from msnb.graph.capture.values.object_table import is_heap
 from msnb.graph.capture.values.sources import Source
 
 _REMADE = (list, set, deque, slice, Iterator, MappingView)
@@ -132,16 +134,18 @@ class Reconstruction:
         return lambda outs, held, done: refill(value, {key: done[at] for key, at in parts})
 
     def _container(self, value: Any) -> Step:
-        kind = type(value)
+        kind, own = type(value), getattr(value, "__dict__", {})
         if kind in (list, tuple, set, frozenset) or isinstance(value, tuple):
-            parts = [self.add(v) for v in value]
-            make = (lambda found: kind(*found)) if hasattr(value, "_fields") else kind
-            return lambda outs, held, done: make([done[i] for i in parts])
+            parts, space = [self.add(v) for v in value], [(k, self.add(v)) for k, v in own.items()]
+            make = functools.partial(tuple.__new__, kind) if is_heap(kind) else kind
+            return lambda outs, held, done: _with_attributes(
+                make([done[i] for i in parts]), {k: done[i] for k, i in space}
+            )
         if isinstance(value, dict):
             pairs = [(plain_key(None, k), self.add(v)) for k, v in value.items()]
-            space = [(k, self.add(v)) for k, v in getattr(value, "__dict__", {}).items()]
-            return lambda outs, held, done: _filled(
-                value, {k: done[i] for k, i in pairs}, {k: done[i] for k, i in space}
+            space = [(k, self.add(v)) for k, v in own.items()]
+            return lambda outs, held, done: _with_attributes(
+                _filled(value, {k: done[i] for k, i in pairs}), {k: done[i] for k, i in space}
             )
         if type(value) is np.ndarray:
             kept = value.copy()
@@ -196,7 +200,13 @@ def _number(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _filled(model: dict[Any, Any], entries: dict[Any, Any], space: dict[str, Any]) -> dict[Any, Any]:
+def _with_attributes(value: Any, space: dict[str, Any]) -> Any:
+    for name, part in space.items():
+        object.__setattr__(value, name, part)
+    return value
+
+
+def _filled(model: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:
     """A dict of the model's class; methods that the class has written itself are not called."""
     if type(model) is dict:
         return entries
@@ -206,6 +216,4 @@ def _filled(model: dict[Any, Any], entries: dict[Any, Any], space: dict[str, Any
         base.__init__(new, model.default_factory)
     for key, value in entries.items():
         base.__setitem__(new, key, value)
-    for name, value in space.items():
-        object.__setattr__(new, name, value)
     return new

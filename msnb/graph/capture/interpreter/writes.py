@@ -23,6 +23,7 @@ from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import mutation_journal as journal
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable, flatten, is_tensor, same
 from msnb.graph.capture.values.lazy_values import same_values
+from msnb.graph.capture.values.object_table import on_class
 
 Write = Callable[[Any], None]
 
@@ -39,18 +40,24 @@ def set_attr(owner: Any, name: str, value: Any) -> None:
     if session is None or is_tensor(owner) and not hasattr(owner, "__dict__"):
         setattr(owner, name, value)
         return
-    held = inspect.getattr_static(type(owner), name, None)
-    if isinstance(getattr(type(held), "__set__", None), FunctionType) and not is_own(_file_of(type(held).__set__)):
-        session.interpreter.call(type(held).__set__, held, owner, value)
-        return
-    setter = getattr(getattr(type(owner), name, None), "fset", None)
-    if setter is not None:
-        session.interpreter.call(setter, owner, value)
-        return
     own = _own_method(owner, "__setattr__")
     if own is not None:
         session.interpreter.call(own, owner, name, value)
-        return
+    elif not _set_by_descriptor(session, owner, name, value):
+        _write_attr(session, owner, name, value)
+
+
+def _set_by_descriptor(session: Session, owner: Any, name: str, value: Any) -> bool:
+    """A property, or a descriptor of a program's class, takes the value."""
+    held = on_class(type(owner), name)
+    setter, given = (held.fset, ()) if isinstance(held, property) else (getattr(type(held), "__set__", None), (held,))
+    if not isinstance(setter, FunctionType) or is_own(_file_of(setter)) and not isinstance(held, property):
+        return False
+    session.interpreter.call(setter, *given, owner, value)
+    return True
+
+
+def _write_attr(session: Session, owner: Any, name: str, value: Any) -> None:
     old = vars(owner).get(name) if getattr(type(owner), "assigns_parameters", False) else None
     if isinstance(old, Parameter) and is_tensor(value) and not isinstance(value, Parameter):
         setattr(owner, name, value)  # an assignment to the Parameter, which stays where it is
@@ -76,7 +83,12 @@ def raw(method: str, owner: Any, name: str, *value: Any) -> Any:
     assert session is not None
     if method == "__getattribute__":
         return reads.attr(session, owner, name, whole=False)
-    session.journal.write(journal.ObjectAttrPlace(owner, name), value[0] if value else journal.MISSING)
+    if value and _set_by_descriptor(session, owner, name, *value):
+        return None
+    place = journal.ObjectAttrPlace(owner, name)
+    if not value and place.get() is journal.MISSING:
+        object.__delattr__(owner, name)  # which raises
+    session.journal.write(place, value[0] if value else journal.MISSING)
     return session.log(owner, "raw", name, *value)
 
 
@@ -114,7 +126,7 @@ def del_attr(owner: Any, name: str) -> None:
     if session is not None:
         session.journal.note(journal.AttrPlace(owner, name))
         _with_hidden(session, owner, name, lambda: delattr(owner, name))
-        session.log(owner, "method", "__delattr__", name)
+        session.log(owner, "delete", name)
         return
     delattr(owner, name)
 
@@ -312,7 +324,7 @@ def erase(change: journal.Change) -> None:
         session.journal.note(place)
         if isinstance(place, journal.AttrPlace):
             plain = type(place) is not journal.ObjectAttrPlace
-            session.log(place.owner, *(("method", "__delattr__", place.name) if plain else ("raw", place.name)))
+            session.log(place.owner, "delete" if plain else "raw", place.name)
     place.set(journal.MISSING)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,16 @@ def builtin_method(owner: Any, name: str) -> Any:
     return next(fn for fn in found if fn is not None and not isinstance(fn, FunctionType)).__get__(owner)
 
 
+def behind(owner: Any, name: str) -> Any:
+    """The method of msnb or of C code, behind one of the same name of a program's own class."""
+    found = (vars(kind).get(name) for kind in type(owner).__mro__)
+    return next(fn for fn in found if fn is not None and not _is_programs(fn)).__get__(owner)
+
+
+def _is_programs(fn: Any) -> bool:
+    return isinstance(fn, FunctionType) and not is_own(fn.__code__.co_filename)
+
+
 class MutationTarget:
     """A location; equal keys are the same location."""
 
@@ -48,6 +58,10 @@ class MutationTarget:
         """Put a value there."""
         raise NotImplementedError
 
+    def restore(self, value: Any) -> None:
+        """Put back what was there."""
+        self.set(value)
+
 
 class AttrPlace(MutationTarget):
     """An attribute."""
@@ -59,16 +73,15 @@ class AttrPlace(MutationTarget):
         self.label: str = f"{type(owner).__name__}.{name}"
 
     def get(self) -> Any:
+        kind = type(self.owner)
         if self._is_computed():
             return MISSING
-        kind = type(self.owner)
-        shown = kind.__getattribute__, getattr(kind, "__getattr__", None)
-        if not any(isinstance(fn, FunctionType) and not is_own(fn.__code__.co_filename) for fn in shown):
-            return getattr(self.owner, self.name, MISSING)
-        try:  # as it lies in the dict or in a slot, not as the program shows it
-            return object.__getattribute__(self.owner, self.name)
-        except AttributeError:
-            return MISSING
+        if _is_programs(kind.__getattribute__) or _is_programs(on_class(kind, "__getattr__")):
+            try:  # as it lies in the dict or in a slot, not as the program shows it
+                return behind(self.owner, "__getattribute__")(self.name)
+            except AttributeError:
+                return MISSING
+        return getattr(self.owner, self.name, MISSING)
 
     def _is_computed(self) -> bool:
         """Would a descriptor of Python code give it, as a cached_property does?"""
@@ -76,11 +89,17 @@ class AttrPlace(MutationTarget):
         return isinstance(get, FunctionType) and not lies_in(self.owner, self.name)
 
     def set(self, value: Any) -> None:
-        if value is MISSING:
-            if self.get() is not MISSING:
-                delattr(self.owner, self.name)
-        else:
+        if value is not MISSING:
             setattr(self.owner, self.name, value)
+        elif self.get() is not MISSING:
+            delattr(self.owner, self.name)
+
+    def restore(self, value: Any) -> None:
+        write, remove = (behind(self.owner, name) for name in ("__setattr__", "__delattr__"))
+        if self.get() is not MISSING and (value is MISSING or isinstance(write, MethodType)):
+            remove(self.name)  # a Cell refuses a number in the place of a Cell
+        if value is not MISSING:
+            write(self.name, value)
 
 
 class SpacePlace(MutationTarget):
@@ -276,6 +295,7 @@ class Journal:
         self.levels: list[Level] = [Level()]
         self.log: list[Mutation] = []
         self.before_write: Callable[[Any], None] = lambda owner: None
+        self.names_on_classes: set[str] = set()
 
     @property
     def in_block(self) -> bool:
@@ -285,6 +305,8 @@ class Journal:
     def note(self, place: MutationTarget, before: Any = MISSING) -> None:
         """About to write there; or already written, and ``before`` was there."""
         self.before_write(getattr(place, "owner", None))
+        if isinstance(place, AttrPlace) and isinstance(place.owner, type):
+            self.names_on_classes.add(place.name)
         changes = self.levels[-1].changes
         if place.key not in changes:
             changes[place.key] = Change(place, place.get() if before is MISSING else before)
@@ -314,6 +336,17 @@ class Journal:
         """Has the program itself written there?"""
         return any(key in level.changes for level in self.levels)
 
+    def written_on_class(self, kind: type, name: str) -> bool:
+        """Has the program written what a class shows under a name: on it or on a class that it is derived from?"""
+        if name not in self.names_on_classes:
+            return False
+        for one in kind.__mro__:
+            if self.written(("attr", id(one), name)):
+                return True
+            if name in vars(one):
+                return False
+        return False
+
     def first_value(self, key: tuple[Any, ...]) -> Any:
         """What was there before the program's first write; None if there was none."""
         return next((level.changes[key].before for level in self.levels if key in level.changes), None)
@@ -339,7 +372,7 @@ class Journal:
         for change in changes.values():
             change.after = change.place.get()
         for change in reversed(list(changes.values())):
-            change.place.set(change.before)
+            change.place.restore(change.before)
         return {key: change for key, change in changes.items() if not isinstance(change.place, _SILENT)}
 
     def unwind(self, depth: int) -> None:

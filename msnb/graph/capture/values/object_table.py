@@ -76,10 +76,14 @@ def on_class(kind: type, name: str) -> Any:
 
 def lies_in(owner: Any, name: str) -> bool:
     """Has an object itself, or a class with those that it is derived from, an attribute of that name?"""
-    if isinstance(owner, type):
-        return on_class(owner, name) is not ABSENT
+    return on_class(owner, name) is not ABSENT if isinstance(owner, type) else lies_in_itself(owner, name)
+
+
+def lies_in_itself(owner: Any, name: str) -> bool:
+    """Has it an attribute of that name apart from all classes, or other classes?"""
     try:
-        return name in object.__getattribute__(owner, "__dict__")
+        get = type.__getattribute__ if isinstance(owner, type) else object.__getattribute__
+        return name in get(owner, "__dict__")
     except AttributeError:
         return False
 
