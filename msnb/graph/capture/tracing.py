@@ -34,7 +34,7 @@ from msnb.graph.capture.interpreter.capture_session import Session, stack
 from msnb.graph.capture.interpreter.interpreter import INTERPRETER
 from msnb.graph.capture.interpreter.reconstruction import Reconstruction
 from msnb.graph.capture.values import sources as paths
-from msnb.graph.capture.values.mutation_journal import MISSING, Mutation, ObjectAttrPlace, builtin_method
+from msnb.graph.capture.values.mutation_journal import MISSING, Mutation, ObjectAttrPlace, behind, builtin_method
 from msnb.graph.capture.values.size_symbols import SizeSymbols
 from msnb.ir.graph import Graph
 from msnb.ir.size_binding import BoundGraph
@@ -211,7 +211,9 @@ def _replay(entry: Mutation, owner: Any, args: list[Any]) -> None:
     if entry.how == "attr":
         setattr(owner, entry.name, args[0])
     elif entry.how == "delete":
-        delattr(owner, entry.name)
+        behind(owner, "__delattr__")(entry.name)
+    elif entry.how == "behind":
+        behind(owner, "__setattr__")(entry.name, args[0])
     elif entry.how == "raw":
         ObjectAttrPlace(owner, entry.name).set(args[0] if args else MISSING)
     elif entry.how in ("item", "global"):

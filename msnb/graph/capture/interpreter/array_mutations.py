@@ -25,6 +25,7 @@ from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, same_values
 from msnb.graph.capture.values.mutation_journal import ArrayPlace, ContentPlace, root_of
+from msnb.graph.capture.values.object_table import raw_items
 
 _CONTAINERS = (list, dict, set, deque)
 
@@ -147,4 +148,5 @@ class Watch:
 
 
 def _content(value: Any) -> list[Any]:
-    return [x for pair in value.items() for x in pair] if isinstance(value, dict) else list(value)
+    found = raw_items(value)
+    return [x for key in found for x in (key, dict.__getitem__(value, key))] if isinstance(value, dict) else found

@@ -259,6 +259,8 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
         return reads.dict_method(engine.session, owner, name, args, kwargs)
     if isinstance(owner, (list, tuple, set, frozenset, deque)) and engine.session.objects.source_of(owner) is not None:
         return _read_method(engine.session, owner, name, args, kwargs)
+    if name in _LOOK_DEEP:
+        reads.look_into(engine.session, [owner, *args])
     return _opaque(engine, fn, args, kwargs)
 
 

@@ -19,6 +19,7 @@ import inspect
 import operator
 import sys
 import types
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,7 +30,7 @@ from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.frontend import converter
-from msnb.graph.capture.interpreter import builtin_calls, reads
+from msnb.graph.capture.interpreter import builtin_calls, reads, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.control import attribute_lookup, recursion
@@ -37,7 +38,7 @@ from msnb.graph.capture.interpreter.control.object_readers import got
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import concrete
-from msnb.graph.capture.values.object_table import OPAQUE_FILES, is_framework, is_opaque, on_class
+from msnb.graph.capture.values.object_table import OPAQUE_FILES, has_parts, is_framework, is_opaque, on_class
 from msnb.ops.definition.record import Op
 
 _DEEPEST = 3000  # a call of a converted function takes about 1 KB of C's stack, which has 8 MB
@@ -146,6 +147,8 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
         return _guarded_call(engine, fn, args, kwargs)
     if is_opaque(fn, *map(type, args[:1])):
         file = fn.__code__.co_filename
+        if is_own(file) and fn.__name__ in ("__setattr__", "__delattr__") and has_parts(type(args[0])):
+            return writes.by_framework(fn.__name__, *args)
         if file in OPAQUE_FILES:
             if fn.__name__ in _LISTINGS and hasattr(type(args[0]), "cells_and_names"):
                 _guard_listing(engine.session, functools.partial(fn, **kwargs), args)
@@ -259,7 +262,10 @@ def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str
 # ---- classes ----
 
 
-_VALUES = (tuple, str, bytes, int, float, complex, frozenset, type, enum.Enum)
+_OF_VALUES = [
+    kind.__new__
+    for kind in (tuple, str, bytes, int, float, complex, frozenset, deque, OrderedDict, types.SimpleNamespace)
+]
 _PLAIN_NEW = tuple(kind.__new__ for kind in (object, dict, list, set))
 
 
@@ -295,9 +301,13 @@ def _instance(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__init__"),), (init,))
     if issubclass(cls, BaseException) and isinstance(init, types.FunctionType):
         return _error(engine, cls, args, kwargs)
-    if isinstance(new, types.FunctionType) and not issubclass(cls, _VALUES) and not is_opaque(new, cls):
+    if isinstance(new, types.FunctionType) and not issubclass(cls, (type, enum.Enum)) and not is_opaque(new, cls):
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__new__"),), (new,))
         return _started(cls, call(new, cls, *args, **kwargs), args, kwargs)
+    if new in _OF_VALUES and isinstance(init, types.FunctionType) and not is_opaque(init, cls):
+        made = engine.session.fresh(builtin_calls.call(engine, new, (cls, *args), kwargs))
+        call(init, made, *args, **kwargs)
+        return made
     plain_new = new in _PLAIN_NEW
     if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init, cls):
         result = builtin_calls.call(engine, cls, args, kwargs)

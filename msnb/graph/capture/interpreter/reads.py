@@ -25,8 +25,17 @@ from msnb.graph.capture.values import sources as paths, tensor_attribute
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
-from msnb.graph.capture.values.mutation_journal import builtin_method
-from msnb.graph.capture.values.object_table import has_parts, is_asked, is_framework, is_heap, lies_in_itself
+from msnb.graph.capture.values.mutation_journal import behind, builtin_method
+from msnb.graph.capture.values.object_table import (
+    has_parts,
+    is_asked,
+    is_framework,
+    is_heap,
+    lies_in_itself,
+    on_class,
+    raw_base,
+    raw_items,
+)
 from msnb.ir.builder import SymbolicTensor
 
 _VIEWS = (ValuesView, ItemsView)
@@ -122,9 +131,11 @@ def _outside_attr(session: Session, owner: Any, name: str, value: Any, source: p
 def _written_attr(session: Session, owner: Any, name: str, whole: bool) -> Any:
     """What the program itself has written to an attribute, or into the object's ``__dict__``."""
     if session.journal.written(("attr", id(owner), name)):
-        return getattr(owner, name) if whole else object.__getattribute__(owner, name)
+        if attribute_lookup.plain(owner, name, _NOTHING, whole) is _NOTHING and attribute_lookup.fallback(owner):
+            return _NOTHING  # deleted: ``__getattr__`` is asked
+        return getattr(owner, name) if whole else behind(owner, "__getattribute__")(name)
     if _is_written_on_class(session, owner, name):
-        return getattr(owner, name) if whole else object.__getattribute__(owner, name)
+        return getattr(owner, name) if whole else behind(owner, "__getattribute__")(name)
     if name == "__dict__":
         check_defined(owner)
         session.journal.note_attributes(owner)
@@ -175,7 +186,8 @@ def check_defined(owner: Any) -> None:
 
 
 def _fixed(kind: type) -> tuple[str, ...]:
-    return (*getattr(kind, "CONSTANTS", ()), *getattr(kind, "FIXED", ()))
+    found = [on_class(kind, name) for name in ("CONSTANTS", "FIXED")]  # a metaclass may have a ``__getattr__``
+    return tuple(name for names in found if isinstance(names, tuple) for name in names)
 
 
 def _super_attr(session: Session, owner: Any, name: str) -> Any:
@@ -337,9 +349,28 @@ def _untouched(session: Session, owner: Any) -> bool:
 
 def _entry(owner: Any, source: paths.Source, key: Any) -> paths.Source:
     """The path of an item; a program's own ``__getitem__`` is not asked."""
-    if not isinstance(type(owner).__getitem__, types.FunctionType):
+    if not _hides(owner, "__getitem__"):
         return paths.item(source, key)
-    return paths.called((dict if isinstance(owner, dict) else list).__getitem__, (source, key))
+    return paths.called(raw_base(owner).__getitem__, (source, key))
+
+
+def _size(owner: Any) -> int:
+    size: int = raw_base(owner).__len__(owner)
+    return size
+
+
+def _hides(owner: Any, name: str) -> bool:
+    return isinstance(getattr(type(owner), name), types.FunctionType)
+
+
+def _guard_keys(session: Session, owner: Any, source: paths.Source, keys: Any) -> None:
+    place = paths.called(raw_items, (source,)) if _hides(owner, "__iter__") else paths.keys(source)
+    session.guard("eq", (place,), (list(keys) if _hides(owner, "__iter__") else tuple(keys),))
+
+
+def _guard_size(session: Session, owner: Any, source: paths.Source, size: int) -> None:
+    place = paths.called(_size, (source,)) if _hides(owner, "__len__") else paths.length(source)
+    session.guard("eq", (place,), (size,))
 
 
 def settle(session: Session, owner: Any) -> None:
@@ -353,11 +384,12 @@ def settle(session: Session, owner: Any) -> None:
         session.guard("eq", (paths.called(frozenset, (source,)),), (frozenset(before),))
         return
     if isinstance(owner, dict):
-        session.guard("eq", (paths.keys(source),), (tuple(before),))
+        _guard_keys(session, owner, source, before)
     else:
-        session.guard("eq", (paths.length(source),), (len(before),))
+        _guard_size(session, owner, source, len(before))
     for key, value in before.items() if isinstance(owner, dict) else enumerate(before):
-        held = owner.get(key) if isinstance(owner, dict) else owner[key] if key < len(owner) else None
+        known = isinstance(owner, dict) or key < _size(owner)
+        held = (dict.get if isinstance(owner, dict) else raw_base(owner).__getitem__)(owner, key) if known else None
         if held is value:
             builtin_method(owner, "__setitem__")(key, session.track(value, _entry(owner, source, key)))
 
@@ -366,23 +398,24 @@ def length(session: Session, owner: Any) -> int:
     """``len`` of an outside container, guarded."""
     source = session.objects.source_of(owner)
     if source is not None and _untouched(session, owner):
-        session.guard("eq", (paths.length(source),), (len(owner),))
-    return len(owner)
+        _guard_size(session, owner, source, _size(owner))
+    return _size(owner)
 
 
 def items(session: Session, owner: Any) -> list[Any]:
     """All that iteration over an outside container gives."""
     source = session.objects.source_of(owner)
+    found = raw_items(owner)
     if source is None or not _untouched(session, owner):
-        return list(owner)
+        return raw_items(owner)
     if isinstance(owner, dict):
-        session.guard("eq", (paths.keys(source),), (tuple(owner),))
-        return list(owner)
+        _guard_keys(session, owner, source, found)
+        return found
     if isinstance(owner, (set, frozenset)):
-        session.guard("eq", (paths.called(frozenset, (source,)),), (frozenset(owner),))
-        return list(owner)
+        session.guard("eq", (paths.called(frozenset, (source,)),), (frozenset(found),))
+        return found
     length(session, owner)
-    return [session.track(v, _entry(owner, source, i)) for i, v in enumerate(owner)]
+    return [session.track(v, _entry(owner, source, i)) for i, v in enumerate(found)]
 
 
 def dict_method(session: Session, owner: dict[Any, Any], name: str, args: Any, kwargs: Any) -> Any:
@@ -408,8 +441,9 @@ def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
     source = session.objects.source_of(owner)
     if source is None or not _untouched(session, owner):
         return owner
-    session.guard("eq", (paths.keys(source),), (tuple(owner),))
-    found = {k: session.track(v, _entry(owner, source, k)) for k, v in owner.items()}
+    keys = raw_items(owner)
+    _guard_keys(session, owner, source, keys)
+    found = {k: session.track(dict.__getitem__(owner, k), _entry(owner, source, k)) for k in keys}
     return refilled(owner, found) if type(owner) in DICTS else found
 
 
@@ -515,7 +549,8 @@ def iterate(session: Session | None, value: Any) -> Any:
     if session is None:
         return value
     engine = slot.engine
-    if hasattr(engine, "session") and not isinstance(value, _KNOWN_ITERABLES):
+    known = isinstance(value, _KNOWN_ITERABLES) and not (is_heap(type(value)) and _hides(value, "__iter__"))
+    if hasattr(engine, "session") and not known:
         found = session.interpreter.iterate(engine, value)
         if found is not NotImplemented:
             return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections import OrderedDict, defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, MappingView
 from copy import _reconstruct  # type: ignore[attr-defined]
 from copyreg import _slotnames  # type: ignore[attr-defined]
@@ -26,7 +26,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Dim
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.reads import plain_key
-from msnb.graph.capture.interpreter.side_effects import Text, open_values, refill
+from msnb.graph.capture.interpreter.side_effects import Text, filled, open_values, refill
 from msnb.graph.capture.values.branch_merge import UndefinedVariable, is_tensor
 from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
@@ -144,8 +144,8 @@ class Reconstruction:
         if isinstance(value, dict):
             pairs = [(plain_key(None, k), self.add(v)) for k, v in value.items()]
             space = [(k, self.add(v)) for k, v in own.items()]
-            return lambda outs, held, done: _with_attributes(
-                _filled(value, {k: done[i] for k, i in pairs}), {k: done[i] for k, i in space}
+            return lambda outs, held, done: filled(
+                value, {k: done[i] for k, i in pairs}, {k: done[i] for k, i in space}
             )
         if type(value) is np.ndarray:
             kept = value.copy()
@@ -204,16 +204,3 @@ def _with_attributes(value: Any, space: dict[str, Any]) -> Any:
     for name, part in space.items():
         object.__setattr__(value, name, part)
     return value
-
-
-def _filled(model: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:
-    """A dict of the model's class; methods that the class has written itself are not called."""
-    if type(model) is dict:
-        return entries
-    base: Any = next(kind for kind in (OrderedDict, defaultdict, dict) if isinstance(model, kind))
-    new: dict[Any, Any] = base.__new__(type(model))
-    if isinstance(model, defaultdict):
-        base.__init__(new, model.default_factory)
-    for key, value in entries.items():
-        base.__setitem__(new, key, value)
-    return new

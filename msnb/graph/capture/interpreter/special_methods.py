@@ -27,7 +27,7 @@ from msnb.graph.capture.interpreter.control import object_identity
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import LazyScalar, concrete, is_lazy, needs_value
-from msnb.graph.capture.values.object_table import is_opaque
+from msnb.graph.capture.values.object_table import ABSENT, is_opaque, on_class
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import find
 
@@ -143,7 +143,9 @@ def _by_methods(engine: Capture, op: str, left: Any, right: Any) -> Any:
     tries = [(left, forward, right), (right, backward, left)]
     if type(right) is not type(left) and issubclass(type(right), type(left)):
         tries.reverse()
-    if all(method(owner, name) is None for owner, name, _ in tries) and not _has_fields(op, left, right):
+    asked = {"__eq__"} if op == "!=" else set()
+    known = any(method(owner, n) is not None for owner, name, _ in tries for n in (name, *asked))
+    if not known and not _has_fields(op, left, right):
         return NotImplemented
     for owner, name, other in tries:
         found = _try(engine, owner, name, other)
@@ -160,7 +162,7 @@ def _try(engine: Capture, owner: Any, name: str, other: Any) -> Any:
         return _same_fields(engine, owner, other) == (name == "__eq__")
     if name == "__ne__" and (method(owner, "__eq__") is not None):
         found = _try(engine, owner, "__eq__", other)
-        return found if found is NotImplemented else not found
+        return found if found is NotImplemented else negate(found)
     plain = getattr(type(owner), name, None)
     return NotImplemented if plain is None or isinstance(plain, types.FunctionType) else plain(owner, other)
 
@@ -222,7 +224,7 @@ def converted(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
     if fn is str and getattr(type(args[0]), "__str__", None) is object.__str__:
         name = "__repr__"
     found = method(args[0], name)
-    if fn is reversed and found is None and method(args[0], "__getitem__") is not None:
+    if fn is reversed and on_class(type(args[0]), name) is ABSENT and method(args[0], "__getitem__") is not None:
         size = concrete(engine.session.interpreter.call(len, args[0]))
         return _by_index(engine, args[0], range(size - 1, -1, -1))
     if name == "__repr__" and _lists_fields(args[0], found):
@@ -264,6 +266,8 @@ def member(engine: Capture, owner: Any, item: Any) -> Any:
         values = reads.entered(engine.session, owner)
         if any(not is_lazy(x) and isinstance(x, Tensor) for x in (item, *values)):
             return _decided(engine, ((v, item) for v in values), True)
+        if any(method(x, "__eq__") is not None for x in (item, *values)):
+            return any(item is v or truth(binary("==", v, item)) for v in values)
     steps = iterated(engine, owner)
     return NotImplemented if steps is NotImplemented else any(item is v or bool(binary("==", v, item)) for v in steps)
 

@@ -58,12 +58,13 @@ def _set_by_descriptor(session: Session, owner: Any, name: str, value: Any) -> b
 
 
 def _write_attr(session: Session, owner: Any, name: str, value: Any) -> None:
-    old = vars(owner).get(name) if getattr(type(owner), "assigns_parameters", False) else None
+    old = vars(owner).get(name) if on_class(type(owner), "assigns_parameters") is True else None
     if isinstance(old, Parameter) and is_tensor(value) and not isinstance(value, Parameter):
-        setattr(owner, name, value)  # an assignment to the Parameter, which stays where it is
+        journal.behind(owner, "__setattr__")(name, value)  # an assignment to the Parameter, which stays where it is
         return
-    _with_hidden(session, owner, name, lambda: session.journal.write(journal.AttrPlace(owner, name), value))
-    session.log(owner, "attr", name, value)
+    place = journal.AttrPlace(owner, name)
+    _with_hidden(session, owner, name, lambda: session.journal.write(place, value))
+    session.log(owner, _way(place), name, value)
 
 
 def _file_of(fn: Any) -> str:
@@ -71,10 +72,9 @@ def _file_of(fn: Any) -> str:
 
 
 def _own_method(owner: Any, name: str) -> Any:
-    """``__setattr__`` or ``__delattr__`` of a program's class, with nothing but ``object``'s behind it."""
-    found = [vars(kind)[name] for kind in type(owner).__mro__ if name in vars(kind)]
-    own = all(isinstance(fn, FunctionType) and not is_own(_file_of(fn)) for fn in found[:-1])
-    return found[0] if len(found) > 1 and own and not isinstance(owner, type) else None
+    """``__setattr__`` or ``__delattr__`` of a program's class."""
+    found = on_class(type(owner), name)
+    return found if isinstance(found, FunctionType) and not is_own(_file_of(found)) else None
 
 
 def raw(method: str, owner: Any, name: str, *value: Any) -> Any:
@@ -87,9 +87,26 @@ def raw(method: str, owner: Any, name: str, *value: Any) -> Any:
         return None
     place = journal.ObjectAttrPlace(owner, name)
     if not value and place.get() is journal.MISSING:
-        object.__delattr__(owner, name)  # which raises
+        journal.builtin_method(owner, "__delattr__")(name)  # which raises
     session.journal.write(place, value[0] if value else journal.MISSING)
     return session.log(owner, "raw", name, *value)
+
+
+def by_framework(method: str, owner: Any, name: str, *value: Any) -> None:
+    """``Cell.__setattr__`` or ``Cell.__delattr__``, by way of ``super()`` from a method of a program's class."""
+    session = session_now()
+    assert session is not None
+    if method == "__delattr__":
+        _delete_attr(session, owner, name)
+    elif not _set_by_descriptor(session, owner, name, *value):
+        _write_attr(session, owner, name, *value)
+
+
+def _way(place: journal.AttrPlace) -> str:
+    """How a write is done again: not by the method of a program's class, which was captured."""
+    if type(place) is journal.ObjectAttrPlace:
+        return "raw"
+    return "attr" if _own_method(place.owner, "__setattr__") is None else "behind"
 
 
 def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], None]) -> None:
@@ -123,12 +140,16 @@ def del_attr(owner: Any, name: str) -> None:
     if session is not None and isinstance(remove, FunctionType) and not is_own(_file_of(remove)):
         session.interpreter.call(remove, *(() if is_property else (held,)), owner)
         return
-    if session is not None:
-        session.journal.note(journal.AttrPlace(owner, name))
-        _with_hidden(session, owner, name, lambda: delattr(owner, name))
-        session.log(owner, "delete", name)
-        return
-    delattr(owner, name)
+    if session is None:
+        delattr(owner, name)
+    else:
+        _delete_attr(session, owner, name)
+
+
+def _delete_attr(session: Session, owner: Any, name: str) -> None:
+    session.journal.note(journal.AttrPlace(owner, name))
+    _with_hidden(session, owner, name, lambda: journal.behind(owner, "__delattr__")(name))
+    session.log(owner, "delete", name)
 
 
 def set_item(owner: Any, key: Any, value: Any) -> None:
@@ -202,7 +223,8 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     if session is not None:
         session.journal.note(journal.ContentPlace(owner))
         depends = name == "__imul__" and session.journal.in_block  # all that is left of it is what it leaves
-        if depends or getattr(owner, "maxlen", None) is not None:  # what is put in at one end moves the items
+        bounded = isinstance(owner, deque) and owner.maxlen is not None  # what is put in at one end moves the items
+        if depends or bounded:
             reads.settle(session, owner)
         session.log(owner, "call", name, args, kwargs)
     return journal.builtin_method(owner, name)(*args, **kwargs)
@@ -302,7 +324,7 @@ def store(place: journal.MutationTarget, value: Any) -> None:
     assert session is not None
     if isinstance(place, journal.AttrPlace):
         session.journal.write(place, value)
-        session.log(place.owner, "raw" if type(place) is journal.ObjectAttrPlace else "attr", place.name, value)
+        session.log(place.owner, _way(place), place.name, value)
     elif isinstance(place, journal.KeyPlace):
         set_global(place.space, place.name, value)
     elif isinstance(place, journal.CellPlace):

@@ -23,7 +23,7 @@ import numpy as np
 
 from msnb.base.source_location import is_own
 from msnb.core.storage.aligned_memory import owns_memory
-from msnb.graph.capture.values.object_table import lies_in, on_class
+from msnb.graph.capture.values.object_table import is_heap, lies_in, on_class, raw_items
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
@@ -90,9 +90,9 @@ class AttrPlace(MutationTarget):
 
     def set(self, value: Any) -> None:
         if value is not MISSING:
-            setattr(self.owner, self.name, value)
+            behind(self.owner, "__setattr__")(self.name, value)
         elif self.get() is not MISSING:
-            delattr(self.owner, self.name)
+            behind(self.owner, "__delattr__")(self.name)
 
     def restore(self, value: Any) -> None:
         write, remove = (behind(self.owner, name) for name in ("__setattr__", "__delattr__"))
@@ -125,9 +125,9 @@ class ObjectAttrPlace(AttrPlace):
 
     def set(self, value: Any) -> None:
         if value is not MISSING:
-            object.__setattr__(self.owner, self.name, value)
-        elif hasattr(self.owner, self.name):
-            object.__delattr__(self.owner, self.name)
+            builtin_method(self.owner, "__setattr__")(self.name, value)
+        elif self.get() is not MISSING:
+            builtin_method(self.owner, "__delattr__")(self.name)
 
 
 class HiddenPlace(AttrPlace):
@@ -148,7 +148,10 @@ class ContentPlace(MutationTarget):
 
     def get(self) -> Any:
         kind = next(k for k in (list, OrderedDict, dict, set, deque) if isinstance(self.owner, k))
-        return kind(self.owner)
+        if not is_heap(type(self.owner)):
+            return kind(self.owner)
+        found = raw_items(self.owner)
+        return kind((k, dict.__getitem__(self.owner, k)) for k in found) if issubclass(kind, dict) else kind(found)
 
     def set(self, value: Any) -> None:
         if isinstance(self.owner, list):
@@ -160,7 +163,7 @@ class ContentPlace(MutationTarget):
             for key, entry in value.items():
                 kind.__setitem__(self.owner, key, entry)
         elif isinstance(self.owner, deque):
-            self.owner.extend(value)
+            kind.extend(self.owner, value)
         else:
             kind.update(self.owner, value)
 
@@ -319,6 +322,8 @@ class Journal:
     def note_attributes(self, owner: Any) -> None:
         """All attributes of an object are about to be looked at in its ``__dict__``: that the program wrote some of
         them is a write to that, too."""
+        if not hasattr(owner, "__dict__"):
+            return
         place, before = ContentPlace(vars(owner)), dict(vars(owner))
         wrote = [
             (level, change.place.name, change.before)

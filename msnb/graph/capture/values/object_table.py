@@ -43,9 +43,10 @@ def has_parts(kind: type) -> bool:
 
 
 def is_asked(kind: type) -> bool:
-    """Has the class special methods of Python code, by which C asks about its objects?"""
+    """Does C ask its objects about their attributes: by special methods in Python, or as it compares namespaces?"""
     found = [getattr(kind, name, None) for name in _ASKED]
-    return any(isinstance(fn, types.FunctionType) and not is_own(fn.__code__.co_filename) for fn in found)
+    programs = (isinstance(fn, types.FunctionType) and not is_own(fn.__code__.co_filename) for fn in found)
+    return issubclass(kind, types.SimpleNamespace) or any(programs)
 
 
 def is_framework(module: Any) -> bool:
@@ -72,6 +73,16 @@ def is_opaque(fn: types.FunctionType, kind: type = object) -> bool:
 def on_class(kind: type, name: str) -> Any:
     """What lies under a name in a class or in one that it is derived from, as it lies there, or ABSENT."""
     return next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), ABSENT)
+
+
+def raw_base(owner: Any) -> Any:
+    """The class of C code that an object is laid out as: what a program's own ``__iter__`` or ``__len__`` hides."""
+    return next(kind for kind in type(owner).__mro__ if not is_heap(kind))
+
+
+def raw_items(owner: Any) -> list[Any]:
+    """The items of a container, or the keys of a dict, as C finds them."""
+    return list(raw_base(owner).__iter__(owner)) if is_heap(type(owner)) else list(owner)
 
 
 def lies_in(owner: Any, name: str) -> bool:

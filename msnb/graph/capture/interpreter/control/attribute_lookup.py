@@ -16,6 +16,7 @@ from typing import Any
 from msnb.base.source_location import is_own
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import sources as paths
+from msnb.graph.capture.values.mutation_journal import behind
 from msnb.graph.capture.values.object_table import ABSENT, is_heap, is_opaque, lies_in, on_class
 
 Computation = tuple[Any, str, tuple[Any, ...]]
@@ -77,7 +78,7 @@ def plain(owner: Any, name: str, default: Any, whole: bool = True) -> Any:
     if whole and fallback(owner) is None:
         return getattr(owner, name, default)
     try:
-        return type.__getattribute__(owner, name) if isinstance(owner, type) else object.__getattribute__(owner, name)
+        return behind(owner, "__getattribute__")(name)
     except AttributeError:
         return default
 
@@ -123,6 +124,7 @@ def fallen_back(session: Session, owner: Any, name: str, whole: bool = True) -> 
     _watch_object(session, owner, name)
     if not whole:
         return object.__getattribute__(owner, name)
+    watch_class(session, owner, name)
     watch_class(session, owner, "__getattr__")
     return session.interpreter.call(fallback(owner), owner, name)
 

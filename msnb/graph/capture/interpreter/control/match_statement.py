@@ -35,5 +35,6 @@ def subject(value: Any) -> Any:
     engine = slot.engine
     if not isinstance(engine, Capture):
         return value
-    whole = reads.given if pytree.children(value) is not None else reads.entered
-    return whole(engine.session, value)
+    found = pytree.children(value)
+    rebuilt = found is not None and set(getattr(value, "__dict__", ())) <= set(found[0])  # nothing but its parts
+    return (reads.given if rebuilt else reads.entered)(engine.session, value)

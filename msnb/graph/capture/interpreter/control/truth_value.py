@@ -12,6 +12,7 @@ from msnb.core.types import not_one, tensor_type, truth_of_many
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
+from msnb.graph.capture.values.object_table import ABSENT, on_class
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import find
 
@@ -36,23 +37,16 @@ def truth(value: Any) -> bool:
     engine = slot.engine
     if not isinstance(engine, Capture) or type(value) is bool or is_lazy(value) or isinstance(value, TrackedArray):
         return bool(value)
-    source = engine.session.objects.source_of(value)
-    if source is None:
-        return bool(value)
-    if isinstance(value, (list, dict, tuple, set, frozenset)):
-        answer = bool(value)
+    kind = type(value)
+    asked = [] if isinstance(value, Tensor) else [on_class(kind, name) for name in ("__bool__", "__len__")]
+    method = next((fn for fn in asked if fn is not ABSENT), None)
+    if isinstance(method, FunctionType):
+        return bool(engine.session.interpreter.call(method, value))
+    source, answer = engine.session.objects.source_of(value), bool(value)
+    if source is not None and isinstance(value, (list, dict, tuple, set, frozenset)):
         if not engine.session.journal.written(("content", id(value))):
             engine.session.guard("is", (sources.called(bool, (source,)),), (answer,))
-        return answer
-    return _object_truth(engine, value)
-
-
-def _object_truth(engine: Capture, value: Any) -> bool:
-    for name in ("__bool__", "__len__"):
-        method = getattr(type(value), name, None)
-        if isinstance(method, FunctionType):  # one of a metaclass is no method of the object
-            return bool(engine.session.interpreter.call(method, value))
-    return bool(value)
+    return answer
 
 
 def as_bool(x: Any) -> Any:
