@@ -41,6 +41,7 @@ from msnb.graph.capture.values.lazy_values import concrete
 from msnb.graph.capture.values.object_table import OPAQUE_FILES, has_parts, is_framework, is_opaque, on_class
 from msnb.ops.definition.record import Op
 
+_OF_FACTORY: Any = dataclasses._HAS_DEFAULT_FACTORY  # type: ignore[attr-defined]
 _DEEPEST = 3000  # a call of a converted function takes about 1 KB of C's stack, which has 8 MB
 _FRAMES = 20  # and some frames of Python's
 
@@ -156,10 +157,14 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
         if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
             return _guarded_setting(engine.session, fn, args, fn(*engine.given(args), **engine.given(kwargs)))
         return builtin_calls.call(engine, fn, args, kwargs)
+    if fn.__code__.co_filename == functools.__file__ and "dispatcher" in fn.__code__.co_names:  # singledispatchmethod
+        held = dict(zip(fn.__code__.co_freevars, (box.cell_contents for box in fn.__closure__ or ())))
+        chosen = held["self"].dispatcher.dispatch(call(type, args[0]))
+        return call(chosen.__get__(held["obj"], held["cls"]), *args, **kwargs)
     if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
         return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)
     if args and fn.__code__.co_filename == "<string>" and _is_generated(fn, type(args[0])):
-        return _generated(fn, *args, **kwargs)
+        return _generated(engine.session, fn, *args, **kwargs)
     session = engine.session
     if not is_own(fn.__code__.co_filename) and not _found_by_path(session, fn):
         session.guard("is", (sources.attr(sources.ref(fn), "__code__"),), (fn.__code__,))
@@ -172,20 +177,26 @@ def _is_generated(fn: types.FunctionType, kind: type) -> bool:
     return dataclasses.is_dataclass(kind) and getattr(kind, fn.__name__, None) is fn
 
 
-def _generated(fn: types.FunctionType, owner: Any, *args: Any, **kwargs: Any) -> Any:
-    """A method that ``dataclass`` wrote, as it is; ``__post_init__``, which it calls, is the program's own."""
-    space, after = getattr(owner, "__dict__", None), getattr(type(owner), "__post_init__", None)
-    if fn.__name__ != "__init__" or space is None or after is None:
+def _generated(session: Session, fn: types.FunctionType, owner: Any, *args: Any, **kwargs: Any) -> Any:
+    """A method that ``dataclass`` wrote: its ``__init__`` calls what is the program's own, factories, ``__setattr__``
+    and ``__post_init__``; others run as they are."""
+    if fn.__name__ != "__init__":
         return fn(owner, *args, **kwargs)
-    given: list[tuple[Any, ...]] = []
-    space["__post_init__"] = lambda *variables: given.append(variables)
-    try:
-        fn(owner, *args, **kwargs)
-    finally:
-        del space["__post_init__"]
-    for variables in given:
-        call(after, owner, *variables)
-    return None
+    given = inspect.signature(fn).bind(owner, *args, **kwargs)
+    given.apply_defaults()
+    variables = []
+    for name, entry in type(owner).__dataclass_fields__.items():
+        value = given.arguments.get(name, dataclasses.MISSING)
+        if entry.default_factory is not dataclasses.MISSING and (value is _OF_FACTORY or not entry.init):
+            value = call(entry.default_factory)
+        if entry._field_type is dataclasses._FIELD_INITVAR:  # type: ignore[attr-defined]
+            variables.append(value)
+        elif value is not dataclasses.MISSING and type(owner).__dataclass_params__.frozen:
+            writes.raw("__setattr__", owner, name, value)
+        elif value is not dataclasses.MISSING:
+            session.interpreter.intrinsics.set_attr(owner, name, value)
+    after = getattr(type(owner), "__post_init__", None)
+    return None if after is None else call(after, owner, *variables)
 
 
 def _found_by_path(session: Session, fn: types.FunctionType) -> bool:

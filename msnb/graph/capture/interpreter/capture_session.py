@@ -37,7 +37,7 @@ from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
 from msnb.graph.capture.values.mutation_journal import Journal, Level, Mutation, TensorPlace, root_of
 from msnb.graph.capture.values.object_aliases import Aliases
-from msnb.graph.capture.values.object_table import ObjectTable
+from msnb.graph.capture.values.object_table import ObjectTable, is_heap
 from msnb.graph.capture.values.program_inputs import ProgramInputs
 from msnb.graph.capture.values.python_numbers import PythonNumbers
 from msnb.graph.capture.values.size_symbols import SizeSymbols
@@ -285,11 +285,12 @@ class Session:
             self._function(value, source)
         elif isinstance(value, _BOUND) and not isinstance(value.__self__, (types.ModuleType, type)):
             return self._bound(value, source)
+        elif isinstance(value, str) and is_heap(type(value)):  # of a program's class: it has attributes
+            self.guard("type", (source,), (type(value),))
+            self.guard("eq", (paths.called(str.__str__, (source,)),), (str.__str__(value),))
+            self.remember(value, source)
         elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
             self.guard("eq", (source,), (value,))
-            if hasattr(value, "__dict__"):  # of a class derived from str: its attributes
-                self.guard("type", (source,), (type(value),))
-                self.remember(value, source)
         elif (held := contents(value)) is not None:
             self.guard("type", (source,), (type(value),))
             self.guard("content", (source,), (held, same_contents))

@@ -35,6 +35,7 @@ from msnb.graph.capture.values.object_table import (
     on_class,
     raw_base,
     raw_items,
+    remade,
 )
 from msnb.ir.builder import SymbolicTensor
 
@@ -141,6 +142,7 @@ def _written_attr(session: Session, owner: Any, name: str, whole: bool) -> Any:
         session.journal.note_attributes(owner)
     space = getattr(owner, "__dict__", None)
     wrote = type(space) is dict and name in space and session.journal.written(("content", id(space)))
+    wrote = wrote and not hasattr(type(on_class(type(owner), name)), "__set__")  # a slot of that name comes first
     return item(session, space, name) if wrote else _NOTHING
 
 
@@ -270,7 +272,7 @@ def _outside_item(session: Session, owner: Any, source: paths.Source, key: Any) 
         return (tuple if isinstance(owner, tuple) else list)(items(session, owner)[key])
     if not isinstance(owner, dict) and type(key) is int and not -len(owner) <= key < len(owner):
         length(session, owner)  # an IndexError
-    if isinstance(owner, dict) and key not in owner:
+    if isinstance(owner, dict) and not dict.__contains__(owner, key):
         session.guard("absent", (source,), (key,))
     return session.track(owner[key], paths.item(source, key))
 
@@ -377,9 +379,9 @@ def settle(session: Session, owner: Any) -> None:
     """The program wrote to an outside container and now reads it (or is about to move its items): its size is guarded,
     and the items that came from outside are tracked where they lie."""
     source, before = session.objects.source_of(owner), session.journal.first_value(("content", id(owner)))
-    if source is None or before is None or id(owner) in session.objects.settled:
+    if source is None or before is None or session.journal.is_settled(owner):
         return
-    session.objects.settled.add(id(owner))
+    session.journal.levels[-1].settled.add(id(owner))
     if isinstance(owner, (set, frozenset)):
         session.guard("eq", (paths.called(frozenset, (source,)),), (frozenset(before),))
         return
@@ -390,7 +392,7 @@ def settle(session: Session, owner: Any) -> None:
     for key, value in before.items() if isinstance(owner, dict) else enumerate(before):
         known = isinstance(owner, dict) or key < _size(owner)
         held = (dict.get if isinstance(owner, dict) else raw_base(owner).__getitem__)(owner, key) if known else None
-        if held is value:
+        if held is value and not session.journal.is_marked(owner, key):
             builtin_method(owner, "__setitem__")(key, session.track(value, _entry(owner, source, key)))
 
 
@@ -460,9 +462,8 @@ def entered(session: Session, value: Any) -> Any:
         if session.objects.source_of(value) is None:
             return value
         found = items(session, value)
-        return (
-            found if type(value) is list else type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
-        )
+        bound = [value.maxlen] if isinstance(value, deque) else []
+        return found if type(value) is list else remade(value, found, *bound)
     if type(value) in DICTS:
         return mapping(session, value)
     if isinstance(value, (set, frozenset)) and session.objects.source_of(value) is not None:
@@ -535,7 +536,11 @@ def given(session: Session, value: Any) -> Any:
         return value
     keys, before = found
     parts = [given(session, part) for part in _parts(session, value, keys)]
-    return value if all(map(operator.is_, parts, before)) else pytree.rebuild(type(value), keys, parts)
+    if all(map(operator.is_, parts, before)):
+        return value
+    if is_heap(type(value)) and isinstance(value, (dict, list, tuple)):
+        return remade(value, dict(zip(keys, parts)) if isinstance(value, dict) else parts)
+    return pytree.rebuild(type(value), keys, parts)
 
 
 def _parts(session: Session, owner: Any, keys: tuple[Any, ...]) -> list[Any]:
@@ -563,7 +568,7 @@ def _lazily(session: Session, value: list[Any]) -> Iterator[Any]:
     """A list may grow while it is gone through."""
     found = items(session, value)
     yield from found
-    yield from value[len(found) :]
+    yield from raw_items(value)[len(found) :]
 
 
 def members(session: Session, owner: Any) -> Any:

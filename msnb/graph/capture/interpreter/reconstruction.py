@@ -26,11 +26,11 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Dim
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.reads import plain_key
-from msnb.graph.capture.interpreter.side_effects import Text, filled, open_values, refill
+from msnb.graph.capture.interpreter.side_effects import Text, open_values, refill
 from msnb.graph.capture.values.branch_merge import UndefinedVariable, is_tensor
 from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
-from msnb.graph.capture.values.object_table import is_heap
+from msnb.graph.capture.values.object_table import is_heap, remade
 from msnb.graph.capture.values.sources import Source
 
 _REMADE = (list, set, deque, slice, Iterator, MappingView)
@@ -144,8 +144,8 @@ class Reconstruction:
         if isinstance(value, dict):
             pairs = [(plain_key(None, k), self.add(v)) for k, v in value.items()]
             space = [(k, self.add(v)) for k, v in own.items()]
-            return lambda outs, held, done: filled(
-                value, {k: done[i] for k, i in pairs}, {k: done[i] for k, i in space}
+            return lambda outs, held, done: _with_attributes(
+                remade(value, {k: done[i] for k, i in pairs}), {k: done[i] for k, i in space}
             )
         if type(value) is np.ndarray:
             kept = value.copy()

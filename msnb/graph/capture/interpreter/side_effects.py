@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from _string import formatter_field_name_split  # type: ignore[import-not-found]  # what str.format itself reads with
-from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections import ChainMap, OrderedDict, UserDict, UserList, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import Late
 from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import LazyText, TrackedArray, concrete, is_lazy, needs_value
-from msnb.graph.capture.values.object_table import raw_items
+from msnb.graph.capture.values.object_table import raw_items, remade
 from msnb.ir import control_flow
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.error_template import ErrorTemplate, Piece, formatted
@@ -217,25 +217,6 @@ def snapshot(value: Any, wanted: tuple[Any, ...] = (str, repr)) -> Any:
     return _object_text(value, wanted)
 
 
-def filled(model: dict[Any, Any], entries: dict[Any, Any], space: dict[str, Any]) -> dict[Any, Any]:
-    """A dict of the model's class; methods that the class has written itself are not called."""
-    if type(model) is dict:
-        return entries
-    base: Any = next(kind for kind in (OrderedDict, defaultdict, dict) if isinstance(model, kind))
-    new: dict[Any, Any] = base.__new__(type(model))
-    if isinstance(model, defaultdict):
-        base.__init__(new, model.default_factory)
-    for key, value in entries.items():
-        base.__setitem__(new, key, value)
-    for name, value in space.items():
-        object.__setattr__(new, name, value)
-    return new
-
-
-def _with_values(value: Any, parts: list[Any]) -> Any:
-    return filled(value, dict(zip(dict.keys(value), parts)), getattr(value, "__dict__", {}))
-
-
 def _with_attributes(value: Any, parts: list[Any]) -> Any:
     new = value.__class__.__new__(value.__class__)
     vars(new).update(zip(vars(value), parts))
@@ -249,19 +230,15 @@ def _anew(value: Any, base: Any, *given: Any) -> Any:
     return new
 
 
-def _row(base: Any) -> tuple[Any, ...]:
-    return base, raw_items, lambda value, parts: _anew(value, base, parts)
-
-
 def _views(name: str) -> tuple[type, ...]:
     kinds: tuple[Any, ...] = (dict, OrderedDict)
     return tuple(type(getattr(kind(), name)()) for kind in kinds)
 
 
 _KINDS: tuple[tuple[Any, Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]], ...] = (
-    (dict, lambda d: [*dict.values(d)], _with_values),
-    (deque, raw_items, lambda value, parts: _anew(value, deque, parts, value.maxlen)),
-    *map(_row, (list, tuple, set, frozenset)),
+    (dict, lambda d: [*dict.values(d)], lambda value, parts: remade(value, dict(zip(dict.keys(value), parts)))),
+    (deque, raw_items, lambda value, parts: remade(value, parts, value.maxlen)),
+    ((list, tuple, set, frozenset), raw_items, remade),
     (Exception, lambda error: [*error.args], lambda error, parts: _anew(error, Exception, *parts)),
     (slice, lambda s: [s.start, s.stop, s.step], lambda _, parts: slice(*parts)),
     (partial, lambda p: [p.func, p.args, p.keywords], lambda p, parts: type(p)(parts[0], *parts[1], **parts[2])),

@@ -37,6 +37,7 @@ NAMES = {
 }  # fmt: skip
 _MIRROR = {"<": "gt", "<=": "ge", ">": "lt", ">=": "le", "==": "eq", "!=": "ne"}
 _COMPARE = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+_SIGNS = {"__eq__": "==", "__ne__": "!="}
 _UNARY: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "-": ("__neg__", lambda x: -x), "+": ("__pos__", lambda x: +x), "~": ("__invert__", lambda x: ~x)
 }  # fmt: skip
@@ -143,7 +144,7 @@ def _by_methods(engine: Capture, op: str, left: Any, right: Any) -> Any:
     tries = [(left, forward, right), (right, backward, left)]
     if type(right) is not type(left) and issubclass(type(right), type(left)):
         tries.reverse()
-    asked = {"__eq__"} if op == "!=" else set()
+    asked = {"__eq__"} if op == "!=" and type(left).__ne__ is object.__ne__ else set()
     known = any(method(owner, n) is not None for owner, name, _ in tries for n in (name, *asked))
     if not known and not _has_fields(op, left, right):
         return NotImplemented
@@ -158,9 +159,9 @@ def _try(engine: Capture, owner: Any, name: str, other: Any) -> Any:
     fn = method(owner, name)
     if fn is not None:
         return invoke(engine, owner, name, fn, other)
-    if name in ("__eq__", "__ne__") and dataclasses.is_dataclass(owner) and type(owner) is type(other):
+    if name in ("__eq__", "__ne__") and _has_fields(_SIGNS[name], owner, other):
         return _same_fields(engine, owner, other) == (name == "__eq__")
-    if name == "__ne__" and (method(owner, "__eq__") is not None):
+    if name == "__ne__" and type(owner).__ne__ is object.__ne__ and method(owner, "__eq__") is not None:
         found = _try(engine, owner, "__eq__", other)
         return found if found is NotImplemented else negate(found)
     plain = getattr(type(owner), name, None)
@@ -170,7 +171,8 @@ def _try(engine: Capture, owner: Any, name: str, other: Any) -> Any:
 def _has_fields(op: str, left: Any, right: Any) -> bool:
     made = getattr(type(left), "__eq__", None)
     generated = isinstance(made, types.FunctionType) and made.__code__.co_filename == "<string>"
-    return op in ("==", "!=") and generated and type(left) is type(right)
+    known = op == "==" or op == "!=" and type(left).__ne__ is object.__ne__
+    return known and generated and type(left) is type(right)
 
 
 def _same_fields(engine: Capture, left: Any, right: Any) -> bool:
@@ -268,7 +270,8 @@ def member(engine: Capture, owner: Any, item: Any) -> Any:
             return _decided(engine, ((v, item) for v in values), True)
         if any(method(x, "__eq__") is not None for x in (item, *values)):
             return any(item is v or truth(binary("==", v, item)) for v in values)
-    steps = iterated(engine, owner)
+    known = on_class(type(owner), "__contains__") is not ABSENT
+    steps = NotImplemented if known else iterated(engine, owner)
     return NotImplemented if steps is NotImplemented else any(item is v or bool(binary("==", v, item)) for v in steps)
 
 
@@ -307,7 +310,9 @@ def _by_index(engine: Capture, owner: Any, places: Iterable[int]) -> Iterator[An
 
 def entered(engine: Capture, fn: Any, value: Any) -> Any:
     """An object of the user that C code goes through: what captured iteration over it gives, or NotImplemented."""
-    if type(value) in _DIRECT or isinstance(value, CONTAINERS) or not _goes_through(fn):
+    if type(value) in _DIRECT or isinstance(value, CONTAINERS) and method(value, "__iter__") is None:
+        return NotImplemented
+    if not _goes_through(fn):
         return NotImplemented
     keys = method(value, "keys")
     if isinstance(fn, type) and issubclass(fn, dict) and keys is not None:

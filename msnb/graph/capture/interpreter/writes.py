@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
@@ -171,12 +171,23 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
     if hasattr(method, "__code__"):
         session.interpreter.call(method, owner, key, value)
     elif isinstance(owner, (list, dict, deque)):
-        session.journal.note(journal.ContentPlace(owner))
+        _note_items(session, owner, None if isinstance(key, slice) else (key,))
         owner[key] = value
         session.log(owner, "item", key, value)
     else:
         array_mutations.refuse_contents(session, owner)
         owner[key] = value
+
+
+def _note_items(session: Session, owner: Any, keys: Iterable[Any] | None) -> None:
+    """About to write there, in a list, dict or deque; None: the items move. What may be merged with another branch, or
+    moves, is read first."""
+    session.journal.note(journal.ContentPlace(owner))
+    if keys is None or session.journal.in_block:
+        reads.settle(session, owner)
+    else:
+        size = 0 if isinstance(owner, dict) else len(owner)
+        session.journal.mark(owner, (k + size if type(k) is int and k < 0 else k for k in keys))
 
 
 def del_item(owner: Any, key: Any) -> None:
@@ -219,13 +230,14 @@ def set_cell(box: Any, name: str, value: Any) -> None:
 
 def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A method that changes a list, dict, set or deque."""
-    session = session_now()
+    session, is_map = session_now(), isinstance(owner, dict)
     if session is not None:
-        session.journal.note(journal.ContentPlace(owner))
-        depends = name == "__imul__" and session.journal.in_block  # all that is left of it is what it leaves
         bounded = isinstance(owner, deque) and owner.maxlen is not None  # what is put in at one end moves the items
-        if depends or bounded:
-            reads.settle(session, owner)
+        moves = bounded or name == "update" and isinstance(owner, Counter)
+        given = (*args, kwargs) if name == "update" and is_map and not moves else ()
+        _note_items(session, owner, None if moves else [key for entries in given for key in dict(entries)])
+        if name == "clear":
+            session.journal.levels[-1].settled.add(id(owner))
         session.log(owner, "call", name, args, kwargs)
     return journal.builtin_method(owner, name)(*args, **kwargs)
 
@@ -371,6 +383,7 @@ def _store_items(session: Session, place: journal.ContentPlace, value: Any) -> N
 def _store_by_key(session: Session, owner: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
     for key, item in list(pairs):
         if (isinstance(owner, dict) and key not in owner) or not same(owner[key], item):
+            session.journal.mark(owner, (key,))
             owner[key] = item
             session.log(owner, "item", key, item)
 

@@ -14,7 +14,7 @@ Writes to outside objects at level 0 are logged too, to be done again at every c
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any
@@ -95,8 +95,11 @@ class AttrPlace(MutationTarget):
             behind(self.owner, "__delattr__")(self.name)
 
     def restore(self, value: Any) -> None:
+        now = self.get()
+        if now is value:
+            return
         write, remove = (behind(self.owner, name) for name in ("__setattr__", "__delattr__"))
-        if self.get() is not MISSING and (value is MISSING or isinstance(write, MethodType)):
+        if now is not MISSING and (value is MISSING or isinstance(write, MethodType)):
             remove(self.name)  # a Cell refuses a number in the place of a Cell
         if value is not MISSING:
             write(self.name, value)
@@ -261,13 +264,20 @@ class Change:
 
 @dataclass
 class Level:
-    """The writes of one block."""
+    """The writes of one block.
+
+    Attributes:
+        settled: the containers from outside whose items have been read, and guarded, or replaced: by identity.
+        keys: of other such containers the keys and places that were written.
+    """
 
     changes: dict[tuple[Any, ...], Change] = field(default_factory=dict)
     transparent: bool = False
     logged: int = 0
     graph: Any = None
     born: dict[int, Any] = field(default_factory=dict)
+    settled: set[int] = field(default_factory=set)
+    keys: dict[int, set[Any]] = field(default_factory=dict)
 
     def is_own(self, change: Change) -> bool:
         """Was the object made in this very block? Then nobody outside sees the write, and it is not taken back."""
@@ -333,9 +343,22 @@ class Journal:
         ]
         if not wrote or self.written(place.key):
             return
-        for _, name, old in reversed(wrote):
+        for level, name, old in reversed(wrote):
             before[name] = old
+            level.keys.setdefault(id(place.owner), set()).add(name)
         wrote[0][0].changes[place.key] = Change(place, {k: v for k, v in before.items() if v is not MISSING})
+
+    def mark(self, owner: Any, keys: Iterable[Any]) -> None:
+        """These keys of a dict, places of a list, are written; the others stay as they came in."""
+        self.levels[-1].keys.setdefault(id(owner), set()).update(keys)
+
+    def is_marked(self, owner: Any, key: Any) -> bool:
+        """Has the program written that key, or place?"""
+        return any(key in level.keys.get(id(owner), ()) for level in self.levels)
+
+    def is_settled(self, owner: Any) -> bool:
+        """Is nothing left in a container that comes from outside and is not tracked?"""
+        return any(id(owner) in level.settled for level in self.levels)
 
     def written(self, key: tuple[Any, ...]) -> bool:
         """Has the program itself written there?"""
@@ -365,6 +388,9 @@ class Journal:
         """Close the innermost level and keep its writes."""
         level = self.levels.pop()
         self.levels[-1].born.update(level.born)
+        self.levels[-1].settled |= level.settled
+        for owner, keys in level.keys.items():
+            self.levels[-1].keys.setdefault(owner, set()).update(keys)
         for key, change in level.changes.items():
             self.levels[-1].changes.setdefault(key, change)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
 from msnb.base.source_location import PACKAGE_DIR, is_own
@@ -23,6 +24,7 @@ _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "to
 _DERIVED_FROM = ("UserList.", "UserDict.", "UserString.", "ChainMap.")
 opaque_modules: set[str] = set(_OPAQUE)
 ABSENT: Any = object()
+_LAYOUTS = (list, tuple, dict, OrderedDict, defaultdict, set, frozenset, deque)
 _WITH_PARTS = ("__main__", "builtins", "types", "collections")
 _ASKED = (
     "__iter__", "__getitem__", "__len__", "__contains__", "__eq__", "__hash__", "__lt__", "__gt__", "__index__",
@@ -77,12 +79,30 @@ def on_class(kind: type, name: str) -> Any:
 
 def raw_base(owner: Any) -> Any:
     """The class of C code that an object is laid out as: what a program's own ``__iter__`` or ``__len__`` hides."""
-    return next(kind for kind in type(owner).__mro__ if not is_heap(kind))
+    return next(kind for kind in type(owner).__mro__ if kind in _LAYOUTS or not is_heap(kind))
 
 
 def raw_items(owner: Any) -> list[Any]:
     """The items of a container, or the keys of a dict, as C finds them."""
     return list(raw_base(owner).__iter__(owner)) if is_heap(type(owner)) else list(owner)
+
+
+def remade(model: Any, parts: Any, *more: Any) -> Any:
+    """A container of the model's class with other items or entries, its attributes too; methods that the class has
+    written itself are not called. ``more``: further arguments of the class in C, the length of a deque."""
+    base = raw_base(model)
+    if not is_heap(type(model)):
+        return base(parts, *more) if base is not defaultdict else base(model.default_factory, parts)
+    new = base.__new__(type(model), *([parts] if issubclass(base, (tuple, frozenset)) else ()))
+    if isinstance(model, defaultdict):
+        base.__init__(new, model.default_factory, parts)
+    elif isinstance(model, dict):
+        base.__init__(new, parts)
+    elif not issubclass(base, (tuple, frozenset)):
+        base.__init__(new, parts, *more)
+    for name, value in getattr(model, "__dict__", {}).items():
+        object.__setattr__(new, name, value)
+    return new
 
 
 def lies_in(owner: Any, name: str) -> bool:
@@ -104,12 +124,10 @@ class ObjectTable:
 
     Attributes:
         arrays: outside arrays by the ``id`` of the array whose memory they have.
-        settled: containers whose content is guarded as a whole.
     """
 
     def __init__(self) -> None:
         self.arrays: dict[int, Any] = {}
-        self.settled: set[int] = set()
         self._outside: dict[int, tuple[Any, Source]] = {}
         self._fresh: dict[int, Any] = {}
 

@@ -12,12 +12,14 @@ expression that is evaluated when matching gets there, like any other read of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from copyreg import _slotnames  # type: ignore[attr-defined]
 from typing import Any
 
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.values.object_table import is_heap
 
 
 class Patterns:
@@ -35,6 +37,11 @@ def subject(value: Any) -> Any:
     engine = slot.engine
     if not isinstance(engine, Capture):
         return value
-    found = pytree.children(value)
-    rebuilt = found is not None and set(getattr(value, "__dict__", ())) <= set(found[0])  # nothing but its parts
-    return (reads.given if rebuilt else reads.entered)(engine.session, value)
+    derived = is_heap(type(value)) and isinstance(value, (list, tuple, dict)) and not hasattr(value, "_fields")
+    found = None if derived else pytree.children(value)
+    held = {*getattr(value, "__dict__", ()), *_slotnames(type(value))}
+    rebuilt = found is not None and held <= set(found[0])  # nothing but its parts
+    if rebuilt:
+        return reads.given(engine.session, value)
+    reads.look_into(engine.session, value)
+    return value
