@@ -369,11 +369,20 @@ def _prune(session: Session, graph: Graph) -> list[tuple[paths.Source, str]]:
 
 def _guard_distinct(session: Session, written: list[tuple[int, int, Any]]) -> None:
     """If the program writes to tensor objects or differentiates by them, all that it reads and writes must be different
-    objects at every call, as they were now."""
-    if not written and not session.inputs.apart:
-        return
-    found = [state.source for state in session.states.outside.values()]
-    found += [source for _, _, source, _ in session.inputs.stand_ins()]
+    objects at every call, as they were now; so must containers and other objects of a class, if it writes to one."""
+    if written or session.inputs.apart:
+        found = [state.source for state in session.states.outside.values()]
+        _guard_apart(session, [*found, *(source for _, _, source, _ in session.inputs.stand_ins())])
+    owners = {id(entry.owner): entry.owner for entry in session.journal.log}
+    kinds, read = {type(owner) for owner in owners.values()}, set()
+    if kinds:
+        read = {base.ident for guard in session.guards.items for source in guard.sources for base in source.bases}
+    for kind in kinds:
+        same = [(o, source) for o, source in session.objects.outside() if type(o) is kind]
+        _guard_apart(session, [source for o, source in same if id(o) in owners or source.ident in read])
+
+
+def _guard_apart(session: Session, found: list[paths.Source]) -> None:
     sources = list({source.ident: source for source in found}.values())  # a field of a merged object is met both ways
     if len(sources) > 1 and any(s.pattern != "{c0}" for s in sources):
         session.guard("distinct", tuple(sources), ())

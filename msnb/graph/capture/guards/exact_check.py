@@ -103,7 +103,7 @@ class Guard:
         if self.kind == "absent":
             return f"{label} now has {self.consts[0]!r}"
         if self.kind == "distinct":
-            return "two tensors that the program writes or reads are now one object"
+            return "two objects that the program writes or reads are now one"
         if self.kind == "same":
             return f"{label} and {self.sources[1].label} are no longer one object"
         if self.kind == "code" or (self.kind == "type" and self.consts[0] is FunctionType):

@@ -15,6 +15,7 @@ from typing import Any
 
 from msnb.base.errors import CaptureError, DTypeError, MsnbError, ShapeError
 from msnb.base.source_location import here
+from msnb.core.engine import slot
 from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.graph.capture.frontend.jump_lowering import RETURN
 from msnb.graph.capture.interpreter import array_mutations, writes
@@ -231,7 +232,9 @@ def from_change(change: Change, pythonic: PythonNumbers) -> LoopVariable:
     """A location that the body wrote, as something carried."""
     if isinstance(change.place, ArrayPlace) and not same_values(change.before, change.after):
         raise array_mutations.refuse("loop")
-    before = UndefinedVariable(change.place.label) if change.before is MISSING else writes.before_of(change)
+    if change.before is MISSING:
+        return LoopVariable(change.place.label, UndefinedVariable(change.place.label), 0, pythonic, change.place)
+    before = slot.engine.given(writes.before_of(change))  # type: ignore[attr-defined]
     return LoopVariable(change.place.label, before, 0, pythonic, change.place)
 
 
