@@ -269,7 +269,8 @@ _BY_KIND: tuple[tuple[type, Callable[..., Any]], ...] = (
 def _outside_item(session: Session, owner: Any, source: paths.Source, key: Any) -> Any:
     """An item of a container from outside that the program has not written to, tracked with its source."""
     if isinstance(key, slice) and not isinstance(owner, dict):
-        return (tuple if isinstance(owner, tuple) else list)(items(session, owner)[key])
+        found = items(session, owner)[key]
+        return tuple(found) if isinstance(owner, tuple) else session.born(found)
     if not isinstance(owner, dict) and type(key) is int and not -len(owner) <= key < len(owner):
         length(session, owner)  # an IndexError
     if isinstance(owner, dict) and not dict.__contains__(owner, key):
@@ -315,7 +316,7 @@ def _item_of(session: Session, owner: Any, key: Any) -> Any:
         return _missing_item(session, owner, source, key)
     if source is not None and isinstance(owner, (list, tuple, deque, dict)) and _untouched(session, owner):
         return _outside_item(session, owner, source, key)
-    return owner[key]
+    return session.born(owner[key]) if isinstance(key, slice) and type(owner) is list else owner[key]
 
 
 def _refuse_key(owner: Any) -> None:

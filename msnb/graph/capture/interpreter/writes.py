@@ -366,6 +366,7 @@ def _store_items(session: Session, place: journal.ContentPlace, value: Any) -> N
     """Only what is new is written: the container may hold more, or something else, at the next call."""
     owner = place.owner
     session.journal.note(place)
+    reads.settle(session, owner)  # a value that is the same by chance is a write all the same
     if isinstance(owner, dict) and list(owner) == list(value)[: len(owner)]:
         _store_by_key(session, owner, value.items())
     elif isinstance(owner, list) and len(owner) == len(value):
@@ -375,7 +376,6 @@ def _store_items(session: Session, place: journal.ContentPlace, value: Any) -> N
     elif isinstance(owner, set) and owner <= value:
         _store_more(session, owner, "update", [item for item in value if item not in owner])
     else:
-        reads.settle(session, owner)  # items went away: which ones depends on those that were there
         place.set(value)
         session.log(owner, "content", None, value)
 

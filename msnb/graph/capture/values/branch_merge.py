@@ -248,8 +248,9 @@ class Merge:
         read = self.builders[0].given  # what lies in a container from outside is read, and guarded
         other = _containers(b, {})
         shared = {at: part for at, part in _containers(a, {}).items() if at in other}
-        leaves_a, rebuild, key_a = flatten(read(_with_shared(a, shared)))
-        leaves_b, _, key_b = flatten(read(_with_shared(b, shared)))
+        ends = [at_end(self.changes[i], x, shared) for i, x in enumerate((a, b))]
+        leaves_a, rebuild, key_a = flatten(read(_with_shared(ends[0], shared)))
+        leaves_b, _, key_b = flatten(read(_with_shared(ends[1], shared)))
         if key_a != key_b:
             raise self._differ(label, a, b, lines)
         try:
@@ -385,6 +386,16 @@ def end_of(session: Any, changes: Any, leaf: Any) -> Any:
     state = None if isinstance(leaf, SymbolicTensor) else session.states.of(leaf)
     change = changes.get(("tensor", id(leaf if state is None else state.current)))
     return leaf if change is None else change.after
+
+
+def at_end(changes: Any, value: Any, shared: Any = ()) -> Any:
+    """A container, and those in it, with what they held when these changes were taken back; ``shared`` ones stay."""
+    change = None if id(value) in shared else changes.get(("content", id(value)))
+    parts, make, _ = parts_of(value if change is None else change.after)
+    if make is None or id(value) in shared:
+        return value
+    ends = [at_end(changes, part, shared) for part in parts]
+    return value if change is None and all(a is b for a, b in zip(ends, parts)) else make(ends)
 
 
 def zeros_of(leaf: Any) -> Any:
