@@ -366,7 +366,8 @@ def _store_items(session: Session, place: journal.ContentPlace, value: Any) -> N
     """Only what is new is written: the container may hold more, or something else, at the next call."""
     owner = place.owner
     session.journal.note(place)
-    reads.settle(session, owner)  # a value that is the same by chance is a write all the same
+    if not session.journal.is_space(owner):
+        reads.settle(session, owner)  # a value that is the same by chance is a write all the same
     if isinstance(owner, dict) and list(owner) == list(value)[: len(owner)]:
         _store_by_key(session, owner, value.items())
     elif isinstance(owner, list) and len(owner) == len(value):

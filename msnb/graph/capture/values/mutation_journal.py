@@ -348,6 +348,11 @@ class Journal:
             level.keys.setdefault(id(place.owner), set()).add(name)
         wrote[0][0].changes[place.key] = Change(place, {k: v for k, v in before.items() if v is not MISSING})
 
+    def is_space(self, owner: Any) -> bool:
+        """Is it the ``__dict__`` of an object that has been written to?"""
+        places = [change.place for level in self.levels for change in level.changes.values()]
+        return any(isinstance(p, AttrPlace) and getattr(p.owner, "__dict__", None) is owner for p in places)
+
     def mark(self, owner: Any, keys: Iterable[Any]) -> None:
         """These keys of a dict, places of a list, are written; the others stay as they came in."""
         self.levels[-1].keys.setdefault(id(owner), set()).update(keys)
