@@ -13,9 +13,8 @@ from msnb.api.transforms.gradient_request import kept
 from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.api.transforms.vjp_jvp_vmap import vjp as msnb_vjp
 from msnb.as_mindspore.array_answers import _HALVES, int32, placed
-from msnb.core import dtypes
+from msnb.core import Tensor, dtypes
 from msnb.core.pytree import children, rebuild
-from msnb.core.tensor import Tensor
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import array_primitives, mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_classes import Primitive

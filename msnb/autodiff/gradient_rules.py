@@ -22,8 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import GradientError
-from msnb.core.tensor import Tensor
-from msnb.core.types import StackType, TensorType, Type, result_dtype, tensor_type
+from msnb.core import StackType, Tensor, TensorType, Type, result_dtype, tensor_type
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.control_flow import STACK_NEW
 from msnb.ir.graph import Node

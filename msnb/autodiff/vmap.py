@@ -25,14 +25,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msnb.autodiff.reverse_mode import stamped
-from msnb.base import events
-from msnb.base.compile_timing import timed
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError, events, timed
 from msnb.core.types import TensorType, Type
-from msnb.ir import control_flow
+from msnb.ir import Graph, GraphBuilder, Node, Value, control_flow, copy_node
 from msnb.ir.analysis.nested_nodes import draws
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.stack_type import spread, with_axis
 from msnb.ops.definition.record import Op, find
 

@@ -13,11 +13,8 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.engine import EngineRestore, PlainReads, slot, using
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import DType, Parameter, Tensor, dtypes, slot
+from msnb.core.engine import EngineRestore, PlainReads, using
 from msnb.eager.dispatch import EagerEngine, eager
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.cast import cast

@@ -27,8 +27,7 @@ from msnb.eager.autocast import worn_by
 from msnb.eager.dispatch import DispatchEntry, EagerEngine, as_operand, eager, type_of
 from msnb.eager.kernel_list import kernel_list
 from msnb.eager.tape import UNTRACKED, CallLines, Line, OpLine, Tape
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import HostFn
+from msnb.ir import GraphBuilder, HostFn
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Op, find
 

@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-from msnb.base import device_registry, events
-from msnb.base.errors import MsnbError, reraise_interrupt
+from msnb.base import MsnbError, device_registry, events, reraise_interrupt
 from msnb.base.events import op_listeners
 from msnb.base.settings import KNOBS
 from msnb.core.engine import PlainReads, install_default

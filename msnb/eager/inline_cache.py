@@ -15,15 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from marshal import dumps
 from typing import Any, NamedTuple
 
-from msnb.base import device_registry, events
-from msnb.base.errors import reraise_interrupt
+from msnb.base import device_registry, events, reraise_interrupt
 from msnb.base.events import op_listeners
-from msnb.core.dtypes import DType
+from msnb.core import DType, Parameter, Tensor, TensorType
 from msnb.core.engine import LOOPS, EngineRestore, PlainReads, using
-from msnb.core.parameter import Parameter
 from msnb.core.temporary_writes import mark, mark_through, part_of
-from msnb.core.tensor import Tensor, make
-from msnb.core.types import TensorType
+from msnb.core.tensor import make
 from msnb.eager.dispatch import DispatchEntry, composites, look_up
 from msnb.eager.kernel_list import KernelList
 from msnb.eager.tape import CallLines, OpLine

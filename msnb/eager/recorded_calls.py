@@ -21,9 +21,8 @@ from msnb.core.tensor import Tensor, made
 from msnb.eager.dispatch import EagerEngine, eager
 from msnb.eager.residual_selection import slim
 from msnb.eager.tape import NestedRecordingEngine, RecordingEngine
-from msnb.ir.control_flow import HostFn, replay
+from msnb.ir import Graph, HostFn, replay
 from msnb.ir.custom_gradient import WITH_VJP
-from msnb.ir.graph import Graph
 from msnb.ir.size_binding import BoundGraph
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from time import perf_counter
 from typing import Any
 from weakref import ref
 
-from msnb.base import events
-from msnb.base.errors import reraise_interrupt
+from msnb.base import events, reraise_interrupt
 from msnb.base.events import op_listeners
 from msnb.core.engine import PlainReads
 from msnb.core.step_undo import log, note

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msnb import ops
-from msnb.core.dtypes import as_dtype, float16, float32, int32
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, as_dtype, float32, int32, slot
+from msnb.core.dtypes import float16
 from msnb.numpy.creation import asarray as array
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.record import Op

@@ -22,11 +22,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import process_group
-from msnb.core.dtypes import as_dtype, float64
+from msnb.core import Tensor, TensorType, as_dtype, float64, process_group, tensor_type
 from msnb.core.process_group import WORLD_GROUP, members_of
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import REQUIRED, Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.type_inference import normal_axis, operand_lines

@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
+from msnb.core import Parameter, dtypes
 from msnb.optim.gradient_steps import correction, wide
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer

@@ -28,9 +28,7 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore, put_last
 from msnb.ops.definition.keyword_aliases import worded

@@ -19,10 +19,9 @@ from typing import Any
 from msnb.api.graph_mode import compiled_in_graph_mode
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.base.errors import ArgumentError
-from msnb.core import pytree
-from msnb.core.engine import EngineRestore, slot, using
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor, make
+from msnb.core import Parameter, Tensor, pytree, slot
+from msnb.core.engine import EngineRestore, using
+from msnb.core.tensor import make
 from msnb.eager.autocast import casting, wear, worn_by
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorded_calls import tracked_inputs

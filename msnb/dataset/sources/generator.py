@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.dataset.pipeline.batch import stack
 from msnb.dataset.pipeline.dataset import Dataset, flag, workers_of
 from msnb.dataset.pipeline.nodes import Node, Shuffle

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
+from msnb.core import DType, dtypes
 from msnb.devices.llvm.loop_builder import LoopBuilder
 
 SUMS = "contract reassoc nsz"

@@ -30,9 +30,8 @@ from time import perf_counter
 from typing import Any
 
 from msnb.autodiff.deferred_gradient import written_out
-from msnb.base import device_registry, events
+from msnb.base import device_registry, events, get_context
 from msnb.base.gc_pause import at_rest
-from msnb.base.settings import get_context
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.storage.packed_storage import take
 from msnb.graph.compile import passes as _register

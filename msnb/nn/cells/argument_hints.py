@@ -18,8 +18,7 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, MsnbError
+from msnb.base import ArgumentError, MsnbError, events
 from msnb.base.missing_names import called_as, nearest_keyword
 from msnb.base.source_location import Where
 

@@ -13,10 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base import events
-from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
+from msnb.base import AttributeValueError, ShapeError, events
+from msnb.core import Parameter, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import initializer

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError, events
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.data_format import NCHW, need_format
 from msnb.ops.definition.type_inference import need_ints

@@ -14,8 +14,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import ParameterTuple
+from msnb.core import ParameterTuple, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore, put_last
 from msnb.nn.layers.basic import need_last, positive_int

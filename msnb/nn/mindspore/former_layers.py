@@ -16,8 +16,7 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.mindspore.composed_layers import EmbeddingLookup
 from msnb.ops.definition.type_inference import need_ints, need_numbers

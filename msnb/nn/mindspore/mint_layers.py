@@ -10,10 +10,8 @@ import math
 from typing import Any
 
 from msnb import nn, ops
-from msnb.base.errors import AttributeValueError
-from msnb.base.missing_names import public_names
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
+from msnb.base import AttributeValueError, public_names
+from msnb.core import Parameter, dtypes
 from msnb.core.process_group import WORLD_GROUP, members_of
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore

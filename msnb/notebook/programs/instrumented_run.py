@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError, device_registry
 from msnb.core.tensor import make
 from msnb.core.tensor_summary import plain_numbers
 from msnb.core.types import TensorType

@@ -17,8 +17,7 @@ from typing import Any
 from msnb.base import device_registry
 from msnb.devices.inspection import Listing, NodeLowering
 from msnb.graph.compile import CompiledProgram, compile_graph
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Graph, Node
+from msnb.ir import FUSED, Graph, Node
 from msnb.notebook.charts.html_fragments import Row, columns, count, pre, table
 from msnb.notebook.drawing.box_labels import title_of
 from msnb.notebook.drawing.graph_picture import picture_of

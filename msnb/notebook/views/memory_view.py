@@ -16,8 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.ir.control_flow import CALL
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir import CALL, Graph, Node, Value
 from msnb.ir.node_cost import size_of
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.bars import Span, memory_svg

@@ -15,8 +15,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError, device_registry
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.node_cost import bytes_of, flops_of
 from msnb.notebook.charts.bars import Bar, bars_svg

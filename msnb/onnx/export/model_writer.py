@@ -16,13 +16,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import AttributeValueError, CaptureError, MsnbError
+from msnb.base import AttributeValueError, CaptureError, MsnbError, events
 from msnb.base.files.atomic_write import write_whole
-from msnb.core import dtypes
+from msnb.core import Dim, Size, Tensor, TensorType, dtypes
 from msnb.core.engine import EngineRestore, using
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, Size, TensorType
 from msnb.eager.dispatch import eager
 from msnb.ir.builder import build
 from msnb.ir.frozen_graph import SavedGraph, outputs_of

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, result_dtype
+from msnb.core import DType, Tensor, TensorType, as_dtype, dtypes, result_dtype, slot
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.elementwise.factory import unary

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core import Parameter, Tensor
 from msnb.core.engine import cached
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.arithmetic import abs as absolute, power

@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core.dtypes import DType, int32, int64
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import DType, Tensor, TensorType, int32, int64, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find

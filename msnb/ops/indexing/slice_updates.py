@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core import Tensor, slot
 from msnb.core.dtypes import promote
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
 from msnb.ops.elementwise.comparison import where

@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, IndexOutOfRange
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, Shape, Size
+from msnb.core import Dim, Shape, Size, Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.indexing.masked_select import nonzero

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import TensorType, dtypes, tensor_type
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import operand_lines
 

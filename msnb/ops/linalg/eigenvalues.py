@@ -23,9 +23,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, LinAlgError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, result_dtype, tensor_type
+from msnb.core import Tensor, TensorType, dtypes, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import operand_lines

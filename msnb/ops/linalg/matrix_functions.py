@@ -20,9 +20,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, result_dtype, tensor_type
+from msnb.core import Tensor, TensorType, dtypes, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product

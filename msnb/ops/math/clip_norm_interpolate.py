@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
+from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
+from msnb.core import Tensor, dtypes
 from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, number_class, wide_integers
 from msnb.ops.definition.record import find

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
+from msnb.core import Tensor, TensorType, dtypes, tensor_type
 from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find

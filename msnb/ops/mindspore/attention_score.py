@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
+from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.cast import cast

@@ -19,8 +19,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_ints
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.spatial import fractional_pooling as fractional

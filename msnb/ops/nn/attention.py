@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, ShapeError, device_registry
+from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import operand_lines

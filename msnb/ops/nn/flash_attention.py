@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.types import Size, TensorType, tensor_type
+from msnb.core import Size, TensorType, dtypes, tensor_type
 from msnb.ops.definition.operand_checks import spread
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, product

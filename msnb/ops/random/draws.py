@@ -22,11 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes, random as stream
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import DType, Tensor, TensorType, as_dtype, dtypes, random as stream, slot, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.elementwise import arithmetic, logic, transcendental
 from msnb.ops.elementwise.identity_and_effects import stop_gradient

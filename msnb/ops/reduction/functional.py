@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.dtypes import as_dtype
-from msnb.core.engine import cached, slot
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, events
+from msnb.core import Tensor, as_dtype, slot
+from msnb.core.engine import cached
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.operand_checks import as_ints
 from msnb.ops.definition.record import Op, find

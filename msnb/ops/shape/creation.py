@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError, ShapeError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.engine import cached, slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, Dim, Size, TensorType, tensor_type
+from msnb.core import WEAK, Dim, DType, Size, Tensor, TensorType, as_dtype, dtypes, slot, tensor_type
+from msnb.core.engine import cached
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import has_sizes

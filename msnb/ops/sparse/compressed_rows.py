@@ -14,9 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape
+from msnb.core import Shape, Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.math.sort import argsort

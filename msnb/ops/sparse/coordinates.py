@@ -15,9 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape
+from msnb.core import Shape, Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_ints
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.indexing.masked_select import masked_select, nonzero

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, IndexOutOfRange
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import Tensor, TensorType, dtypes, tensor_type
 from msnb.ops.definition.operand_checks import strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.dtypes import float32
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, float32
 from msnb.ops.definition.operand_checks import as_ints, as_tensor
 from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise import arithmetic

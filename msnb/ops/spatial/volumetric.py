@@ -21,8 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim
+from msnb.core import Dim, Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import int_error, operand_lines
 from msnb.ops.definition.window_geometry import IntOrInts, per_axis, reach, resolve_pads

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Op
 from msnb.ops.definition.type_inference import normal_axis, operand_lines

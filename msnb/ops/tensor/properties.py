@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.engine import cached, slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape
+from msnb.core import DType, Shape, Tensor, as_dtype, slot
+from msnb.core.engine import cached
 from msnb.ops.definition.operand_checks import as_float, as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.cast import cast

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError
-from msnb.core import temporary_writes
-from msnb.core.engine import cached, slot
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, events
+from msnb.core import Tensor, slot, temporary_writes
+from msnb.core.engine import cached
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.comparison import where

@@ -18,9 +18,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, dtypes
 from msnb.optim.experimental.grouped_optimizer import GroupedOptimizer
 
 __all__ = [

@@ -18,9 +18,7 @@ from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.ops.mindspore.multitype_graph import HyperMap
 from msnb.optim.gradient_steps import GradientSteps, with_decay
 from msnb.optim.lr_schedules import positive, share

@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams
 from msnb.train.callbacks.logging_callbacks import need_count
 from msnb.train.files.checkpoint import save_checkpoint

@@ -25,9 +25,7 @@ from msnb.base.errors import CaptureError, CheckpointError, MsnbError
 from msnb.base.files import json_schema
 from msnb.base.files.bounded_reader import Refuse, read_json
 from msnb.base.files.json_schema import FLAG, INDEX, INT, NUMBER, TEXT, Either, Kind, OneOf, Record, Rows, Table
-from msnb.core import random
-from msnb.core.parameter import Parameter
-from msnb.core.types import TensorType
+from msnb.core import Parameter, TensorType, random
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.control_flow import HOST_CALL, HostFn
 from msnb.ir.error_template import ErrorTemplate

@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, CheckpointError
-from msnb.base.events import notice
+from msnb.base import ArgumentError, CheckpointError, notice
 from msnb.core.engine import slot
 from msnb.core.tensor import make
 from msnb.ir.frozen_graph import SavedGraph

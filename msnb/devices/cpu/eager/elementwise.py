@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msnb.base.threads import fork_locks
-from msnb.core.dtypes import DType, bool_
-from msnb.core.types import TensorType, Type, tensor_type
+from msnb.core import DType, TensorType, Type, bool_, tensor_type
 from msnb.devices.codegen.size_generic import generic
 from msnb.devices.cpu.codegen.kernel_library import compile_kernels, lowered, same
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel

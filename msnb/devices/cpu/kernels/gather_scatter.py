@@ -18,8 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.types import TensorType
+from msnb.core import TensorType, dtypes
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.devices.llvm.emitter import Emitter, memory_name

@@ -22,9 +22,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped, pinned, size_hint
+from msnb.core import DType, dtypes, size_hint
+from msnb.core.symbolic_int import clamped, pinned
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, compared_as, library
 from msnb.devices.cpu.llvm.jit import Symbol, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf

@@ -19,9 +19,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType, Type
+from msnb.core import DType, TensorType, Type, dtypes
 from msnb.devices.cpu.kernels.lines.line_kernel import Lines
 from msnb.devices.cpu.kernels.lines.radix_sort import SortRecipe
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host

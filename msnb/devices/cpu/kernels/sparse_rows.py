@@ -16,10 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped, size_hint
-from msnb.core.types import TensorType, Type
+from msnb.core import DType, TensorType, Type, dtypes, size_hint
+from msnb.core.symbolic_int import clamped
 from msnb.devices.cpu.kernels.indexed_access import filled
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict
 from msnb.devices.cpu.llvm.jit import Symbol

@@ -17,8 +17,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
 from msnb.base.errors import MsnbError
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import FAULT, TAG, GpuKernel, Launch, Size3
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter

@@ -24,9 +24,8 @@ from msnb.devices.gpu.program.image_calls import convolution
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.gpu.program.product_calls import product
+from msnb.ir import FUSED, Graph, Node, Value, copy_node
 from msnb.ir.analysis.structural_hash import structure_key
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.kernel_ir import Kernel
 from msnb.ir.kernel.scalar_expressions import UnsupportedKernel

@@ -24,9 +24,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from msnb.core import dtypes
-from msnb.core.symbolic_int import size_hint, sliced_axis
-from msnb.core.types import TensorType
+from msnb.core import TensorType, dtypes, size_hint
+from msnb.core.symbolic_int import sliced_axis
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.graph.compile.rewriting.rewrite_rule import op_of
 from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, map_module

@@ -11,9 +11,7 @@ from msnb.autodiff.loop_sums import LoopSums, Term, sum_outside
 from msnb.autodiff.subgraphs import reindex
 from msnb.core.engine import EngineRestore
 from msnb.core.types import TensorType, tensor_type
-from msnb.ir import control_flow
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.ir import Graph, GraphBuilder, Node, Value, control_flow, copy_node
 from msnb.ops.definition.record import find
 
 GROUP = 25

@@ -19,9 +19,7 @@ from typing import Any
 
 from msnb.core.types import TensorType, Type
 from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.ir.builder import Const
-from msnb.ir.control_flow import CALL
-from msnb.ir.graph import Graph, Module, Node, Value
+from msnb.ir import CALL, Const, Graph, Module, Node, Value
 from msnb.ir.text.printer import called
 from msnb.ops.definition.record import Op, find
 from msnb.ops.elementwise.constant import constant

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 
-from msnb.core import dtypes
+from msnb.core import WEAK, TensorType, dtypes
 from msnb.core.symbolic_int import trace_of
-from msnb.core.types import WEAK, TensorType
 from msnb.graph.compile.rewriting.pass_record import Case
 from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter

@@ -13,8 +13,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_size, as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.random.draws import drawn_uniform

@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError, events
+from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_size, as_sizes, as_tensor
 from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise.cast import limit

@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from msnb.core import dtypes
-from msnb.core.types import tensor_type
+from msnb.core import dtypes, tensor_type
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.indexing.place_columns import PlaceColumns

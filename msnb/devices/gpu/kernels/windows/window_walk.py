@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType
 from msnb.devices.gpu.kernels.kernel_builder import Term, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import WIDEST
 from msnb.ir.graph import Node

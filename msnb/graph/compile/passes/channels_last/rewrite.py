@@ -26,8 +26,7 @@ from msnb.graph.compile.passes.channels_last.value_choice import Choice
 from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.graph.compile.rewriting.rewriter import map_module
-from msnb.ir.builder import Const
-from msnb.ir.graph import Graph, Module, Node, Value
+from msnb.ir import Const, Graph, Module, Node, Value
 from msnb.ir.text.printer import called
 from msnb.ops.definition.data_format import TO_FIRST, TO_LAST
 from msnb.ops.definition.record import find
