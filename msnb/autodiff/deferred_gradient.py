@@ -25,8 +25,7 @@ from msnb.ir import Graph, GraphBuilder, Node, Value, copy_node
 from msnb.ir.analysis.structural_hash import host_functions
 from msnb.ir.control_flow import GRADIENT
 from msnb.ir.text.printer import called
-from msnb.ops.definition.record import find
-from msnb.ops.definition.symbolic_sizes import has_sizes
+from msnb.ops.definition import find, has_sizes
 from msnb.ops.elementwise.constant import constant
 
 

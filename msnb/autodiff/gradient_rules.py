@@ -26,8 +26,7 @@ from msnb.core import StackType, Tensor, TensorType, Type, result_dtype, tensor_
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.control_flow import STACK_NEW
 from msnb.ir.graph import Node
-from msnb.ops.definition.record import Op, find
-from msnb.ops.definition.symbolic_sizes import has_sizes
+from msnb.ops.definition import Op, find, has_sizes
 
 
 def gradient_type(t: Type) -> Type | None:

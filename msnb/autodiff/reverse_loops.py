@@ -24,8 +24,7 @@ from msnb.autodiff.subgraphs import inline, params, reindex, spread_grads, types
 from msnb.core import Size, StackType, TensorType, Type, dtypes, tensor_type
 from msnb.ir import Graph, GraphBuilder, Node, Value, control_flow
 from msnb.ir.stack_type import STACK_NEW, STACK_POP, STACK_PUSH
-from msnb.ops.definition.record import find
-from msnb.ops.definition.symbolic_sizes import has_sizes
+from msnb.ops.definition import find, has_sizes
 
 COUNT = tensor_type((), dtypes.int64)
 

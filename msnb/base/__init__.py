@@ -19,21 +19,7 @@ from msnb.base.missing_names import public_names
 from msnb.base.settings import PYNATIVE_MODE, get_context, set_context
 
 __all__ = [
-    "ArgumentError",
-    "AttributeValueError",
-    "CaptureError",
-    "CheckpointError",
-    "DTypeError",
-    "DatasetError",
-    "DeviceError",
-    "GradientError",
-    "MsnbError",
-    "PYNATIVE_MODE",
-    "ShapeError",
-    "get_context",
-    "notice",
-    "public_names",
-    "reraise_interrupt",
-    "set_context",
-    "timed",
-]
+    "ArgumentError", "AttributeValueError", "CaptureError", "CheckpointError", "DTypeError", "DatasetError",
+    "DeviceError", "GradientError", "MsnbError", "PYNATIVE_MODE", "ShapeError", "get_context", "notice",
+    "public_names", "reraise_interrupt", "set_context", "timed",
+]  # fmt: skip

@@ -16,27 +16,7 @@ from msnb.core.tensor import Array, Tensor
 from msnb.core.types import WEAK, Dim, Shape, Size, StackType, TensorType, TokenType, Type, result_dtype, tensor_type
 
 __all__ = [
-    "Array",
-    "DType",
-    "Dim",
-    "Parameter",
-    "ParameterTuple",
-    "Shape",
-    "Size",
-    "StackType",
-    "Tensor",
-    "TensorType",
-    "TokenType",
-    "Type",
-    "WEAK",
-    "as_dtype",
-    "bool_",
-    "float32",
-    "float64",
-    "int32",
-    "int64",
-    "result_dtype",
-    "size_hint",
-    "slot",
-    "tensor_type",
-]
+    "Array", "DType", "Dim", "Parameter", "ParameterTuple", "Shape", "Size", "StackType", "Tensor", "TensorType",
+    "TokenType", "Type", "WEAK", "as_dtype", "bool_", "float32", "float64", "int32", "int64", "result_dtype",
+    "size_hint", "slot", "tensor_type",
+]  # fmt: skip

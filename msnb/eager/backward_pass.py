@@ -28,8 +28,7 @@ from msnb.eager.dispatch import DispatchEntry, EagerEngine, as_operand, eager, t
 from msnb.eager.kernel_list import kernel_list
 from msnb.eager.tape import UNTRACKED, CallLines, Line, OpLine, Tape
 from msnb.ir import GraphBuilder, HostFn
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Op, find
+from msnb.ops.definition import Op, as_tensor, find
 
 OFTEN = 2
 """Times that the rule of a kind of line runs in Python, until it is worth a program of its own."""

@@ -24,8 +24,7 @@ from msnb.core.tensor import make
 from msnb.eager.dispatch import DispatchEntry, composites, look_up
 from msnb.eager.kernel_list import KernelList
 from msnb.eager.tape import CallLines, OpLine
-from msnb.ops.definition.keyword_aliases import ValuesAndIndices
-from msnb.ops.definition.record import Op
+from msnb.ops.definition import Op, ValuesAndIndices
 from msnb.parallel.context import wanted
 
 MOST = 2048

@@ -7,16 +7,6 @@ from msnb.ir.frozen_graph import SavedGraph
 from msnb.ir.graph import Graph, Module, Node, Value, copy_node
 
 __all__ = [
-    "CALL",
-    "Const",
-    "FUSED",
-    "Graph",
-    "GraphBuilder",
-    "HostFn",
-    "Module",
-    "Node",
-    "SavedGraph",
-    "Value",
-    "copy_node",
+    "CALL", "Const", "FUSED", "Graph", "GraphBuilder", "HostFn", "Module", "Node", "SavedGraph", "Value", "copy_node",
     "replay",
-]
+]  # fmt: skip

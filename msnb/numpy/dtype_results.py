@@ -16,8 +16,7 @@ from msnb import ops
 from msnb.core import Tensor, as_dtype, float32, int32, slot
 from msnb.core.dtypes import float16
 from msnb.numpy.creation import asarray as array
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.record import Op
+from msnb.ops.definition import Op, worded
 
 __all__ = [
     "abs", "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bitwise_and",

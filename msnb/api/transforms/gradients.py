@@ -33,8 +33,7 @@ from msnb.eager.recording import Recording, is_eager
 from msnb.ir import Graph, GraphBuilder, HostFn, replay
 from msnb.ir.control_flow import host_call
 from msnb.ops import broadcast_to, cast, ones_like, reshape, zeros_like
-from msnb.ops.definition.symbolic_sizes import has_sizes
-from msnb.ops.definition.type_inference import need_bools
+from msnb.ops.definition import has_sizes, need_bools
 
 Fn = Callable[..., Any]
 P = ParamSpec("P")

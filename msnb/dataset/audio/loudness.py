@@ -14,9 +14,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.dataset.audio.audio_kinds import ComplexTransform, SoundTransform, check_kind, check_real
 from msnb.dataset.audio.sound_enums import DensityFunction, FadeShape, GainType, ScaleType
 from msnb.dataset.audio.sound_filters import filtered
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, draws, flag
 
 __all__ = [
     "AmplitudeToDB", "Angle", "ComplexNorm", "Contrast", "DBToAmplitude", "DCShift", "Dither", "Fade", "Gain",

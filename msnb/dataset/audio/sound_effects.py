@@ -16,9 +16,7 @@ from msnb.dataset.audio.audio_kinds import SoundTransform, check_kind, check_rea
 from msnb.dataset.audio.sound_enums import BorderType, Interpolation, Modulation, ResampleMethod, WindowType
 from msnb.dataset.audio.sound_filters import check_rate
 from msnb.dataset.audio.spectra import Frames, frames_of, vocoded
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, draws, flag
 
 __all__ = [
     "ComputeDeltas", "DetectPitchFrequency", "Flanger", "FrequencyMasking", "MaskAlongAxis", "MaskAlongAxisIID",

@@ -17,9 +17,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.dataset.audio.audio_kinds import ComplexTransform, SoundTransform, check_kind, check_real, joined, parted
 from msnb.dataset.audio.sound_enums import BorderType, WindowType
 from msnb.dataset.audio.sound_filters import check_rate
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, draws, flag
 
 __all__ = ["GriffinLim", "InverseSpectrogram", "PhaseVocoder", "SpectralCentroid", "Spectrogram", "TimeStretch"]
 

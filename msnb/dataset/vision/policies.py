@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, draws
 from msnb.dataset.transforms.basic import flatten
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.color import brightened, contrasted, saturated

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count, describe
+from msnb.dataset.pipeline import Array, check_count, describe, draws
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.color import enhanced, grey_of, saturated

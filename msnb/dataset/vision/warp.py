@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array
+from msnb.dataset.pipeline import Array, draws
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import Inter
 from msnb.dataset.vision.images import ImageTransform, as_range, check_interpolation, check_number, like

@@ -15,8 +15,7 @@ from time import perf_counter
 from msnb.base import events, get_context, reraise_interrupt
 from msnb.base.plugins import Plugin
 from msnb.graph.compile.plugin_passes import check_result
-from msnb.graph.compile.rewriting.pass_record import Pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting import Log, Pass
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.graph import Graph
 

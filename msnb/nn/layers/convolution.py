@@ -17,10 +17,7 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import fans
 from msnb.nn.layers.basic import first_bias, first_weight, positive_int
-from msnb.ops.definition.data_format import need_format
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.type_inference import need_ints
-from msnb.ops.definition.window_geometry import IntOrInts, per_axis
+from msnb.ops.definition import IntOrInts, need_format, need_ints, per_axis, worded
 from msnb.ops.tensor.operators import named
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]

@@ -19,8 +19,7 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import like_mindspore
 from msnb.nn.initializer import initializer
 from msnb.nn.layers.basic import positive_int
-from msnb.ops.definition.data_format import NHWC, need_format
-from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition import NHWC, need_format, worded
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",

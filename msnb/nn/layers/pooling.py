@@ -12,9 +12,7 @@ from typing import Any
 from msnb import ops
 from msnb.base import AttributeValueError, events
 from msnb.nn.cells.cell import Cell
-from msnb.ops.definition.data_format import NCHW, need_format
-from msnb.ops.definition.type_inference import need_ints
-from msnb.ops.definition.window_geometry import IntOrInts
+from msnb.ops.definition import NCHW, IntOrInts, need_format, need_ints
 
 __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "MaxPool1d", "MaxPool2d"]
 

@@ -19,9 +19,7 @@ from msnb.devices.inspection import Listing, NodeLowering
 from msnb.graph.compile import CompiledProgram, compile_graph
 from msnb.ir import FUSED, Graph, Node
 from msnb.notebook.charts.html_fragments import Row, columns, count, pre, table
-from msnb.notebook.drawing.box_labels import title_of
-from msnb.notebook.drawing.graph_picture import picture_of
-from msnb.notebook.drawing.picture_tree import Picture
+from msnb.notebook.drawing import Picture, picture_of, title_of
 from msnb.notebook.programs.instrumented_run import place_of
 from msnb.notebook.views.view import Section, View
 

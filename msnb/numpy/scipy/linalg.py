@@ -15,8 +15,7 @@ import numpy as np
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, dtypes
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import need_bools, operand_lines
+from msnb.ops.definition import as_tensor, need_bools, operand_lines
 
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "lstsq", "lu", "lu_factor", "lu_solve",

@@ -9,8 +9,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError
 from msnb.core import DType, Tensor, TensorType, as_dtype, dtypes, result_dtype, slot
-from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
+from msnb.ops.definition import Example, InvalidExample, Op, define, example_inputs, find
 from msnb.ops.elementwise.factory import unary
 
 __all__ = ["angle", "cast", "complex", "conj", "imag", "is_complex", "is_floating_point", "real"]

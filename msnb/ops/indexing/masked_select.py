@@ -21,8 +21,7 @@ from msnb.ops.definition.type_inference import common_shape, normal_axis, operan
 from msnb.ops.elementwise import comparison
 from msnb.ops.indexing.gather import take
 from msnb.ops.reduction.cumulative import cumsum
-from msnb.ops.shape.concat_split import unstack
-from msnb.ops.shape.views import broadcast_to
+from msnb.ops.shape import broadcast_to, unstack
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "unique", "where"]
 

@@ -26,10 +26,9 @@ from msnb.ops.elementwise.arithmetic import fmod, maximum
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.elementwise.identity_and_effects import changed
 from msnb.ops.indexing.gather import along, at_axis, coordinates
-from msnb.ops.shape.creation import full, ones_like, zeros_like
-from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX, update_axes, write_batch
-from msnb.ops.shape.index_spec import IndexPlan, explain, fits, key_of
-from msnb.ops.shape.views import broadcast_to
+from msnb.ops.shape import INDEX, INDEX_UPDATE, UNINDEX, IndexPlan, broadcast_to, full, ones_like, zeros_like
+from msnb.ops.shape.index_records import update_axes, write_batch
+from msnb.ops.shape.index_spec import explain, fits, key_of
 
 __all__ = [
     "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "scatter_nd", "scatter_reduce", "scatter_update",

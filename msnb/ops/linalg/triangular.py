@@ -21,9 +21,8 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
-from msnb.ops.shape.creation import arange
-from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX
-from msnb.ops.shape.views import TRANSPOSE, inverse_permutation, reshape
+from msnb.ops.shape import INDEX, INDEX_UPDATE, TRANSPOSE, UNINDEX, arange, reshape
+from msnb.ops.shape.views import inverse_permutation
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "trace", "tril", "tril_indices", "triu", "triu_indices"]
 

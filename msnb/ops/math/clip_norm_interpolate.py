@@ -8,14 +8,11 @@ from typing import Any
 from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
 from msnb.core import Tensor, dtypes
 from msnb.core.engine import cached
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, number_class, wide_integers
-from msnb.ops.definition.record import find
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise import arithmetic, transcendental
+from msnb.ops.definition import as_float, as_floats, as_tensor, find, normal_axis, operand_lines, wide_integers, worded
+from msnb.ops.definition.operand_checks import number_class
+from msnb.ops.elementwise import arithmetic, equal, identity, isnan, transcendental, where
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.elementwise.comparison import equal, isinf, isnan, where
-from msnb.ops.elementwise.identity_and_effects import identity
+from msnb.ops.elementwise.comparison import isinf
 from msnb.ops.linalg.factorization import matrix_norm
 from msnb.ops.reduction.functional import amax, amin, mean as mean_of, sum as sum_of
 from msnb.ops.reduction.records import SUM

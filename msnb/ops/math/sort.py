@@ -27,9 +27,7 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import isnan, where
 from msnb.ops.indexing.gather import FULL, along, take_along_axis
 from msnb.ops.math.selection import TOP_K
-from msnb.ops.shape.creation import arange, full
-from msnb.ops.shape.index_records import INDEX, UNINDEX
-from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, squeeze
+from msnb.ops.shape import INDEX, UNINDEX, arange, broadcast_to, expand_dims, full, reshape, squeeze
 
 __all__ = ["argsort", "bincount", "kthvalue", "median", "msort", "searchsorted", "sort", "topk"]
 

@@ -11,14 +11,9 @@ from typing import Any
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.engine import named, whole
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_float, as_tensor
-from msnb.ops.definition.record import find
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise import arithmetic, transcendental
+from msnb.ops.definition import as_float, as_tensor, find, normal_axis, operand_lines, worded
+from msnb.ops.elementwise import arithmetic, stop_gradient, transcendental, where
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.elementwise.transcendental import sigmoid, softplus_one
 from msnb.ops.random.draws import drawn_uniform, gumbel
 from msnb.ops.reduction.records import MAX, SUM

@@ -31,8 +31,7 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.linalg.matmul import matmul, turned, wide
 from msnb.ops.linalg.triangular import tril
 from msnb.ops.reduction.functional import sum as total
-from msnb.ops.shape.creation import ones
-from msnb.ops.shape.views import expand_dims, reshape
+from msnb.ops.shape import expand_dims, ones, reshape
 
 FAMILY = "attention"  # of the records in this module: pictures and the JSON of graphs name it
 

@@ -17,10 +17,9 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import common_shape, need_float, operand_lines
-from msnb.ops.elementwise import arithmetic, transcendental
+from msnb.ops.elementwise import arithmetic, equal, stop_gradient, transcendental, where
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.elementwise.comparison import equal, not_equal, where
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
+from msnb.ops.elementwise.comparison import not_equal
 from msnb.ops.elementwise.transcendental import softplus_one
 from msnb.ops.indexing.class_index import CLASS_INDEX
 from msnb.ops.indexing.gather import gather_elements
@@ -28,8 +27,7 @@ from msnb.ops.nn.activation import log_softmax, softmax
 from msnb.ops.reduction.cumulative import cumprod
 from msnb.ops.reduction.functional import any as any_of
 from msnb.ops.reduction.records import MEAN, SUM
-from msnb.ops.shape.creation import arange
-from msnb.ops.shape.views import expand_dims
+from msnb.ops.shape import arange, expand_dims
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity",

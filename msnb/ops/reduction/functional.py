@@ -9,10 +9,7 @@ import numpy as np
 from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.core import Tensor, as_dtype, slot
 from msnb.core.engine import cached
-from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
-from msnb.ops.definition.operand_checks import as_ints
-from msnb.ops.definition.record import Op, find
-from msnb.ops.definition.type_inference import normal_axes
+from msnb.ops.definition import Op, ValuesAndIndices, as_ints, find, normal_axes, worded
 from msnb.ops.reduction.records import ALL, ANY, ARGMAX, ARGMIN, COUNT_NONZERO, MAX, MEAN, MIN, PROD, SUM, VAR
 
 __all__ = [

@@ -19,9 +19,7 @@ from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.math.sort import argsort
 from msnb.ops.reduction.cumulative import cumsum
-from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.creation import ones_like, zeros
-from msnb.ops.shape.index_records import INDEX, UNINDEX
+from msnb.ops.shape import INDEX, UNINDEX, concat, ones_like, stack, zeros
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, dense_to_coo, flat_keys
 from msnb.ops.sparse.entry_merge import ROW_JOIN, taken
 from msnb.ops.sparse.row_pointers import CSR_ROWS, check_columns, check_pointers

@@ -11,12 +11,10 @@ from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_sizes, as_tensor
-from msnb.ops.definition.type_inference import normal_axis
+from msnb.ops.definition import as_sizes, as_tensor, normal_axis
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.factory import adjoint
-from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.views import transpose
+from msnb.ops.shape import concat, stack, transpose
 from msnb.ops.sparse.compressed_rows import CSRTensor, common, coo_to_csr, csr_of, dense_to_csr, pointers_like
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, dense_to_coo
 from msnb.ops.sparse.row_products import CSR_MATMUL_TRANSPOSED

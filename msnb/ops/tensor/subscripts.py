@@ -14,8 +14,7 @@ import numpy as np
 from msnb.base import ArgumentError, events
 from msnb.core import Tensor, slot, temporary_writes
 from msnb.core.engine import cached
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Op
+from msnb.ops.definition import Op, as_tensor
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather, gather_elements, gather_nd, index_select, take
 from msnb.ops.indexing.grids import expand_as, view_as

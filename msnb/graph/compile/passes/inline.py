@@ -10,9 +10,7 @@ MAX_GROWTH nodes.
 
 from __future__ import annotations
 
-from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
+from msnb.graph.compile.rewriting import Answer, Case, GraphRewriter, Log, Pass, Rule, register_pass, sweep_module
 from msnb.ir import CALL, Graph, Node
 from msnb.ir.text.printer import called, callees
 

@@ -26,9 +26,7 @@ from typing import Any, NamedTuple
 
 from msnb.core import TensorType, dtypes, size_hint
 from msnb.core.symbolic_int import sliced_axis
-from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewrite_rule import op_of
-from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, map_module
+from msnb.graph.compile.rewriting import Answer, GraphRewriter, Log, map_module, op_of
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.text.printer import called
 

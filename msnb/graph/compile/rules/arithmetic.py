@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msnb.core import DType, TensorType, dtypes
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, op_of
 from msnb.graph.compile.rewriting.node_facts import is_one, is_zero, uniform
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, kind, op_of, other_operand, truth
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
+from msnb.graph.compile.rewriting.rewrite_rule import kind, other_operand, truth
 from msnb.ir.graph import Node, Value
 
 

@@ -10,9 +10,7 @@ operations in 16 bits stay as they are.
 from __future__ import annotations
 
 from msnb.core.types import TensorType
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node
 from msnb.ops.linalg.einsum import parse

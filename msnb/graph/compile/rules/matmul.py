@@ -17,9 +17,7 @@ from typing import Any
 
 from msnb.core.symbolic_int import sliced_axis
 from msnb.core.types import Dim, Shape, TensorType
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, op_of
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node, Value
 from msnb.ops.definition.symbolic_sizes import has_sizes, is_bindable, product as product_of, sliced

@@ -15,9 +15,7 @@ Short floats are left to the library, which adds up in float32 and rounds once.
 from __future__ import annotations
 
 from msnb.core import TensorType, dtypes
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, op_of
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node, Value
 

@@ -21,14 +21,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from msnb.core import WEAK, Shape, TensorType, dtypes
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, op_of
 from msnb.graph.compile.rewriting.available_values import Axes, seen, summed_axes
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir import Const, Node, Value
-from msnb.ops.definition.symbolic_sizes import has_sizes
-from msnb.ops.definition.type_inference import normal_axes
+from msnb.ops.definition import has_sizes, normal_axes
 from msnb.ops.elementwise.constant import constant
 
 _MOST = 8

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 from msnb.core.types import TensorType
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, kind, op_of
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, op_of
+from msnb.graph.compile.rewriting.rewrite_rule import kind
 from msnb.graph.compile.rules.arithmetic import X, f
 from msnb.graph.compile.rules.matmul import swaps_last
 from msnb.ir.graph import Node, Value

@@ -12,9 +12,7 @@ import math
 
 from msnb.core import WEAK, TensorType, dtypes
 from msnb.core.symbolic_int import trace_of
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node
 from msnb.ops.definition.type_inference import normal_axes
