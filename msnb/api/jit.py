@@ -30,11 +30,9 @@ from msnb.api.recompile_limit import OFTEN, STREAK, Deferral, RecompileLimit, ru
 from msnb.api.size_templates import BoundSizes, SizeTemplates
 from msnb.base import CaptureError, compile_timing, events, reraise_interrupt
 from msnb.base.threads import fork_locks
-from msnb.core import Tensor, slot, step_undo
-from msnb.core.process_group import AbsentGroup, current
+from msnb.core import AbsentGroup, Tensor, current, make, slot, step_undo
 from msnb.core.shard_annotation import IGNORED
 from msnb.core.storage.packed_storage import kept_of
-from msnb.core.tensor import make
 from msnb.eager.autocast import worn_by
 from msnb.eager.dispatch import EagerEngine, eager
 from msnb.eager.recorded_calls import call_recorded, tracked_inputs

@@ -29,8 +29,7 @@ from msnb.autodiff.gradient_rules import ask_rule, fit, gradient_type, need_grad
 from msnb.autodiff.reverse_mode import Reverse, check_differentiable, stamped
 from msnb.autodiff.subgraphs import inline, params, reindex, types_of
 from msnb.base import GradientError, timed
-from msnb.core.engine import EngineRestore
-from msnb.core.tensor import Tensor
+from msnb.core import EngineRestore, Tensor
 from msnb.ir import Graph, GraphBuilder, Node, Value, control_flow, copy_node
 
 CACHE_SIZE = 4096

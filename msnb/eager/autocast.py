@@ -13,8 +13,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from msnb.core import DType, Parameter, Tensor, dtypes, slot
-from msnb.core.engine import EngineRestore, PlainReads, using
+from msnb.core import DType, EngineRestore, Parameter, PlainReads, Tensor, dtypes, slot, using
 from msnb.eager.dispatch import EagerEngine, eager
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.cast import cast

@@ -34,8 +34,7 @@ from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorded_calls import Sized
 from msnb.eager.tape import Tape
 from msnb.eager.tape_graph import Place, TapeGraph, comparable, dense_order, form_of, integers_of, residuals, turned
-from msnb.ir import Graph, HostFn, Value, replay
-from msnb.ir.size_binding import BoundGraph
+from msnb.ir import BoundGraph, Graph, HostFn, Value, replay
 
 if TYPE_CHECKING:
     from msnb.eager.backward_templates import BackwardTemplate

@@ -15,12 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from marshal import dumps
 from typing import Any, NamedTuple
 
-from msnb.base import device_registry, events, reraise_interrupt
-from msnb.base.events import op_listeners
-from msnb.core import DType, Parameter, Tensor, TensorType
-from msnb.core.engine import LOOPS, EngineRestore, PlainReads, using
+from msnb.base import device_registry, events, op_listeners, reraise_interrupt
+from msnb.core import DType, EngineRestore, Parameter, PlainReads, Tensor, TensorType, make, using
+from msnb.core.engine import LOOPS
 from msnb.core.temporary_writes import mark, mark_through, part_of
-from msnb.core.tensor import make
 from msnb.eager.dispatch import DispatchEntry, composites, look_up
 from msnb.eager.kernel_list import KernelList
 from msnb.eager.tape import CallLines, OpLine

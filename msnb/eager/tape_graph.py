@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from msnb.core import Dim, Tensor, TensorType
-from msnb.core.engine import EngineRestore
+from msnb.core import Dim, EngineRestore, Tensor, TensorType
 from msnb.eager.dispatch import DispatchEntry
 from msnb.eager.tape import CallLines, OpLine, Tape
 from msnb.ir import Graph, GraphBuilder, HostFn, Value, replay

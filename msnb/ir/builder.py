@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError, ConcretizationError, MsnbError
-from msnb.base.source_location import Origin
+from msnb.base import ArgumentError, MsnbError, Origin, device_registry
+from msnb.base.errors import ConcretizationError
 from msnb.core import WEAK, Array, Tensor, TensorType, Type, pytree, slot
 from msnb.core.engine import Engine, EngineRestore, PlainReads
 from msnb.core.shard_annotation import Region, ShardRequest

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msnb import ops
-from msnb.core import Tensor, as_dtype, float32, int32, slot
-from msnb.core.dtypes import float16
+from msnb.core import Tensor, as_dtype, float16, float32, int32, slot
 from msnb.numpy.creation import asarray as array
 from msnb.ops.definition import Op, worded
 

@@ -22,8 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import Tensor, TensorType, as_dtype, float64, process_group, tensor_type
-from msnb.core.process_group import WORLD_GROUP, members_of
+from msnb.core import WORLD_GROUP, Tensor, TensorType, as_dtype, float64, members_of, process_group, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import REQUIRED, Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.type_inference import normal_axis, operand_lines

@@ -26,8 +26,7 @@ from msnb.autodiff import vjp as vjp_graph
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.autodiff.integer_inputs import extend, quantity, to_integer
 from msnb.base import ArgumentError, DTypeError, GradientError, ShapeError, events
-from msnb.core import Parameter, Tensor, float64, pytree, slot, step_undo
-from msnb.core.engine import EngineRestore
+from msnb.core import EngineRestore, Parameter, Tensor, float64, pytree, slot, step_undo
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recording import Recording, is_eager
 from msnb.ir import Graph, GraphBuilder, HostFn, replay

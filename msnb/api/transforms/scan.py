@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.base.errors import CaptureError, ShapeError
-from msnb.core import Tensor, TensorType, pytree, slot, tensor_type
-from msnb.core.engine import EngineRestore
+from msnb.core import EngineRestore, Tensor, TensorType, pytree, slot, tensor_type
 from msnb.eager.autocast import wear, worn_by
 from msnb.ir import Graph, GraphBuilder, Value, control_flow
 from msnb.ir.builder import ClosedFunction

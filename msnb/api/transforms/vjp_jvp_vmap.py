@@ -18,9 +18,7 @@ from msnb.api.transforms.gradient_request import as_tensor, listed
 from msnb.api.transforms.gradients import hooked, named, with_constants, zeroing_constants
 from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
-from msnb.core import Parameter, Tensor, TensorType, pytree, slot, tensor_type
-from msnb.core.engine import EngineRestore
-from msnb.core.tensor import make
+from msnb.core import EngineRestore, Parameter, Tensor, TensorType, make, pytree, slot, tensor_type
 from msnb.eager.recording import Recording, is_eager
 from msnb.ir import GraphBuilder, replay
 

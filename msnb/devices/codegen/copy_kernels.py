@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msnb.core import DType, TensorType
-from msnb.core.symbolic_int import sliced_axis
+from msnb.core import DType, TensorType, sliced_axis
 from msnb.devices.codegen.kernel_lowering import merge_dims
 from msnb.ir.graph import Node, Value, sizes_of
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import DType, dtypes
-from msnb.core.symbolic_int import is_symbolic
+from msnb.core import DType, dtypes, is_symbolic
 from msnb.devices.codegen.loop_tiling import tile, turn
 from msnb.ir.graph import Graph, Node, Value, type_of
 from msnb.ir.kernel.iteration_space import Axes, Space, kind_of, reduced_axes

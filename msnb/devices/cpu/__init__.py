@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import get_context, notice
-from msnb.base.device_registry import register_device
+from msnb.base import get_context, notice, register_device
 from msnb.base.disk_cache import folder
 from msnb.base.threads import fork_locks
 from msnb.core.storage.memory_format import BlockedFormat

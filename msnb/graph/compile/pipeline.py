@@ -45,9 +45,8 @@ from msnb.graph.compile.plugin_passes import plugged
 from msnb.graph.compile.rewriting.pass_record import PASSES, Pass
 from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
 from msnb.graph.compile.symbolic_passes import SymbolicSource
+from msnb.ir import BoundGraph, Graph
 from msnb.ir.analysis.structural_hash import Content, content_of
-from msnb.ir.graph import Graph
-from msnb.ir.size_binding import BoundGraph
 from msnb.ir.text.printer import called, print_graph
 
 __all__ = ["CompiledProgram", "StageRecord", "compile_graph", "optimise"]

@@ -21,8 +21,7 @@ from msnb.graph.capture import CapturedProgram, trace
 from msnb.graph.compile import compile_graph
 from msnb.graph.compile.affine_folding import fold_affine
 from msnb.graph.compile.pipeline import fuses, optimise
-from msnb.ir import Graph, GraphBuilder, replay
-from msnb.ir.frozen_graph import python_calls
+from msnb.ir import Graph, GraphBuilder, python_calls, replay
 from msnb.parallel.context import wanted
 
 MOST = 8

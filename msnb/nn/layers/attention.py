@@ -15,8 +15,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import Parameter, dtypes
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import XavierNormal, XavierUniform, initializer
 from msnb.nn.layers.basic import Dense, need_last, positive_int, project
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core import Parameter, Tensor, dtypes
-from msnb.core.engine import cached
+from msnb.core import Parameter, Tensor, cached, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import HeUniform, Normal, Uniform, initializer
 from msnb.nn.layers.activation import get_activation

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import fans
 from msnb.nn.layers.basic import first_bias, first_weight, positive_int
 from msnb.ops.definition import IntOrInts, need_format, need_ints, per_axis, worded

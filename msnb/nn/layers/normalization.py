@@ -15,8 +15,7 @@ from typing import Any
 from msnb import ops
 from msnb.base import AttributeValueError, ShapeError, events
 from msnb.core import Parameter, dtypes
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import initializer
 from msnb.nn.layers.basic import positive_int
 from msnb.ops.definition import NHWC, need_format, worded

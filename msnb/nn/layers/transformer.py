@@ -15,8 +15,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import ArgumentError
 from msnb.core import dtypes
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore, put_last
+from msnb.nn.cells import Cell, like_mindspore, put_last
 from msnb.nn.cells.container import CellList
 from msnb.nn.initializer import initializer
 from msnb.nn.layers.activation import get_activation

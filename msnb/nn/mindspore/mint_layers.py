@@ -11,10 +11,8 @@ from typing import Any
 
 from msnb import nn, ops
 from msnb.base import AttributeValueError, public_names
-from msnb.core import Parameter, dtypes
-from msnb.core.process_group import WORLD_GROUP, members_of
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.core import WORLD_GROUP, Parameter, dtypes, members_of
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import HeUniform, Uniform, initializer
 from msnb.nn.mindspore.former_layers import MeanPooling
 from msnb.nn.mindspore.mint_activations import (

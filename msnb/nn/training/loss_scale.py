@@ -18,8 +18,7 @@ from msnb import ops
 from msnb.api.transforms.gradients import value_and_grad
 from msnb.base import ArgumentError, AttributeValueError, get_context
 from msnb.core import Parameter, Tensor, dtypes, pytree
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.training.training_cells import TrainOneStepCell
 from msnb.parallel.context import STAND_ALONE
 

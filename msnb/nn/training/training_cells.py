@@ -19,8 +19,7 @@ from typing import Any
 from msnb.api.transforms.gradients import GradOperation, value_and_grad
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.microbatch_scope import in_micro, parts_of
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.training.gradient_reducer import IdentityReducer, reducer_of
 from msnb.parallel.context import DATA_PARALLEL, HYBRID_PARALLEL, get_auto_parallel_context
 

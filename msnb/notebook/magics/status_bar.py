@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 
-from msnb.base import PYNATIVE_MODE, MsnbError, device_registry, get_context, set_context
-from msnb.base.settings import GRAPH_MODE, in_graph_mode
+from msnb.base import GRAPH_MODE, PYNATIVE_MODE, MsnbError, device_registry, get_context, in_graph_mode, set_context
 
 
 class State:

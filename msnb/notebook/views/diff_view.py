@@ -19,10 +19,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.source_location import Origin
-from msnb.core.engine import EngineRestore, slot, using
-from msnb.core.tensor import Tensor, make
-from msnb.core.tensor_summary import plain_numbers
-from msnb.core.types import TensorType
+from msnb.core import EngineRestore, Tensor, TensorType, make, plain_numbers, slot, using
 from msnb.eager.dispatch import EagerEngine
 from msnb.ir.control_flow import replay_node
 from msnb.ir.graph import Graph, Node, Value

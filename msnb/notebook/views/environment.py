@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import device_registry
-from msnb.base.settings import GRAPH_MODE, get_context
+from msnb.base import GRAPH_MODE, device_registry, get_context
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, count, table
 from msnb.notebook.charts.plot import card
 from msnb.notebook.drawing import INK, SOFT, shortened, text as words

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError
-from msnb.core.tensor import Tensor, make
-from msnb.core.tensor_summary import plain_numbers, sparkline, value_words
-from msnb.core.types import TensorType
+from msnb.core import Tensor, TensorType, make, plain_numbers
+from msnb.core.tensor_summary import sparkline, value_words
 from msnb.ir.graph import Node, Value
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import Row, columns, count, figure, table

@@ -18,8 +18,7 @@ import numpy as np
 
 from msnb.base import AttributeValueError, CaptureError, MsnbError, events
 from msnb.base.files.atomic_write import write_whole
-from msnb.core import Dim, Size, Tensor, TensorType, dtypes
-from msnb.core.engine import EngineRestore, using
+from msnb.core import Dim, EngineRestore, Size, Tensor, TensorType, dtypes, using
 from msnb.eager.dispatch import eager
 from msnb.ir.builder import build
 from msnb.ir.frozen_graph import SavedGraph, outputs_of

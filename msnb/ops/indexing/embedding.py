@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import Parameter, Tensor
-from msnb.core.engine import cached
+from msnb.core import Parameter, Tensor, cached
 from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise import assign, equal, stop_gradient, where
 from msnb.ops.elementwise.arithmetic import abs as absolute, power

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DataSizeError, DTypeError, IndexOutOfRange, ShapeError
-from msnb.core import Shape, Tensor, TensorType, tensor_type
-from msnb.core.engine import cached
+from msnb.core import Shape, Tensor, TensorType, cached, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core.engine import cached
+from msnb.core import Tensor, cached
 from msnb.core.temporary_writes import own
-from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, tensors
 from msnb.ops.definition.symbolic_sizes import product, quotient

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core import Dim, Tensor, TensorType, result_dtype, tensor_type
-from msnb.core.engine import cached
+from msnb.core import Dim, Tensor, TensorType, cached, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define

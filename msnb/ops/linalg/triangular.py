@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import Tensor, TensorType, dtypes, tensor_type
-from msnb.core.engine import cached
+from msnb.core import Tensor, TensorType, cached, dtypes, tensor_type
 from msnb.core.temporary_writes import mark, own
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype

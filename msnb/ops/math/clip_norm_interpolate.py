@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
-from msnb.core import Tensor, dtypes
-from msnb.core.engine import cached
+from msnb.core import Tensor, cached, dtypes
 from msnb.ops.definition import as_float, as_floats, as_tensor, find, normal_axis, operand_lines, wide_integers, worded
 from msnb.ops.definition.operand_checks import number_class
 from msnb.ops.elementwise import arithmetic, equal, identity, isnan, transcendental, where

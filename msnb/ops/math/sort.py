@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import Tensor, TensorType, dtypes, tensor_type
-from msnb.core.engine import cached
+from msnb.core import Tensor, TensorType, cached, dtypes, tensor_type
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import ArgumentError, AttributeValueError, events
-from msnb.core import Tensor, as_dtype, slot
-from msnb.core.engine import cached
+from msnb.core import Tensor, as_dtype, cached, slot
 from msnb.ops.definition import Op, ValuesAndIndices, as_ints, find, normal_axes, worded
 from msnb.ops.reduction.records import ALL, ANY, ARGMAX, ARGMIN, COUNT_NONZERO, MAX, MEAN, MIN, PROD, SUM, VAR
 

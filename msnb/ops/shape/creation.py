@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError, ShapeError
-from msnb.core import WEAK, Dim, DType, Size, Tensor, TensorType, as_dtype, dtypes, slot, tensor_type
-from msnb.core.engine import cached
+from msnb.core import WEAK, Dim, DType, Size, Tensor, TensorType, as_dtype, cached, dtypes, slot, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import has_sizes

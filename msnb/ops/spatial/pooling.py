@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import Array, Dim, Tensor
-from msnb.core.engine import cached
+from msnb.core import Array, Dim, Tensor, cached
 from msnb.ops.definition.data_format import NCHW, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import find

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import ArgumentError, events
-from msnb.core import Tensor, slot, temporary_writes
-from msnb.core.engine import cached
+from msnb.core import Tensor, cached, slot, temporary_writes
 from msnb.ops.definition import Op, as_tensor
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather, gather_elements, gather_nd, index_select, take

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import PYNATIVE_MODE, ArgumentError, AttributeValueError, events, set_context
-from msnb.core import Parameter, Tensor
-from msnb.core.process_group import current
+from msnb.core import Parameter, Tensor, current
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams
 
 REDRAW = 0.5

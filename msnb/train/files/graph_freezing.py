@@ -17,11 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.base import ArgumentError, CaptureError, CheckpointError, events
-from msnb.core import Parameter, Tensor, random
-from msnb.core.engine import EngineRestore
+from msnb.core import EngineRestore, Parameter, Tensor, random
 from msnb.graph.capture import CapturedProgram
-from msnb.ir import Graph, GraphBuilder, Node, SavedGraph, Value, replay
-from msnb.ir.frozen_graph import python_calls
+from msnb.ir import Graph, GraphBuilder, Node, SavedGraph, Value, python_calls, replay
 from msnb.ir.text.printer import called
 from msnb.train.files.dynamic_sizes import Dynamic, DynamicSizes
 

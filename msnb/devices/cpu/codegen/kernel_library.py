@@ -21,8 +21,7 @@ import numpy as np
 
 from msnb.base import notice, timed
 from msnb.base.threads import fork_locks
-from msnb.core import dtypes, tensor_type
-from msnb.core.symbolic_int import Symbolic, SymbolicInt, trace_of
+from msnb.core import Symbolic, SymbolicInt, dtypes, tensor_type, trace_of
 from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
@@ -36,9 +35,7 @@ from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir import FUSED, Const, Graph, Node, Value
 from msnb.ir.analysis.structural_hash import structure_key
-from msnb.ir.kernel.kernel_ir import Kernel
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
-from msnb.ir.kernel.strided_views import View
+from msnb.ir.kernel import Kernel, UnsupportedKernel, View
 from msnb.ops.elementwise.constant import constant
 
 _BITS = 63

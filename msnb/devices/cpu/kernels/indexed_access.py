@@ -21,8 +21,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.core import DType, TensorType, dtypes, tensor_type
-from msnb.core.symbolic_int import clamped
+from msnb.core import DType, TensorType, clamped, dtypes, tensor_type
 from msnb.devices.codegen.index_walk import IndexWalk, index_walk
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, library, verdict

@@ -25,8 +25,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from msnb.core import DType, TensorType, dtypes
-from msnb.core.symbolic_int import clamped
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lapack_library import EntryPoint, entry_point, name_of, workspace
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict

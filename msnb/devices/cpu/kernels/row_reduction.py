@@ -16,8 +16,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msnb.core import DType, TensorType, Type, dtypes, size_hint
-from msnb.core.symbolic_int import clamped
+from msnb.core import DType, TensorType, Type, clamped, dtypes, size_hint
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.llvm.emitter import Emitter, type_name

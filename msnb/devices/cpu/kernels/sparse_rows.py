@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msnb.core import DType, TensorType, Type, dtypes, size_hint
-from msnb.core.symbolic_int import clamped
+from msnb.core import DType, TensorType, Type, clamped, dtypes, size_hint
 from msnb.devices.cpu.kernels.indexed_access import filled
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict
 from msnb.devices.cpu.llvm.jit import Symbol

@@ -13,9 +13,8 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base import disk_cache
+from msnb.base import DeviceError, MsnbError, OutOfMemoryError, disk_cache
 from msnb.base.compile_timing import counted, timed
-from msnb.base.errors import DeviceError, MsnbError, OutOfMemoryError
 from msnb.base.threads import fork_locks
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.llvm.target import Target

@@ -17,8 +17,7 @@ from msnb.devices.gpu.codegen.device_maths import DeviceMaths
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
 from msnb.devices.llvm.emitter import literal, memory_name, type_name
 from msnb.devices.llvm.scalar_ops import emit, is_scalar
-from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel import Access, Inst, Kernel, UnsupportedKernel
 
 WIDEST = 16
 """Bytes of the widest access of a thread."""

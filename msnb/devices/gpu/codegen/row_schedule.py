@@ -22,8 +22,7 @@ import math
 from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.point_values import lanes_of
-from msnb.ir.kernel.kernel_ir import Inst, Kernel
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel import Inst, Kernel, UnsupportedKernel
 
 BLOCK, MOST = 256, 1024
 ELEMENTS = 16

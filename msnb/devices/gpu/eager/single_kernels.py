@@ -28,8 +28,7 @@ from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.ir.graph import Graph, Node, Value, type_of
-from msnb.ir.kernel.iteration_space import kind_of
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel import UnsupportedKernel, kind_of
 from msnb.ops.shape.views import TRANSPOSE
 
 Order = tuple[int, ...] | None

@@ -24,8 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from msnb.core import TensorType, dtypes, size_hint
-from msnb.core.symbolic_int import sliced_axis
+from msnb.core import TensorType, dtypes, size_hint, sliced_axis
 from msnb.graph.compile.rewriting import Answer, GraphRewriter, Log, map_module, op_of
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.text.printer import called

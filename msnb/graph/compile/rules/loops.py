@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, const_of
-from msnb.ir.control_flow import SCAN
-from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.ir import SCAN, Graph, Node, Value, copy_node
 
 _STAYS = frozenset({"random", "effect", "control", "host", "custom", "collective"})
 

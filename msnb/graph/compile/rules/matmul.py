@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.core.symbolic_int import sliced_axis
-from msnb.core.types import Dim, Shape, TensorType
+from msnb.core import Dim, Shape, TensorType, sliced_axis
 from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, op_of
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node, Value

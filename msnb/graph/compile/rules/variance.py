@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 
-from msnb.core import WEAK, TensorType, dtypes
-from msnb.core.symbolic_int import trace_of
+from msnb.core import WEAK, TensorType, dtypes, trace_of
 from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node

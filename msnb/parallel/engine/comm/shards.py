@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import device_registry
-from msnb.core import DType, TensorType, float32
-from msnb.core.pytree import as_tuple
+from msnb.core import DType, TensorType, as_tuple, float32
 from msnb.devices.device import body_kernel
 from msnb.ops.definition.record import Op
 from msnb.ops.definition.window_geometry import WindowExtent, of_part

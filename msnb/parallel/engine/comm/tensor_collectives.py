@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core.process_group import WORLD_GROUP, current, members_of
-from msnb.core.tensor import Array, Tensor
+from msnb.core import WORLD_GROUP, Array, Tensor, current, members_of
 
 __all__ = [
     "CommHandle", "P2POp", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven",

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.core import DType, TensorType, dtypes
-from msnb.core.symbolic_int import clamped
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lines.line_kernel import (
     COLUMNS,

@@ -16,8 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from msnb.core import DType, TensorType, dtypes
-from msnb.core.symbolic_int import clamped
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu.llvm.jit import Library, attributes, host
 from msnb.devices.llvm.emitter import Emitter
 from msnb.devices.llvm.loop_builder import LoopBuilder, module, units

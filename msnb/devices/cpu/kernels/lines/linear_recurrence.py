@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core import DType, TensorType, dtypes
-from msnb.core.symbolic_int import clamped
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu.kernels.lines import line_kernel
 from msnb.devices.cpu.kernels.lines.cumulative_scan import carried
 from msnb.devices.cpu.llvm.jit import Symbol

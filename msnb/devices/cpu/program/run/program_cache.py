@@ -36,9 +36,8 @@ from msnb.devices.cpu.onednn.shared_library import PACKAGE
 from msnb.devices.cpu.onednn.trampoline import PrimitiveRun
 from msnb.devices.cpu.program.program_image import FIXED, Fresh, Image, ProgramTable, Step
 from msnb.devices.cpu.program.run.image_check import need_sound
-from msnb.ir import Const, HostFn, Node, Value
+from msnb.ir import HOST_CALL, Const, HostFn, Node, Value
 from msnb.ir.analysis.structural_hash import Content
-from msnb.ir.control_flow import HOST_CALL
 from msnb.ops.definition.record import find
 
 FORMAT = "2"

@@ -22,8 +22,7 @@ from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter
 from msnb.devices.gpu.kernels.kernel_operands import operands, results
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.ir.graph import Node, Value, type_of
-from msnb.ir.kernel.kernel_ir import Buffer, Kernel
-from msnb.ir.kernel.strided_views import dense_strides
+from msnb.ir.kernel import Buffer, Kernel, dense_strides
 
 ALIGNED = 8
 """Elements of 16 bytes."""

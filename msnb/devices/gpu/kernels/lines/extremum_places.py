@@ -10,8 +10,7 @@ a pair beats another where its value is better, or as good and further ahead
 from __future__ import annotations
 
 from msnb.core import dtypes
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.codegen.thread_emitter import WARP
+from msnb.devices.gpu.codegen import WARP, GpuTarget
 from msnb.devices.gpu.kernels.kernel_builder import THREADS, KernelBuilder, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import accumulator, operands
 from msnb.devices.gpu.kernels.lines.line_layout import lines_of

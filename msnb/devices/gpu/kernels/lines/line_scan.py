@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msnb.core import DType, dtypes
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.codegen.thread_emitter import WARP
+from msnb.devices.gpu.codegen import WARP, GpuKernel, GpuTarget
 from msnb.devices.gpu.kernels.kernel_builder import THREADS, KernelBuilder, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import HALVES, accumulator, are_real, operands, results
 from msnb.devices.gpu.kernels.lines.block_scan import BlockScan
