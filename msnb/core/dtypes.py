@@ -31,13 +31,11 @@ class DType:
 
     __slots__ = ("category", "itemsize", "name", "numpy", "short", "signed")
 
-    name: str
-    short: str
-    category: int
-    signed: bool
-
     def __init__(self, name: str, short: str, numpy: Any, category: int, signed: bool = True) -> None:
-        self.name, self.short, self.category, self.signed = name, short, category, signed
+        self.name: str = name
+        self.short: str = short
+        self.category: int = category
+        self.signed: bool = signed
         self.numpy: np.dtype[Any] = np.dtype(numpy)
         self.itemsize: int = self.numpy.itemsize
 

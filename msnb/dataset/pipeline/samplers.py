@@ -178,11 +178,9 @@ class WeightedRandomSampler(Sampler):
     Source: https://www.mindspore.cn/tutorials/en/master/dataset/sampler.html
     """
 
-    weights: Any
-
     def __init__(self, weights: Sequence[float], num_samples: int | None = None, replacement: bool = True) -> None:
         super().__init__(num_samples)
-        self.weights = np.asarray(weights, dtype=np.float64)
+        self.weights: Any = np.asarray(weights, dtype=np.float64)
         self.replacement = replacement
         if self.weights.ndim != 1 or not len(self.weights):
             raise AttributeValueError(f"weights must be a non-empty list of numbers, got shape {self.weights.shape}")

@@ -52,10 +52,8 @@ class Compose:
     1.5
     """
 
-    transforms: list[Any]
-
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
-        self.transforms = flatten(transforms, "Compose")
+        self.transforms: list[Any] = flatten(transforms, "Compose")
 
     def __call__(self, *values: Any) -> Any:
         for transform in self.transforms:

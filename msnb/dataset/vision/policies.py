@@ -186,10 +186,8 @@ class TrivialAugmentWide(_Policy):
 class UniformAugment:
     """`num_ops` of the `transforms`, drawn, each done with probability one half."""
 
-    transforms: list[Any]
-
     def __init__(self, transforms: Sequence[Callable[..., Any]], num_ops: int = 2) -> None:
-        self.transforms = flatten(transforms, "UniformAugment")
+        self.transforms: list[Any] = flatten(transforms, "UniformAugment")
         self.ops: int = check_count(num_ops, "num_ops")
         if self.ops > len(self.transforms):
             raise AttributeValueError(f"UniformAugment: num_ops {num_ops} of {len(self.transforms)} transforms")

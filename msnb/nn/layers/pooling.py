@@ -74,9 +74,6 @@ class Pooling(Cell):
 class MaxPooling(Pooling):
     """What the max poolings share."""
 
-    dilation: IntOrInts
-    return_indices: bool
-
     def __init__(
         self, kernel_size: IntOrInts = 1, stride: IntOrInts | None = None, pad_mode: str = "valid",
         padding: IntOrInts = 0, dilation: IntOrInts = 1, return_indices: bool = False, ceil_mode: bool = False,
@@ -89,7 +86,8 @@ class MaxPooling(Pooling):
             )
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         need_ints(type(self).__name__, dilation=dilation)
-        self.dilation, self.return_indices = dilation, bool(return_indices)
+        self.dilation: IntOrInts = dilation
+        self.return_indices: bool = bool(return_indices)
 
     @property
     def _more(self) -> dict[str, Any]:

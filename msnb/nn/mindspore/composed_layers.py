@@ -70,7 +70,6 @@ class BiDense(Cell):
     """
 
     weight: Parameter
-    bias: Parameter | None
 
     def __init__(
         self, in1_channels: int, in2_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None,
@@ -82,7 +81,7 @@ class BiDense(Cell):
         near = Uniform(in1_channels**-0.5)
         shape = (out_channels, in1_channels, in2_channels)
         self.weight = Parameter(initializer(near if weight_init is None else weight_init, shape, dtype), name="weight")
-        self.bias = None
+        self.bias: Parameter | None = None
         if has_bias:
             self.bias = Parameter(initializer(near if bias_init is None else bias_init, (out_channels,), dtype), "bias")
 

@@ -406,14 +406,12 @@ class LayerNorm(Cell):
 class GroupNorm(Cell):
     """Normalisation of groups of channels; Parameters ``weight`` and ``bias``."""
 
-    num_groups: int
-    eps: float
-
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None
     ) -> None:
         super().__init__()
-        self.num_groups, self.eps = num_groups, eps
+        self.num_groups: int = num_groups
+        self.eps: float = eps
         self.num_channels: int = num_channels
         self.affine: bool = affine
         _ones_and_zeros(self, (num_channels,), affine or like_mindspore(), True, dtype or dtypes.float32)

@@ -164,9 +164,6 @@ class TrainOneStepCell(Cell):
     Source: `mindspore.nn.TrainOneStepCell`
     """
 
-    sens: float
-    return_grad: bool
-
     _is_step = True
 
     def __init__(self, network: Cell, optimizer: Any, sens: float | None = None, return_grad: bool = False) -> None:
@@ -178,7 +175,8 @@ class TrainOneStepCell(Cell):
         if sens == 0:
             raise AttributeValueError("sens is 0: every gradient would be 0; legal: any other number.")
         self.sense_flag: bool = sens is not None
-        self.sens, self.return_grad = 1.0 if sens is None else sens, bool(return_grad)
+        self.sens: float = 1.0 if sens is None else sens
+        self.return_grad: bool = bool(return_grad)
         if like_mindspore():
             self.weights: Any = optimizer.parameters
         self.grad: GradOperation = GradOperation(get_by_list=True, sens_param=True)

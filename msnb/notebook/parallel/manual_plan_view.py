@@ -25,7 +25,6 @@ class ManualPlanView(View):
         plan: the plan itself; which: the pictures that are shown.
     """
 
-    which: tuple[Any, ...]
     kind = "hand"
 
     def __init__(self, plan: ManualPlan, max_boxes: int = MOST_BOXES, view: str = "all") -> None:
@@ -35,7 +34,7 @@ class ManualPlanView(View):
         super().__init__(plan.graphs[plan.rank].name)
         self.plan: ManualPlan = plan
         self.max_boxes: int = max_boxes
-        self.which = PICTURES if view == "all" else (view,)
+        self.which: tuple[Any, ...] = PICTURES if view == "all" else (view,)
         self.collectives: list[Collective] = list(plan.collectives)
 
     @property

@@ -34,13 +34,11 @@ SHARED_BYTES = 1 << 20
 class TableRecipe(NativeKernel):
     """A node that reads or adds by one index."""
 
-    name: str
-    constants: tuple[int, ...]
-
     declines = True
 
     def __init__(self, name: str, constants: tuple[int, ...]) -> None:
-        self.name, self.constants = name, constants
+        self.name: str = name
+        self.constants: tuple[int, ...] = constants
         self.library: Library | None = None
 
     @classmethod

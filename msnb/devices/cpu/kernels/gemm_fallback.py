@@ -43,12 +43,10 @@ _DTYPES = (dtypes.float64, dtypes.int32, dtypes.int64)
 class ProductRecipe(NativeKernel):
     """One product: y brought into panels where that pays, then tile after tile."""
 
-    x: Matrix
-    y: Matrix
-    dtype: DType
-
     def __init__(self, x: Matrix, y: Matrix, dtype: DType) -> None:
-        self.x, self.y, self.dtype = x, y, dtype
+        self.x: Matrix = x
+        self.y: Matrix = y
+        self.dtype: DType = dtype
         self.batch: int = max(math.prod(x.dims[:-2]), math.prod(y.dims[:-2]))
         self.width: int = 2 * lanes_of(dtype)
         self.panels: int = -(-y.dims[-1] // self.width)

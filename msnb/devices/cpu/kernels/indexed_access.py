@@ -42,17 +42,15 @@ _VECTOR, _BLOCK = 8, 4096
 class IndexedAccessRecipe(NativeKernel):
     """A node that reads, writes or adds at index tensors; ``scalar``: the dtype of one number that is written."""
 
-    kind: str
-    dtype: DType
-    walk: IndexWalk
-    scalar: DType | None
-
     declines = True
 
     def __init__(
         self, kind: str, dtype: DType, walk: IndexWalk, indices: Sequence[DType], scalar: DType | None = None
     ) -> None:
-        self.kind, self.dtype, self.walk, self.scalar = kind, dtype, walk, scalar
+        self.kind: str = kind
+        self.dtype: DType = dtype
+        self.walk: IndexWalk = walk
+        self.scalar: DType | None = scalar
         self.indices: tuple[str, ...] = tuple(t.name for t in indices)
         self.chunks: int = _chunks(kind, walk)
         partial = walk.size * dtype.itemsize * (self.chunks - 1)

@@ -53,15 +53,13 @@ class LapackRecipe(NativeKernel):
         sizes: rows, columns, columns of B.
     """
 
-    name: str
-    dtype: DType
-    batch: int
-    sizes: tuple[int, int, int]
-
     declines = True
 
     def __init__(self, name: str, dtype: DType, batch: int, sizes: tuple[int, int, int]) -> None:
-        self.name, self.dtype, self.batch, self.sizes = name, dtype, batch, sizes
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.batch: int = batch
+        self.sizes: tuple[int, int, int] = sizes
         wide = name in _SIGNED and batch * sizes[0] * sizes[1] < WORTH
         self.computed: DType = dtypes.float64 if wide else dtype
         self.lengths: tuple[int, ...] = _lengths(name, self.computed, sizes)

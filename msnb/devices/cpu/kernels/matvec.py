@@ -63,13 +63,11 @@ class MatvecLoop(NamedTuple):
 class VectorRecipe(NativeKernel):
     """One walk; a bias is added by a group of its own."""
 
-    walk: MatvecLoop
-    dtype: DType
-
     joins = False
 
     def __init__(self, walk: MatvecLoop, dtype: DType) -> None:
-        self.walk, self.dtype = walk._replace(m=pinned(walk.m)), dtype
+        self.walk: MatvecLoop = walk._replace(m=pinned(walk.m))
+        self.dtype: DType = dtype
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call: a unit is a block of results."""

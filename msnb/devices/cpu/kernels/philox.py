@@ -43,13 +43,11 @@ _PLACES = {dtypes.float16: 11, dtypes.bfloat16: 8}
 class DrawRecipe(NativeKernel):
     """One kind of draws in one dtype; ``range_``: low and size of the range of whole numbers."""
 
-    kind: str
-    dtype: DType
-    count: int
-    range: tuple[int, int]
-
     def __init__(self, kind: str, dtype: DType, count: int, range_: tuple[int, int]) -> None:
-        self.kind, self.dtype, self.count, self.range = kind, dtype, count, range_
+        self.kind: str = kind
+        self.dtype: DType = dtype
+        self.count: int = count
+        self.range: tuple[int, int] = range_
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""

@@ -42,13 +42,11 @@ def functions(pools: Sequence[Pool]) -> list[Symbol]:
 class PoolRecipe(NativeKernel):
     """A pooling as one call of a kernel."""
 
-    pool: Pool
-    extents: tuple[int, ...]
-    units: int
-    limit: int
-
     def __init__(self, pool: Pool, extents: tuple[int, ...], units: int, limit: int) -> None:
-        self.pool, self.extents, self.units, self.limit = pool, extents, units, limit
+        self.pool: Pool = pool
+        self.extents: tuple[int, ...] = extents
+        self.units: int = units
+        self.limit: int = limit
 
     @classmethod
     def prepare(cls, recipes: Sequence[PoolRecipe]) -> None:

@@ -75,12 +75,10 @@ def seen(shape: tuple[int, ...], axes: Sequence[int]) -> OperandWalk | None:
 class ReductionRecipe(NativeKernel):
     """One walk over the operand."""
 
-    name: str
-    dtype: DType
-    rows: OperandWalk
-
     def __init__(self, name: str, dtype: DType, rows: OperandWalk) -> None:
-        self.name, self.dtype, self.rows = name, dtype, rows
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.rows: OperandWalk = rows
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""

@@ -43,15 +43,13 @@ class SparseRowsRecipe(NativeKernel):
         sizes: rows, entries, columns, numbers in a row of the dense operand.
     """
 
-    name: str
-    dtype: DType
-    index: DType
-    sizes: tuple[int, int, int, int]
-
     declines = True
 
     def __init__(self, name: str, dtype: DType, index: DType, sizes: tuple[int, int, int, int]) -> None:
-        self.name, self.dtype, self.index, self.sizes = name, dtype, index, sizes
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.index: DType = index
+        self.sizes: tuple[int, int, int, int] = sizes
         self.temps = (8,)
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:

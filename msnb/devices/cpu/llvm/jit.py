@@ -190,11 +190,9 @@ class Library:
 class Symbol(Relocation):
     """The address of a function of a library."""
 
-    library: Library
-    name: str
-
     def __init__(self, library: Library, name: str) -> None:
-        self.library, self.name = library, name
+        self.library: Library = library
+        self.name: str = name
 
     def words(self) -> tuple[int]:
         """One word."""

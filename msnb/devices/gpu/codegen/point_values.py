@@ -67,18 +67,17 @@ class PointValues:
         numbers, vectors: what is known: values of one number, and of all lanes.
     """
 
-    e: ThreadEmitter
-    kernel: Kernel
-    lanes: int
-    kind: str
-    by_value: Collection[int]
     pointers: Sequence[str] | list[str]
 
     def __init__(
         self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str, pointers: Sequence[str] = (),
         by_value: Collection[int] = (),
     ) -> None:  # fmt: skip
-        self.e, self.kernel, self.lanes, self.kind, self.by_value = e, kernel, lanes, index, by_value
+        self.e: ThreadEmitter = e
+        self.kernel: Kernel = kernel
+        self.lanes: int = lanes
+        self.kind: str = index
+        self.by_value: Collection[int] = by_value
         self.pointers = pointers or [f"%b{i}" for i in range(len(kernel.reads) + len(kernel.writes))]
         self.buffers = kernel.buffers
         self.at: dict[int, str] = {}

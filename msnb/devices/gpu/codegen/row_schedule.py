@@ -54,12 +54,10 @@ class RowSchedule:
         tiling: how it lies over blocks and threads.
     """
 
-    kernel: Kernel
-    insts: list[Inst]
-    enough: int
-
     def __init__(self, kernel: Kernel, target: GpuTarget = NEWEST) -> None:
-        self.kernel, self.insts, self.enough = kernel, kernel.insts(), ENOUGH * target.multiprocessors
+        self.kernel: Kernel = kernel
+        self.insts: list[Inst] = kernel.insts()
+        self.enough: int = ENOUGH * target.multiprocessors
         sizes = kernel.sizes
         self.inner: list[int] = [d for d in range(len(sizes)) if d in kernel.row]
         self.outer: list[int] = [d for d in range(len(sizes)) if d not in kernel.row]

@@ -35,12 +35,10 @@ class TeamReduction:
         repeated: the code runs in a loop: shared memory is written again.
     """
 
-    e: ThreadEmitter
-    team: int
-    block: int
-
     def __init__(self, e: ThreadEmitter, team: int, block: int) -> None:
-        self.e, self.team, self.block = e, team, block
+        self.e: ThreadEmitter = e
+        self.team: int = team
+        self.block: int = block
         self.repeated = False
         self._table = ""
 

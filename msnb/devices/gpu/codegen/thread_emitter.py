@@ -32,14 +32,12 @@ class ThreadEmitter(Emitter):
         target: the GPU it is for.
     """
 
-    symbol: str
-    target: GpuTarget
-
     maths = DeviceMaths
 
     def __init__(self, symbol: str, target: GpuTarget = NEWEST) -> None:
         super().__init__()
-        self.symbol, self.target = symbol, target
+        self.symbol: str = symbol
+        self.target: GpuTarget = target
         self.shared_bytes = 0
 
     # ---- where the thread is ----

@@ -24,14 +24,12 @@ NAMES = ("searchsorted",)
 class SearchRecipe(NativeKernel):
     """searchsorted of ``count`` values, ``row`` of which belong to one line of ``n`` boundaries."""
 
-    dtype: dtypes.DType
-    n: int
-    row: int
-    count: int
-    right: bool
-
     def __init__(self, dtype: dtypes.DType, n: int, row: int, count: int, right: bool) -> None:
-        self.dtype, self.n, self.row, self.count, self.right = dtype, n, row, count, right
+        self.dtype: dtypes.DType = dtype
+        self.n: int = n
+        self.row: int = row
+        self.count: int = count
+        self.right: bool = right
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call; its words end with the number of halvings."""

@@ -61,15 +61,12 @@ def carried(dtype: DType) -> DType:
 class CumulativeRecipe(NativeKernel):
     """cumsum and cumprod."""
 
-    name: str
-    kinds: tuple[DType, DType]
-    lines: Lines
-    exclusive: bool
-    reverse: bool
-
     def __init__(self, name: str, kinds: tuple[DType, DType], lines: Lines, attrs: dict[str, Any]) -> None:
-        self.name, self.kinds, self.lines = name, kinds, lines
-        self.exclusive, self.reverse = bool(attrs["exclusive"]), bool(attrs["reverse"])
+        self.name: str = name
+        self.kinds: tuple[DType, DType] = kinds
+        self.lines: Lines = lines
+        self.exclusive: bool = bool(attrs["exclusive"])
+        self.reverse: bool = bool(attrs["reverse"])
         self.chunks: int = self._chunks()
         self.temps = (8 * lines.outer * self.chunks,) if self.chunks > 1 else ()
 
@@ -292,12 +289,10 @@ def _of_columns(*about: Any) -> LineEmitter:
 class CumulativeExtremumRecipe(NativeKernel):
     """cummax and cummin: values, and where they stand."""
 
-    name: str
-    dtype: DType
-    lines: Lines
-
     def __init__(self, name: str, dtype: DType, lines: Lines) -> None:
-        self.name, self.dtype, self.lines = name, dtype, lines
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.lines: Lines = lines
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call: a unit is a line."""

@@ -28,12 +28,10 @@ _NONE = str(2**31 - 1)
 class IndexReductionRecipe(NativeKernel):
     """One walk over the operand."""
 
-    name: str
-    dtype: DType
-    lines: line_kernel.Lines
-
     def __init__(self, name: str, dtype: DType, lines: line_kernel.Lines) -> None:
-        self.name, self.dtype, self.lines = name, dtype, lines
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.lines: line_kernel.Lines = lines
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""

@@ -25,12 +25,10 @@ NAMES = ("linear_recurrence",)
 class LinearRecurrenceRecipe(NativeKernel):
     """linear_recurrence of two tensors of one dtype."""
 
-    dtype: DType
-    lines: line_kernel.Lines
-    reverse: bool
-
     def __init__(self, dtype: DType, lines: line_kernel.Lines, reverse: bool) -> None:
-        self.dtype, self.lines, self.reverse = dtype, lines, reverse
+        self.dtype: DType = dtype
+        self.lines: line_kernel.Lines = lines
+        self.reverse: bool = reverse
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""

@@ -23,14 +23,13 @@ NAMES = ("tril", "triu")
 class TriangleRecipe(NativeKernel):
     """tril and triu of matrices with ``rows`` and ``columns``."""
 
-    name: str
-    diagonal: int
-    itemsize: int
     rows: int
     columns: int
 
     def __init__(self, name: str, t: TensorType, diagonal: int) -> None:
-        self.name, self.diagonal, self.itemsize = name, diagonal, t.dtype.itemsize
+        self.name: str = name
+        self.diagonal: int = diagonal
+        self.itemsize: int = t.dtype.itemsize
         *_, self.rows, self.columns = t.ints()
         self.units: int = t.size // self.columns
 

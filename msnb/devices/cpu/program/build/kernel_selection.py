@@ -42,12 +42,11 @@ class Choice:
         linear: no stack is read twice, so a popped entry can be used again.
     """
 
-    views: Views
-    given: ConstantEvaluator
     linear: bool
 
     def __init__(self, graph: Graph) -> None:
-        self.views, self.given = Views(), ConstantEvaluator()
+        self.views: Views = Views()
+        self.given: ConstantEvaluator = ConstantEvaluator()
         self.recipes: dict[Node, NativeKernel] = {}
         self.linear = True
         self._needed: dict[int, list[Node]] = {}
