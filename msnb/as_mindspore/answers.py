@@ -219,8 +219,7 @@ def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, 
 
 def unique(input: Any) -> tuple[Any, Any]:
     """(different elements, the place of each element among them)."""
-    found: tuple[Any, Any] = unique_pair(input)
-    return found
+    return unique_pair(input)
 
 
 def _average(

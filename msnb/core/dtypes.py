@@ -133,8 +133,7 @@ def as_dtype(spec: Any) -> DType:
 
 def dtype_to_nptype(type_: DType) -> type:
     """The NumPy scalar type of a dtype: ``np.float32`` for ``ms.float32``."""
-    scalar: type = as_dtype(type_).numpy.type
-    return scalar
+    return as_dtype(type_).numpy.type
 
 
 def dtype_to_pytype(type_: DType) -> type:

@@ -280,8 +280,7 @@ def numpy_call(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) 
         return None
     outs: Any = op.result_types(types, attrs)
     if op.numpy is not None:
-        found: Kernel | None = op.numpy(types, outs, **attrs) if _are_static(outs) else None
-        return found
+        return op.numpy(types, outs, **attrs) if _are_static(outs) else None
     if not alike(types) or not _are_static(outs):
         return None
     if op.view == "reshape":

@@ -128,5 +128,4 @@ def wear(engine: Any, rule: Autocast | None) -> Any:
 
 def worn_by(engine: Any) -> Autocast | None:
     """The rule of an engine."""
-    rule: Autocast | None = getattr(engine, "autocast", None)
-    return rule
+    return getattr(engine, "autocast", None)

@@ -95,8 +95,7 @@ class BackwardProgram:
             for line, host in self.hosts:
                 host.fn = recorder.saved[begin[line][0]][-1]
             if recorder.depth > 0 or not isinstance(slot.engine, EagerEngine):  # somebody notes what is done here
-                found: list[Tensor] = replay(self.graph, [*map(_operand, saved, self.graph.params), *douts])
-                return found
+                return replay(self.graph, [*map(_operand, saved, self.graph.params), *douts])
             run = self._program(saved)
             for i, order in self._turns.items():
                 saved[i] = saved[i].transpose(order)

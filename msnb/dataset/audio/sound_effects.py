@@ -293,8 +293,7 @@ class DetectPitchFrequency(SoundTransform):
         if wide.shape[-1] < self.window:
             raise ShapeError(f"DetectPitchFrequency: {best.shape[-1]} frames are too few for win_length={self.window}")
         rolled = np.sort(np.lib.stride_tricks.sliding_window_view(wide, self.window, -1), -1)
-        found: Array = self.rate / (1e-9 + rolled[..., (self.window - 1) // 2])
-        return found
+        return self.rate / (1e-9 + rolled[..., (self.window - 1) // 2])
 
     def _correlations(self, value: Array) -> Array:
         """[..., frame, lag]"""

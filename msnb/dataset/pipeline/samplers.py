@@ -66,8 +66,7 @@ class Sampler:
         if self.child is None:
             return self._checked(self._pick(size, generator, labels), size)
         below = self.child.indices(size, generator, labels)
-        chosen: Array = below[self._checked(self._pick(len(below), generator, labels), len(below))]
-        return chosen
+        return below[self._checked(self._pick(len(below), generator, labels), len(below))]
 
     def count(self, size: int) -> int | None:
         """How many rows an epoch has, or None where only drawing tells."""

@@ -173,8 +173,7 @@ class Mask(Transform):
         self.dtype: np.dtype[Any] = as_dtype(dtype).numpy
 
     def apply(self, value: Array) -> Array:
-        result: Array = np.asarray(self.compare(value, self.constant)).astype(self.dtype)
-        return result
+        return np.asarray(self.compare(value, self.constant)).astype(self.dtype)
 
 
 class PadEnd(Transform):

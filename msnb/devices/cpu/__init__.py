@@ -151,8 +151,7 @@ class CPU(ArrayDevice):
 
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a native program."""
-        found: list[PlannedBuffer] = getattr(program, "memory_plan", [])
-        return found
+        return getattr(program, "memory_plan", [])
 
 
 def _compiles() -> bool:

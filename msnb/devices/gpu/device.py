@@ -285,8 +285,7 @@ class GPU(ArrayDevice):
 
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a program."""
-        found: list[PlannedBuffer] = getattr(program, "memory_plan", [])
-        return found
+        return getattr(program, "memory_plan", [])
 
     def launches_of(self, program: Executable) -> list[LaunchCost]:
         """What each step of a program moves and computes."""

@@ -50,8 +50,7 @@ class KernelsView(View):
     @property
     def graph(self) -> Graph:
         """The graph that runs: after fusion, where there is one."""
-        found: Graph = getattr(self.compiled.executable, "graph", self.compiled.graph)
-        return found
+        return getattr(self.compiled.executable, "graph", self.compiled.graph)
 
     @property
     def rows(self) -> list[Row]:

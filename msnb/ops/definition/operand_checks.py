@@ -50,8 +50,7 @@ def as_float(x: Any) -> Tensor:
 def wide_integers(x: Tensor) -> Tensor:
     """Integers of fewer than 32 bits and bool in int32, whose differences keep their sign; others stay."""
     small = not x.dtype.differentiable and x.dtype.itemsize < 4
-    found: Tensor = find("cast")(x, dtype=dtypes.int32) if small else x
-    return found
+    return find("cast")(x, dtype=dtypes.int32) if small else x
 
 
 def holds_tensors(xs: Sequence[Any]) -> bool:

@@ -38,8 +38,7 @@ def _reduce_as(op: Op, x: Any, axis: Any, keepdims: bool, dtype: Any) -> Tensor:
     if dtype is None:
         return _reduce(op, x, axis, keepdims)
     cast, wanted = find("cast"), as_dtype(dtype)
-    out: Tensor = cast(_reduce(op, cast(x, dtype=wanted), axis, keepdims), dtype=wanted)
-    return out
+    return cast(_reduce(op, cast(x, dtype=wanted), axis, keepdims), dtype=wanted)
 
 
 @cached
@@ -277,8 +276,7 @@ def std(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
     """Square root of the variance; arguments as ``var``. Where all elements are equal its derivative is 0."""
     spread = var(x, axis, ddof, keepdims, dim=dim)
     none, where = find("equal")(spread, 0), find("where")
-    out: Tensor = where(none, spread * 0.0, find("sqrt")(where(none, 1.0, spread)))
-    return out
+    return where(none, spread * 0.0, find("sqrt")(where(none, 1.0, spread)))
 
 
 @worded

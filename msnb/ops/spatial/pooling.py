@@ -261,8 +261,7 @@ def _uneven_means(x: Tensor, out: int) -> Tensor:
     step = np.arange(counts.max())[:, None]
     taken = x[..., np.minimum(first + step, stop - 1)]
     inside = where(as_tensor(step < counts), taken, 0)
-    total: Tensor = find("sum")(inside, axis=-2) / as_tensor(counts.astype(x.dtype.numpy))
-    return total
+    return find("sum")(inside, axis=-2) / as_tensor(counts.astype(x.dtype.numpy))
 
 
 def adaptive_avg_pool1d(x: Any, output_size: int) -> Tensor:

@@ -177,5 +177,4 @@ def _need_whole(saved: SavedGraph) -> None:
 
 def _fits(node: Node) -> bool:
     """Whether a node can raise its error."""
-    fits: bool = node.op is HOST_CALL and not node.outputs and node.attrs["fn"].error.fits(len(node.inputs))
-    return fits
+    return node.op is HOST_CALL and not node.outputs and node.attrs["fn"].error.fits(len(node.inputs))
