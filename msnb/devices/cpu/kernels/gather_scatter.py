@@ -21,8 +21,7 @@ from typing import Any
 from msnb.core import TensorType, dtypes
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
-from msnb.devices.llvm.emitter import Emitter, memory_name
-from msnb.devices.llvm.loop_builder import module, shared
+from msnb.devices.llvm import Emitter, memory_name, module, shared
 from msnb.ir.graph import Node, type_of
 
 _INDICES = (dtypes.int32, dtypes.int64)

@@ -30,8 +30,7 @@ from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.matmul import Matrix, operands
 from msnb.devices.cpu.onednn.primitive_chain import Builder, NotSupported, dtype_of, shape_of
-from msnb.devices.llvm.emitter import Emitter, type_name
-from msnb.devices.llvm.loop_builder import module, units
+from msnb.devices.llvm import Emitter, module, type_name, units
 from msnb.ir.graph import Node
 
 ROWS, DEPTH, ROWS_A_UNIT, FEW_ROWS = 8, 256, 32, 8

@@ -27,8 +27,7 @@ from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, library, verdict
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.native_kernel import Guard, KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import memory_name
-from msnb.devices.llvm.loop_builder import LoopBuilder
+from msnb.devices.llvm import LoopBuilder, memory_name
 from msnb.ir.graph import Node
 from msnb.ops.shape.index_records import INDEX
 

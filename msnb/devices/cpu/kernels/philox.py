@@ -24,8 +24,7 @@ from msnb.devices.cpu.kernels.lines.line_kernel import Lines
 from msnb.devices.cpu.kernels.lines.radix_sort import SortRecipe
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
-from msnb.devices.llvm.emitter import Emitter, type_name
-from msnb.devices.llvm.loop_builder import module, shared
+from msnb.devices.llvm import Emitter, module, shared, type_name
 from msnb.devices.llvm.normal_pair import normal_pair
 from msnb.ir.graph import Node
 from msnb.ops.definition.record import Op

@@ -19,9 +19,7 @@ from typing import NamedTuple
 from msnb.core import DType, TensorType, Type, clamped, dtypes, size_hint
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import Emitter, type_name
-from msnb.devices.llvm.loop_builder import module, units
-from msnb.devices.llvm.scalar_ops import across, combine, identity
+from msnb.devices.llvm import Emitter, across, combine, identity, module, type_name, units
 from msnb.ir.graph import Node
 from msnb.ir.kernel.iteration_space import reduced_axes
 from msnb.ops.definition.record import Op

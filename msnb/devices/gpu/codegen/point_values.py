@@ -15,8 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.device_maths import DeviceMaths
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
-from msnb.devices.llvm.emitter import literal, memory_name, type_name
-from msnb.devices.llvm.scalar_ops import emit, is_scalar
+from msnb.devices.llvm import emit, is_scalar, literal, memory_name, type_name
 from msnb.ir.kernel import Access, Inst, Kernel, UnsupportedKernel
 
 WIDEST = 16

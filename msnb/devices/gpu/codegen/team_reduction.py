@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msnb.devices.gpu.codegen.thread_emitter import WARP, ThreadEmitter
-from msnb.devices.llvm.emitter import memory_name, type_name
-from msnb.devices.llvm.scalar_ops import combine
+from msnb.devices.llvm import combine, memory_name, type_name
 from msnb.ir.kernel.kernel_ir import Inst
 
 if TYPE_CHECKING:

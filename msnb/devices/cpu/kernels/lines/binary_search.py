@@ -14,8 +14,7 @@ from msnb.core import TensorType, clamped, dtypes
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, compared_as, is_static, library, words
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import memory_name, type_name
-from msnb.devices.llvm.scalar_ops import compare
+from msnb.devices.llvm import compare, memory_name, type_name
 from msnb.ir.graph import Node
 
 NAMES = ("searchsorted",)

@@ -29,8 +29,7 @@ from msnb.devices.cpu.kernels.lines.line_kernel import (
 )
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import literal, memory_name, type_name
-from msnb.devices.llvm.scalar_ops import across, compare
+from msnb.devices.llvm import across, compare, literal, memory_name, type_name
 from msnb.ir.graph import Node
 
 TOTALS = {"cumsum": ("add", 0), "cumprod": ("mul", 1)}

@@ -14,8 +14,7 @@ from msnb.core import DType, TensorType, dtypes
 from msnb.devices.cpu.kernels.lines import line_kernel
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import memory_name, type_name
-from msnb.devices.llvm.scalar_ops import across, compare, identity
+from msnb.devices.llvm import across, compare, identity, memory_name, type_name
 from msnb.ir.graph import Node
 
 KINDS = {"argmax": "max", "argmin": "min"}

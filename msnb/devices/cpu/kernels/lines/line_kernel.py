@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu.llvm.jit import Library, attributes, host
-from msnb.devices.llvm.emitter import Emitter
-from msnb.devices.llvm.loop_builder import LoopBuilder, module, units
+from msnb.devices.llvm import Emitter, LoopBuilder, module, units
 from msnb.ir.graph import Node, Value
 
 COLUMNS = 256

@@ -15,8 +15,7 @@ from msnb.devices.gpu.kernels.kernel_builder import THREADS, KernelBuilder, Thre
 from msnb.devices.gpu.kernels.kernel_operands import accumulator, operands
 from msnb.devices.gpu.kernels.lines.line_layout import lines_of
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
-from msnb.devices.llvm.emitter import type_name
-from msnb.devices.llvm.scalar_ops import compare, identity
+from msnb.devices.llvm import compare, identity, type_name
 from msnb.ir.graph import Node, type_of
 
 SEGMENT, LONG, MOST_SEGMENTS = 4096, 16384, 1024

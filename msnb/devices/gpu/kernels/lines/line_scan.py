@@ -18,8 +18,7 @@ from msnb.devices.gpu.kernels.kernel_operands import HALVES, accumulator, are_re
 from msnb.devices.gpu.kernels.lines.block_scan import BlockScan
 from msnb.devices.gpu.kernels.lines.line_layout import lines_of
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
-from msnb.devices.llvm.emitter import literal, type_name
-from msnb.devices.llvm.scalar_ops import compare
+from msnb.devices.llvm import compare, literal, type_name
 from msnb.ir.graph import Node, type_of
 
 ITEMS = 4
