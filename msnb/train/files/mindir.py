@@ -26,10 +26,9 @@ from msnb.base.files import json_schema
 from msnb.base.files.bounded_reader import Refuse, read_json
 from msnb.base.files.json_schema import FLAG, INDEX, INT, NUMBER, TEXT, Either, Kind, OneOf, Record, Rows, Table
 from msnb.core import Parameter, TensorType, random
-from msnb.ir import HOST_CALL, HostFn, Node, SavedGraph, python_calls
+from msnb.ir import HOST_CALL, HostFn, Node, SavedGraph, outputs_of, python_calls
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.error_template import ErrorTemplate
-from msnb.ir.frozen_graph import outputs_of
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import constants_of, print_graph
 from msnb.train.files import safetensors_file
