@@ -17,8 +17,7 @@ import numpy as np
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
 from msnb.core import Tensor, TensorType, as_dtype, slot, tensor_type
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import HostFn, host_call
+from msnb.ir import GraphBuilder, HostFn, host_call
 from msnb.ops import stop_gradient
 from msnb.ops.definition.type_inference import operand_lines
 

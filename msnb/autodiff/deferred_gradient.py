@@ -21,9 +21,8 @@ from msnb.autodiff.reverse_mode import check_differentiable, stamped, vjp
 from msnb.autodiff.subgraphs import inline
 from msnb.base import MsnbError, timed
 from msnb.core.types import TensorType, Type
-from msnb.ir import Graph, GraphBuilder, Node, Value, copy_node
+from msnb.ir import GRADIENT, Graph, GraphBuilder, Node, Value, copy_node
 from msnb.ir.analysis.structural_hash import host_functions
-from msnb.ir.control_flow import GRADIENT
 from msnb.ir.text.printer import called
 from msnb.ops.definition import find, has_sizes
 from msnb.ops.elementwise.constant import constant

@@ -23,9 +23,8 @@ from typing import Any
 
 from msnb.base.errors import GradientError
 from msnb.core import StackType, Tensor, TensorType, Type, result_dtype, tensor_type
-from msnb.ir.builder import SymbolicTensor
+from msnb.ir import Node, SymbolicTensor
 from msnb.ir.control_flow import STACK_NEW
-from msnb.ir.graph import Node
 from msnb.ops.definition import Op, find, has_sizes
 
 

@@ -31,8 +31,7 @@ from msnb.autodiff.gradient_rules import add_up, ask_rule, fit, gradient_type, n
 from msnb.autodiff.subgraphs import reindex
 from msnb.base import GradientError, timed
 from msnb.core.tensor import Tensor
-from msnb.ir.builder import GraphBuilder, SymbolicTensor
-from msnb.ir.graph import Graph, Module, Node, Value, copy_node
+from msnb.ir import Graph, GraphBuilder, Module, Node, SymbolicTensor, Value, copy_node
 from msnb.ops.definition.record import Op
 
 Pull = Callable[[list[Any]], list[Any]]

@@ -29,8 +29,7 @@ from msnb.base import ArgumentError, DTypeError, GradientError, ShapeError, even
 from msnb.core import EngineRestore, Parameter, Tensor, float64, pytree, slot, step_undo
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recording import Recording, is_eager
-from msnb.ir import Graph, GraphBuilder, HostFn, replay
-from msnb.ir.control_flow import host_call
+from msnb.ir import Graph, GraphBuilder, HostFn, host_call, replay
 from msnb.ops import broadcast_to, cast, ones_like, reshape, zeros_like
 from msnb.ops.definition import has_sizes, need_bools
 

@@ -17,8 +17,7 @@ from typing import Any
 from msnb.base.errors import CaptureError, ShapeError
 from msnb.core import EngineRestore, Tensor, TensorType, pytree, slot, tensor_type
 from msnb.eager.autocast import wear, worn_by
-from msnb.ir import Graph, GraphBuilder, Value, control_flow
-from msnb.ir.builder import ClosedFunction
+from msnb.ir import ClosedFunction, Graph, GraphBuilder, Value, control_flow
 from msnb.ops.definition.record import find
 from msnb.ops.shape.concat_split import stack
 
