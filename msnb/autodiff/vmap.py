@@ -178,8 +178,7 @@ def _drawn(node: Node, inputs: list[Any], size: int) -> tuple[Sequence[Any], Seq
     if "shape" not in node.attrs:
         text = f"vmap: all lanes share one draw of {node.op.name}; give it a key per lane for different ones."
         events.notice(text, key=f"vmap:draw:{node.op.name}")
-        results = node.op(*inputs, **node.attrs)
-        return _listed((results, False))
+        return _listed((node.op(*inputs, **node.attrs), False))
     result = node.op(*inputs, **{**node.attrs, "shape": (size, *node.attrs["shape"])})
     return _listed((result, True))
 

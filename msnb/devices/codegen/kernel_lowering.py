@@ -33,8 +33,7 @@ def lower(body: Graph, name: str = "kernel", tiles: bool = True) -> Kernel:
     Raises:
         Unsupported: the code generator has no code for one of its nodes.
     """
-    low = _Lowering(body, name)
-    kernel = low.kernel()
+    kernel = _Lowering(body, name).kernel()
     _share(kernel)
     merge_dims(kernel)
     turn(kernel)

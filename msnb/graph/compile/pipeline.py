@@ -42,8 +42,7 @@ from msnb.graph.compile.passes.pre_gradient_cse import MERGE
 from msnb.graph.compile.passes.rolling import ROLL, rolled
 from msnb.graph.compile.passes.weight_blocking import block_pass
 from msnb.graph.compile.plugin_passes import plugged
-from msnb.graph.compile.rewriting.pass_record import PASSES, Pass
-from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
+from msnb.graph.compile.rewriting import PASSES, Log, Pass, Rewrite
 from msnb.graph.compile.symbolic_passes import SymbolicSource
 from msnb.ir import BoundGraph, Graph
 from msnb.ir.analysis.structural_hash import Content, content_of

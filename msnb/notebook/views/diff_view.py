@@ -25,8 +25,7 @@ from msnb.ir.control_flow import replay_node
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import Row, columns, count, number_word, table
-from msnb.notebook.drawing import Picture, is_drawn, picture_of, title_of
-from msnb.notebook.drawing.picture_tree import alarm_groups
+from msnb.notebook.drawing import Picture, alarm_groups, is_drawn, picture_of, title_of
 from msnb.notebook.programs import instrumented_run as runs
 from msnb.notebook.views.view import Section, View
 

@@ -20,8 +20,7 @@ from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.node_cost import bytes_of, flops_of
 from msnb.notebook.charts.bars import Bar, bars_svg
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, number_word, table
-from msnb.notebook.drawing import Overlay, Picture, is_drawn, look_of, picture_of, title_of
-from msnb.notebook.drawing.overlays import cost_overlays, ids_of
+from msnb.notebook.drawing import Overlay, Picture, cost_overlays, ids_of, is_drawn, look_of, picture_of, title_of
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, place_of, quiet, steps_of
 from msnb.notebook.views.view import Section, View
 from msnb.ops.elementwise.constant import constant

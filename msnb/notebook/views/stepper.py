@@ -23,8 +23,7 @@ from msnb.core.tensor_summary import sparkline, value_words
 from msnb.ir.graph import Node, Value
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import Row, columns, count, figure, table
-from msnb.notebook.drawing import Picture, picture_of, svg_of, title_of
-from msnb.notebook.drawing.picture_tree import alarm_groups
+from msnb.notebook.drawing import Picture, alarm_groups, picture_of, svg_of, title_of
 from msnb.notebook.programs import instrumented_run as runs
 from msnb.notebook.views.view import Frame, Section, View
 from msnb.ops.elementwise.constant import constant

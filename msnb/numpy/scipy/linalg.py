@@ -107,8 +107,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
         [[2.0, 1.0], [0.0, 1.0]]
     """
     need_bools("cholesky", lower=lower, overwrite_a=overwrite_a, check_finite=check_finite)
-    t = _matrix("cholesky", a)
-    return ops.cholesky(_hermitian(t, lower), not lower)
+    return ops.cholesky(_hermitian(_matrix("cholesky", a), lower), not lower)
 
 
 def cho_factor(

@@ -130,9 +130,7 @@ positive: Op = unary(
 
 
 def _abs_infer(x: Any) -> Any:
-    dtype = result_dtype((x,))
-    real = dtype.real
-    return x.with_dtype(real)
+    return x.with_dtype(result_dtype((x,)).real)
 
 
 def _abs_grad(dout: Any, x: Any, out: Any) -> Any:

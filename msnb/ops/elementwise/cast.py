@@ -90,8 +90,7 @@ def cast(x: Any, dtype: Any) -> Tensor:
 
 
 def _real_infer(x: TensorType) -> TensorType:
-    dtype = result_dtype((x,))
-    return x.with_dtype(dtype.real)
+    return x.with_dtype(result_dtype((x,)).real)
 
 
 def _part(name: str, body: Any, scalar: str, doc: str, grad: Any) -> Op:

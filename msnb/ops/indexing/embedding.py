@@ -10,10 +10,9 @@ from typing import Any
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Parameter, Tensor, cached
 from msnb.ops.definition import as_tensor, operand_lines
-from msnb.ops.elementwise import assign, equal, stop_gradient, where
-from msnb.ops.elementwise.arithmetic import abs as absolute, power
+from msnb.ops.elementwise import abs as absolute, assign, equal, logical_and, stop_gradient, where
+from msnb.ops.elementwise.arithmetic import power
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.elementwise.logic import logical_and
 from msnb.ops.indexing.gather import gather
 from msnb.ops.indexing.scatter import tensor_scatter_add
 from msnb.ops.reduction.functional import sum as sum_of

@@ -22,9 +22,8 @@ from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import sizes_text
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise.arithmetic import fmod, maximum
-from msnb.ops.elementwise.cast import limit
-from msnb.ops.elementwise.identity_and_effects import changed
+from msnb.ops.elementwise import changed, limit, maximum
+from msnb.ops.elementwise.arithmetic import fmod
 from msnb.ops.indexing.gather import along, at_axis, coordinates
 from msnb.ops.shape import INDEX, INDEX_UPDATE, UNINDEX, IndexPlan, broadcast_to, full, ones_like, zeros_like
 from msnb.ops.shape.index_records import update_axes, write_batch

@@ -25,8 +25,7 @@ import numpy as np
 from msnb.base.errors import DTypeError, LinAlgError, ShapeError
 from msnb.core import Tensor, TensorType, dtypes, result_dtype, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Op, all_spread, as_tensor, define, operand_lines
-from msnb.ops.elementwise import is_complex, real, times_adjoint, where
-from msnb.ops.elementwise.cast import conj
+from msnb.ops.elementwise import conj, is_complex, real, times_adjoint, where
 from msnb.ops.linalg.failures import refusing
 from msnb.ops.linalg.matmul import conjugate_transpose, matmul
 from msnb.ops.linalg.matrix_functions import FAMILY, SOLVE, SQUARE_WRONG, cubic, need_square

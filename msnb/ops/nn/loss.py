@@ -17,10 +17,9 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import common_shape, need_float, operand_lines
-from msnb.ops.elementwise import arithmetic, equal, stop_gradient, transcendental, where
+from msnb.ops.elementwise import arithmetic, equal, softplus_one, stop_gradient, transcendental, where
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import not_equal
-from msnb.ops.elementwise.transcendental import softplus_one
 from msnb.ops.indexing.class_index import CLASS_INDEX
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.nn.activation import log_softmax, softmax

@@ -257,8 +257,7 @@ def _sparse_product(a: CSRTensor, b: CSRTensor) -> CSRTensor:
 
 def row_pointers(rows: Any, count: Any) -> Tensor:
     """The pointers for rows in order: 0, then how many entries the first rows have together."""
-    ones = ones_like(rows)
-    ends = cumsum(UNINDEX(ones, rows, spec=("t",), shape=(count,)), 0)
+    ends = cumsum(UNINDEX(ones_like(rows), rows, spec=("t",), shape=(count,)), 0)
     return concat((zeros((1,), dtype=rows.dtype), cast(ends, rows.dtype)))
 
 

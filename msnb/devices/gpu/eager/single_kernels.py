@@ -20,9 +20,7 @@ import numpy as np
 from msnb.core.types import tensor_type
 from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.codegen.value_views import Views
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.codegen.kernel_generator import generate
+from msnb.devices.gpu.codegen import GpuKernel, GpuTarget, generate, symbol_of
 from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.loaded_kernels import KernelCache

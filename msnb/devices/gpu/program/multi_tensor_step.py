@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
+from msnb.devices.gpu.codegen import GpuKernel, GpuTarget, symbol_of
 from msnb.devices.gpu.codegen.multi_tensor_kernel import ChainKernel, chain_of
 from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.buffers import DeviceBuffer, Environment

@@ -16,8 +16,7 @@ from msnb.core.types import TensorType, Type
 from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
-from msnb.devices.gpu.codegen import NEWEST, GpuKernel, GpuTarget
-from msnb.devices.gpu.codegen.kernel_generator import generate
+from msnb.devices.gpu.codegen import NEWEST, GpuKernel, GpuTarget, generate
 from msnb.devices.gpu.kernels.providers import PROVIDERS
 from msnb.devices.gpu.program.image_calls import convolution
 from msnb.devices.gpu.program.library_call import LibraryCall

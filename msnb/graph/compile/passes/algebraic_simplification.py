@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.graph.compile.rewriting.pass_record import Case
+from msnb.graph.compile.rewriting import Answer, Case, GraphRewriter, sweep_pass
 from msnb.graph.compile.rewriting.rewrite_rule import RewriteRule
-from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, sweep_pass
 from msnb.graph.compile.rules.arithmetic import ARITHMETIC
 from msnb.graph.compile.rules.control_flow import CONTROL
 from msnb.graph.compile.rules.loops import LOOPS

@@ -15,9 +15,8 @@ import numpy as np
 
 from msnb.core.types import TensorType, Type
 from msnb.devices.device import body_kernel
-from msnb.graph.compile.rewriting.node_facts import const_of
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_pass
+from msnb.graph.compile.rewriting import Answer, Case, GraphRewriter, const_of, sweep_pass
+from msnb.graph.compile.rewriting.rewriter import Rule
 from msnb.ir.graph import Node
 from msnb.ops.elementwise.constant import constant
 

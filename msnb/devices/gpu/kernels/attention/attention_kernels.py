@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msnb.core import dtypes
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch
-from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
+from msnb.devices.gpu.codegen import NEWEST, GpuKernel, GpuTarget, Launch
 from msnb.devices.gpu.kernels.attention import tilings
 from msnb.devices.gpu.kernels.attention.attention_case import DTYPES, FEATURES, AttentionCase, Rows, Tiling
 from msnb.devices.gpu.kernels.attention.block_place import tiles
