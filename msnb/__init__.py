@@ -25,30 +25,12 @@ import msnb.eager.dispatch
 from msnb import nn, ops
 from msnb.api import GradOperation, custom_vjp, grad, hessian, jacfwd, jacrev, jvp, runtime, value_and_grad, vjp, vmap
 from msnb.api.transforms.recompute import recompute
-from msnb.base import missing_names, plugins
-from msnb.base.errors import MsnbError
-from msnb.base.settings import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
-from msnb.core.dtypes import (
-    DType,
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from msnb.core.parameter import Parameter, ParameterTuple
+from msnb.base import PYNATIVE_MODE, MsnbError, get_context, missing_names, plugins, set_context
+from msnb.base.settings import GRAPH_MODE, reset_context
+from msnb.core import DType, Parameter, ParameterTuple, Tensor, bool_, float32, float64, int32, int64
+from msnb.core.dtypes import bfloat16, complex64, complex128, float16, int8, int16, uint8, uint16, uint32, uint64
 from msnb.core.random import Generator, get_seed, set_seed
-from msnb.core.tensor import Tensor, from_dlpack, from_numpy
+from msnb.core.tensor import from_dlpack, from_numpy
 from msnb.core.types import Symbol
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import pytree
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, pytree, slot
 
 Marked = TypeVar("Marked")
 

@@ -7,11 +7,7 @@ from typing import Any
 
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.base.errors import ArgumentError, GradientError
-from msnb.core import pytree
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
+from msnb.core import Parameter, Tensor, TensorType, pytree, slot
 from msnb.ir.builder import ClosedFunction, GraphBuilder, Lane
 from msnb.ir.graph import Graph
 from msnb.ops import identity

@@ -14,19 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from msnb.base import events
-from msnb.base.errors import (
-    ArgumentError,
-    AttributeValueError,
-    ConcretizationError,
-    DataSizeError,
-    MsnbError,
-    ShapeError,
-)
-from msnb.base.settings import get_context
-from msnb.core import step_undo
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, MsnbError, ShapeError, events, get_context
+from msnb.base.errors import ConcretizationError, DataSizeError
+from msnb.core import Tensor, slot, step_undo
 from msnb.eager.dispatch import EagerEngine
 from msnb.ops.definition.symbolic_sizes import sizes_of_data
 from msnb.parallel.context import wanted

@@ -28,15 +28,11 @@ from msnb.api.graph_breaks import GraphBreak, GraphBreaks, run_plainly
 from msnb.api.input_signature import InputSignature, declared_axes
 from msnb.api.recompile_limit import OFTEN, STREAK, Deferral, RecompileLimit, run_uncompiled
 from msnb.api.size_templates import BoundSizes, SizeTemplates
-from msnb.base import compile_timing, events
-from msnb.base.errors import CaptureError, reraise_interrupt
+from msnb.base import CaptureError, compile_timing, events, reraise_interrupt
 from msnb.base.threads import fork_locks
-from msnb.core import step_undo
-from msnb.core.engine import slot
-from msnb.core.process_group import AbsentGroup, current
+from msnb.core import AbsentGroup, Tensor, current, make, slot, step_undo
 from msnb.core.shard_annotation import IGNORED
 from msnb.core.storage.packed_storage import kept_of
-from msnb.core.tensor import Tensor, make
 from msnb.eager.autocast import worn_by
 from msnb.eager.dispatch import EagerEngine, eager
 from msnb.eager.recorded_calls import call_recorded, tracked_inputs

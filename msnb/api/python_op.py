@@ -15,14 +15,9 @@ from typing import Any
 import numpy as np
 
 from msnb.api.transforms.custom_gradient import custom_vjp
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.dtypes import as_dtype
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import HostFn, host_call
+from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
+from msnb.core import Tensor, TensorType, as_dtype, slot, tensor_type
+from msnb.ir import GraphBuilder, HostFn, host_call
 from msnb.ops import stop_gradient
 from msnb.ops.definition.type_inference import operand_lines
 

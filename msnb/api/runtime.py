@@ -23,9 +23,7 @@ from msnb.api.streams import (
     default_stream,
     set_cur_stream,
 )
-from msnb.base import device_registry, events
-from msnb.base.errors import DeviceError
-from msnb.base.settings import get_context, set_context
+from msnb.base import DeviceError, device_registry, events, get_context, set_context
 from msnb.core.tensor import Tensor
 
 __all__ = [

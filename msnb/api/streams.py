@@ -18,9 +18,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError, DeviceError
-from msnb.base.settings import get_context
+from msnb.base import ArgumentError, DeviceError, device_registry, get_context
 from msnb.ops.definition.type_inference import need_bools
 
 __all__ = [

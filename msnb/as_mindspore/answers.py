@@ -13,9 +13,8 @@ from msnb.api.transforms.gradient_request import kept
 from msnb.api.transforms.gradients import make_grad, make_value_and_grad
 from msnb.api.transforms.vjp_jvp_vmap import vjp as msnb_vjp
 from msnb.as_mindspore.array_answers import _HALVES, int32, placed
-from msnb.core import dtypes
+from msnb.core import Tensor, dtypes
 from msnb.core.pytree import children, rebuild
-from msnb.core.tensor import Tensor
 from msnb.ops.definition.type_inference import need_ints
 from msnb.ops.mindspore import array_primitives, mint, mint_functional, primitive_results
 from msnb.ops.mindspore.primitive_classes import Primitive
@@ -220,8 +219,7 @@ def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, 
 
 def unique(input: Any) -> tuple[Any, Any]:
     """(different elements, the place of each element among them)."""
-    found: tuple[Any, Any] = unique_pair(input)
-    return found
+    return unique_pair(input)
 
 
 def _average(

@@ -34,12 +34,9 @@ import numpy as np
 import msnb.numpy as mnp
 from msnb import ops
 from msnb.as_mindspore.type_names import UntypedStorage
-from msnb.core import dtypes
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
+from msnb.core import Parameter, Tensor, dtypes, slot
 from msnb.core.random import Generator
 from msnb.core.storage import host_array
-from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, in_own_words, worded

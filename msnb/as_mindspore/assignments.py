@@ -14,11 +14,9 @@ from typing import Any
 
 from msnb import nn
 from msnb.base import events
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, slot
 from msnb.eager.recording import is_eager
-from msnb.ir.control_flow import HostFn
-from msnb.ir.custom_gradient import WITH_VJP
+from msnb.ir import WITH_VJP, HostFn
 from msnb.nn.cells.cell import Cell
 from msnb.ops.elementwise.identity_and_effects import fitting
 

@@ -20,11 +20,8 @@ from msnb.api.transforms.scan import scan
 from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
 from msnb.as_mindspore.differences import IN_TURN
 from msnb.as_mindspore.private.argument_checks import check_bool
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError, events
+from msnb.core import DType, Tensor, dtypes
 from msnb.dataset.string_tensor import string
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.recurrent_cells import lstm_gates

@@ -59,6 +59,11 @@ def _of_first(net: Any, x: Any, out: Any, dout: Any) -> Any:
 
 
 _ROWS: dict[str, tuple[str, Pulled]] = {
+    **{f"{name}Grad": (name, lambda net, dout, x: _by(net, x, dout))
+       for name in ("Mvlgamma", "Logit", "SiLU", "HSwish", "HSigmoid")},
+    **{f"{name}Grad": (own, lambda net, dout, x: _by(net, x, dout))
+       for name, own in (("Glu", "GLU"), ("FastGeLU", "FastGelu"))},
+    **{f"{name}Grad": (name, lambda net, x, y, dout: vjp(net, x, y)[1](dout)) for name in ("Minimum", "Maximum")},
     "AvgPoolGrad": ("AvgPool", _of_first),
     "BiasAddGrad": ("BiasAdd", lambda net, dout: dout.sum(tuple(
         i for i in range(dout.ndim) if i != (dout.ndim - 1 if net.attrs["data_format"] == "NHWC" else 1))).astype(
@@ -73,9 +78,6 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "CdistGrad": ("Cdist", lambda net, dout, x1, x2, out: _by_distance(net.attrs["p"], dout, x1, x2, out)),
     "PdistGrad": ("Pdist", lambda net, dout, x, out: _by(net, x, dout)),
     "MultiMarginLossGrad": ("MultiMarginLoss", lambda net, dout, x, y, *w: _by(lambda x: net(x, y, *w), x, dout)),
-    "MvlgammaGrad": ("Mvlgamma", lambda net, dout, x: _by(net, x, dout)),
-    "LogitGrad": ("Logit", lambda net, dout, x: _by(net, x, dout)),
-    "GluGrad": ("GLU", lambda net, dout, x: _by(net, x, dout)),
     "PReLUGrad": ("PReLU", lambda net, dout, x, w: vjp(net, x, w)[1](dout)),
     "TraceGrad": ("Trace", lambda net, dout, shape: _by(net, _zeros(shape, dout), dout)),
     "MaskedSelectGrad": ("MaskedSelect", lambda net, x, mask, dout: ops.masked_scatter(ops.zeros_like(x), mask, dout)),
@@ -97,9 +99,6 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "RsqrtGrad": ("Rsqrt", lambda net, out, dout: -0.5 * out * out * out * dout),
     "AbsGrad": ("Abs", lambda net, x, dout: ops.sign(x) * dout),
     "GeLUGrad": ("GeLU", lambda net, dout, x, out: _by(net, x, dout)),
-    "SiLUGrad": ("SiLU", lambda net, dout, x: _by(net, x, dout)),
-    "HSwishGrad": ("HSwish", lambda net, dout, x: _by(net, x, dout)),
-    "HSigmoidGrad": ("HSigmoid", lambda net, dout, x: _by(net, x, dout)),
     "LogSoftmaxGrad": ("LogSoftmax", lambda net, out, dout: dout - ops.exp(out) * dout.sum(net.attrs["axis"], True)),
     "SoftmaxGrad": ("Softmax", lambda net, out, dout: out * (dout - (out * dout).sum(-1, True))),
     "FlattenGrad": ("Flatten", lambda net, dout, shape: dout.reshape(tuple(shape))),
@@ -107,7 +106,6 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
     "SmoothL1LossGrad": ("SmoothL1Loss", lambda net, x, y, dout: _by(lambda x: net(x, y), x, dout)),
     "BinaryCrossEntropyGrad": ("BinaryCrossEntropy",
                                lambda net, x, y, dout, weight=None: _by(lambda x: net(x, y, weight), x, dout)),
-    "FastGeLUGrad": ("FastGelu", lambda net, dout, x: _by(net, x, dout)),
     **{f"{name}GradGrad": (name, lambda net, x, y, dx, dy: (
         ops.zeros_like(x), ops.zeros_like(y), ops.where(ops.equal(net(x, y), x), dx, dy)))
        for name in ("Maximum", "Minimum")},
@@ -117,8 +115,6 @@ _ROWS: dict[str, tuple[str, Pulled]] = {
         lambda x: net(x, dout.shape[2:]), _zeros((*dout.shape[:2], *size), dout), dout)),
     **{f"{name}Grad": (name, lambda net, dout, x, grid: vjp(net, x, grid)[1](dout))
        for name in ("GridSampler2D", "GridSampler3D")},
-    "MinimumGrad": ("Minimum", lambda net, x, y, dout: vjp(net, x, y)[1](dout)),
-    "MaximumGrad": ("Maximum", lambda net, x, y, dout: vjp(net, x, y)[1](dout)),
     "NLLLossGrad": ("NLLLoss", lambda net, x, dout, target, weight, total: _by(
         lambda x: net(x, target, weight)[0], x, dout)),
     "ResizeNearestNeighborGrad": ("ResizeNearestNeighbor", lambda net, dout, size: _by(

@@ -7,86 +7,64 @@ msnb's real packages, and the private paths that programs import.
 from __future__ import annotations
 
 from msnb.base.missing_names import MODULES
+from msnb.base.name_tables import homes
 
 _PUBLIC = (
     "amp", "dataset", "dataset.audio", "dataset.text", "dataset.transforms", "dataset.vision", "nn",
     "nn.probability", "nn.probability.bijector", "nn.probability.distribution", "numpy", "numpy.fft", "ops", "parallel",
     "runtime", "train",
 )  # fmt: skip
-_PRIVATE = {
-    "_c_expression": "msnb.as_mindspore.private.private_names",
-    "_c_expression.typing": "msnb.core.dtypes",
-    "_checkparam": "msnb.as_mindspore.private.private_names",
-    "_extends": "msnb.as_mindspore.private.executor_names",
-    "_extends.parse": "msnb.as_mindspore.private.executor_names",
-    "_extends.parse.standard_method": "msnb.ops",
-    "_c_expression.amp": "msnb.as_mindspore.private.layer_names",
-    "communication._comm_helper": "msnb.parallel.engine.client.process_group_api",
-    "common.jit_begin_end": "msnb.as_mindspore.private.executor_names",
-    "common.np_dtype": "ml_dtypes",
-    **dict.fromkeys(
-        ("device_context", *(f"device_context.{device}{part}" for device in ("cpu", "gpu", "ascend")
-                             for part in ("", ".op_tuning", ".op_precision", ".op_debug"))),
-        "msnb.as_mindspore.private.executor_names",
-    ),
-    "hal": "msnb.as_mindspore.private.executor_names",
-    "dataset.transforms.vision": "msnb.dataset.vision",
-    "dataset.context": "msnb.base.settings",
-    "dataset.vision.py_transforms_util": "msnb.as_mindspore.private.picture_functions",
-    "mint.functional": "msnb.ops.mindspore.mint_functional",
-    "common._decorator": "msnb.as_mindspore.private.private_names",
-    "common._grad_function": "msnb.as_mindspore.private.private_names",
-    "common._register_for_tensor": "msnb.core.tensor",
-    "common.auto_dynamic_shape": "msnb",
-    "common.jit_config": "msnb",
-    "common.sparse_tensor": "msnb",
-    "common.mutable": "msnb.api.compiler_hints",
-    **dict.fromkeys(("graph", "graph.dynamic_shape", "common.dynamic_shape"), "msnb"),
-    "log": "msnb.as_mindspore.log_functions",
+_HOMES = {
+    "msnb.as_mindspore.private.private_names":
+        "_c_expression _checkparam common._decorator common._grad_function ops._primitive_cache ops.op_info_register "
+        "parallel._auto_parallel_context parallel._utils parallel._ps_context train._utils",
+    "msnb.core.dtypes": "_c_expression.typing",
+    "msnb.as_mindspore.private.executor_names": "_extends _extends.parse common.jit_begin_end hal utils utils.dlpack",
+    "msnb.ops":
+        "_extends.parse.standard_method ops._grad ops.auto_generate ops.auto_generate.gen_ops_def "
+        "ops.auto_generate.gen_ops_prim ops.operations.linalg_ops ops.operations.sparse_ops "
+        "ops.composite.multitype_ops ops.operations._grad_ops ops._utils ops._utils.utils",
+    "msnb.as_mindspore.private.layer_names": "_c_expression.amp rewrite.common.namespace",
+    "msnb.parallel.engine.client.process_group_api": "communication._comm_helper",
+    "ml_dtypes": "common.np_dtype",
+    "msnb.dataset.vision": "dataset.transforms.vision",
+    "msnb.base.settings": "dataset.context",
+    "msnb.as_mindspore.private.picture_functions": "dataset.vision.py_transforms_util",
+    "msnb.ops.mindspore.mint_functional": "mint.functional",
+    "msnb.core.tensor": "common._register_for_tensor",
+    "msnb":
+        "common.auto_dynamic_shape common.jit_config common.sparse_tensor graph graph.dynamic_shape "
+        "common.dynamic_shape version",
+    "msnb.api.compiler_hints": "common.mutable",
+    "msnb.as_mindspore.log_functions": "log",
     "multiprocessing": "multiprocessing",
-    "profiler": "msnb.train.profiler",
-    "profiler.common": "msnb.train.profiler",
-    "profiler.common.constant": "msnb.train.profiler",
-    "version": "msnb",
+    "msnb.train.profiler": "profiler profiler.common profiler.common.constant",
+    "msnb.as_mindspore.placeholders": "rewrite rewrite.common safeguard train.mind_ir_pb2 train.train_thor",
+    "msnb.nn": "nn._loss nn._graph_kernels",
+    "msnb.api": "ops.function.grad ops.function.grad.grad_func",
+    "msnb.as_mindspore.functional_names": "ops.vm_impl_registry",
+    "msnb.numpy.scipy.optimize.wolfe_search": "scipy.optimize.line_search",
+    "msnb.numpy.scipy.optimize.minimization": "scipy.optimize.minimize",
+    "msnb.train.amp": "train.amp train.loss_scale_manager",
+    "msnb.train.metrics": "train.metrics",
+    "msnb.train.model": "train.model",
+    "msnb.train": "train.summary",
+}  # fmt: skip
+"""Module -> the paths that show it."""
+_DEVICES = [f"device_context.{device}" for device in ("cpu", "gpu", "ascend")]
+_PRIVATE = {
+    **homes(_HOMES),
     **dict.fromkeys(
-        ("rewrite", "rewrite.common", "safeguard", "train.mind_ir_pb2", "train.train_thor"),
-        "msnb.as_mindspore.placeholders",
-    ),
-    "rewrite.common.namespace": "msnb.as_mindspore.private.layer_names",
-    "nn._loss": "msnb.nn",
-    "nn._graph_kernels": "msnb.nn",
-    "ops._grad": "msnb.ops",
-    "ops._primitive_cache": "msnb.as_mindspore.private.private_names",
-    "ops.auto_generate": "msnb.ops",
-    "ops.auto_generate.gen_ops_def": "msnb.ops",
-    "ops.auto_generate.gen_ops_prim": "msnb.ops",
-    "ops.function.grad": "msnb.api",
-    "ops.function.grad.grad_func": "msnb.api",
-    "ops.operations.linalg_ops": "msnb.ops",
-    "ops.operations.sparse_ops": "msnb.ops",
-    "ops.composite.multitype_ops": "msnb.ops",
-    "ops.operations._grad_ops": "msnb.ops",
+        ("device_context", *_DEVICES, *(f"{device}.op_{what}" for device in _DEVICES
+                                        for what in ("tuning", "precision", "debug"))),
+        "msnb.as_mindspore.private.executor_names"),
     **{f"ops.{path}": "msnb.ops" for path in (
         "_grad_experimental", *(f"_grad_experimental.grad_{kind}_ops" for kind in (
             "array", "comm", "debug", "inner", "math", "nn", "quant", "sparse")),
-        "_grad_experimental.grad_base", "_utils", "_utils.utils",
+        "_grad_experimental.grad_base",
         *(f"operations._{kind}_ops" for kind in (
             "csr", "embedding_cache", "infer", "map_tensor", "quant", "rl_inner", "scalar", "sequence", "thor")))},
-    "ops.op_info_register": "msnb.as_mindspore.private.private_names",
-    "ops.vm_impl_registry": "msnb.as_mindspore.functional_names",
-    "parallel._auto_parallel_context": "msnb.as_mindspore.private.private_names",
-    "parallel._utils": "msnb.as_mindspore.private.private_names",
-    "parallel._ps_context": "msnb.as_mindspore.private.private_names",
-    "scipy.optimize.line_search": "msnb.numpy.scipy.optimize.wolfe_search",
-    "scipy.optimize.minimize": "msnb.numpy.scipy.optimize.minimization",
-    "train._utils": "msnb.as_mindspore.private.private_names",
-    "train.amp": "msnb.train.amp",
-    "train.loss_scale_manager": "msnb.train.amp",
-    "train.metrics": "msnb.train.metrics",
-    "train.model": "msnb.train.model",
-    "train.summary": "msnb.train",
-    **dict.fromkeys(("utils", "utils.dlpack"), "msnb.as_mindspore.private.executor_names"),
-}
+}  # fmt: skip
 _NAMED: dict[str, str] = {
     "mindspore": "msnb",
     **{f"mindspore.{name}": f"msnb.{name}" for name in _PUBLIC},

@@ -17,8 +17,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NoReturn
 
-from msnb.base.errors import MsnbError
-from msnb.base.missing_names import MissingName
+from msnb.base import MissingName, MsnbError
 from msnb.base.name_tables import SAID, SAID_MODULES
 
 __all__: list[str] = [] # some of MindSpore's paths show this module: it has no name of theirs

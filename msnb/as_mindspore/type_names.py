@@ -15,9 +15,7 @@ from enum import Enum
 from typing import Any, cast
 
 from msnb.base.errors import ArgumentError
-from msnb.core.dtypes import DType
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType as _TensorType
+from msnb.core import DType, Tensor, TensorType as _TensorType
 from msnb.dataset.pipeline import nodes
 from msnb.dataset.pipeline.batch import Batch, PaddedBatch
 from msnb.dataset.pipeline.bucket_batch import BucketBatch

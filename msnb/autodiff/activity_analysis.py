@@ -21,8 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from msnb.autodiff.gradient_rules import gradient_type
-from msnb.ir import control_flow
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir import Graph, Node, Value, control_flow
 
 Masks = tuple[int, ...]
 

@@ -19,16 +19,12 @@ from typing import Any
 from msnb.autodiff.gradient_rules import need_gradient_type
 from msnb.autodiff.reverse_mode import check_differentiable, stamped, vjp
 from msnb.autodiff.subgraphs import inline
-from msnb.base.compile_timing import timed
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError, timed
 from msnb.core.types import TensorType, Type
+from msnb.ir import GRADIENT, Graph, GraphBuilder, Node, Value, copy_node
 from msnb.ir.analysis.structural_hash import host_functions
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import GRADIENT
-from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.text.printer import called
-from msnb.ops.definition.record import find
-from msnb.ops.definition.symbolic_sizes import has_sizes
+from msnb.ops.definition import find, has_sizes
 from msnb.ops.elementwise.constant import constant
 
 

@@ -28,13 +28,9 @@ from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import ask_rule, fit, gradient_type, need_gradient_type, zeros_like
 from msnb.autodiff.reverse_mode import Reverse, check_differentiable, stamped
 from msnb.autodiff.subgraphs import inline, params, reindex, types_of
-from msnb.base.compile_timing import timed
-from msnb.base.errors import GradientError
-from msnb.core.engine import EngineRestore
-from msnb.core.tensor import Tensor
-from msnb.ir import control_flow
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.base import GradientError, timed
+from msnb.core import EngineRestore, Tensor
+from msnb.ir import Graph, GraphBuilder, Node, Value, control_flow, copy_node
 
 CACHE_SIZE = 4096
 

@@ -22,13 +22,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import GradientError
-from msnb.core.tensor import Tensor
-from msnb.core.types import StackType, TensorType, Type, result_dtype, tensor_type
-from msnb.ir.builder import SymbolicTensor
+from msnb.core import StackType, Tensor, TensorType, Type, result_dtype, tensor_type
+from msnb.ir import Node, SymbolicTensor
 from msnb.ir.control_flow import STACK_NEW
-from msnb.ir.graph import Node
-from msnb.ops.definition.record import Op, find
-from msnb.ops.definition.symbolic_sizes import has_sizes
+from msnb.ops.definition import Op, find, has_sizes
 
 
 def gradient_type(t: Type) -> Type | None:

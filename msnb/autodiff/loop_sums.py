@@ -20,10 +20,8 @@ from typing import Any
 
 from msnb.autodiff.gradient_rules import add_up
 from msnb.core.types import Size, TensorType
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Node, Value
-from msnb.ops.definition.record import find
-from msnb.ops.definition.symbolic_sizes import has_sizes, product
+from msnb.ir import GraphBuilder, Node, Value
+from msnb.ops.definition import find, has_sizes, product
 
 _VIEWS = ("transpose", "reshape")
 

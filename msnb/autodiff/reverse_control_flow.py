@@ -41,9 +41,7 @@ from msnb.autodiff.reverse_mode import CONTROL_RULES, VJP, Pull, Pullback
 from msnb.autodiff.subgraphs import Places, inline, made_inside, params, share_places, spread_grads, with_places
 from msnb.base.errors import GradientError
 from msnb.core.types import Type
-from msnb.ir import control_flow
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node
+from msnb.ir import Graph, GraphBuilder, Node, control_flow
 
 Differentiated = tuple[Sequence[Any], Pull]
 

@@ -21,14 +21,10 @@ from msnb.autodiff.gradient_rules import add_up
 from msnb.autodiff.loop_sums import LoopSums, sum_outside
 from msnb.autodiff.reverse_mode import VJP, Pull, Pullback
 from msnb.autodiff.subgraphs import inline, params, reindex, spread_grads, types_of
-from msnb.core import dtypes
-from msnb.core.types import Size, StackType, TensorType, Type, tensor_type
-from msnb.ir import control_flow
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node, Value
+from msnb.core import Size, StackType, TensorType, Type, dtypes, tensor_type
+from msnb.ir import Graph, GraphBuilder, Node, Value, control_flow
 from msnb.ir.stack_type import STACK_NEW, STACK_POP, STACK_PUSH
-from msnb.ops.definition.record import find
-from msnb.ops.definition.symbolic_sizes import has_sizes
+from msnb.ops.definition import find, has_sizes
 
 COUNT = tensor_type((), dtypes.int64)
 

@@ -29,11 +29,9 @@ from msnb.autodiff.activity_analysis import Activity, Dependence
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import add_up, ask_rule, fit, gradient_type, need_gradient_type, zeros_like
 from msnb.autodiff.subgraphs import reindex
-from msnb.base.compile_timing import timed
-from msnb.base.errors import GradientError
+from msnb.base import GradientError, timed
 from msnb.core.tensor import Tensor
-from msnb.ir.builder import GraphBuilder, SymbolicTensor
-from msnb.ir.graph import Graph, Module, Node, Value, copy_node
+from msnb.ir import Graph, GraphBuilder, Module, Node, SymbolicTensor, Value, copy_node
 from msnb.ops.definition.record import Op
 
 Pull = Callable[[list[Any]], list[Any]]

@@ -7,8 +7,7 @@ from typing import Any
 
 from msnb.autodiff.gradient_rules import zeros
 from msnb.core.types import TensorType, Type, tensor_type
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.ir import Graph, GraphBuilder, Node, Value, copy_node
 
 Places = list[tuple[Type, list[int]]]
 

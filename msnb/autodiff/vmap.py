@@ -25,14 +25,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msnb.autodiff.reverse_mode import stamped
-from msnb.base import events
-from msnb.base.compile_timing import timed
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError, events, timed
 from msnb.core.types import TensorType, Type
-from msnb.ir import control_flow
+from msnb.ir import Graph, GraphBuilder, Node, Value, control_flow, copy_node
 from msnb.ir.analysis.nested_nodes import draws
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.stack_type import spread, with_axis
 from msnb.ops.definition.record import Op, find
 
@@ -182,8 +178,7 @@ def _drawn(node: Node, inputs: list[Any], size: int) -> tuple[Sequence[Any], Seq
     if "shape" not in node.attrs:
         text = f"vmap: all lanes share one draw of {node.op.name}; give it a key per lane for different ones."
         events.notice(text, key=f"vmap:draw:{node.op.name}")
-        results = node.op(*inputs, **node.attrs)
-        return _listed((results, False))
+        return _listed((node.op(*inputs, **node.attrs), False))
     result = node.op(*inputs, **{**node.attrs, "shape": (size, *node.attrs["shape"])})
     return _listed((result, True))
 

@@ -29,11 +29,8 @@ from msnb.autodiff.gradient_rules import zeros
 from msnb.autodiff.reverse_control_flow import is_recursive
 from msnb.autodiff.subgraphs import inline, params, types_of
 from msnb.autodiff.vmap import CONTROL_RULES, BatchedValues
-from msnb.core import dtypes
-from msnb.core.types import StackType
-from msnb.ir import control_flow
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node
+from msnb.core import StackType, dtypes
+from msnb.ir import Graph, GraphBuilder, Node, control_flow
 from msnb.ir.stack_type import STACK_LANE, STACK_WHERE, with_axis
 from msnb.ops.definition.record import find
 

@@ -6,160 +6,143 @@
 
 from __future__ import annotations
 
-_CALLBACKS = (
-    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
-    "LossMonitor", "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
-)  # fmt: skip
-_METRICS = (
-    "Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta",
-    "HausdorffDistance", "Loss", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "OcclusionSensitivity", "Perplexity",
-    "Precision", "ROC", "Recall", "RootMeanSquareDistance", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
-    "TopKCategoricalAccuracy", "auc", "get_metric_fn", "get_metrics", "rearrange_inputs",
-)  # fmt: skip
-# functions of ops that MindSpore 2.5 and later have at top level too
-_TOP_LEVEL = (
-    "zeros", "ones", "arange", "eye", "full", "linspace", "zeros_like", "ones_like", "full_like", "empty",
-    "empty_like", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "normal", "multinomial",
-    "bernoulli", "cat", "concat", "stack", "chunk", "split", "reshape", "permute", "squeeze", "unsqueeze",
-    "transpose", "swapaxes", "tile", "where", "nonzero", "gather", "index_select", "masked_select", "scatter",
-    "scatter_add", "take", "abs", "add", "sub", "mul", "div", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tan",
-    "tanh", "sigmoid", "erf", "floor", "ceil", "round", "clamp", "pow", "square", "neg", "sign", "matmul", "bmm",
-    "mm", "dot", "outer", "einsum", "addmm", "baddbmm", "sum", "mean", "std", "var", "prod", "max", "min", "amax",
-    "amin", "argmax", "argmin", "argsort", "sort", "topk", "cumsum", "cumprod", "norm", "any", "all", "isnan",
-    "isinf", "isfinite", "equal", "eq", "ne", "gt", "ge", "lt", "le", "maximum", "minimum", "logical_and",
-    "logical_or", "logical_not", "logical_xor", "tril", "triu", "diag", "flatten", "flip", "roll",
-    "repeat_interleave", "meshgrid", "unique", "bincount", "histc", "trace", "relu", "softmax",
-)  # fmt: skip
-_TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
-_FILES = {name: f"msnb.train.files.model_files:{name}" for name in ("export", "load")}
-_FILES["load_torch_state_dict"] = "msnb.train.files.torch_weights:load_torch_state_dict"
-_FILES |= {name: f"msnb.train.pytorch.conversion:{name}" for name in ("from_torch", "pytorch2mindspore", "source_of")}
-_AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")
-_TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
-_TAYLOR = {name: f"msnb.api.transforms.taylor:{name}" for name in ("jet", "derivative", "linearize", "get_grad")}
-_RANDOM = ("default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state")
-_DEVICE = ("get_current_device", "set_deterministic", "set_device", "set_recursion_limit")
-_RUNTIME = (
-    "Event", "Stream", "StreamCtx", "communication_stream", "current_stream", "default_stream",
-    "dispatch_threads_num", "empty_cache", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
-    "memory_reserved", "memory_stats", "memory_summary", "reset_max_memory_allocated", "reset_max_memory_reserved",
-    "reset_peak_memory_stats", "run_check", "set_cur_stream",
-)  # fmt: skip
-_DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
-_MARKS = (
-    "mutable", "constexpr", "jit_class", "lazy_inline", "no_inline", "JitConfig", "STRICT", "COMPATIBLE", "LAX",
-)  # fmt: skip
-_AUTO_PARALLEL = {
-    name: f"msnb.parallel.context:{name}"
-    for name in (
-        "set_auto_parallel_context",
-        "get_auto_parallel_context",
-        "reset_auto_parallel_context",
-        "ParallelMode",
-    )
-}
-_AUTO_PARALLEL.update(
-    {
-        f"{verb}_algo_parameters": f"msnb.parallel.algorithm_parameters:{verb}_algo_parameters"
-        for verb in ("set", "get", "reset")
-    }
-)
-_PARALLEL_PARTS = {
-    "shard": "msnb.api.transforms.shard",
-    **dict.fromkeys(("Cluster", "Mesh"), "msnb.parallel.sharding.device_mesh"),
-    "Layout": "msnb.parallel.sharding.layout",
-    "Plan": "msnb.parallel.plans.plan",
-    "plan": "msnb.parallel.engine.planning_api",
-    "use": "msnb.parallel.engine.planned_function",
-    "Engine": "msnb.parallel.engine.client.engine_client",
-    "Trainer": "msnb.parallel.engine.trainer",
-    "PerRank": "msnb.parallel.engine.manual_plan",
-    "load_sharded": "msnb.parallel.engine.rank.sharded_checkpoint",
-    "blank": "msnb.core.tensor",
-}
-_PYTORCH_LAYERS = (
-    "AvgPool2d", "Dropout", "Embedding", "LayerNorm", "LogSoftmax", "MaxPool2d", "PReLU",
-)  # fmt: skip
-_TRAINING_VIEWS = ("confusion", "curves", "data", "features", "flow", "images", "lr_find", "watching")
-_SPARSE = {
-    "COOTensor": "msnb.ops.sparse.coordinates:COOTensor",
-    "CSRTensor": "msnb.ops.sparse.compressed_rows:CSRTensor",
-    "RowTensor": "msnb.ops.sparse.row_tensor:RowTensor",
-    "SparseTensor": "msnb.ops.sparse.coordinates:COOTensor",
-}
-_FUNCTIONAL = ("HyperMap", "Map", "MultitypeFuncGraph", "partial")
+from collections.abc import Mapping
+
+
+def homes(table: Mapping[str, str]) -> dict[str, str]:
+    """Name -> module, of a table module -> names."""
+    return {name: module for module, names in table.items() for name in names.split()}
+
+
+def _placed(table: Mapping[str, str]) -> dict[str, str]:
+    """Name -> "module:name", of a table module -> names."""
+    return {name: f"{module}:{name}" for name, module in homes(table).items()}
+
+
+_FILES = _placed({
+    "msnb.train.files.model_files": "export load",
+    "msnb.train.files.torch_weights": "load_torch_state_dict",
+    "msnb.train.pytorch.conversion": "from_torch pytorch2mindspore source_of",
+})  # fmt: skip
+_AMP = _placed({"msnb.train.amp": "FixedLossScaleManager DynamicLossScaleManager build_train_network"})
+_TAYLOR = _placed({"msnb.api.transforms.taylor": "jet derivative linearize get_grad"})
+_AUTO_PARALLEL = _placed({
+    "msnb.parallel.context":
+        "set_auto_parallel_context get_auto_parallel_context reset_auto_parallel_context ParallelMode",
+    "msnb.parallel.algorithm_parameters": "set_algo_parameters get_algo_parameters reset_algo_parameters",
+})  # fmt: skip
+_PYTORCH_LAYERS = ("AvgPool2d", "Dropout", "Embedding", "LayerNorm", "LogSoftmax", "MaxPool2d", "PReLU")
 
 MOVED: dict[str, dict[str, str]] = {
     "msnb": {
-        "dataset": "msnb.dataset",
-        "train": "msnb.train",
+        **{name: f"msnb.{name}" for name in ("dataset", "train", "numpy", "parallel")},
         "profiler": "msnb.train.profiler",
-        "Profiler": "msnb.train.profiler:Profiler",
         "amp": "msnb.train.amp",
         "show": "msnb.notebook.show.program_views",
-        "numpy": "msnb.numpy",
         "scipy": "msnb.numpy.scipy",
-        **{name: f"msnb.train:{name}" for name in (*_TRAIN, *_CALLBACKS)},
-        **{name: f"msnb.train.amp:{name}" for name in _AMP},
-        **{name: f"msnb.core.dtypes:{name}" for name in _DTYPES},
-        **{name: f"msnb.core.random:{name}" for name in _RANDOM},
-        **{name: f"msnb.base.settings:{name}" for name in _DEVICE},
-        **{name: f"msnb.api.runtime:{name}" for name in _RUNTIME},
-        "frombuffer": "msnb.core.storage.byte_buffer:frombuffer",
         "initializer": "msnb.nn.initializer",
-        "stop_gradient": "msnb.ops:stop_gradient",
-        "is_tensor": "msnb.ops:is_tensor",
-        "jit": "msnb.api.jit:jit",
-        **_FILES,
-        "explain": "msnb.api.explain:explain",
-        "ms_function": "msnb.api.jit:jit",
-        **{name: f"msnb.api.compiler_hints:{name}" for name in _MARKS},
-        "get_grad": _TAYLOR["get_grad"],
-        "ms_class": "msnb.api.compiler_hints:jit_class",
-        **{name: f"msnb.ops:{name}" for name in _TOP_LEVEL},
-        "parallel": "msnb.parallel",
         "ascend": "msnb.parallel.engine.ascend_profile",
-        "shard": "msnb.api.transforms.shard:shard",
-        "Layout": "msnb.parallel.sharding.layout:Layout",
+        "ms_function": "msnb.api.jit:jit",
+        "ms_class": "msnb.api.compiler_hints:jit_class",
+        "get_grad": _TAYLOR["get_grad"],
+        "SparseTensor": "msnb.ops.sparse.coordinates:COOTensor",
+        **_placed({
+            "msnb.train":
+                "Model save_checkpoint load_checkpoint load_param_into_net Callback CheckpointConfig EarlyStopping "
+                "History LambdaCallback LearningRateScheduler LossMonitor ModelCheckpoint ReduceLROnPlateau "
+                "RunContext TimeMonitor",
+            "msnb.train.profiler": "Profiler",
+            "msnb.core.dtypes": "dtype_to_nptype dtype_to_pytype pytype_to_dtype",
+            "msnb.core.random": "default_generator get_rng_state initial_seed manual_seed seed set_rng_state",
+            "msnb.base.settings": "get_current_device set_deterministic set_device set_recursion_limit",
+            "msnb.api.runtime":
+                "Event Stream StreamCtx communication_stream current_stream default_stream dispatch_threads_num "
+                "empty_cache max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats "
+                "memory_summary reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats "
+                "run_check set_cur_stream",
+            "msnb.core.storage.byte_buffer": "frombuffer",
+            "msnb.api.jit": "jit",
+            "msnb.api.explain": "explain",
+            "msnb.api.compiler_hints":
+                "mutable constexpr jit_class lazy_inline no_inline JitConfig STRICT COMPATIBLE LAX",
+            "msnb.api.transforms.shard": "shard",
+            "msnb.parallel.sharding.layout": "Layout",
+            "msnb.ops.sparse.coordinates": "COOTensor",
+            "msnb.ops.sparse.compressed_rows": "CSRTensor",
+            "msnb.ops.sparse.row_tensor": "RowTensor",
+            # functions of ops that MindSpore 2.5 and later have at top level too
+            "msnb.ops":
+                "stop_gradient is_tensor zeros ones arange eye full linspace zeros_like ones_like full_like empty "
+                "empty_like rand randn randint randperm rand_like randn_like normal multinomial bernoulli cat concat "
+                "stack chunk split reshape permute squeeze unsqueeze transpose swapaxes tile where nonzero gather "
+                "index_select masked_select scatter scatter_add take abs add sub mul div exp log sqrt rsqrt sin cos "
+                "tan tanh sigmoid erf floor ceil round clamp pow square neg sign matmul bmm mm dot outer einsum addmm "
+                "baddbmm sum mean std var prod max min amax amin argmax argmin argsort sort topk cumsum cumprod norm "
+                "any all isnan isinf isfinite equal eq ne gt ge lt le maximum minimum logical_and logical_or "
+                "logical_not logical_xor tril triu diag flatten flip roll repeat_interleave meshgrid unique bincount "
+                "histc trace relu softmax",
+        }),
+        **_AMP,
+        **_FILES,
         **_AUTO_PARALLEL,
-        **_SPARSE,
     },
     "msnb.core": {"initializer": "msnb.nn.initializer:initializer"},
-    "msnb.dataset": {"WaitedDSCallback": "msnb.train.callbacks.waited_callback:WaitedDSCallback"},
+    "msnb.dataset": _placed({"msnb.train.callbacks.waited_callback": "WaitedDSCallback"}),
     "msnb.base.settings": _AUTO_PARALLEL,
-    "msnb.parallel": {**_AUTO_PARALLEL, **{name: f"{place}:{name}" for name, place in _PARALLEL_PARTS.items()}},
+    "msnb.parallel": {
+        **_AUTO_PARALLEL,
+        **_placed({
+            "msnb.api.transforms.shard": "shard",
+            "msnb.parallel.sharding.device_mesh": "Cluster Mesh",
+            "msnb.parallel.sharding.layout": "Layout",
+            "msnb.parallel.plans.plan": "Plan",
+            "msnb.parallel.engine.planning_api": "plan",
+            "msnb.parallel.engine.planned_function": "use",
+            "msnb.parallel.engine.client.engine_client": "Engine",
+            "msnb.parallel.engine.trainer": "Trainer",
+            "msnb.parallel.engine.manual_plan": "PerRank",
+            "msnb.parallel.engine.rank.sharded_checkpoint": "load_sharded",
+            "msnb.core.tensor": "blank",
+        }),
+    },
     "msnb.nn": {
         "probability": "msnb.nn.probability",
-        **{name: f"msnb.train.metrics:{name}" for name in _METRICS if name != "CosineSimilarity"},
+        **_placed({
+            "msnb.train.metrics":
+                "Accuracy BleuScore ConfusionMatrix ConfusionMatrixMetric Dice F1 Fbeta HausdorffDistance Loss MAE "
+                "MSE MeanSurfaceDistance Metric OcclusionSensitivity Perplexity Precision ROC Recall "
+                "RootMeanSquareDistance Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy auc "
+                "get_metric_fn get_metrics rearrange_inputs",
+            "msnb.nn.mindspore.auto_parallel": "PipelineGradReducer",
+            "msnb.nn.initializer": "no_init_parameters",
+            "msnb.core.parameter": "Parameter ParameterTuple",
+        }),
         **{f"{name}Ext": f"msnb.nn.mindspore.mint_layers:{name}" for name in _PYTORCH_LAYERS},
         "L1LossExt": "msnb.nn.training.loss:L1Loss",
         "Dropout2dExt": "msnb.nn.layers.basic:Dropout2d",
-        "PipelineGradReducer": "msnb.nn.mindspore.auto_parallel:PipelineGradReducer",
-        "no_init_parameters": "msnb.nn.initializer:no_init_parameters",
-        "Parameter": "msnb.core.parameter:Parameter",
-        "ParameterTuple": "msnb.core.parameter:ParameterTuple",
     },
     "msnb.ops": {
-        **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
         **_TAYLOR,
-        **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
-        **{name: f"msnb.ops.mindspore.sampling_primitives:{name}"
-           for name in ("uniform_candidate_sampler", "log_uniform_candidate_sampler", "choice_with_mask",
-                        "multinomial_with_replacement", "randint_like")},
-        "constexpr": "msnb.api.compiler_hints:constexpr",
+        **_placed({
+            "msnb.api": "grad value_and_grad vmap jvp vjp jacfwd jacrev GradOperation custom_vjp",
+            "msnb.ops.mindspore.multitype_graph": "HyperMap Map MultitypeFuncGraph partial Partial",
+            "msnb.ops.mindspore.sampling_primitives":
+                "uniform_candidate_sampler log_uniform_candidate_sampler choice_with_mask "
+                "multinomial_with_replacement randint_like",
+            "msnb.api.compiler_hints": "constexpr",
+            "msnb.api.python_op": "Custom",
+            "msnb.api.transforms.custom_gradient": "HookBackward",
+        }),
         **{f"tensor_{name}": f"msnb.ops:{name}" for name in ("add", "sub", "mul", "div", "pow", "mod")},
         "scalar_to_array": "msnb.core.tensor:Tensor",
-        "Custom": "msnb.api.python_op:Custom",
-        "HookBackward": "msnb.api.transforms.custom_gradient:HookBackward",
-        "Partial": "msnb.ops.mindspore.multitype_graph:Partial",
     },
-    "msnb.notebook.show.program_views": {
-        **{name: f"msnb.notebook.show.plan_views:{name}" for name in ("aicore", "plan")},
-        **{name: f"msnb.notebook.show.training_views:{name}" for name in _TRAINING_VIEWS},
-    },
-    "msnb.train.model": {"ParallelMode": "msnb.parallel.context:ParallelMode"},
-    "msnb.train": {"amp": "msnb.train.amp", **_FILES, **{name: f"msnb.train.amp:{name}" for name in _AMP}},
-}
+    "msnb.notebook.show.program_views": _placed({
+        "msnb.notebook.show.plan_views": "aicore plan",
+        "msnb.notebook.show.training_views": "confusion curves data features flow images lr_find watching",
+    }),
+    "msnb.train.model": _placed({"msnb.parallel.context": "ParallelMode"}),
+    "msnb.train": {"amp": "msnb.train.amp", **_FILES, **_AMP},
+}  # fmt: skip
 
 _SAME = {
     "msnb.dataset.transforms": "c_transforms py_transforms transforms",

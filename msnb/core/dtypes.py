@@ -31,13 +31,11 @@ class DType:
 
     __slots__ = ("category", "itemsize", "name", "numpy", "short", "signed")
 
-    name: str
-    short: str
-    category: int
-    signed: bool
-
     def __init__(self, name: str, short: str, numpy: Any, category: int, signed: bool = True) -> None:
-        self.name, self.short, self.category, self.signed = name, short, category, signed
+        self.name: str = name
+        self.short: str = short
+        self.category: int = category
+        self.signed: bool = signed
         self.numpy: np.dtype[Any] = np.dtype(numpy)
         self.itemsize: int = self.numpy.itemsize
 
@@ -135,8 +133,7 @@ def as_dtype(spec: Any) -> DType:
 
 def dtype_to_nptype(type_: DType) -> type:
     """The NumPy scalar type of a dtype: ``np.float32`` for ``ms.float32``."""
-    scalar: type = as_dtype(type_).numpy.type
-    return scalar
+    return as_dtype(type_).numpy.type
 
 
 def dtype_to_pytype(type_: DType) -> type:

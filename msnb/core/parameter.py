@@ -196,8 +196,7 @@ class Parameter(Tensor):
     def value(self) -> Tensor:
         """The present value as a plain Tensor; gradients pass through it, a later assignment does not change it."""
         current = getattr(slot.engine, "current", None)  # a program that is captured has a value of its own for it
-        found: Tensor = make(self._data, self._type, self._rec) if current is None else current(self)
-        return found
+        return make(self._data, self._type, self._rec) if current is None else current(self)
 
     @property
     def data(self) -> Parameter:
@@ -248,8 +247,7 @@ class Parameter(Tensor):
         of one, or a number. No gradient goes from it to this one."""
         data = self.value() if init == "same" else Tensor(shape=self.shape, dtype=self.dtype, init=init)
         build = getattr(slot.engine, "parameter", Parameter)  # a program that is captured makes one of its own
-        made: Parameter = build(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
-        return made
+        return build(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
 
     def __repr__(self) -> str:
         return f"Parameter (name={self.name}, {Tensor.__repr__(self)[len('Parameter(') :]}"

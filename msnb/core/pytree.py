@@ -71,8 +71,7 @@ def constants(tree: Any) -> list[bool]:
 
 def unflatten(shape: Shape, leaves: Sequence[Any]) -> Any:
     """The tree of this shape with these leaves."""
-    rest = iter(leaves)
-    return _unflatten(shape, rest)
+    return _unflatten(shape, iter(leaves))
 
 
 def _unflatten(shape: Shape, rest: Any) -> Any:

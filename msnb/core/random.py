@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import device_registry, events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, device_registry, events
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 

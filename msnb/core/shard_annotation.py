@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError, events
 
 IGNORED = (
     "shard(): strategies have an effect in compiled programs under parallel_mode='semi_auto_parallel' or "

@@ -31,12 +31,10 @@ class Symbolic:
 
     __slots__ = ("name", "trace", "value")
 
-    trace: SizeTrace
-    name: str
-    value: Any
-
     def __init__(self, trace: SizeTrace, name: str, value: Any) -> None:
-        self.trace, self.name, self.value = trace, name, value
+        self.trace: SizeTrace = trace
+        self.name: str = name
+        self.value: Any = value
 
 
 def _arithmetic(sign: str, work: Callable[[Any, Any], Any], turned: bool = False) -> Callable[[Any, Any], Any]:

@@ -20,9 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base import device_registry, missing_names
-from msnb.base.errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from msnb.base.missing_names import MissingName
+from msnb.base import ArgumentError, DeviceError, DTypeError, MissingName, ShapeError, device_registry, missing_names
 from msnb.core import dtypes, pytree
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.storage.aligned_memory import copied

@@ -21,8 +21,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError, events
 from msnb.dataset.pipeline.epoch_rng import Epoch, drew, row_draws
 from msnb.dataset.pipeline.map import Map
 from msnb.dataset.pipeline.nodes import Node

@@ -28,7 +28,6 @@ class SyncWait(UnaryNode):
     """
 
     label = "sync_wait"
-    name: str
 
     def __init__(self, parent: Node, name: str, number: int, callback: Callable[[Any], Any] | None) -> None:
         super().__init__(parent)
@@ -38,7 +37,7 @@ class SyncWait(UnaryNode):
             raise ArgumentError(f"sync_wait: callback must be a function, got {type(callback).__name__}")
         if any(node.name == name for node in waits(parent)):
             raise AttributeValueError(f"sync_wait: condition {name!r} stands twice in this data set")
-        self.name = name
+        self.name: str = name
         self.number: int = check_count(number, "num_batch", least=1)
         self.rows_per_batch: int = 1
         self.callback: Callable[..., Any] | None = callback

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base.errors import MsnbError, ShapeError
-from msnb.core.dtypes import DType, bool_, int64
+from msnb.core import DType, TensorType, Type, bool_, int64
 from msnb.core.storage.memory_format import BlockedFormat
-from msnb.core.types import TensorType, Type
 from msnb.devices.inspection import DeviceMachine, LaunchCost, Listing, NodeLowering, PlannedBuffer
 from msnb.ir.analysis.structural_hash import Content
 from msnb.ir.graph import Graph, Node
@@ -281,8 +280,7 @@ def numpy_call(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) 
         return None
     outs: Any = op.result_types(types, attrs)
     if op.numpy is not None:
-        found: Kernel | None = op.numpy(types, outs, **attrs) if _are_static(outs) else None
-        return found
+        return op.numpy(types, outs, **attrs) if _are_static(outs) else None
     if not alike(types) or not _are_static(outs):
         return None
     if op.view == "reshape":

@@ -14,14 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import device_registry
-from msnb.base.errors import MsnbError, reraise_interrupt
+from msnb.base import MsnbError, device_registry, reraise_interrupt
 from msnb.base.source_location import here, raised_at, users_frame
-from msnb.core.tensor import make, type_of_buffer
-from msnb.core.types import TensorType
+from msnb.core import TensorType, make, type_of_buffer
 from msnb.devices.result_memory import careful, overflowed, refused, told
-from msnb.ir import control_flow
-from msnb.ir.graph import Graph, Module, Node, Value
+from msnb.ir import Graph, Module, Node, Value, control_flow
 from msnb.ops.elementwise.constant import constant, is_constant
 
 _FRAMES = 40  # of Python, for one turn of a recursion with its branches

@@ -13,11 +13,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.engine import EngineRestore, PlainReads, slot, using
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import DType, EngineRestore, Parameter, PlainReads, Tensor, dtypes, slot, using
 from msnb.eager.dispatch import EagerEngine, eager
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.cast import cast
@@ -132,5 +128,4 @@ def wear(engine: Any, rule: Autocast | None) -> Any:
 
 def worn_by(engine: Any) -> Autocast | None:
     """The rule of an engine."""
-    rule: Autocast | None = getattr(engine, "autocast", None)
-    return rule
+    return getattr(engine, "autocast", None)

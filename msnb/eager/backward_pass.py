@@ -18,19 +18,15 @@ from typing import Any
 
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import fit, gradient_type, need_gradient_type, rule_answer, zeros
-from msnb.base.errors import reraise_interrupt
-from msnb.base.events import op_listeners
-from msnb.core.engine import Engine, EngineRestore, PlainReads, slot, using
-from msnb.core.tensor import Tensor, made, make
-from msnb.core.types import TensorType
+from msnb.base import op_listeners, reraise_interrupt
+from msnb.core import Engine, EngineRestore, PlainReads, Tensor, TensorType, make, slot, using
+from msnb.core.tensor import made
 from msnb.eager.autocast import worn_by
 from msnb.eager.dispatch import DispatchEntry, EagerEngine, as_operand, eager, type_of
 from msnb.eager.kernel_list import kernel_list
 from msnb.eager.tape import UNTRACKED, CallLines, Line, OpLine, Tape
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import HostFn
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Op, find
+from msnb.ir import GraphBuilder, HostFn
+from msnb.ops.definition import Op, as_tensor, find
 
 OFTEN = 2
 """Times that the rule of a kind of line runs in Python, until it is worth a program of its own."""

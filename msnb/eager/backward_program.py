@@ -25,21 +25,16 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from msnb.autodiff import vjp
-from msnb.base import device_registry, events
-from msnb.base.errors import reraise_interrupt
-from msnb.base.settings import get_context
+from msnb.base import device_registry, events, get_context, reraise_interrupt
 from msnb.base.threads import fork_locks
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor, made, make, type_of_buffer
-from msnb.core.types import TensorType
+from msnb.core import Tensor, TensorType, slot
+from msnb.core.tensor import made, make, type_of_buffer
 from msnb.eager.backward_pass import backward_pass, has_backward_pass, is_unwatched
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorded_calls import Sized
 from msnb.eager.tape import Tape
 from msnb.eager.tape_graph import Place, TapeGraph, comparable, dense_order, form_of, integers_of, residuals, turned
-from msnb.ir.control_flow import HostFn, replay
-from msnb.ir.graph import Graph, Value
-from msnb.ir.size_binding import BoundGraph
+from msnb.ir import BoundGraph, Graph, HostFn, Value, replay
 
 if TYPE_CHECKING:
     from msnb.eager.backward_templates import BackwardTemplate
@@ -100,8 +95,7 @@ class BackwardProgram:
             for line, host in self.hosts:
                 host.fn = recorder.saved[begin[line][0]][-1]
             if recorder.depth > 0 or not isinstance(slot.engine, EagerEngine):  # somebody notes what is done here
-                found: list[Tensor] = replay(self.graph, [*map(_operand, saved, self.graph.params), *douts])
-                return found
+                return replay(self.graph, [*map(_operand, saved, self.graph.params), *douts])
             run = self._program(saved)
             for i, order in self._turns.items():
                 saved[i] = saved[i].transpose(order)

@@ -23,8 +23,7 @@ from msnb.eager.recorded_calls import Sized
 from msnb.eager.tape import OpLine, Tape
 from msnb.eager.tape_graph import LEAST, Place, TapeGraph, dense_order, integers_of, parted, residuals, turned
 from msnb.graph.compile import CompiledProgram, SymbolicPasses, SymbolicSource, compile_graph
-from msnb.ir.graph import Graph
-from msnb.ir.size_binding import BoundGraph
+from msnb.ir import BoundGraph, Graph
 from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ, product, symbol, total, value_of
 
 FIRST, ANEW = 6, 8

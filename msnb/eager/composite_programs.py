@@ -15,16 +15,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from msnb.base import device_registry, events
-from msnb.base.errors import reraise_interrupt
-from msnb.base.settings import get_context
-from msnb.core.dtypes import DType
+from msnb.base import device_registry, events, get_context, reraise_interrupt
+from msnb.core import DType, Tensor, TensorType
 from msnb.core.engine import LOOPS, EngineRestore
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
 from msnb.eager.dispatch import composites
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph
+from msnb.ir import Graph, GraphBuilder
 from msnb.parallel.context import wanted
 
 if TYPE_CHECKING:

@@ -14,16 +14,12 @@ from typing import Any, NamedTuple
 
 from msnb.autodiff import vjp
 from msnb.base.errors import reraise_interrupt
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor, make
-from msnb.core.types import Dim, TensorType, tensor_type
+from msnb.core import Dim, Tensor, TensorType, make, slot, tensor_type
 from msnb.eager.recorded_calls import CompiledVjp, Sized, call_pair, tracked_inputs, types_of, vjp_of
 from msnb.eager.residual_selection import slim
 from msnb.eager.tape import NestedRecordingEngine
 from msnb.graph.compile import SymbolicPasses, SymbolicSource, compile_graph
-from msnb.ir.control_flow import replay
-from msnb.ir.graph import Graph
-from msnb.ir.size_binding import BoundGraph
+from msnb.ir import BoundGraph, Graph, replay
 from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ, symbol
 
 LEAST = 2

@@ -14,14 +14,11 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-from msnb.base import device_registry, events
-from msnb.base.errors import MsnbError, reraise_interrupt
-from msnb.base.events import op_listeners
+from msnb.base import MsnbError, device_registry, events, op_listeners, reraise_interrupt
 from msnb.base.settings import KNOBS
-from msnb.core.engine import PlainReads, install_default
+from msnb.core import WEAK, PlainReads, Tensor, TensorType, Type, make, type_of_buffer
+from msnb.core.engine import install_default
 from msnb.core.step_undo import log, note
-from msnb.core.tensor import Tensor, make, type_of_buffer
-from msnb.core.types import WEAK, TensorType, Type
 from msnb.devices.result_memory import careful, overflowed, refused, told
 from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand
 from msnb.ops.definition.record import REGISTRY, Op

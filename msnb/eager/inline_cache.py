@@ -15,20 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from marshal import dumps
 from typing import Any, NamedTuple
 
-from msnb.base import device_registry, events
-from msnb.base.errors import reraise_interrupt
-from msnb.base.events import op_listeners
-from msnb.core.dtypes import DType
-from msnb.core.engine import LOOPS, EngineRestore, PlainReads, using
-from msnb.core.parameter import Parameter
+from msnb.base import device_registry, events, op_listeners, reraise_interrupt
+from msnb.core import DType, EngineRestore, Parameter, PlainReads, Tensor, TensorType, make, using
+from msnb.core.engine import LOOPS
 from msnb.core.temporary_writes import mark, mark_through, part_of
-from msnb.core.tensor import Tensor, make
-from msnb.core.types import TensorType
 from msnb.eager.dispatch import DispatchEntry, composites, look_up
 from msnb.eager.kernel_list import KernelList
 from msnb.eager.tape import CallLines, OpLine
-from msnb.ops.definition.keyword_aliases import ValuesAndIndices
-from msnb.ops.definition.record import Op
+from msnb.ops.definition import Op, ValuesAndIndices
 from msnb.parallel.context import wanted
 
 MOST = 2048

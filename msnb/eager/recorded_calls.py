@@ -21,10 +21,7 @@ from msnb.core.tensor import Tensor, made
 from msnb.eager.dispatch import EagerEngine, eager
 from msnb.eager.residual_selection import slim
 from msnb.eager.tape import NestedRecordingEngine, RecordingEngine
-from msnb.ir.control_flow import HostFn, replay
-from msnb.ir.custom_gradient import WITH_VJP
-from msnb.ir.graph import Graph
-from msnb.ir.size_binding import BoundGraph
+from msnb.ir import WITH_VJP, BoundGraph, Graph, HostFn, replay
 
 if TYPE_CHECKING:
     from msnb.graph.compile import CompiledProgram, SymbolicSource

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from msnb.core.engine import Engine, slot
-from msnb.core.tensor import Tensor, make
+from msnb.core import Engine, Tensor, make, slot
 from msnb.eager.autocast import wear, worn_by
 from msnb.eager.backward_program import backward
 from msnb.eager.dispatch import EagerEngine

@@ -23,13 +23,9 @@ from time import perf_counter
 from typing import Any
 from weakref import ref
 
-from msnb.base import events
-from msnb.base.errors import reraise_interrupt
-from msnb.base.events import op_listeners
-from msnb.core.engine import PlainReads
+from msnb.base import events, op_listeners, reraise_interrupt
+from msnb.core import WEAK, PlainReads, Tensor, TensorType, make
 from msnb.core.step_undo import log, note
-from msnb.core.tensor import Tensor, make
-from msnb.core.types import WEAK, TensorType
 from msnb.eager.dispatch import DispatchEntry, attrs_key, buffers, composites, kernel_failed, look_up, wrap
 from msnb.ir.control_flow import HostFn
 from msnb.ops.definition.record import Op

@@ -11,14 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from msnb.core.engine import EngineRestore
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, TensorType
+from msnb.core import Dim, EngineRestore, Tensor, TensorType
 from msnb.eager.dispatch import DispatchEntry
 from msnb.eager.tape import CallLines, OpLine, Tape
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import HostFn, replay
-from msnb.ir.graph import Graph, Value
+from msnb.ir import Graph, GraphBuilder, HostFn, Value, replay
 from msnb.ops.shape.views import TRANSPOSE
 
 Place = tuple[int, int]

@@ -21,14 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError, ConcretizationError, MsnbError
-from msnb.base.source_location import Origin
-from msnb.core import pytree
-from msnb.core.engine import Engine, EngineRestore, PlainReads, slot
+from msnb.base import ArgumentError, MsnbError, Origin, device_registry
+from msnb.base.errors import ConcretizationError
+from msnb.core import WEAK, Array, Tensor, TensorType, Type, pytree, slot
+from msnb.core.engine import Engine, EngineRestore, PlainReads
 from msnb.core.shard_annotation import Region, ShardRequest
-from msnb.core.tensor import Array, Tensor
-from msnb.core.types import WEAK, TensorType, Type, need_index, plain_number
+from msnb.core.types import need_index, plain_number
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand
 from msnb.ops.definition.record import Op

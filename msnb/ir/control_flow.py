@@ -25,9 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, Type, tensor_type
+from msnb.core import Tensor, TensorType, Type, slot, tensor_type
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.module_linking import adopt, rehome

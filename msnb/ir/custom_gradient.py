@@ -18,8 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import GradientError
-from msnb.core.engine import slot
-from msnb.core.types import Type
+from msnb.core import Type, slot
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn, host_call
 from msnb.ops.definition.record import REQUIRED, Op, define

@@ -10,11 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError, DTypeError, ShapeError
-from msnb.core import random
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
+from msnb.core import Parameter, Tensor, TensorType, random, slot
 from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.graph import Graph, Node
 from msnb.ir.text.printer import called

@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from msnb.base.errors import reraise_interrupt
-from msnb.core.symbolic_int import ConcretizationError, SizeTrace, trace_of
-from msnb.core.types import Dim, StackType, TensorType, Type, tensor_type
+from msnb.core import ConcretizationError, Dim, SizeTrace, StackType, TensorType, Type, tensor_type, trace_of
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import HOST_CALL
 from msnb.ir.graph import Graph, Module, Node, Value

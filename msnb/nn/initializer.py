@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import dtypes, random as core_random
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.tensor import Array, Tensor, blank
+from msnb.core import Array, DType, Tensor, as_dtype, dtypes, random as core_random
+from msnb.core.tensor import blank
 
 if typing.TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,7 @@ import numpy
 
 from msnb import ops
 from msnb.base.errors import ArgumentError
-from msnb.core.dtypes import DType, as_dtype, float32, int32
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import DType, Tensor, as_dtype, float32, int32, slot
 from msnb.ops.definition.operand_checks import holds_tensors
 
 __all__ = [

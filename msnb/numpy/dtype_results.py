@@ -13,12 +13,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msnb import ops
-from msnb.core.dtypes import as_dtype, float16, float32, int32
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, as_dtype, float16, float32, int32, slot
 from msnb.numpy.creation import asarray as array
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.record import Op
+from msnb.ops.definition import Op, worded
 
 __all__ = [
     "abs", "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bitwise_and",

@@ -72,8 +72,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
 
 def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
     """``split`` into parts that may differ by one."""
-    parts: tuple[Any, ...] = tuple(ops.tensor_split(array(x), indices_or_sections, axis))
-    return parts
+    return tuple(ops.tensor_split(array(x), indices_or_sections, axis))
 
 
 def rollaxis(x: Any, axis: int, start: int = 0) -> Any:

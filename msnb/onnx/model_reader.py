@@ -63,8 +63,7 @@ def as_model(content: bytes) -> Any:
     Raises:
         CheckpointError: they are no ONNX model.
     """
-    onnx = onnx_package()
-    model = onnx.ModelProto()
+    model = onnx_package().ModelProto()
     try:
         model.ParseFromString(content)
     except Exception as error:  # protobuf's DecodeError has no class of its own in every version

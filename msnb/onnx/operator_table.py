@@ -25,8 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from msnb.base.errors import DTypeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.onnx.model_graph import ModelNode
 
 __all__ = ["Known", "Operator", "Statistic", "find", "known", "operator", "tensor"]

@@ -17,10 +17,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, CheckpointError, DTypeError, MsnbError, ShapeError
-from msnb.core import dtypes
-from msnb.core.engine import EngineRestore, using
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import EngineRestore, Parameter, Tensor, dtypes, using
 from msnb.eager.dispatch import eager
 from msnb.ir.frozen_graph import SavedGraph
 from msnb.onnx import operators  # noqa: F401  (fills the table)

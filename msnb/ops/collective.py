@@ -22,11 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import process_group
-from msnb.core.dtypes import as_dtype, float64
-from msnb.core.process_group import WORLD_GROUP, members_of
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import WORLD_GROUP, Tensor, TensorType, as_dtype, float64, members_of, process_group, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import REQUIRED, Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
@@ -83,6 +79,9 @@ def _resized(name: str, x: TensorType, axis: int, times: int = 1, over: int = 1)
     return at, tensor_type((*x.shape[:at], size, *x.shape[at + 1 :]), x.dtype)
 
 
+_MOVES: dict[str, Any] = {"work": moves_only, "traits": ("effect", "collective"), "promotes": True}
+
+
 # ---- all_reduce ----
 
 
@@ -107,9 +106,7 @@ ALL_REDUCE: Op = define(
     grad=_all_reduce_grad,
     axes="... -> ...",
     batch=lambda n, inputs, batched, **attrs: (ALL_REDUCE(*inputs, **attrs), True),
-    work=moves_only,
-    traits=("effect", "collective"),
-    promotes=True,
+    **_MOVES,
     doc="The sum (or maximum, minimum, product) of every rank's tensor, on every rank.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,), {"op": "max"})),
     wrong=(InvalidExample((example_inputs.ROW,), {"op": "mean"}, "legal: 'sum', 'max'", AttributeValueError),),
@@ -134,9 +131,7 @@ ALL_GATHER: Op = define(
     axes=lambda types, attrs: _along(types, attrs["axis"]),
     batch=lambda n, inputs, batched, axis, group: (
         ALL_GATHER(inputs[0], axis=_moved(axis, inputs[0].ndim), group=group), True),
-    work=moves_only,
-    traits=("effect", "collective"),
-    promotes=True,
+    **_MOVES,
     doc="Every rank's tensor, one after the other along an axis.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SIGNED,), {"axis": -1})),
     wrong=(InvalidExample((example_inputs.SCALAR,), {}, "outside a tensor of 0 axes", AttributeValueError),),
@@ -163,9 +158,7 @@ REDUCE_SCATTER: Op = define(
     axes=lambda types, attrs: _along(types, attrs["axis"]),
     batch=lambda n, inputs, batched, op, axis, group: (
         REDUCE_SCATTER(inputs[0], op=op, axis=_moved(axis, inputs[0].ndim), group=group), True),
-    work=moves_only,
-    traits=("effect", "collective"),
-    promotes=True,
+    **_MOVES,
     doc="The sum of every rank's tensor, cut along an axis: a rank gets the part of its place in the group.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SIGNED,), {"axis": -1})),
     wrong=(InvalidExample((example_inputs.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks",
@@ -192,9 +185,7 @@ ALL_TO_ALL: Op = define(
     batch=lambda n, inputs, batched, split, concat, group: (
         ALL_TO_ALL(inputs[0], split=_moved(split, inputs[0].ndim), concat=_moved(concat, inputs[0].ndim), group=group),
         True),
-    work=moves_only,
-    traits=("effect", "collective"),
-    promotes=True,
+    **_MOVES,
     doc="Cut along one axis, send part i to rank i, join what comes along another axis.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SIGNED,), {"split": -1, "concat": 0})),
     wrong=(InvalidExample((example_inputs.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks",
@@ -220,9 +211,7 @@ def _reduce_body(xp: Any, x: Any, root: int, group: tuple[int, ...]) -> Any:
 _OF_A_ROOT: dict[str, Any] = {
     "attrs": {"root": 0, "group": _ONE},
     "axes": "... -> ...",
-    "work": moves_only,
-    "traits": ("effect", "collective"),
-    "promotes": True,
+    **_MOVES,
     "examples": (Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,))),
     "wrong": (InvalidExample((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
 }

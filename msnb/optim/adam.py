@@ -20,10 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from msnb import ops
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
+from msnb.base import AttributeValueError, events
+from msnb.core import Parameter, dtypes
 from msnb.optim.gradient_steps import correction, wide, with_decay
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer

@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
+from msnb.core import Parameter, dtypes
 from msnb.optim.gradient_steps import correction, wide
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
@@ -49,10 +48,6 @@ class AdaMax(Optimizer):
         0.5
     """
 
-    beta1: float
-    beta2: float
-    eps: float
-
     names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"moment": "moment1", "largest": "moment2"})
 
     def __init__(
@@ -60,7 +55,9 @@ class AdaMax(Optimizer):
         weight_decay: Any = 0.0, loss_scale: float = 1.0,
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.beta1, self.beta2, self.eps = share("beta1", beta1), share("beta2", beta2), positive("eps", eps)
+        self.beta1: float = share("beta1", beta1)
+        self.beta2: float = share("beta2", beta2)
+        self.eps: float = positive("eps", eps)
         if self._like_mindspore:
             self.beta1_power: Any = self.held("beta1_power", [1.0])
         self.moment, self.largest = self.slots("moment"), self.slots("largest")
@@ -149,9 +146,6 @@ class Rprop(Optimizer):
         0.75
     """
 
-    etas: tuple[float, ...]
-    step_sizes: tuple[float, ...]
-
     names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"before": "prev", "size": "step_size"})
 
     def __init__(
@@ -169,7 +163,8 @@ class Rprop(Optimizer):
             raise AttributeValueError(f"Rprop: etas are a number below 1 and one above 1, got {etas!r}.")
         if not 0.0 < step_sizes[0] <= step_sizes[1]:
             raise AttributeValueError(f"Rprop: step_sizes are the smallest and the largest, got {step_sizes!r}.")
-        self.etas, self.step_sizes = tuple(map(float, etas)), tuple(map(float, step_sizes))
+        self.etas: tuple[float, ...] = tuple(map(float, etas))
+        self.step_sizes: tuple[float, ...] = tuple(map(float, step_sizes))
         rates = [g.learning_rate for g in self.param_groups]
         firsts = [learning_rate if rate is None else float(rate) for rate in rates]
         self.before = self.slots("before")

@@ -16,11 +16,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from msnb import ops
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, events
+from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.optim.adam import Adam
 from msnb.optim.gradient_steps import with_decay
@@ -156,10 +153,6 @@ class ASGD(Optimizer):
 
     names_in_mindspore: ClassVar[Mapping[str, str]] = MappingProxyType({"ax": "ax_"})
 
-    lambd: float
-    alpha: float
-    t0: float
-
     def __init__(
         self, params: Any, learning_rate: Any = 0.1, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
         weight_decay: Any = 0.0,
@@ -168,7 +161,9 @@ class ASGD(Optimizer):
         for what, value in (("lambd", lambd), ("alpha", alpha), ("t0", t0)):
             if not isinstance(value, float):
                 raise TypeError(f"ASGD: {what} must be a float, got {value!r}.")
-        self.lambd, self.alpha, self.t0 = lambd, alpha, t0
+        self.lambd: float = lambd
+        self.alpha: float = alpha
+        self.t0: float = t0
         self.mu: ParameterTuple = _scalars("mu", 1.0, self.parameters)
         self.eta: ParameterTuple = _scalars("eta", 0.0, self.parameters)
         self.ax: ParameterTuple = self.slots("ax")
@@ -220,10 +215,6 @@ class AdaFactor(Optimizer):
     decay_in_gradient = False
     centres_in_mindspore = False
 
-    relative_step: bool
-    warmup_init: bool
-    compression: bool
-
     def __init__(
         self, params: Any, learning_rate: Any = None, eps: tuple[float, float] = (1e-30, 1e-3),
         clip_threshold: float = 1.0, decay_rate: float = 0.8, beta1: float | None = 0.9, weight_decay: float = 0.0,
@@ -243,7 +234,9 @@ class AdaFactor(Optimizer):
         self.beta1: float = positive("beta1", beta1 or 0.0, zero=True)
         scheduled = isinstance(learning_rate, (Cell, Tensor, list, tuple))
         self.scale_parameter: bool = bool(scale_parameter) and not scheduled
-        self.relative_step, self.warmup_init, self.compression = bool(relative_step), bool(warmup_init), compression
+        self.relative_step: bool = bool(relative_step)
+        self.warmup_init: bool = bool(warmup_init)
+        self.compression: bool = compression
         self._may_decay = (True,) * len(self.parameters)
         self._make_state()
 

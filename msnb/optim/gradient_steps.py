@@ -20,9 +20,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.ops.mindspore.multitype_graph import HyperMap, Map
 

@@ -28,11 +28,8 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.core.tensor import Tensor
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore, put_last
+from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
+from msnb.nn.cells import Cell, like_mindspore, put_last
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.optim.gradient_steps import GradientSteps, ParamGroup, centred, centred_in_16, with_decay
 from msnb.optim.lr_schedules import positive

@@ -47,13 +47,6 @@ class RMSProp(Optimizer):
         0.8
     """
 
-    decay: float
-    epsilon: float
-    momentum: float
-    centered: bool
-
-    mean_grad: ParameterTuple | tuple[()]
-
     def __init__(
         self, params: Any, learning_rate: Any = 0.1, decay: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10,
         use_locking: bool = False, centered: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
@@ -61,9 +54,11 @@ class RMSProp(Optimizer):
         if use_locking:
             events.ignored("RMSProp(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.decay, self.epsilon = positive("decay", decay, zero=True), positive("epsilon", epsilon)
-        self.momentum, self.centered = positive("momentum", momentum, zero=True), bool(centered)
-        self.mean_grad = self.slots("mean_grad") if centered else ()
+        self.decay: float = positive("decay", decay, zero=True)
+        self.epsilon: float = positive("epsilon", epsilon)
+        self.momentum: float = positive("momentum", momentum, zero=True)
+        self.centered: bool = bool(centered)
+        self.mean_grad: ParameterTuple | tuple[()] = self.slots("mean_grad") if centered else ()
         self.mean_square: ParameterTuple = self.slots("mean_square", 1.0 if self._like_mindspore else 0.0)
         self.moment: ParameterTuple = self.slots("moment")
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, ContextError
+from msnb.base import ArgumentError, ContextError, events
 
 __all__ = ["get_algo_parameters", "reset_algo_parameters", "set_algo_parameters"]
 

@@ -28,9 +28,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ContextError
-from msnb.base.settings import Setting, is_int, is_number
+from msnb.base import ContextError, Setting, events, is_int, is_number
 from msnb.core import process_group, shard_annotation
 from msnb.parallel.sharding.pipeline_schedule import SCHEDULERS
 

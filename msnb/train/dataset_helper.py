@@ -40,9 +40,6 @@ class DatasetHelper:
         [1.0, 2.0]
     """
 
-    dataset: Any
-    dataset_sink_mode: bool
-
     def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1, epoch_num: int = 1) -> None:
         if not isinstance(dataset_sink_mode, bool):
             raise ArgumentError(f"DatasetHelper: dataset_sink_mode must be a bool, got {dataset_sink_mode!r}.")
@@ -51,7 +48,8 @@ class DatasetHelper:
                 raise ArgumentError(f"DatasetHelper: {name} must be an int, got {number!r}.")
         if sink_size < -1 or sink_size == 0:
             raise AttributeValueError(f"DatasetHelper: sink_size is -1 or above 0, got {sink_size}.")
-        self.dataset, self.dataset_sink_mode = dataset, dataset_sink_mode
+        self.dataset: Any = dataset
+        self.dataset_sink_mode: bool = dataset_sink_mode
         self._feed = DataFeed(dataset, epoch_num if not dataset_sink_mode else -1)
         self._sink_size = self._feed.size if sink_size == -1 else sink_size
         self._rows = self._feed.endless()

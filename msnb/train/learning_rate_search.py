@@ -18,9 +18,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import random
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, random
 from msnb.train.callbacks.callback import RunContext, loss_of
 from msnb.train.callbacks.control_callbacks import LearningRateWriter
 from msnb.train.callbacks.logging_callbacks import need_count

@@ -15,9 +15,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from msnb import ops
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, dtypes
 from msnb.nn.training.loss_scale import adjust_scale, need_scale, need_window, scaled
 
 

@@ -17,8 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msnb.api.graph_mode import call_cell, compiled_cell
-from msnb.base import events, missing_names
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events, missing_names
 from msnb.nn.cells.argument_hints import explains_methods
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import broadcast_parameters

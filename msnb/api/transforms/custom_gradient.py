@@ -13,10 +13,8 @@ from typing import Any
 from msnb.api.function_tracing import FunctionTrace
 from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook, need_hook, note_hooks, noted_hooks
 from msnb.base.errors import ArgumentError, GradientError, ShapeError, reraise_interrupt
-from msnb.core import pytree
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor, made, make
+from msnb.core import Parameter, Tensor, pytree, slot
+from msnb.core.tensor import made, make
 from msnb.eager.recorded_calls import tracked_inputs
 from msnb.eager.recording import is_eager
 from msnb.ir.control_flow import HostFn, replay

@@ -14,11 +14,7 @@ from typing import Any, Literal
 
 from msnb.api.compiler_hints import Mutable
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, IndexOutOfRange
-from msnb.core import pytree
-from msnb.core.dtypes import float32
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, float32, pytree, slot
 from msnb.eager.recording import is_eager
 from msnb.ir.builder import GraphBuilder
 from msnb.ops.definition.record import find

@@ -25,21 +25,13 @@ from msnb.api.transforms.tensor_hooks import hooks_for
 from msnb.autodiff import vjp as vjp_graph
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.autodiff.integer_inputs import extend, quantity, to_integer
-from msnb.base import events
-from msnb.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
-from msnb.core import pytree, step_undo
-from msnb.core.dtypes import float64
-from msnb.core.engine import EngineRestore, slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, DTypeError, GradientError, ShapeError, events
+from msnb.core import EngineRestore, Parameter, Tensor, float64, pytree, slot, step_undo
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recording import Recording, is_eager
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import HostFn, host_call, replay
-from msnb.ir.graph import Graph
+from msnb.ir import Graph, GraphBuilder, HostFn, host_call, replay
 from msnb.ops import broadcast_to, cast, ones_like, reshape, zeros_like
-from msnb.ops.definition.symbolic_sizes import has_sizes
-from msnb.ops.definition.type_inference import need_bools
+from msnb.ops.definition import has_sizes, need_bools
 
 Fn = Callable[..., Any]
 P = ParamSpec("P")

@@ -16,11 +16,8 @@ from msnb.api.transforms.gradients import named
 from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.api.transforms.vjp_jvp_vmap import aux_count, broadcast_results, first_of, need_float, tensor_tree
 from msnb.base.errors import ArgumentError, DTypeError
-from msnb.core import pytree
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
-from msnb.ir.control_flow import replay
-from msnb.ir.graph import Graph
+from msnb.core import Tensor, TensorType, pytree
+from msnb.ir import Graph, replay
 
 Fn = Callable[..., Any]
 

@@ -19,17 +19,13 @@ from typing import Any
 from msnb.api.graph_mode import compiled_in_graph_mode
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.base.errors import ArgumentError
-from msnb.core import pytree
-from msnb.core.engine import EngineRestore, slot, using
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor, make
+from msnb.core import EngineRestore, Parameter, Tensor, make, pytree, slot, using
 from msnb.eager.autocast import casting, wear, worn_by
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorded_calls import tracked_inputs
 from msnb.eager.recording import Recording, is_eager
 from msnb.eager.tape import RecordingEngine
-from msnb.ir import control_flow
-from msnb.ir.custom_gradient import CUSTOM_GRADIENT
+from msnb.ir import CUSTOM_GRADIENT, control_flow
 from msnb.ops.definition.record import Op
 
 Fn = Callable[..., Any]

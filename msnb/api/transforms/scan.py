@@ -15,14 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.base.errors import CaptureError, ShapeError
-from msnb.core import pytree
-from msnb.core.engine import EngineRestore, slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import EngineRestore, Tensor, TensorType, pytree, slot, tensor_type
 from msnb.eager.autocast import wear, worn_by
-from msnb.ir import control_flow
-from msnb.ir.builder import ClosedFunction, GraphBuilder
-from msnb.ir.graph import Graph, Value
+from msnb.ir import ClosedFunction, Graph, GraphBuilder, Value, control_flow
 from msnb.ops.definition.record import find
 from msnb.ops.shape.concat_split import stack
 

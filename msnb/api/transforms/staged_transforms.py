@@ -21,8 +21,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.core.dtypes import DType
-from msnb.core.engine import slot
+from msnb.core import DType, slot
 from msnb.eager.autocast import Autocast, casting, worn_by
 from msnb.eager.recording import is_eager
 

@@ -17,8 +17,7 @@ from typing import Any
 from msnb import ops
 from msnb.api.transforms.vjp_jvp_vmap import jvp
 from msnb.base.errors import ArgumentError, AttributeValueError, GradientError, ShapeError
-from msnb.core.pytree import as_tuple
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, as_tuple
 
 Fn = Callable[..., Any]
 

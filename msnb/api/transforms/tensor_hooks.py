@@ -15,9 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.base.errors import ArgumentError
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, slot
 
 Fn = Callable[..., Any]
 

@@ -18,14 +18,9 @@ from msnb.api.transforms.gradient_request import as_tensor, listed
 from msnb.api.transforms.gradients import hooked, named, with_constants, zeroing_constants
 from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
-from msnb.core import pytree
-from msnb.core.engine import EngineRestore, slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor, make
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import EngineRestore, Parameter, Tensor, TensorType, make, pytree, slot, tensor_type
 from msnb.eager.recording import Recording, is_eager
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import replay
+from msnb.ir import GraphBuilder, replay
 
 Fn = Callable[..., Any]
 P = ParamSpec("P")

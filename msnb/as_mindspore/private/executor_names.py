@@ -14,9 +14,7 @@ from typing import Any
 
 from msnb.api import runtime
 from msnb.api.jit import jit, prepare
-from msnb.base import device_registry, events
-from msnb.base.errors import DeviceError
-from msnb.base.settings import get_context, set_context
+from msnb.base import DeviceError, device_registry, events, get_context, set_context
 from msnb.core.storage.memory_exchange import CPU_MEMORY
 from msnb.core.tensor import Tensor, from_dlpack as shared
 from msnb.nn.cells.cell import Cell

@@ -14,8 +14,7 @@ from typing import Any
 from msnb import ops
 from msnb.as_mindspore.functional_names import mixed_precision_cast
 from msnb.as_mindspore.private.private_names import _update_param
-from msnb.base.errors import ShapeError
-from msnb.base.settings import get_context
+from msnb.base import ShapeError, get_context
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.container import CellList, SequentialCell

@@ -12,11 +12,8 @@ from typing import Any
 
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.as_mindspore.private import argument_checks
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, GradientError
-from msnb.core import dtypes, random
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, GradientError, events
+from msnb.core import Tensor, dtypes, random, slot
 from msnb.eager.autocast import wear, worn_by
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recording import is_eager

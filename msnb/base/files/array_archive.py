@@ -19,7 +19,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,11 +98,13 @@ class Archive:
         entry = self._entries[name]
         refuse: Refuse = lambda why, **more: self._refuse(f"its entry {name!r}: {why}", **more)
         with guarded(lambda: self._zip.open(entry), refuse) as file:
-            array: Array = guarded(lambda: read_array(file, entry.file_size, refuse), refuse)
-            return array
+            return guarded(lambda: read_array(file, entry.file_size, refuse), refuse)
 
 
-def guarded(read: Callable[[], Any], refuse: Refuse) -> Any:
+_Read = TypeVar("_Read")
+
+
+def guarded(read: Callable[[], _Read], refuse: Refuse) -> _Read:
     """What ``read`` gives; what Python's reader of archives stumbles over is damage."""
     try:
         return read()

@@ -31,8 +31,7 @@ class ZipArchive:
         entry = self._entries.get(name)
         if entry is None or entry.compress_type != zipfile.ZIP_STORED or entry.file_size > entry.compress_size:
             raise self._refuse(f"the entry {name!r} is missing or compressed")
-        found: bytes = guarded(lambda: self._archive.read(entry), self._refuse)
-        return found
+        return guarded(lambda: self._archive.read(entry), self._refuse)
 
 
 @contextmanager

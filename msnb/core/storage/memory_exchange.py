@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import device_registry
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError, device_registry
 
 CPU_MEMORY, CUDA_MEMORY = 1, 2
 """How DLPack numbers kinds of memory."""

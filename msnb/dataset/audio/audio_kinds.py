@@ -54,8 +54,7 @@ def cast_back(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def joined(value: Array) -> Array:
     """Real and imaginary parts on the last axis, as complex numbers."""
-    found: Array = value[..., 0] + 1j * value[..., 1]
-    return found
+    return value[..., 0] + 1j * value[..., 1]
 
 
 def parted(value: Array) -> Array:

@@ -14,9 +14,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.dataset.audio.audio_kinds import ComplexTransform, SoundTransform, check_kind, check_real
 from msnb.dataset.audio.sound_enums import DensityFunction, FadeShape, GainType, ScaleType
 from msnb.dataset.audio.sound_filters import filtered
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, draws, flag
 
 __all__ = [
     "AmplitudeToDB", "Angle", "ComplexNorm", "Contrast", "DBToAmplitude", "DCShift", "Dither", "Fade", "Gain",
@@ -64,8 +62,7 @@ class DBToAmplitude(SoundTransform):
         self.power: float = check_real(power, "DBToAmplitude: power")
 
     def sound(self, value: Array) -> Array:
-        found: Array = self.ref * (10 ** (0.1 * value)) ** self.power
-        return found
+        return self.ref * (10 ** (0.1 * value)) ** self.power
 
 
 class Gain(SoundTransform):
@@ -105,8 +102,7 @@ class Contrast(SoundTransform):
 
     def sound(self, value: Array) -> Array:
         turn = value * (math.pi / 2)
-        found: Array = np.sin(turn + self.amount * np.sin(turn * 4))
-        return found
+        return np.sin(turn + self.amount * np.sin(turn * 4))
 
 
 class DCShift(SoundTransform):
@@ -238,8 +234,7 @@ class MuLawDecoding(SoundTransform):
 
     def sound(self, value: Array) -> Array:
         bent = value / self.mu * 2 - 1
-        found: Array = np.sign(bent) * np.expm1(np.abs(bent) * math.log1p(self.mu)) / self.mu
-        return found
+        return np.sign(bent) * np.expm1(np.abs(bent) * math.log1p(self.mu)) / self.mu
 
 
 class Angle(ComplexTransform):

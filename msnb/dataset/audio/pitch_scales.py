@@ -19,9 +19,7 @@ from msnb.dataset.audio.loudness import AmplitudeToDB
 from msnb.dataset.audio.sound_enums import BorderType, MelType, NormMode, NormType, WindowType
 from msnb.dataset.audio.sound_filters import check_rate
 from msnb.dataset.audio.spectra import Spectrogram
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, draws, flag
 
 __all__ = [
     "InverseMelScale", "LFCC", "MFCC", "MelScale", "MelSpectrogram", "create_dct", "linear_fbanks", "melscale_fbanks",

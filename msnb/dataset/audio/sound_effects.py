@@ -16,9 +16,7 @@ from msnb.dataset.audio.audio_kinds import SoundTransform, check_kind, check_rea
 from msnb.dataset.audio.sound_enums import BorderType, Interpolation, Modulation, ResampleMethod, WindowType
 from msnb.dataset.audio.sound_filters import check_rate
 from msnb.dataset.audio.spectra import Frames, frames_of, vocoded
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, draws, flag
 
 __all__ = [
     "ComputeDeltas", "DetectPitchFrequency", "Flanger", "FrequencyMasking", "MaskAlongAxis", "MaskAlongAxisIID",
@@ -295,8 +293,7 @@ class DetectPitchFrequency(SoundTransform):
         if wide.shape[-1] < self.window:
             raise ShapeError(f"DetectPitchFrequency: {best.shape[-1]} frames are too few for win_length={self.window}")
         rolled = np.sort(np.lib.stride_tricks.sliding_window_view(wide, self.window, -1), -1)
-        found: Array = self.rate / (1e-9 + rolled[..., (self.window - 1) // 2])
-        return found
+        return self.rate / (1e-9 + rolled[..., (self.window - 1) // 2])
 
     def _correlations(self, value: Array) -> Array:
         """[..., frame, lag]"""

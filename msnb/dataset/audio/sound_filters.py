@@ -18,8 +18,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.dataset.audio.audio_kinds import SoundTransform, check_real
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.rows import Array
+from msnb.dataset.pipeline import Array, flag
 
 __all__ = [
     "AllpassBiquad", "BandBiquad", "BandpassBiquad", "BandrejectBiquad", "BassBiquad", "Biquad", "DeemphBiquad",

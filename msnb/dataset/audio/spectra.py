@@ -17,9 +17,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.dataset.audio.audio_kinds import ComplexTransform, SoundTransform, check_kind, check_real, joined, parted
 from msnb.dataset.audio.sound_enums import BorderType, WindowType
 from msnb.dataset.audio.sound_filters import check_rate
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, draws, flag
 
 __all__ = ["GriffinLim", "InverseSpectrogram", "PhaseVocoder", "SpectralCentroid", "Spectrogram", "TimeStretch"]
 
@@ -225,12 +223,11 @@ class PhaseVocoder(ComplexTransform):
         rate: how many times as fast. phase_advance: [frequency, 1], the angle from frame to frame.
     """
 
-    advance: Any
     axes = 3
 
     def __init__(self, rate: float, phase_advance: Any) -> None:
         self.rate: float = check_real(rate, "PhaseVocoder: rate", 0, open_low=True)
-        self.advance = np.asarray(phase_advance, np.float64)
+        self.advance: Any = np.asarray(phase_advance, np.float64)
         if self.advance.ndim != 2 or self.advance.shape[1] != 1:
             raise ShapeError(f"PhaseVocoder: phase_advance is [frequency, 1], got {list(self.advance.shape)}")
 

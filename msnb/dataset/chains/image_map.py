@@ -94,8 +94,7 @@ def _parts(axis: AxisMap) -> tuple[Array | None, Array | None, Array | None]:
 def _at(part: Array, places: Array) -> Array:
     if places.ndim == 1:
         return part[:, places]
-    out: Array = part[0][places] if len(part) == 1 else np.take_along_axis(part, places, 1)
-    return out
+    return part[0][places] if len(part) == 1 else np.take_along_axis(part, places, 1)
 
 
 @dataclass(frozen=True)

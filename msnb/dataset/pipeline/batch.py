@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DatasetError
+from msnb.base.errors import DatasetError
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
-from msnb.dataset.pipeline.map import _arrange
-from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, entered, failure
+from msnb.dataset.pipeline.map import ColumnNode
+from msnb.dataset.pipeline.nodes import Count, Node, enter, failure
 from msnb.dataset.pipeline.rows import (
     Array,
     Row,
@@ -84,7 +84,7 @@ def stack(name: str, parts: Sequence[Array], batch: int) -> Array:
     return out
 
 
-class Batch(UnaryNode):
+class Batch(ColumnNode):
     """Groups of rows, stacked; optionally put through `per_batch_map` before stacking."""
 
     label = "batch"
@@ -99,14 +99,7 @@ class Batch(UnaryNode):
         self.function: Callable[..., Any] | None = function
         self.workers: int = workers
         self.processes: bool = processes and function is not None
-        self.inputs: tuple[str, ...] = tuple(inputs) or parent.columns
-        self.outputs: tuple[str, ...] = tuple(outputs) or self.inputs
-        self.taken: tuple[int, ...] = positions(self.inputs, parent.columns, "batch")
-        self.plan: list[tuple[str, bool, int]] = _arrange(parent.columns, self.inputs, self.outputs)
-        names = [name for name, _, _ in self.plan]
-        if len(set(names)) != len(names):
-            raise AttributeValueError(f"batch: the result would have two columns of one name: {names}")
-        super().__init__(parent, names)
+        super().__init__(parent, "batch", tuple(inputs) or parent.columns, outputs)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         if self.as_they_are and self.function is None and isinstance(self.size, int):
@@ -141,10 +134,8 @@ class Batch(UnaryNode):
     def marks(self, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> None:
         if isinstance(self.size, int):
             self.parent.marks(epoch, done * self.size, found)
-            return
-        entry = entered(self, epoch, done, found)
-        if entry is not None:
-            self.parent.marks(epoch, entry[1], found)
+        else:
+            enter(self, epoch, done, found)
 
     def _batched(self, epoch: Epoch, groups: Iterator[tuple[BatchInfo, list[Row]]]) -> Iterator[Row]:
         if self.processes:

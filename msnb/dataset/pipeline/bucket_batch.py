@@ -15,7 +15,7 @@ import numpy as np
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline.batch import BatchInfo, PaddedBatch, PadInfo
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
-from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, entered, failure
+from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, enter, failure
 from msnb.dataset.pipeline.rows import Row, as_columns, check_count, name_of, positions
 
 
@@ -152,9 +152,7 @@ class FlatMap(UnaryNode):
         return None
 
     def marks(self, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> None:
-        entry = entered(self, epoch, done, found)
-        if entry is not None:
-            self.parent.marks(epoch, entry[1], found)
+        enter(self, epoch, done, found)
 
     def describe(self) -> str:
         return f"flat_map({name_of(self.function)})"

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.core import random as core_random
 from msnb.dataset.pipeline.rows import check_count
 

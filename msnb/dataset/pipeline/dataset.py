@@ -12,8 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError, events
 from msnb.dataset import map_callbacks, row_cache, sync_wait
 from msnb.dataset.chains import passes
 from msnb.dataset.pipeline import config, map as mapping, nodes, split as splitting

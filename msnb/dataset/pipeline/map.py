@@ -17,8 +17,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError, events
 from msnb.dataset.pipeline import config
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.nodes import Node, UnaryNode, failure
@@ -52,7 +51,21 @@ def _width(operation: Operation) -> int:
     return max(1, len(needed))
 
 
-class Map(UnaryNode):
+class ColumnNode(UnaryNode):
+    """A node that takes some columns of its parent's rows and gives others, which have a plan: see ``_arrange``."""
+
+    def __init__(self, parent: Node, what: str, inputs: tuple[str, ...], outputs: Sequence[str]) -> None:
+        self.inputs: tuple[str, ...] = inputs
+        self.outputs: tuple[str, ...] = tuple(outputs) or inputs
+        self.taken: tuple[int, ...] = positions(inputs, parent.columns, what)
+        self.plan: list[tuple[str, bool, int]] = _arrange(parent.columns, inputs, self.outputs)
+        names = [name for name, _, _ in self.plan]
+        if len(set(names)) != len(names):
+            raise AttributeValueError(f"{what}: the result would have two columns of one name: {names}")
+        super().__init__(parent, names)
+
+
+class Map(ColumnNode):
     """Applies operations in turn; see the head of this file."""
 
     label = "map"
@@ -64,14 +77,7 @@ class Map(UnaryNode):
         self.operations: tuple[Operation, ...] = tuple(operations)
         self.workers: int = workers
         self.processes: bool = processes
-        self.inputs: tuple[str, ...] = tuple(inputs) or parent.columns[: _width(self.operations[0])]
-        self.outputs: tuple[str, ...] = tuple(outputs) or self.inputs
-        self.taken: tuple[int, ...] = positions(self.inputs, parent.columns, "map")
-        self.plan: list[tuple[str, bool, int]] = _arrange(parent.columns, self.inputs, self.outputs)
-        names = [name for name, _, _ in self.plan]
-        if len(set(names)) != len(names):
-            raise AttributeValueError(f"map: the result would have two columns of one name: {names}")
-        super().__init__(parent, names)
+        super().__init__(parent, "map", tuple(inputs) or parent.columns[: _width(self.operations[0])], outputs)
 
     def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         return self._mapped(epoch, self.parent.numbered(epoch, start))

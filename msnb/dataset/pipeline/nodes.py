@@ -90,13 +90,13 @@ class UnaryNode(Node):
         self.parent.marks(epoch, done, found)
 
 
-def entered(node: Node, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> tuple[int, int] | None:
-    """What a node noted when it had given out `done` rows (or before), entered among the marks of a state."""
+def enter(node: UnaryNode, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> None:
+    """Enter what a node noted when it had given out `done` rows (or before), and what nodes below it did."""
     place = epoch.place(node.height)
     entry = epoch.progress.at(place, done)
     if entry is not None:
         found[place] = entry
-    return entry
+        node.parent.marks(epoch, entry[1], found)
 
 
 Pick = Callable[[Sequence[int]], "Iterator[Row] | None"]
@@ -444,9 +444,7 @@ class Filter(UnaryNode):
                     yield row
 
     def marks(self, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> None:
-        entry = entered(self, epoch, done, found)
-        if entry is not None:
-            self.parent.marks(epoch, entry[1], found)
+        enter(self, epoch, done, found)
 
     def count(self) -> Count:
         return 0 if self.parent.count() == 0 else None

@@ -66,8 +66,7 @@ class Sampler:
         if self.child is None:
             return self._checked(self._pick(size, generator, labels), size)
         below = self.child.indices(size, generator, labels)
-        chosen: Array = below[self._checked(self._pick(len(below), generator, labels), len(below))]
-        return chosen
+        return below[self._checked(self._pick(len(below), generator, labels), len(below))]
 
     def count(self, size: int) -> int | None:
         """How many rows an epoch has, or None where only drawing tells."""
@@ -178,11 +177,9 @@ class WeightedRandomSampler(Sampler):
     Source: https://www.mindspore.cn/tutorials/en/master/dataset/sampler.html
     """
 
-    weights: Any
-
     def __init__(self, weights: Sequence[float], num_samples: int | None = None, replacement: bool = True) -> None:
         super().__init__(num_samples)
-        self.weights = np.asarray(weights, dtype=np.float64)
+        self.weights: Any = np.asarray(weights, dtype=np.float64)
         self.replacement = replacement
         if self.weights.ndim != 1 or not len(self.weights):
             raise AttributeValueError(f"weights must be a non-empty list of numbers, got shape {self.weights.shape}")

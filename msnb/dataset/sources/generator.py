@@ -15,21 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
+from msnb.dataset.pipeline import Dataset, IndexedSource, as_columns, check_count, choose, flag, workers_of
 from msnb.dataset.pipeline.batch import stack
-from msnb.dataset.pipeline.dataset import Dataset, flag, workers_of
 from msnb.dataset.pipeline.nodes import Node, Shuffle
-from msnb.dataset.pipeline.rows import as_columns, check_count, name_of
-from msnb.dataset.pipeline.samplers import choose
-from msnb.dataset.pipeline.source_nodes import (
-    GuardedFetch,
-    IndexedSource,
-    Reader,
-    StreamSource,
-    checked_length,
-    numpy_types,
-)
+from msnb.dataset.pipeline.rows import name_of
+from msnb.dataset.pipeline.source_nodes import GuardedFetch, Reader, StreamSource, checked_length, numpy_types
 
 
 class GeneratorDataset(Dataset):

@@ -16,10 +16,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_file
-from msnb.dataset.pipeline.dataset import Dataset, workers_of
-from msnb.dataset.pipeline.rows import Row
-from msnb.dataset.pipeline.samplers import choose
-from msnb.dataset.pipeline.source_nodes import IndexedSource
+from msnb.dataset.pipeline import Dataset, IndexedSource, Row, choose, workers_of
 from msnb.dataset.row_cache import DatasetCache, cached
 from msnb.dataset.vision.decode import decoded
 

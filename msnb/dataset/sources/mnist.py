@@ -23,9 +23,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import Refuse, need_room, open_file, room
-from msnb.dataset.pipeline.dataset import Dataset, workers_of
-from msnb.dataset.pipeline.rows import Array
-from msnb.dataset.pipeline.samplers import choose
+from msnb.dataset.pipeline import Array, Dataset, choose, workers_of
 from msnb.dataset.row_cache import DatasetCache, as_cache
 from msnb.dataset.sources.numpy_slices import sliced
 from msnb.dataset.sources.tables.file_parts import folder_of

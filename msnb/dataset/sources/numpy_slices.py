@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.dataset.pipeline.dataset import Dataset, workers_of
-from msnb.dataset.pipeline.rows import Array, Row, as_columns, to_array
-from msnb.dataset.pipeline.samplers import Sampler, choose
-from msnb.dataset.pipeline.source_nodes import Gather, IndexedSource
+from msnb.dataset.pipeline import Array, Dataset, IndexedSource, Row, Sampler, as_columns, choose, to_array, workers_of
+from msnb.dataset.pipeline.source_nodes import Gather
 
 Column = Array | list[Array]
 

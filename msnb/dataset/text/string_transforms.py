@@ -16,8 +16,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.core.dtypes import as_dtype
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.rows import Array, check_count, describe, to_array
+from msnb.dataset.pipeline import Array, check_count, describe, flag, to_array
 from msnb.dataset.text.text_transform import EachString, TextTransform
 from msnb.dataset.text.tokenizers import compiled
 from msnb.dataset.transforms.basic import Transform

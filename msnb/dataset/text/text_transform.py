@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DatasetError
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.rows import Array, describe
+from msnb.dataset.pipeline import Array, describe, flag
 from msnb.dataset.transforms.basic import Transform
 
 Span = tuple[int, int]

@@ -19,8 +19,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import open_file
-from msnb.dataset.pipeline.dataset import flag
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, flag
 from msnb.dataset.text.text_transform import TextTransform
 
 __all__ = ["CharNGram", "FastText", "GloVe", "ToVectors", "Vectors"]

@@ -52,10 +52,8 @@ class Compose:
     1.5
     """
 
-    transforms: list[Any]
-
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
-        self.transforms = flatten(transforms, "Compose")
+        self.transforms: list[Any] = flatten(transforms, "Compose")
 
     def __call__(self, *values: Any) -> Any:
         for transform in self.transforms:
@@ -175,8 +173,7 @@ class Mask(Transform):
         self.dtype: np.dtype[Any] = as_dtype(dtype).numpy
 
     def apply(self, value: Array) -> Array:
-        result: Array = np.asarray(self.compare(value, self.constant)).astype(self.dtype)
-        return result
+        return np.asarray(self.compare(value, self.constant)).astype(self.dtype)
 
 
 class PadEnd(Transform):

@@ -38,10 +38,8 @@ class RandomApply:
 class RandomChoice:
     """One of the transforms, each with the same chance."""
 
-    transforms: list[Any]
-
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
-        self.transforms = flatten(transforms, "RandomChoice")
+        self.transforms: list[Any] = flatten(transforms, "RandomChoice")
 
     def __call__(self, *values: Any) -> Any:
         return self.transforms[int(draws().integers(len(self.transforms)))](*values)
@@ -50,10 +48,8 @@ class RandomChoice:
 class RandomOrder:
     """All transforms, in a random order."""
 
-    transforms: list[Any]
-
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
-        self.transforms = flatten(transforms, "RandomOrder")
+        self.transforms: list[Any] = flatten(transforms, "RandomOrder")
 
     def __call__(self, *values: Any) -> Any:
         order = draws().permutation(len(self.transforms))

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DatasetError
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, describe
+from msnb.dataset.pipeline import Array, describe, draws
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.images import ImageTransform, like
 

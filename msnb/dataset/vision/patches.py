@@ -14,8 +14,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.core.dtypes import as_dtype
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count, describe
+from msnb.dataset.pipeline import Array, check_count, describe, draws
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import Border, Inter
@@ -227,11 +226,9 @@ class NormalizePad(Normalize):
 class LinearTransformation(Transform):
     """An image [..., c, h, w] as one row, less `mean_vector`, times `transformation_matrix` (whitening)."""
 
-    matrix: Any
-    mean: Any
-
     def __init__(self, transformation_matrix: Any, mean_vector: Any) -> None:
-        self.matrix, self.mean = np.asarray(transformation_matrix), np.asarray(mean_vector)
+        self.matrix: Any = np.asarray(transformation_matrix)
+        self.mean: Any = np.asarray(mean_vector)
         if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
             raise AttributeValueError(f"LinearTransformation: the matrix is square, got {self.matrix.shape}")
         if self.mean.shape != self.matrix.shape[:1]:

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count
+from msnb.dataset.pipeline import Array, check_count, draws
 from msnb.dataset.transforms.basic import flatten
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.color import brightened, contrasted, saturated
@@ -187,10 +186,8 @@ class TrivialAugmentWide(_Policy):
 class UniformAugment:
     """`num_ops` of the `transforms`, drawn, each done with probability one half."""
 
-    transforms: list[Any]
-
     def __init__(self, transforms: Sequence[Callable[..., Any]], num_ops: int = 2) -> None:
-        self.transforms = flatten(transforms, "UniformAugment")
+        self.transforms: list[Any] = flatten(transforms, "UniformAugment")
         self.ops: int = check_count(num_ops, "num_ops")
         if self.ops > len(self.transforms):
             raise AttributeValueError(f"UniformAugment: num_ops {num_ops} of {len(self.transforms)} transforms")

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array
+from msnb.dataset.pipeline import Array, draws
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import ANY_INTERPOLATION, Border, Inter
 from msnb.dataset.vision.geometry import HorizontalFlip, Resize, VerticalFlip, resized, resized_picture, window

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array, check_count, describe
+from msnb.dataset.pipeline import Array, check_count, describe, draws
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.color import enhanced, grey_of, saturated
@@ -188,8 +187,6 @@ class GaussianBlur(ImageTransform):
     """Softened by a Gaussian of `kernel_size` (odd; or (width, height)) and `sigma` (default: 0.3 * ((width - 1) / 2
     - 1) + 0.8, upwards too); the image is mirrored at its border."""
 
-    sigmas: list[float]
-
     def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None) -> None:
         sizes = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
         self.sizes: list[int] = [check_count(size, "GaussianBlur: kernel_size") for size in sizes]
@@ -197,7 +194,7 @@ class GaussianBlur(ImageTransform):
             raise AttributeValueError(f"GaussianBlur: kernel_size is odd, or two odd numbers, got {kernel_size!r}")
         wide, high = sigma if isinstance(sigma, (tuple, list)) else (sigma, sigma)
         wide = wide or 0.3 * ((self.sizes[0] - 1) * 0.5 - 1) + 0.8
-        self.sigmas = [check_number(s, "GaussianBlur: sigma", 0) for s in (wide, high or wide)]
+        self.sigmas: list[float] = [check_number(s, "GaussianBlur: sigma", 0) for s in (wide, high or wide)]
 
     def image(self, value: Array) -> Array:
         out = value.astype(np.float32)

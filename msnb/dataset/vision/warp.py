@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
-from msnb.dataset.pipeline.epoch_rng import draws
-from msnb.dataset.pipeline.rows import Array
+from msnb.dataset.pipeline import Array, draws
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import Inter
 from msnb.dataset.vision.images import ImageTransform, as_range, check_interpolation, check_number, like
@@ -156,16 +155,14 @@ class Rotate(ImageTransform):
 class Perspective(ImageTransform):
     """Four points [x, y] of the image (upper left, upper right, lower right, lower left) moved to four others."""
 
-    start: Any
-    end: Any
-
     def __init__(
         self,
         start_points: Sequence[Sequence[float]],
         end_points: Sequence[Sequence[float]],
         interpolation: Inter = Inter.BILINEAR,
     ) -> None:
-        self.start, self.end = np.asarray(start_points, np.float64), np.asarray(end_points, np.float64)
+        self.start: Any = np.asarray(start_points, np.float64)
+        self.end: Any = np.asarray(end_points, np.float64)
         if self.start.shape != (4, 2) or self.end.shape != (4, 2):
             raise AttributeValueError(
                 f"Perspective takes four points [x, y] twice, got {self.start.shape} and {self.end.shape}"

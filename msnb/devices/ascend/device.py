@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.events import notice
-from msnb.base.settings import get_context
+from msnb.base import get_context, notice
 from msnb.core.types import TensorType, Type
 from msnb.devices.ascend.chip import CHIPS, Chip
 from msnb.devices.ascend.peak_memory import check_memory

@@ -31,8 +31,7 @@ from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.devices.ascend.chip import CORE, Chip
-from msnb.ops.definition.data_format import channel_axis, places_of
-from msnb.ops.definition.record import Op
+from msnb.ops.definition import Op, channel_axis, places_of
 
 BLOCK = 16
 READ, CHOSEN, SPREAD, DEPTHWISE = 3.2, 22.0, 21.0, 27.0  # lane-operations per place of a window

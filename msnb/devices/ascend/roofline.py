@@ -30,8 +30,7 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.devices.ascend.chip import Chip
 from msnb.devices.ascend.pooling_cost import BLOCK, is_depthwise_grad, slides, window_seconds
-from msnb.ops.definition.data_format import channel_axis, places_of
-from msnb.ops.definition.record import Op, Work
+from msnb.ops.definition import Op, Work, channel_axis, places_of
 
 TILE = 128
 ALIGNED = 32  # bytes: a piece of memory begins at a multiple

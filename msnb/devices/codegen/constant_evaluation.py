@@ -16,9 +16,7 @@ import numpy as np
 from msnb.core.symbolic_int import Symbolic, plain, trace_of
 from msnb.core.types import TensorType, Type
 from msnb.devices.device import body_kernel
-from msnb.ir.builder import Const
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Node, Value
+from msnb.ir import FUSED, Const, Node, Value
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.constant import constant
 

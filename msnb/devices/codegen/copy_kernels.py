@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import sliced_axis
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, sliced_axis
 from msnb.devices.codegen.kernel_lowering import merge_dims
 from msnb.ir.graph import Node, Value, sizes_of
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel

@@ -14,8 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from msnb.core.symbolic_int import sliced_axis
-from msnb.core.types import TensorType
+from msnb.core import TensorType, sliced_axis
 from msnb.ops.shape.index_spec import IndexPlan
 
 Axis = tuple[int, int]

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import is_symbolic
+from msnb.core import DType, dtypes, is_symbolic
 from msnb.devices.codegen.loop_tiling import tile, turn
 from msnb.ir.graph import Graph, Node, Value, type_of
 from msnb.ir.kernel.iteration_space import Axes, Space, kind_of, reduced_axes
@@ -35,8 +33,7 @@ def lower(body: Graph, name: str = "kernel", tiles: bool = True) -> Kernel:
     Raises:
         Unsupported: the code generator has no code for one of its nodes.
     """
-    low = _Lowering(body, name)
-    kernel = low.kernel()
+    kernel = _Lowering(body, name).kernel()
     _share(kernel)
     merge_dims(kernel)
     turn(kernel)

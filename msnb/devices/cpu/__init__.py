@@ -12,19 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.device_registry import register_device
+from msnb.base import get_context, notice, register_device
 from msnb.base.disk_cache import folder
-from msnb.base.events import notice
-from msnb.base.settings import get_context
 from msnb.base.threads import fork_locks
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import blas_threads
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel, ProgramTemplate
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
+from msnb.ir import FUSED, Graph, Node
 from msnb.ir.analysis.structural_hash import Content
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Graph, Node
 from msnb.ops.definition.record import Op
 
 _SMALL = 4096
@@ -154,8 +151,7 @@ class CPU(ArrayDevice):
 
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a native program."""
-        found: list[PlannedBuffer] = getattr(program, "memory_plan", [])
-        return found
+        return getattr(program, "memory_plan", [])
 
 
 def _compiles() -> bool:

@@ -131,8 +131,7 @@ def of_a_program() -> int:
     """How many threads a program may use that holds ``TURN``."""
     if _Process.forked or pointers()[0] is None:
         return 1
-    found: int = get_context("runtime_num_threads") or cores()
-    return found
+    return get_context("runtime_num_threads") or cores()
 
 
 @functools.lru_cache(maxsize=1)

@@ -21,11 +21,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base import device_registry, events
-from msnb.base.errors import DeviceError, MsnbError
-from msnb.base.settings import get_context
-from msnb.core import dtypes
-from msnb.core.types import Type
+from msnb.base import DeviceError, MsnbError, device_registry, events, get_context
+from msnb.core import Type, dtypes
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.gpu.chips import GpuChip, chip_called
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget, target_of
@@ -39,8 +36,7 @@ from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.mistakes import WAY_OUT, check_chip, failure, unusable
 from msnb.devices.gpu.program.device_program import DeviceProgram
 from msnb.devices.inspection import LaunchCost, Listing, NodeLowering, PlannedBuffer
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Graph
+from msnb.ir import FUSED, Graph
 from msnb.ops.definition.record import Op
 
 _CHECKED = frozenset(("index", "getitem", "labels"))
@@ -289,8 +285,7 @@ class GPU(ArrayDevice):
 
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a program."""
-        found: list[PlannedBuffer] = getattr(program, "memory_plan", [])
-        return found
+        return getattr(program, "memory_plan", [])
 
     def launches_of(self, program: Executable) -> list[LaunchCost]:
         """What each step of a program moves and computes."""

@@ -31,12 +31,10 @@ class FaultRecord:
         node: for the place in the user's text; sentences: from an index to an error.
     """
 
-    tag: int
-    node: Node | None
-    sentences: tuple[Sentence, ...]
-
     def __init__(self, tag: int, node: Node | None, sentences: Sequence[Sentence]) -> None:
-        self.tag, self.node, self.sentences = tag, node, tuple(sentences)
+        self.tag: int = tag
+        self.node: Node | None = node
+        self.sentences: tuple[Sentence, ...] = tuple(sentences)
 
     def error(self, tag: int, index: int) -> MsnbError:
         """What a tag and an index mean."""

@@ -31,11 +31,9 @@ class KernelCache:
         faults: where kernels tell of wrong indices.
     """
 
-    xp: Any
-    chip: str
-
     def __init__(self, xp: Any, chip: str, faults: FaultLog | None = None) -> None:
-        self.xp, self.chip = xp, chip
+        self.xp: Any = xp
+        self.chip: str = chip
         self.faults: FaultLog = FaultLog(xp) if faults is None else faults
         self._functions: dict[str, Function] = {}
         self.made: dict[str, GpuKernel] = {}

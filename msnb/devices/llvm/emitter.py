@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
+from msnb.core import DType, dtypes
 from msnb.devices.llvm.loop_builder import LoopBuilder
 
 SUMS = "contract reassoc nsz"
@@ -66,14 +65,12 @@ class Emitter(LoopBuilder):
         maths: the class of elementary functions where a target has its own; None for ``math_functions.Maths``.
     """
 
-    lanes: int
-    scalef: bool
-
     maths: ClassVar[Any] = None
 
     def __init__(self, lanes: int = 1, scalef: bool = False) -> None:
         super().__init__()
-        self.lanes, self.scalef = lanes, scalef
+        self.lanes: int = lanes
+        self.scalef: bool = scalef
 
     # ---- types, constants and lanes ----
 

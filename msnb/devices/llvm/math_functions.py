@@ -39,13 +39,11 @@ PI_HALF = (1.5707963267948966, 6.123233995736766e-17)
 class Maths:
     """Emits the functions through an Emitter; values are names."""
 
-    e: Emitter
-    kind: str
-    t: str
-    b: str
-
     def __init__(self, e: Emitter, kind: str = "float") -> None:
-        self.e, self.kind, self.t, self.b = e, kind, e.t(kind), e.t("i1")
+        self.e: Emitter = e
+        self.kind: str = kind
+        self.t: str = e.t(kind)
+        self.b: str = e.t("i1")
         self.i: str = e.t("i32" if kind == "float" else "i64")
 
     # ---- words ----

@@ -10,8 +10,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from msnb.base import disk_cache
-from msnb.base.compile_timing import timed
+from msnb.base import disk_cache, timed
 
 VERSION = "1"
 TRIPLE = "nvptx64-nvidia-cuda"

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
+from msnb.core import DType, dtypes
 from msnb.devices.llvm.emitter import SUMS, Emitter, literal, type_name
 from msnb.devices.llvm.math_functions import INLINE, Maths
 from msnb.ir.kernel.kernel_ir import Inst

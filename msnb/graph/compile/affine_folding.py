@@ -18,13 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.dtypes import float32, float64
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import TensorType, float32, float64, tensor_type
 from msnb.graph.compile.passes.dce import without_dead_nodes
 from msnb.graph.compile.rewriting.node_facts import array_of, const_of
 from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.ir.builder import Const
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir import Const, Graph, Node, Value
 from msnb.ops.definition.data_format import NHWC
 from msnb.ops.elementwise.arithmetic import add, divide, multiply, subtract
 from msnb.ops.elementwise.constant import constant

@@ -12,13 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from msnb.base import events
-from msnb.base.errors import reraise_interrupt
+from msnb.base import events, get_context, reraise_interrupt
 from msnb.base.plugins import Plugin
-from msnb.base.settings import get_context
 from msnb.graph.compile.plugin_passes import check_result
-from msnb.graph.compile.rewriting.pass_record import Pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting import Log, Pass
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.graph import Graph
 

@@ -30,9 +30,8 @@ from time import perf_counter
 from typing import Any
 
 from msnb.autodiff.deferred_gradient import written_out
-from msnb.base import device_registry, events
+from msnb.base import device_registry, events, get_context
 from msnb.base.gc_pause import at_rest
-from msnb.base.settings import get_context
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.storage.packed_storage import take
 from msnb.graph.compile import passes as _register
@@ -43,12 +42,10 @@ from msnb.graph.compile.passes.pre_gradient_cse import MERGE
 from msnb.graph.compile.passes.rolling import ROLL, rolled
 from msnb.graph.compile.passes.weight_blocking import block_pass
 from msnb.graph.compile.plugin_passes import plugged
-from msnb.graph.compile.rewriting.pass_record import PASSES, Pass
-from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
+from msnb.graph.compile.rewriting import PASSES, Log, Pass, Rewrite
 from msnb.graph.compile.symbolic_passes import SymbolicSource
+from msnb.ir import BoundGraph, Graph
 from msnb.ir.analysis.structural_hash import Content, content_of
-from msnb.ir.graph import Graph
-from msnb.ir.size_binding import BoundGraph
 from msnb.ir.text.printer import called, print_graph
 
 __all__ = ["CompiledProgram", "StageRecord", "compile_graph", "optimise"]

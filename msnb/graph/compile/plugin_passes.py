@@ -7,8 +7,7 @@ announced once and left out: the program is compiled without it.
 
 from __future__ import annotations
 
-from msnb.base import plugins
-from msnb.base.errors import VerifyError
+from msnb.base import VerifyError, plugins
 from msnb.graph.compile.rewriting.pass_record import PASSES, Pass, register_pass
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.graph import Graph

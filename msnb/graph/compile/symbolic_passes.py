@@ -16,10 +16,8 @@ from typing import NamedTuple
 
 from msnb.base.errors import reraise_interrupt
 from msnb.devices.device import Device, Executable, ProgramTemplate
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Graph
+from msnb.ir import FUSED, Graph, SizeError, bind_sizes
 from msnb.ir.node_cost import bytes_of, flops_of
-from msnb.ir.size_binding import SizeError, bind_sizes
 from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ
 from msnb.ops.elementwise.constant import constant
 

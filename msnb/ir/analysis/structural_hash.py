@@ -20,9 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import trace_of
-from msnb.core.types import Dim, HostType, StackType, TensorType, TokenType
+from msnb.core import Dim, DType, HostType, StackType, TensorType, TokenType, trace_of
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import HostFn
 from msnb.ir.graph import Graph, Node, Value

@@ -19,9 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from msnb.core import dtypes
-from msnb.core.symbolic_int import size_hint
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import TensorType, dtypes, size_hint, tensor_type
 from msnb.ir.graph import Node, Value, sizes_of
 from msnb.ir.kernel.scalar_expressions import is_heavy
 from msnb.ir.kernel.strided_views import View, apply_view, whole

@@ -22,8 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import SymbolicInt, trace_of
+from msnb.core import DType, SymbolicInt, trace_of
 
 
 class Inst:

@@ -15,8 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
+from msnb.core import DType, dtypes
 from msnb.ir.kernel.kernel_ir import Inst
 from msnb.ops.definition.record import Op
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.core.symbolic_int import sliced_axis
-from msnb.core.types import TensorType
+from msnb.core import TensorType, sliced_axis
 from msnb.ir.graph import Node, Value
 
 

@@ -17,9 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import dtypes
-from msnb.core.tensor import Array
-from msnb.core.types import Dim, HostType, Size, StackType, TensorType, TokenType, Type
+from msnb.core import Array, Dim, HostType, Size, StackType, TensorType, TokenType, Type, dtypes
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import HostFn
 

@@ -18,10 +18,8 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, MsnbError
+from msnb.base import ArgumentError, MsnbError, Where, events
 from msnb.base.missing_names import called_as, nearest_keyword
-from msnb.base.source_location import Where
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)

@@ -23,15 +23,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msnb.api.graph_mode import call_cell
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.api.transforms.recompute import recomputed
-from msnb.base.errors import ArgumentError, MsnbError, ShapeError, StackError
-from msnb.base.missing_names import MissingName
-from msnb.base.settings import in_graph_mode
-from msnb.core import step_undo
-from msnb.core.engine import slot
+from msnb.base import ArgumentError, MissingName, MsnbError, ShapeError, in_graph_mode
+from msnb.base.errors import StackError
+from msnb.core import Parameter, Tensor, slot, step_undo
 from msnb.core.microbatch_scope import stage_scope
-from msnb.core.parameter import NameScope, Parameter
+from msnb.core.parameter import NameScope
 from msnb.core.shard_annotation import sharding, unplaced
-from msnb.core.tensor import Tensor
 from msnb.eager.autocast import casting
 from msnb.eager.composite_programs import runs_whole
 from msnb.eager.dispatch import EagerEngine

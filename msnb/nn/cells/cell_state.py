@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from msnb.base.errors import CheckpointError
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, slot
 from msnb.nn.cells.cell_tree import CellTree, joined, members
 
 

@@ -25,8 +25,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError, events
 from msnb.core.parameter import NameScope, Parameter, ParameterTuple
 
 if TYPE_CHECKING:

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msnb.base import device_registry, events
-from msnb.base.errors import MsnbError
-from msnb.base.settings import get_context
+from msnb.base import MsnbError, device_registry, events, get_context
 from msnb.core.engine import EngineRestore, slot
 from msnb.core.tensor import Tensor, shared_of
 from msnb.eager.dispatch import eager
@@ -23,10 +21,7 @@ from msnb.graph.capture import CapturedProgram, trace
 from msnb.graph.compile import compile_graph
 from msnb.graph.compile.affine_folding import fold_affine
 from msnb.graph.compile.pipeline import fuses, optimise
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import replay
-from msnb.ir.frozen_graph import python_calls
-from msnb.ir.graph import Graph
+from msnb.ir import Graph, GraphBuilder, python_calls, replay
 from msnb.parallel.context import wanted
 
 MOST = 8

@@ -16,11 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.api.transforms.tensor_hooks import need_hook
-from msnb.core.engine import slot
-from msnb.core.pytree import as_tuple
-from msnb.core.tensor import Tensor
-from msnb.ir.control_flow import HostFn
-from msnb.ir.custom_gradient import CUSTOM_GRADIENT
+from msnb.core import Tensor, as_tuple, slot
+from msnb.ir import CUSTOM_GRADIENT, HostFn
 
 Hook = Callable[..., Any]
 _SLOTS = ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")

@@ -15,10 +15,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from msnb.base.errors import DTypeError
-from msnb.core import dtypes, pytree
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.shard_annotation import ShardRequest
-from msnb.core.tensor import Tensor
+from msnb.core import DType, ShardRequest, Tensor, as_dtype, dtypes, pytree
 from msnb.eager.autocast import HALVES, Autocast
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.tensor.properties import place_and_dtype

@@ -12,11 +12,8 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.core import Parameter, Tensor, dtypes
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import initializer
 from msnb.ops.definition.keyword_aliases import worded
 

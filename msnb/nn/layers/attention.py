@@ -14,10 +14,8 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.core import Parameter, dtypes
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import XavierNormal, XavierUniform, initializer
 from msnb.nn.layers.basic import Dense, need_last, positive_int, project
 
@@ -45,11 +43,6 @@ class MultiheadAttention(Cell):
         ((4, 2, 6), (2, 4, 4))
     """
 
-    dropout: float
-    batch_first: bool
-    kdim: int
-    vdim: int
-
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, has_bias: bool = True, add_bias_kv: bool = False,
         add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
@@ -62,8 +55,10 @@ class MultiheadAttention(Cell):
             raise AttributeValueError(f"embed_dim={embed_dim} does not divide into {num_heads} heads.")
         if not 0.0 <= dropout < 1.0:
             raise AttributeValueError(f"dropout must be from 0 to below 1, got {dropout}.")
-        self.dropout, self.batch_first = float(dropout), bool(batch_first)
-        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.dropout: float = float(dropout)
+        self.batch_first: bool = bool(batch_first)
+        self.kdim: int = embed_dim if kdim is None else kdim
+        self.vdim: int = embed_dim if vdim is None else vdim
         self.add_zero_attn: bool = bool(add_zero_attn)
         if like_mindspore() and self.kdim == self.vdim == embed_dim:
             self.in_proj_weight: Parameter = _projection("in_proj_weight", 3 * embed_dim, embed_dim, dtype)

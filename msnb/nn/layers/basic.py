@@ -10,15 +10,11 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core import dtypes
-from msnb.core.engine import cached
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, cached, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import HeUniform, Normal, Uniform, initializer
 from msnb.nn.layers.activation import get_activation
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.type_inference import need_ints
+from msnb.ops.definition import need_ints, worded
 
 __all__ = [
     "Bilinear", "Dense", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "Flatten", "Identity", "Linear",

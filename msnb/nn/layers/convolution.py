@@ -13,14 +13,10 @@ from typing import Any, TypeVar
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import fans
 from msnb.nn.layers.basic import first_bias, first_weight, positive_int
-from msnb.ops.definition.data_format import need_format
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.type_inference import need_ints
-from msnb.ops.definition.window_geometry import IntOrInts, per_axis
+from msnb.ops.definition import IntOrInts, need_format, need_ints, per_axis, worded
 from msnb.ops.tensor.operators import named
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
@@ -28,14 +24,6 @@ __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
 
 class Convolution(Cell):
     """What the layers share, over any number of axes of positions: attributes, first values, how they look."""
-
-    in_channels: int
-    out_channels: int
-    group: int
-    stride: Any
-    dilation: Any
-    pad_mode: str
-    padding: IntOrInts
 
     _layer, _axes, _transposed = "Conv2d", 2, False
     _op: Any = None
@@ -50,14 +38,18 @@ class Convolution(Cell):
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
         kernel = self._sizes("kernel_size", kernel_size)
         shape = (first, second // group, *((kernel,) if isinstance(kernel, int) else kernel))
-        self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
+        self.in_channels: int = in_channels
+        self.out_channels: int = out_channels
+        self.group: int = group
         self.kernel_size: tuple[int | Any, ...] = shape[2:]
         if self._axes == 1 and like_mindspore():  # an image of one row
             shape = (*shape[:2], 1, *shape[2:])
             weight_init = _of_one_row(weight_init)
-        self.stride, self.dilation = self._sizes("stride", stride), self._sizes("dilation", dilation)
+        self.stride: Any = self._sizes("stride", stride)
+        self.dilation: Any = self._sizes("dilation", dilation)
         need_ints(self._layer, padding=padding)
-        self.pad_mode, self.padding = _legal_mode(pad_mode, padding), padding
+        self.pad_mode: str = _legal_mode(pad_mode, padding)
+        self.padding: IntOrInts = padding
         if len(shape) > self._axes + 2:
             self.kernel_size, self.stride, self.dilation = shape[2:], (1, self.stride), (1, self.dilation)
             self.padding = (0, 0, *per_axis(self._layer, "padding", padding, 2, 0))

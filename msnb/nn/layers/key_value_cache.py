@@ -15,8 +15,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
+from msnb.core import Parameter, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.basic import positive_int
 

@@ -13,16 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base import events
-from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.base import AttributeValueError, ShapeError, events
+from msnb.core import Parameter, dtypes
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import initializer
 from msnb.nn.layers.basic import positive_int
-from msnb.ops.definition.data_format import NHWC, need_format
-from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition import NHWC, need_format, worded
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",

@@ -10,12 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError, events
 from msnb.nn.cells.cell import Cell
-from msnb.ops.definition.data_format import NCHW, need_format
-from msnb.ops.definition.type_inference import need_ints
-from msnb.ops.definition.window_geometry import IntOrInts
+from msnb.ops.definition import NCHW, IntOrInts, need_format, need_ints
 
 __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "MaxPool1d", "MaxPool2d"]
 
@@ -77,9 +74,6 @@ class Pooling(Cell):
 class MaxPooling(Pooling):
     """What the max poolings share."""
 
-    dilation: IntOrInts
-    return_indices: bool
-
     def __init__(
         self, kernel_size: IntOrInts = 1, stride: IntOrInts | None = None, pad_mode: str = "valid",
         padding: IntOrInts = 0, dilation: IntOrInts = 1, return_indices: bool = False, ceil_mode: bool = False,
@@ -92,7 +86,8 @@ class MaxPooling(Pooling):
             )
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         need_ints(type(self).__name__, dilation=dilation)
-        self.dilation, self.return_indices = dilation, bool(return_indices)
+        self.dilation: IntOrInts = dilation
+        self.return_indices: bool = bool(return_indices)
 
     @property
     def _more(self) -> dict[str, Any]:

@@ -14,10 +14,8 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import ParameterTuple
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore, put_last
+from msnb.core import ParameterTuple, dtypes
+from msnb.nn.cells import Cell, like_mindspore, put_last
 from msnb.nn.layers.basic import need_last, positive_int
 from msnb.nn.layers.recurrence import recurrent
 from msnb.nn.layers.recurrent_cells import first_parameter, legal_nonlinearity

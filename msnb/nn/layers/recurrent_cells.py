@@ -17,9 +17,8 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
+from msnb.core import Parameter, dtypes
 from msnb.core.engine import whole
-from msnb.core.parameter import Parameter
 from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import Uniform, initializer
 from msnb.nn.layers.basic import need_last, positive_int, project

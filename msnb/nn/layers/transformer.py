@@ -15,8 +15,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import ArgumentError
 from msnb.core import dtypes
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore, put_last
+from msnb.nn.cells import Cell, like_mindspore, put_last
 from msnb.nn.cells.container import CellList
 from msnb.nn.initializer import initializer
 from msnb.nn.layers.activation import get_activation
@@ -202,9 +201,6 @@ class Transformer(Cell):
         (3, 2, 8)
     """
 
-    encoder: Cell
-    decoder: Cell
-
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
         dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu", custom_encoder: Cell | None = None,
@@ -217,10 +213,10 @@ class Transformer(Cell):
                 raise ArgumentError(f"Transformer: {what} must be a Cell or None, got {cell!r}.")
         shared = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype)
         ends = [LayerNorm(d_model, epsilon=layer_norm_eps, dtype=dtype) for _ in range(2)]
-        self.encoder = custom_encoder or TransformerEncoder(
+        self.encoder: Cell = custom_encoder or TransformerEncoder(
             TransformerEncoderLayer(*shared), num_encoder_layers, ends[0]
         )
-        self.decoder = custom_decoder or TransformerDecoder(
+        self.decoder: Cell = custom_decoder or TransformerDecoder(
             TransformerDecoderLayer(*shared), num_decoder_layers, ends[1]
         )
         for param in self.get_parameters():

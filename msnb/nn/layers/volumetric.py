@@ -13,9 +13,7 @@ from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.nn.layers.convolution import Convolution, ConvolutionTranspose
 from msnb.nn.layers.pooling import AdaptivePooling, AveragePooling, MaxPooling
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.type_inference import need_ints
-from msnb.ops.definition.window_geometry import IntOrInts
+from msnb.ops.definition import IntOrInts, need_ints, worded
 
 __all__ = ["AdaptiveAvgPool3d", "AvgPool3d", "Conv3d", "Conv3dTranspose", "MaxPool3d"]
 

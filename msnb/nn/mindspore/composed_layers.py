@@ -7,8 +7,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
+from msnb.core import Parameter, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import Uniform, initializer
 from msnb.nn.training.loss import LossBase
@@ -71,7 +70,6 @@ class BiDense(Cell):
     """
 
     weight: Parameter
-    bias: Parameter | None
 
     def __init__(
         self, in1_channels: int, in2_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None,
@@ -83,7 +81,7 @@ class BiDense(Cell):
         near = Uniform(in1_channels**-0.5)
         shape = (out_channels, in1_channels, in2_channels)
         self.weight = Parameter(initializer(near if weight_init is None else weight_init, shape, dtype), name="weight")
-        self.bias = None
+        self.bias: Parameter | None = None
         if has_bias:
             self.bias = Parameter(initializer(near if bias_init is None else bias_init, (out_channels,), dtype), "bias")
 

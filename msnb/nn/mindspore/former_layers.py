@@ -16,8 +16,7 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.mindspore.composed_layers import EmbeddingLookup
 from msnb.ops.definition.type_inference import need_ints, need_numbers
@@ -281,9 +280,6 @@ class MSSSIM(Cell):
         [1.0]
     """
 
-    k1: float
-    k2: float
-
     def __init__(
         self, max_val: float = 1.0, power_factors: Any = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
         filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03,
@@ -295,7 +291,8 @@ class MSSSIM(Cell):
             raise AttributeValueError("MSSSIM: max_val, filter_size, filter_sigma are above 0, power_factors a tuple.")
         self.max_val: float = float(max_val)
         self.power_factors: tuple[float, ...] = tuple(map(float, power_factors))
-        self.k1, self.k2 = float(k1), float(k2)
+        self.k1: float = float(k1)
+        self.k2: float = float(k2)
         places = np.arange(-filter_size // 2 + 1, filter_size // 2 + 1)
         bell = np.exp(-(places[:, None] ** 2 + places[None] ** 2) / (2.0 * filter_sigma**2))
         self._window = Tensor((bell / bell.sum())[None, None].astype(np.float32))

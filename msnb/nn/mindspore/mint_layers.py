@@ -10,13 +10,9 @@ import math
 from typing import Any
 
 from msnb import nn, ops
-from msnb.base.errors import AttributeValueError
-from msnb.base.missing_names import public_names
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
-from msnb.core.process_group import WORLD_GROUP, members_of
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.base import AttributeValueError, public_names
+from msnb.core import WORLD_GROUP, Parameter, dtypes, members_of
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import HeUniform, Uniform, initializer
 from msnb.nn.mindspore.former_layers import MeanPooling
 from msnb.nn.mindspore.mint_activations import (
@@ -410,14 +406,12 @@ class LayerNorm(Cell):
 class GroupNorm(Cell):
     """Normalisation of groups of channels; Parameters ``weight`` and ``bias``."""
 
-    num_groups: int
-    eps: float
-
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None
     ) -> None:
         super().__init__()
-        self.num_groups, self.eps = num_groups, eps
+        self.num_groups: int = num_groups
+        self.eps: float = eps
         self.num_channels: int = num_channels
         self.affine: bool = affine
         _ones_and_zeros(self, (num_channels,), affine or like_mindspore(), True, dtype or dtypes.float32)

@@ -13,10 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.base.missing_names import public_names
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, public_names
+from msnb.core import Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.probability.distribution_cell import Distribution
 from msnb.nn.probability.transformed_distribution import TransformedDistribution

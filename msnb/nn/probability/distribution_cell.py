@@ -18,9 +18,7 @@ from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, dtypes
 from msnb.eager.recording import known_false
 from msnb.nn.cells.cell import Cell
 from msnb.nn.probability.draw_stream import DrawStream
@@ -218,8 +216,7 @@ class Distribution(Cell):
             *args: the parameters of b; behind them, where wanted, those of a.
             **kwargs: those of b by name with ``_b``, those of a with ``_a``.
         """
-        formula = self._formula("kl_loss")[1]
-        return formula(*self._both(dist, args, kwargs))
+        return self._formula("kl_loss")[1](*self._both(dist, args, kwargs))
 
     def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Any:
         """The entropy plus ``kl_loss``; arguments as there."""

@@ -8,11 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, events
+from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.loss_scale import TrainOneStepWithLossScaleCell
 from msnb.nn.training.training_cells import TrainOneStepCell, need_cell

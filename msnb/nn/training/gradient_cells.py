@@ -41,11 +41,6 @@ class ForwardValueAndGrad(Cell):
         (9.0, 6.0)
     """
 
-    network: Any
-    get_all: bool
-    get_by_list: bool
-    sens_param: bool
-
     def __init__(
         self, network: Any, weights: Any = None, get_all: bool = False, get_by_list: bool = False,
         sens_param: bool = False,
@@ -55,9 +50,11 @@ class ForwardValueAndGrad(Cell):
             raise ArgumentError(f"ForwardValueAndGrad takes a Cell or function, not {type(network).__name__}.")
         if get_by_list and not isinstance(weights, (tuple, list)):
             raise ArgumentError("ForwardValueAndGrad(get_by_list=True) needs weights: a list of Parameters.")
-        self.network = network
+        self.network: Any = network
         self.weights: Any = ParameterTuple(weights) if get_by_list else None
-        self.get_all, self.get_by_list, self.sens_param = bool(get_all), bool(get_by_list), bool(sens_param)
+        self.get_all: bool = bool(get_all)
+        self.get_by_list: bool = bool(get_by_list)
+        self.sens_param: bool = bool(sens_param)
 
     def construct(self, *inputs: Any) -> Any:
         """(value, gradients)."""
@@ -82,14 +79,12 @@ class WithGradCell(Cell):
         [[1.0, 2.0]]
     """
 
-    network: Cell
-    loss_fn: Any
-    sens: Any
-
     def __init__(self, network: Cell, loss_fn: Any = None, sens: Any = None) -> None:
         super().__init__(auto_prefix=False)
         need_cell("the network of WithGradCell", network)
-        self.network, self.loss_fn, self.sens = network, loss_fn, sens
+        self.network: Cell = network
+        self.loss_fn: Any = loss_fn
+        self.sens: Any = sens
         self.weights: ParameterTuple = ParameterTuple(network.trainable_params())
         self.network_with_loss: Cell = network if loss_fn is None else WithLossCell(network, loss_fn)
         self.grad: Any = GradOperation(get_by_list=True, sens_param=sens is not None)

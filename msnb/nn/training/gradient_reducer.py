@@ -19,8 +19,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
-from msnb.core import dtypes
-from msnb.core.process_group import WORLD_GROUP, AbsentGroup, current
+from msnb.core import WORLD_GROUP, AbsentGroup, current, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.parallel.context import DATA_PARALLEL, HYBRID_PARALLEL, get_auto_parallel_context, set_value
 

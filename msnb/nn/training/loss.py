@@ -373,13 +373,11 @@ class PoissonNLLLoss(LossBase):
         reduction: "mean", "sum" or "none".
     """
 
-    log_input: bool
-    full: bool
-    eps: float
-
     def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
         super().__init__(reduction)
-        self.log_input, self.full, self.eps = log_input, full, eps
+        self.log_input: bool = log_input
+        self.full: bool = full
+        self.eps: float = eps
 
     def construct(self, input: Any, target: Any) -> Any:
         """The loss."""

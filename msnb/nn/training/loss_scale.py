@@ -16,13 +16,9 @@ from typing import Any
 
 from msnb import ops
 from msnb.api.transforms.gradients import value_and_grad
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.base.settings import get_context
-from msnb.core import dtypes, pytree
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.base import ArgumentError, AttributeValueError, get_context
+from msnb.core import Parameter, Tensor, dtypes, pytree
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.training.training_cells import TrainOneStepCell
 from msnb.parallel.context import STAND_ALONE
 

@@ -40,15 +40,13 @@ class MultiMarginLoss(LossBase):
         0.7
     """
 
-    p: int
-    margin: float
-    weight: Any
-
     def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Any = None) -> None:
         super().__init__(reduction)
         if p not in (1, 2):
             raise AttributeValueError(f"MultiMarginLoss: p must be 1 or 2, got {p!r}.")
-        self.p, self.margin, self.weight = p, float(margin), weight
+        self.p: int = p
+        self.margin: float = float(margin)
+        self.weight: Any = weight
 
     def construct(self, x: Any, target: Any, weight: Any = None) -> Any:
         """The loss."""
@@ -105,9 +103,6 @@ class TripletMarginWithDistanceLoss(LossBase):
         4.0
     """
 
-    swap: bool
-    margin: float
-
     def __init__(
         self, distance_function: Any = None, swap: bool = False, reduction: str = "mean", margin: float = 1.0
     ) -> None:
@@ -115,7 +110,8 @@ class TripletMarginWithDistanceLoss(LossBase):
         if not isinstance(margin, float) or not isinstance(swap, bool):
             raise TypeError(f"TripletMarginWithDistanceLoss: margin is a float, swap a bool, got {margin!r}, {swap!r}.")
         self.distance_function: Any = _euclidean if distance_function is None else distance_function
-        self.swap, self.margin = swap, margin
+        self.swap: bool = swap
+        self.margin: float = margin
 
     def construct(self, x: Any, positive: Any, negative: Any) -> Any:
         """The loss."""
@@ -151,10 +147,6 @@ class MultiClassDiceLoss(LossBase):
         0.0
     """
 
-    weights: Any
-    ignore_indiex: int | None
-    activation: Any
-
     def __init__(self, weights: Any = None, ignore_indiex: int | None = None, activation: Any = "softmax") -> None:
         super().__init__()
         if weights is not None and not isinstance(weights, Tensor):
@@ -165,7 +157,9 @@ class MultiClassDiceLoss(LossBase):
             raise AttributeValueError(f"activation={activation!r}; legal: {', '.join(_ACTIVATIONS)}, a Cell or None.")
         if not (activation is None or isinstance(activation, (str, Cell))):
             raise ArgumentError(f"MultiClassDiceLoss: activation is a word or Cell, not {type(activation).__name__}.")
-        self.weights, self.ignore_indiex, self.activation = weights, ignore_indiex, activation
+        self.weights: Any = weights
+        self.ignore_indiex: int | None = ignore_indiex
+        self.activation: Any = activation
 
     def construct(self, logits: Any, label: Any) -> Any:
         """The loss."""
@@ -214,9 +208,6 @@ class SampledSoftmaxLoss(LossBase):
         0.6931
     """
 
-    num_true: int
-    sampled_values: Any
-
     def __init__(
         self, num_sampled: int, num_classes: int, num_true: int = 1, sampled_values: Any = None,
         remove_accidental_hits: bool = True, seed: int = 0, reduction: str = "none",
@@ -229,7 +220,8 @@ class SampledSoftmaxLoss(LossBase):
             raise ArgumentError(f"sampled_values must be a tuple of three, not {type(sampled_values).__name__}.")
         if sampled_values is not None and len(sampled_values) != 3:
             raise AttributeValueError(f"sampled_values are three tensors, got {len(sampled_values)}.")
-        self.num_true, self.sampled_values = num_true, sampled_values
+        self.num_true: int = num_true
+        self.sampled_values: Any = sampled_values
         draw: Any = ops.UniformCandidateSampler  # type: ignore[attr-defined]
         self.sampler: Any = draw(num_true, num_sampled, True, num_classes, seed, remove_accidental_hits)
 

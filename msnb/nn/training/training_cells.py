@@ -19,8 +19,7 @@ from typing import Any
 from msnb.api.transforms.gradients import GradOperation, value_and_grad
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.microbatch_scope import in_micro, parts_of
-from msnb.nn.cells.cell import Cell
-from msnb.nn.cells.cell_tree import like_mindspore
+from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.training.gradient_reducer import IdentityReducer, reducer_of
 from msnb.parallel.context import DATA_PARALLEL, HYBRID_PARALLEL, get_auto_parallel_context
 
@@ -165,9 +164,6 @@ class TrainOneStepCell(Cell):
     Source: `mindspore.nn.TrainOneStepCell`
     """
 
-    sens: float
-    return_grad: bool
-
     _is_step = True
 
     def __init__(self, network: Cell, optimizer: Any, sens: float | None = None, return_grad: bool = False) -> None:
@@ -179,7 +175,8 @@ class TrainOneStepCell(Cell):
         if sens == 0:
             raise AttributeValueError("sens is 0: every gradient would be 0; legal: any other number.")
         self.sense_flag: bool = sens is not None
-        self.sens, self.return_grad = 1.0 if sens is None else sens, bool(return_grad)
+        self.sens: float = 1.0 if sens is None else sens
+        self.return_grad: bool = bool(return_grad)
         if like_mindspore():
             self.weights: Any = optimizer.parameters
         self.grad: GradOperation = GradOperation(get_by_list=True, sens_param=True)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from msnb.notebook.drawing.box_labels import shortened
-from msnb.notebook.drawing.colors import ALARM, CARD, INK, LINE_COLOUR, SOFT
-from msnb.notebook.drawing.svg_marks import escaped, number, rect, text
-from msnb.notebook.drawing.svg_renderer import page
+from msnb.notebook.drawing import ALARM, CARD, INK, LINE_COLOUR, SOFT, escaped, number, page, rect, shortened, text
 
 BAR, LABEL_W, CHART_W = 20.0, 250.0, 720.0
 

@@ -10,10 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from msnb.notebook.drawing.box_labels import shortened
-from msnb.notebook.drawing.colors import ALARM, CARD, EDGE, INK, LINE_COLOUR, SOFT
-from msnb.notebook.drawing.svg_marks import escaped, number, rect, text
-from msnb.notebook.drawing.svg_renderer import page
+from msnb.notebook.drawing import ALARM, CARD, INK, LINE_COLOUR, SOFT, escaped, number, page, rect, shortened, text
+from msnb.notebook.drawing.colors import EDGE
 
 W, LEFT, RIGHT, HEAD, TALL, FOOT = 720.0, 66.0, 24.0, 40.0, 270.0, 46.0
 GRID = "#e8ecf2"

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msnb.notebook.charts.plot import LEFT, RIGHT, Scale, W, card, grid
-from msnb.notebook.drawing.box_labels import shortened
-from msnb.notebook.drawing.colors import INK
-from msnb.notebook.drawing.svg_marks import escaped, rect, text
+from msnb.notebook.drawing import INK, escaped, rect, shortened, text
 
 ROW, TOP = 34.0, 48.0
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from msnb.core.types import TensorType
-from msnb.ir.control_flow import CALL
-from msnb.ir.graph import Node, Value
+from msnb.ir import CALL, Node, Value
 from msnb.ir.text.literals import LiteralTable, is_inline, write_attr, write_type
 from msnb.ir.text.printer import differing_attrs
 from msnb.ops.elementwise.constant import constant

@@ -26,8 +26,7 @@ from msnb.base.source_location import PACKAGE_DIR, Origin, Where, is_internal
 from msnb.notebook.charts.display import shell as showing_shell
 from msnb.notebook.charts.html_fragments import Row, details, pre, table
 from msnb.notebook.charts.plot import card
-from msnb.notebook.drawing.colors import ALARM, INK, SOFT
-from msnb.notebook.drawing.svg_marks import text as words
+from msnb.notebook.drawing import ALARM, INK, SOFT, text as words
 from msnb.notebook.errors.error_pages import Lesson, lesson_of
 from msnb.notebook.views.view import Section, View
 

@@ -88,5 +88,4 @@ def _call_view(shell: Any, o: Any, cell: str) -> View:
         raise ArgumentError(f"%%ms_eager: {told}.", hint="define one with def, or leave --args away.")
     text = (o.args or "").strip("'\"")
     args = value_of(shell, f"({text},)") if text else ()
-    view: View = program_views.eager(shell.user_ns[chosen], *args, max_boxes=o.max_boxes)
-    return view
+    return program_views.eager(shell.user_ns[chosen], *args, max_boxes=o.max_boxes)

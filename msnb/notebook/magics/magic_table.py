@@ -70,16 +70,14 @@ def _plan(shell: Any, options: Any) -> View:
     fn, args, kwargs = call_of(shell, " ".join(options.call), "%ms_plan")
     how = {"device_num": options.devices, "search_mode": options.search, "pipeline_stages": options.stages,
            "view": options.view}  # fmt: skip
-    view: View = program_views.plan(fn, *args, **{k: v for k, v in how.items() if v is not None}, **kwargs)
-    return view
+    return program_views.plan(fn, *args, **{k: v for k, v in how.items() if v is not None}, **kwargs)
 
 
 def _aicore(shell: Any, options: Any) -> View:
     if len(options.sizes) != 3:
         raise ArgumentError(f"%ms_aicore takes three sizes, got {len(options.sizes)}.", hint="%ms_aicore 128 512 128")
     m, k, n = (value_of(shell, text) for text in options.sizes)
-    view: View = program_views.aicore(m, k, n, value_of(shell, f"({options.tile},)"), not options.single)
-    return view
+    return program_views.aicore(m, k, n, value_of(shell, f"({options.tile},)"), not options.single)
 
 
 def _tensor(shell: Any, options: Any) -> View:
@@ -93,8 +91,7 @@ def _data(shell: Any, options: Any) -> View:
     text = " ".join(options.dataset)
     if not text:
         raise ArgumentError("%ms_data takes a dataset.", hint="%ms_data ds")
-    view: View = program_views.data(value_of(shell, text), options.seconds)
-    return view
+    return program_views.data(value_of(shell, text), options.seconds)
 
 
 OPTIMISED = "show the graph after the passes"

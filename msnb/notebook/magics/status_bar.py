@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 
-from msnb.base import device_registry
-from msnb.base.errors import MsnbError
-from msnb.base.settings import GRAPH_MODE, PYNATIVE_MODE, get_context, in_graph_mode, set_context
+from msnb.base import GRAPH_MODE, PYNATIVE_MODE, MsnbError, device_registry, get_context, in_graph_mode, set_context
 
 
 class State:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msnb.base.errors import ArgumentError
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, count, table
-from msnb.notebook.drawing.graph_picture import MOST_BOXES, picture_of
-from msnb.notebook.drawing.picture_tree import Picture
+from msnb.notebook.drawing import MOST_BOXES, Picture, picture_of
 from msnb.notebook.parallel.plan_charts import holdings_svg, step_svg
 from msnb.notebook.parallel.plan_view import MOVES, mesh_words, move_row
 from msnb.notebook.views.roofline_view import seconds_word
@@ -26,7 +25,6 @@ class ManualPlanView(View):
         plan: the plan itself; which: the pictures that are shown.
     """
 
-    which: tuple[Any, ...]
     kind = "hand"
 
     def __init__(self, plan: ManualPlan, max_boxes: int = MOST_BOXES, view: str = "all") -> None:
@@ -36,7 +34,7 @@ class ManualPlanView(View):
         super().__init__(plan.graphs[plan.rank].name)
         self.plan: ManualPlan = plan
         self.max_boxes: int = max_boxes
-        self.which = PICTURES if view == "all" else (view,)
+        self.which: tuple[Any, ...] = PICTURES if view == "all" else (view,)
         self.collectives: list[Collective] = list(plan.collectives)
 
     @property

@@ -15,9 +15,7 @@ from collections.abc import Mapping, Sequence
 from msnb.notebook.charts.html_fragments import bytes_word, count
 from msnb.notebook.charts.plot import GRID, HUES, RIGHT, Scale, W, card, grid
 from msnb.notebook.charts.timeline import Lane, lanes_svg
-from msnb.notebook.drawing.box_labels import shortened
-from msnb.notebook.drawing.colors import ALARM, EDGE, INK, LINE_COLOUR, SOFT
-from msnb.notebook.drawing.svg_marks import escaped, number, rect, text
+from msnb.notebook.drawing import ALARM, EDGE, INK, LINE_COLOUR, SOFT, escaped, number, rect, shortened, text
 from msnb.notebook.views.roofline_view import seconds_word
 from msnb.parallel.partition.gradient_buckets import Segments
 from msnb.parallel.partition.step_simulator import Timeline

@@ -56,7 +56,6 @@ class PlanView(View):
         collectives: what is sent in a step.
     """
 
-    which: tuple[Any, ...]
     layouts: dict[str, str]
     kind = "plan"
 
@@ -65,7 +64,7 @@ class PlanView(View):
             raise ArgumentError(f"plan shows what ms.parallel.plan gives, not {type(plan).__name__}.")
         if view not in ("all", *PICTURES):
             raise ArgumentError(f"a plan has no picture {view!r}; legal: 'all', {', '.join(map(repr, PICTURES))}.")
-        self.which = PICTURES if view == "all" else (view,)
+        self.which: tuple[Any, ...] = PICTURES if view == "all" else (view,)
         super().__init__(plan.problem.graph.name)
         self.plan: Plan = plan
         self.max_boxes: int = max_boxes

@@ -58,10 +58,8 @@ def gradient_of(fn: Any) -> Callable[..., Any]:
     """The gradient by the first argument; of a Cell, by its trainable parameters."""
     weights = getattr(fn, "trainable_params", None)
     if weights is not None:
-        found: Callable[..., Any] = grad(fn, grad_position=None, weights=weights())
-        return found
-    by_first: Callable[..., Any] = grad(plain(fn))
-    return by_first
+        return grad(fn, grad_position=None, weights=weights())
+    return grad(plain(fn))
 
 
 def jitted(fn: Any) -> Any:

@@ -13,14 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msnb.base import events
-from msnb.base.settings import PYNATIVE_MODE, set_context
+from msnb.base import PYNATIVE_MODE, events, set_context
 from msnb.base.source_location import here
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK
-from msnb.ir.builder import Const
-from msnb.ir.graph import Graph, Value
+from msnb.core import WEAK, Parameter, Tensor
+from msnb.ir import Const, Graph, Value
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.constant import constant
 

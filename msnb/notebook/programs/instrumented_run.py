@@ -18,11 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError
-from msnb.core.tensor import make
-from msnb.core.tensor_summary import plain_numbers
-from msnb.core.types import TensorType
+from msnb.base import ArgumentError, device_registry
+from msnb.core import TensorType, make, plain_numbers
 from msnb.devices.reference_executor import ReferenceProgram, alone
 from msnb.graph.capture import trace
 from msnb.graph.compile import Log, optimise

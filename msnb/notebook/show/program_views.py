@@ -34,8 +34,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msnb.base import missing_names
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError, missing_names
 from msnb.graph.compile import CompiledProgram, Log, compile_graph, optimise
 from msnb.ir.graph import Graph
 from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of

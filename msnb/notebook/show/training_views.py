@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.base.settings import PYNATIVE_MODE, set_context
+from msnb.base import PYNATIVE_MODE, ArgumentError, AttributeValueError, ShapeError, set_context
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.notebook.training.curves import CurvesView, watching as watch

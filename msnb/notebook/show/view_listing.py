@@ -11,9 +11,7 @@ from typing import Any
 
 from msnb.notebook.charts.html_fragments import Row, columns, table
 from msnb.notebook.charts.plot import card
-from msnb.notebook.drawing.box_labels import shortened
-from msnb.notebook.drawing.colors import INK, SOFT
-from msnb.notebook.drawing.svg_marks import text as words
+from msnb.notebook.drawing import INK, SOFT, shortened, text as words
 from msnb.notebook.views.view import Section, View
 
 HEAD: Row = ("question", "function", "magic")

@@ -27,8 +27,7 @@ from msnb.core.tensor import Tensor
 from msnb.notebook.charts.display import display_bundle, shell
 from msnb.notebook.charts.html_fragments import Row, columns, figure, number_word, table
 from msnb.notebook.charts.plot import Curve, Panel, curves_svg
-from msnb.notebook.drawing.colors import SOFT
-from msnb.notebook.drawing.svg_marks import rect, text as words
+from msnb.notebook.drawing import SOFT, rect, text as words
 from msnb.notebook.views.view import Section, View
 from msnb.train import Callback, RunContext
 from msnb.train.callbacks.callback import loss_of

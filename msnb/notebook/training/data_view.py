@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.dataset.pipeline import config
-from msnb.dataset.pipeline.dataset import Dataset
+from msnb.dataset.pipeline import Dataset, config
 from msnb.dataset.pipeline.pipeline_profile import NodeCost, PipelineProfile, measure
 from msnb.notebook.charts.bars import Bar, bars_svg
 from msnb.notebook.charts.html_fragments import Row, columns, number_word, table

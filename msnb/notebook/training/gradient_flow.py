@@ -23,10 +23,8 @@ import numpy as np
 
 from msnb.api import grad
 from msnb.base.errors import ArgumentError
-from msnb.core.parameter import Parameter
+from msnb.core import Parameter, Tensor, plain_numbers
 from msnb.core.random import state
-from msnb.core.tensor import Tensor
-from msnb.core.tensor_summary import plain_numbers
 from msnb.notebook.charts.html_fragments import Row, columns, number_word, table
 from msnb.notebook.charts.plot import Curve, Panel, curves_svg
 from msnb.notebook.training.gradient_norms import reference_of, verdict_of

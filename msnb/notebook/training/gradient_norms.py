@@ -20,9 +20,7 @@ import numpy as np
 from msnb.core.tensor_summary import plain_numbers
 from msnb.ir.graph import Node
 from msnb.notebook.charts.html_fragments import Row, columns, number_word, table
-from msnb.notebook.drawing.graph_picture import MOST_BOXES
-from msnb.notebook.drawing.overlays import Overlay, ids_of
-from msnb.notebook.drawing.picture_tree import Picture
+from msnb.notebook.drawing import MOST_BOXES, Overlay, Picture, ids_of
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, as_array, names_of, nodes_of, quiet
 from msnb.notebook.views.view import GraphView, Section
 from msnb.ops.elementwise.constant import constant

@@ -16,13 +16,10 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core.tensor import Array, Tensor
-from msnb.core.tensor_summary import plain_numbers
+from msnb.core import Array, Tensor, plain_numbers
 from msnb.notebook.charts.html_fragments import count, pre
 from msnb.notebook.charts.plot import card
-from msnb.notebook.drawing.box_labels import shortened
-from msnb.notebook.drawing.colors import ALARM, INK, LINE_COLOUR, SOFT
-from msnb.notebook.drawing.svg_marks import number, rect, text as words
+from msnb.notebook.drawing import ALARM, INK, LINE_COLOUR, SOFT, number, rect, shortened, text as words
 from msnb.notebook.views.tensor_view import grey, png_of
 from msnb.notebook.views.view import Section, View
 

@@ -17,9 +17,7 @@ from typing import Any
 from msnb.notebook.charts.display import display_bundle
 from msnb.notebook.charts.html_fragments import columns, figure, table
 from msnb.notebook.charts.plot import tick_word
-from msnb.notebook.drawing.colors import ALARM, CARD, LINE_COLOUR, SOFT
-from msnb.notebook.drawing.svg_marks import number, rect, text
-from msnb.notebook.drawing.svg_renderer import page
+from msnb.notebook.drawing import ALARM, CARD, LINE_COLOUR, SOFT, number, page, rect, text
 from msnb.train.callbacks.progress import EpochRow, TrainingProgress, cells_of, seconds_word, value_word
 
 LIVE_ROWS, FINAL_ROWS = 12, 60

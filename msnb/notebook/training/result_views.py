@@ -11,9 +11,8 @@ import numpy as np
 from msnb.base.errors import ShapeError
 from msnb.notebook.charts.html_fragments import Row, columns, number_word, table
 from msnb.notebook.charts.plot import HEAD, HUES, LEFT, TALL, Scale, W, card, grid
-from msnb.notebook.drawing.box_labels import shortened
-from msnb.notebook.drawing.colors import ALARM, INK, SOFT, heat_of
-from msnb.notebook.drawing.svg_marks import number, rect, text as words
+from msnb.notebook.drawing import ALARM, INK, SOFT, number, rect, shortened, text as words
+from msnb.notebook.drawing.colors import heat_of
 from msnb.notebook.training.image_views import class_numbers, name_of_class
 from msnb.notebook.views.view import Section, View
 from msnb.train.learning_rate_search import LearningRateSearch

@@ -13,9 +13,7 @@ from typing import Any
 from msnb.ir.graph import Graph, Node
 from msnb.ir.text.printer import node_text
 from msnb.notebook.charts.html_fragments import Row, count, pre, table
-from msnb.notebook.drawing.graph_picture import picture_of
-from msnb.notebook.drawing.node_groups import is_drawn
-from msnb.notebook.drawing.picture_tree import Picture
+from msnb.notebook.drawing import Picture, is_drawn, picture_of
 from msnb.notebook.programs.instrumented_run import place_of
 from msnb.notebook.views.view import Section, View
 

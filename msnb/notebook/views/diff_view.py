@@ -19,19 +19,13 @@ from typing import Any
 import numpy as np
 
 from msnb.base.source_location import Origin
-from msnb.core.engine import EngineRestore, slot, using
-from msnb.core.tensor import Tensor, make
-from msnb.core.tensor_summary import plain_numbers
-from msnb.core.types import TensorType
+from msnb.core import EngineRestore, Tensor, TensorType, make, plain_numbers, slot, using
 from msnb.eager.dispatch import EagerEngine
 from msnb.ir.control_flow import replay_node
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import Row, columns, count, number_word, table
-from msnb.notebook.drawing.box_labels import title_of
-from msnb.notebook.drawing.graph_picture import picture_of
-from msnb.notebook.drawing.node_groups import is_drawn
-from msnb.notebook.drawing.picture_tree import Picture, alarm_groups
+from msnb.notebook.drawing import Picture, alarm_groups, is_drawn, picture_of, title_of
 from msnb.notebook.programs import instrumented_run as runs
 from msnb.notebook.views.view import Section, View
 

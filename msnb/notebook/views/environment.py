@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import device_registry
-from msnb.base.settings import GRAPH_MODE, get_context
+from msnb.base import GRAPH_MODE, device_registry, get_context
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, count, table
 from msnb.notebook.charts.plot import card
-from msnb.notebook.drawing.box_labels import shortened
-from msnb.notebook.drawing.colors import INK, SOFT
-from msnb.notebook.drawing.svg_marks import text as words
+from msnb.notebook.drawing import INK, SOFT, shortened, text as words
 from msnb.notebook.views.view import Section, View
 from msnb.ops.definition.record import REGISTRY
 

@@ -17,12 +17,9 @@ from typing import Any
 from msnb.base import device_registry
 from msnb.devices.inspection import Listing, NodeLowering
 from msnb.graph.compile import CompiledProgram, compile_graph
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Graph, Node
+from msnb.ir import FUSED, Graph, Node
 from msnb.notebook.charts.html_fragments import Row, columns, count, pre, table
-from msnb.notebook.drawing.box_labels import title_of
-from msnb.notebook.drawing.graph_picture import picture_of
-from msnb.notebook.drawing.picture_tree import Picture
+from msnb.notebook.drawing import Picture, picture_of, title_of
 from msnb.notebook.programs.instrumented_run import place_of
 from msnb.notebook.views.view import Section, View
 
@@ -53,8 +50,7 @@ class KernelsView(View):
     @property
     def graph(self) -> Graph:
         """The graph that runs: after fusion, where there is one."""
-        found: Graph = getattr(self.compiled.executable, "graph", self.compiled.graph)
-        return found
+        return getattr(self.compiled.executable, "graph", self.compiled.graph)
 
     @property
     def rows(self) -> list[Row]:

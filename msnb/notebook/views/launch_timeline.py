@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError, device_registry
 from msnb.devices.inspection import DeviceMachine, LaunchCost
 from msnb.graph.compile import CompiledProgram
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, count, number_word, table

@@ -16,14 +16,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.ir.control_flow import CALL
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir import CALL, Graph, Node, Value
 from msnb.ir.node_cost import size_of
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.bars import Span, memory_svg
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, table
-from msnb.notebook.drawing.box_labels import shortened, title_of
-from msnb.notebook.drawing.colors import look_of
+from msnb.notebook.drawing import look_of, shortened, title_of
 from msnb.notebook.programs.instrumented_run import names_of, place_of
 from msnb.notebook.views.view import Section, View
 from msnb.ops.elementwise.constant import constant

@@ -21,9 +21,7 @@ from msnb.graph.compile import CompiledProgram, Rewrite, StageRecord, compile_gr
 from msnb.ir.graph import Graph
 from msnb.notebook.charts.bars import Bar, bars_svg
 from msnb.notebook.charts.html_fragments import Row, columns, count, figure, number_word, pre, table
-from msnb.notebook.drawing.graph_picture import picture_of
-from msnb.notebook.drawing.picture_tree import as_json
-from msnb.notebook.drawing.svg_renderer import svg_of
+from msnb.notebook.drawing import as_json, picture_of, svg_of
 from msnb.notebook.programs import instrumented_run as runs
 from msnb.notebook.views.view import Frame, Section, View
 

@@ -15,18 +15,12 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError, device_registry
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.node_cost import bytes_of, flops_of
 from msnb.notebook.charts.bars import Bar, bars_svg
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, number_word, table
-from msnb.notebook.drawing.box_labels import title_of
-from msnb.notebook.drawing.colors import look_of
-from msnb.notebook.drawing.graph_picture import picture_of
-from msnb.notebook.drawing.node_groups import is_drawn
-from msnb.notebook.drawing.overlays import Overlay, cost_overlays, ids_of
-from msnb.notebook.drawing.picture_tree import Picture
+from msnb.notebook.drawing import Overlay, Picture, cost_overlays, ids_of, is_drawn, look_of, picture_of, title_of
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, place_of, quiet, steps_of
 from msnb.notebook.views.view import Section, View
 from msnb.ops.elementwise.constant import constant

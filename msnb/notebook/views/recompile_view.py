@@ -14,8 +14,7 @@ from msnb.api.graph_mode import compiled_cell
 from msnb.api.jit import CompiledFunction, Version
 from msnb.base.errors import ArgumentError
 from msnb.notebook.charts.html_fragments import Row, columns, count, pre, table
-from msnb.notebook.drawing.graph_picture import picture_of
-from msnb.notebook.drawing.picture_tree import Picture
+from msnb.notebook.drawing import Picture, picture_of
 from msnb.notebook.programs.capture_target import name_of
 from msnb.notebook.views.kernels_view import KernelsView
 from msnb.notebook.views.view import Section, View

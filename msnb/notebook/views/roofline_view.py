@@ -23,9 +23,7 @@ from msnb.ir.graph import Node
 from msnb.ir.node_cost import bytes_of, flops_of
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, number_word, table
 from msnb.notebook.charts.plot import Dot, Line, loglog_svg
-from msnb.notebook.drawing.box_labels import title_of
-from msnb.notebook.drawing.colors import look_of
-from msnb.notebook.drawing.node_groups import is_drawn
+from msnb.notebook.drawing import is_drawn, look_of, title_of
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, place_of
 from msnb.notebook.programs.machine_peak import MODEL, Machine, model_machine, this_machine
 from msnb.notebook.views.profile_view import measured

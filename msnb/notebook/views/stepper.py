@@ -18,16 +18,12 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError
-from msnb.core.tensor import Tensor, make
-from msnb.core.tensor_summary import plain_numbers, sparkline, value_words
-from msnb.core.types import TensorType
+from msnb.core import Tensor, TensorType, make, plain_numbers
+from msnb.core.tensor_summary import sparkline, value_words
 from msnb.ir.graph import Node, Value
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import Row, columns, count, figure, table
-from msnb.notebook.drawing.box_labels import title_of
-from msnb.notebook.drawing.graph_picture import picture_of
-from msnb.notebook.drawing.picture_tree import Picture, alarm_groups
-from msnb.notebook.drawing.svg_renderer import svg_of
+from msnb.notebook.drawing import Picture, alarm_groups, picture_of, svg_of, title_of
 from msnb.notebook.programs import instrumented_run as runs
 from msnb.notebook.views.view import Frame, Section, View
 from msnb.ops.elementwise.constant import constant

@@ -22,9 +22,7 @@ from msnb.core.tensor_summary import plain_numbers, sparkline, value_words
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import bytes_word, figure, number_word, pre
 from msnb.notebook.charts.plot import Scale, card, tick_word
-from msnb.notebook.drawing.colors import INK, SOFT
-from msnb.notebook.drawing.svg_marks import number, rect, text as words
-from msnb.notebook.drawing.svg_renderer import page
+from msnb.notebook.drawing import INK, SOFT, number, page, rect, text as words
 from msnb.notebook.views.view import Section, View
 
 MOST_SIDE, MOST_IMAGES, BINS = 512, 24, 40

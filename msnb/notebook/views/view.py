@@ -21,11 +21,10 @@ from msnb.graph.compile import CompiledProgram
 from msnb.ir.graph import Graph
 from msnb.ir.text.printer import called, print_graph
 from msnb.notebook.charts.html_fragments import cut_text, details, figure, pre, table
-from msnb.notebook.drawing.graph_picture import MOST_BOXES, picture_of
+from msnb.notebook.drawing import MOST_BOXES, Overlay, Picture, picture_of, svg_of
 from msnb.notebook.drawing.graphviz import dot_of, drawn_by_dot
-from msnb.notebook.drawing.overlays import Overlay, cost_overlays, overlays_json
-from msnb.notebook.drawing.picture_tree import MAX_JSON, Box, Picture, as_json, capped_json
-from msnb.notebook.drawing.svg_renderer import svg_of
+from msnb.notebook.drawing.overlays import cost_overlays, overlays_json
+from msnb.notebook.drawing.picture_tree import MAX_JSON, Box, as_json, capped_json
 
 MIME = "application/vnd.msnb.graph.v1+json"
 MAX_PICTURES = 120_000

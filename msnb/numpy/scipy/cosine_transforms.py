@@ -26,8 +26,7 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.numpy.fft import (
     fft,
     fft2,

@@ -14,10 +14,8 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import need_bools, operand_lines
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import as_tensor, need_bools, operand_lines
 
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "lstsq", "lu", "lu_factor", "lu_solve",
@@ -109,8 +107,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
         [[2.0, 1.0], [0.0, 1.0]]
     """
     need_bools("cholesky", lower=lower, overwrite_a=overwrite_a, check_finite=check_finite)
-    t = _matrix("cholesky", a)
-    return ops.cholesky(_hermitian(t, lower), not lower)
+    return ops.cholesky(_hermitian(_matrix("cholesky", a), lower), not lower)
 
 
 def cho_factor(

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import CaptureError
-from msnb.core import dtypes
-from msnb.core.types import TensorType
+from msnb.core import TensorType, dtypes
 from msnb.onnx.export.expression import evaluate
 from msnb.onnx.export.node_writer import ModelValue, NodeWriter
 

@@ -135,8 +135,7 @@ class _Evaluation(ast.NodeVisitor):
         emit = self.writer.emit
         if not (x.dtype.is_float or y.dtype.is_float):
             rest: ModelValue = emit("Mod", x, y)
-            found: ModelValue = rest if isinstance(sign, ast.Mod) else emit("Div", emit("Sub", x, rest), y)
-            return found
+            return rest if isinstance(sign, ast.Mod) else emit("Div", emit("Sub", x, rest), y)
         whole: ModelValue = emit("Floor", emit("Div", x, y))
         if isinstance(sign, ast.Mod):
             whole = emit("Sub", x, emit("Mul", whole, y))

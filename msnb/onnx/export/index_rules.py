@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import dtypes
-from msnb.core.types import Shape, tensor_type
+from msnb.core import Shape, dtypes, tensor_type
 from msnb.ir.graph import Node
 from msnb.onnx.export.node_writer import ModelValue, NodeWriter, shape_of, sizes_of, tensor_type_of
 from msnb.ops.definition.type_inference import broadcast_shapes

@@ -16,17 +16,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import AttributeValueError, CaptureError, MsnbError
+from msnb.base import AttributeValueError, CaptureError, MsnbError, events
 from msnb.base.files.atomic_write import write_whole
-from msnb.core import dtypes
-from msnb.core.engine import EngineRestore, using
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, Size, TensorType
+from msnb.core import Dim, EngineRestore, Size, Tensor, TensorType, dtypes, using
 from msnb.eager.dispatch import eager
+from msnb.ir import Graph, Node, SavedGraph, Value, outputs_of
 from msnb.ir.builder import build
-from msnb.ir.frozen_graph import SavedGraph, outputs_of
-from msnb.ir.graph import Graph, Node, Value
 from msnb.onnx.export.block_rules import write_block
 from msnb.onnx.export.expression import evaluate
 from msnb.onnx.export.node_writer import ModelValue, NodeWriter, dtype_code, shape_of, tensor_type_of

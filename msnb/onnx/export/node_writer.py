@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import CaptureError, reraise_interrupt
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.types import WEAK, Shape, TensorType, result_dtype, tensor_type
+from msnb.core import WEAK, DType, Shape, TensorType, dtypes, result_dtype, tensor_type
 from msnb.ir.graph import Value
 from msnb.onnx.model_reader import onnx_package
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.base.errors import CaptureError
-from msnb.core import dtypes
-from msnb.core.types import Dim, result_dtype
+from msnb.core import Dim, dtypes, result_dtype
 from msnb.ir.graph import Node
 from msnb.onnx.export.expression import evaluate
 from msnb.onnx.export.index_rules import index, slice_, write_box

@@ -11,8 +11,7 @@ import numpy as np
 
 from msnb import ops
 from msnb.api.transforms.scan import scan as scan_rows
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, slot
 from msnb.onnx.operator_table import known, operator, tensor
 from msnb.onnx.tensor_branch import choose
 

@@ -48,7 +48,6 @@ class RecurrentLayer:
     """
 
     initial: list[Any | Tensor | None]
-    activations: list[Any]
 
     def __init__(self, x: Any, w: Any, r: Any, b: Any, lengths: Any, initial: list[Any], gates: int,
                  names: list[str], given: dict[str, Any]) -> None:  # fmt: skip
@@ -64,7 +63,7 @@ class RecurrentLayer:
         self.initial = [v if v is None or not self.batch_first else ops.swapaxes(v, 0, 1) for v in initial]
         self.direction: Any = given.get("direction", "forward")
         self.clip: Any = given.get("clip")
-        self.activations = self._activations(names, given)
+        self.activations: list[Any] = self._activations(names, given)
 
     def _activations(self, names: list[str], given: dict[str, Any]) -> list[list[Callable[[Any], Any]]]:
         chosen = list(given.get("activations") or names * self.directions)

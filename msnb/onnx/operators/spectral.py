@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.onnx.model_reader import numpy_dtype
 from msnb.onnx.operator_table import Known, operator
 

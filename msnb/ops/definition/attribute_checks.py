@@ -15,9 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import SymbolicInt
-from msnb.core.types import Dim, HostType, StackType, TensorType, TokenType
+from msnb.core import Dim, DType, HostType, StackType, SymbolicInt, TensorType, TokenType
 from msnb.ops.definition.record import Op
 
 Check = Callable[[Any], bool]

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msnb.base.errors import MsnbError
-from msnb.core import dtypes
-from msnb.core.types import TensorType, result_dtype, tensor_type
+from msnb.core import TensorType, dtypes, result_dtype, tensor_type
 
 if TYPE_CHECKING:
     from msnb.ops.definition.record import Example, Op

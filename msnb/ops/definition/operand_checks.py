@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, Size, TensorType, result_dtype
+from msnb.core import Dim, DType, Size, Tensor, TensorType, dtypes, result_dtype, slot
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, no_tensor
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import is_index
@@ -54,8 +50,7 @@ def as_float(x: Any) -> Tensor:
 def wide_integers(x: Tensor) -> Tensor:
     """Integers of fewer than 32 bits and bool in int32, whose differences keep their sign; others stay."""
     small = not x.dtype.differentiable and x.dtype.itemsize < 4
-    found: Tensor = find("cast")(x, dtype=dtypes.int32) if small else x
-    return found
+    return find("cast")(x, dtype=dtypes.int32) if small else x
 
 
 def holds_tensors(xs: Sequence[Any]) -> bool:

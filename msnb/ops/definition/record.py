@@ -81,14 +81,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base import plugins
-from msnb.base.errors import ArgumentError, MsnbError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.engine import slot
+from msnb.base import ArgumentError, MsnbError, plugins
+from msnb.core import DType, Tensor, TensorType, Type, dtypes, result_dtype, slot
 from msnb.core.temporary_writes import mark
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, Type, result_dtype, unequal
+from msnb.core.types import unequal
 from msnb.ops.definition.docstring import LazyAttribute, documentation_of, signature_of
 from msnb.ops.definition.keyword_aliases import in_own_words
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, MsnbError, ShapeError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.types import Dim, Shape, Size, TensorType, result_dtype, size_text, tensor_type
+from msnb.core import Dim, DType, Shape, Size, TensorType, dtypes, result_dtype, tensor_type
+from msnb.core.types import size_text
 from msnb.ops.definition.symbolic_sizes import is_bindable
 
 KIND_NAMES = {"b": "bool", "i": "integer", "f": "floating-point", "c": "complex"}

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.types import result_dtype
-from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Op, find
+from msnb.ops.definition import Op, example_inputs, find
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
 
 __all__ = [
@@ -131,9 +130,7 @@ positive: Op = unary(
 
 
 def _abs_infer(x: Any) -> Any:
-    dtype = result_dtype((x,))
-    real = dtype.real
-    return x.with_dtype(real)
+    return x.with_dtype(result_dtype((x,)).real)
 
 
 def _abs_grad(dout: Any, x: Any, out: Any) -> Any:

@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, result_dtype
-from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
+from msnb.core import DType, Tensor, TensorType, as_dtype, dtypes, result_dtype, slot
+from msnb.ops.definition import Example, InvalidExample, Op, define, example_inputs, find
 from msnb.ops.elementwise.factory import unary
 
 __all__ = ["angle", "cast", "complex", "conj", "imag", "is_complex", "is_floating_point", "real"]
@@ -95,8 +90,7 @@ def cast(x: Any, dtype: Any) -> Tensor:
 
 
 def _real_infer(x: TensorType) -> TensorType:
-    dtype = result_dtype((x,))
-    return x.with_dtype(dtype.real)
+    return x.with_dtype(result_dtype((x,)).real)
 
 
 def _part(name: str, body: Any, scalar: str, doc: str, grad: Any) -> Op:

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ShapeError
-from msnb.core import dtypes
-from msnb.core.types import TensorType, result_dtype, tensor_type
-from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
-from msnb.ops.definition.type_inference import KINDS, common_shape
+from msnb.core import TensorType, dtypes, result_dtype, tensor_type
+from msnb.ops.definition import Example, InvalidExample, Op, common_shape, define, example_inputs, find
+from msnb.ops.definition.type_inference import KINDS
 from msnb.ops.elementwise.factory import binary, unary
 
 __all__ = [

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, DTypeError, ShapeError
-from msnb.core.dtypes import DType
-from msnb.core.tensor import Tensor
+from msnb.core import DType, Tensor
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, family_of, find
 from msnb.ops.definition.type_inference import KINDS, elementwise

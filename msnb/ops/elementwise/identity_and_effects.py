@@ -15,10 +15,7 @@ import numpy as np
 
 from msnb.base import events
 from msnb.base.errors import ConditionError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
+from msnb.core import Tensor, TensorType, dtypes, slot
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import broadcast_shapes, operand_lines

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core import dtypes
-from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Op
+from msnb.ops.definition import Op, example_inputs
 from msnb.ops.elementwise.factory import binary, unary
 
 __all__ = [

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.tensor import Tensor
-from msnb.ops.definition import example_inputs
-from msnb.ops.definition.operand_checks import as_floats
-from msnb.ops.definition.record import Op, find
+from msnb.ops.definition import Op, as_floats, example_inputs, find
 from msnb.ops.elementwise.error_function import erf_body, erfc_body, erfinv_body
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from msnb.base.errors import DTypeError, IndexOutOfRange
 from msnb.core.types import TensorType
-from msnb.ops.definition.record import Example, InvalidExample, Op, define
-from msnb.ops.definition.type_inference import alike, operand_lines
+from msnb.ops.definition import Example, InvalidExample, Op, alike, define, operand_lines
 
 FAMILY = "labels"  # of the records in this module: pictures and the JSON of graphs name it
 

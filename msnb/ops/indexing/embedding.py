@@ -8,21 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core.engine import cached
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.elementwise.arithmetic import abs as absolute, power
+from msnb.core import Parameter, Tensor, cached
+from msnb.ops.definition import as_tensor, operand_lines
+from msnb.ops.elementwise import abs as absolute, assign, equal, logical_and, stop_gradient, where
+from msnb.ops.elementwise.arithmetic import power
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.elementwise.comparison import equal, where
-from msnb.ops.elementwise.identity_and_effects import assign, stop_gradient
-from msnb.ops.elementwise.logic import logical_and
 from msnb.ops.indexing.gather import gather
 from msnb.ops.indexing.scatter import tensor_scatter_add
 from msnb.ops.reduction.functional import sum as sum_of
-from msnb.ops.shape.creation import full
-from msnb.ops.shape.views import expand_dims, reshape
+from msnb.ops.shape import expand_dims, full, reshape
 
 
 @cached

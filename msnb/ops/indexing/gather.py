@@ -15,18 +15,14 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DataSizeError, DTypeError, IndexOutOfRange, ShapeError
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape, TensorType, tensor_type
+from msnb.core import Shape, Tensor, TensorType, cached, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.shape.concat_split import unstack
-from msnb.ops.shape.creation import arange
-from msnb.ops.shape.index_records import INDEX, UNINDEX, read_batch
+from msnb.ops.shape import INDEX, UNINDEX, arange, broadcast_to, reshape, unstack
+from msnb.ops.shape.index_records import read_batch
 from msnb.ops.shape.index_spec import outside
-from msnb.ops.shape.views import broadcast_to, reshape
 
 __all__ = [
     "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take", "take_along_axis", "take_along_dim",

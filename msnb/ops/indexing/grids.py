@@ -17,11 +17,8 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_floats, as_ints, as_tensor
-from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.elementwise import arithmetic, cast, transcendental
-from msnb.ops.elementwise.comparison import equal, isnan, where
-from msnb.ops.elementwise.identity_and_effects import identity
+from msnb.ops.definition import as_floats, as_ints, as_tensor, operand_lines
+from msnb.ops.elementwise import arithmetic, cast, equal, identity, isnan, transcendental, where
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.indexing.pad import PAD
 from msnb.ops.indexing.rearrange import meshgrid

@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import Tensor, TensorType, cached, dtypes, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh, product
@@ -23,8 +20,7 @@ from msnb.ops.definition.type_inference import common_shape, normal_axis, operan
 from msnb.ops.elementwise import comparison
 from msnb.ops.indexing.gather import take
 from msnb.ops.reduction.cumulative import cumsum
-from msnb.ops.shape.concat_split import unstack
-from msnb.ops.shape.views import broadcast_to
+from msnb.ops.shape import broadcast_to, unstack
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "unique", "where"]
 

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import Size, TensorType, tensor_type
+from msnb.core import Size, Tensor, TensorType, cached, tensor_type
 from msnb.ops.definition.operand_checks import as_ints, as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total

@@ -14,20 +14,16 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core.engine import cached
+from msnb.core import Tensor, cached
 from msnb.core.temporary_writes import own
-from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, tensors
 from msnb.ops.definition.symbolic_sizes import product, quotient
 from msnb.ops.definition.type_inference import common_shape, need_ints, normal_axes, normal_axis, operand_lines
-from msnb.ops.elementwise.comparison import equal, where
-from msnb.ops.elementwise.identity_and_effects import identity
+from msnb.ops.elementwise import equal, identity, where
 from msnb.ops.indexing.gather import GATHER
+from msnb.ops.shape import INDEX, TRANSPOSE, arange, broadcast_to, expand_dims, reshape
 from msnb.ops.shape.concat_split import CONCAT
-from msnb.ops.shape.creation import arange
-from msnb.ops.shape.index_records import INDEX
-from msnb.ops.shape.views import TRANSPOSE, broadcast_to, expand_dims, reshape
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "flatten", "flip", "fliplr", "flipud", "meshgrid", "moveaxis", "movedim",

@@ -16,22 +16,18 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core.dtypes import DType, int32, int64
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import DType, Tensor, TensorType, int32, int64, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import sizes_text
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise.arithmetic import fmod, maximum
-from msnb.ops.elementwise.cast import limit
-from msnb.ops.elementwise.identity_and_effects import changed
+from msnb.ops.elementwise import changed, limit, maximum
+from msnb.ops.elementwise.arithmetic import fmod
 from msnb.ops.indexing.gather import along, at_axis, coordinates
-from msnb.ops.shape.creation import full, ones_like, zeros_like
-from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX, update_axes, write_batch
-from msnb.ops.shape.index_spec import IndexPlan, explain, fits, key_of
-from msnb.ops.shape.views import broadcast_to
+from msnb.ops.shape import INDEX, INDEX_UPDATE, UNINDEX, IndexPlan, broadcast_to, full, ones_like, zeros_like
+from msnb.ops.shape.index_records import update_axes, write_batch
+from msnb.ops.shape.index_spec import explain, fits, key_of
 
 __all__ = [
     "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "scatter_nd", "scatter_reduce", "scatter_update",

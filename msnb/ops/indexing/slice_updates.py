@@ -12,18 +12,15 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core import Tensor, slot
 from msnb.core.dtypes import promote
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
+from msnb.ops.definition import as_tensor, need_ints, normal_axis, operand_lines
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.indexing.pad import pad
 from msnb.ops.indexing.rearrange import flip, moveaxis
 from msnb.ops.indexing.scatter import combine
-from msnb.ops.shape.creation import arange
-from msnb.ops.shape.views import broadcast_to, reshape, transpose
+from msnb.ops.shape import arange, broadcast_to, reshape, transpose
 
 __all__ = [
     "batch_to_space_nd", "diagonal_scatter", "inplace_add", "inplace_index_add", "inplace_sub", "inplace_update",

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.types import TensorType, tensor_type
-from msnb.ops.definition.record import Example, InvalidExample, Op, define
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.core import TensorType, dtypes, tensor_type
+from msnb.ops.definition import Example, InvalidExample, Op, define, operand_lines
 
 FAMILY = "linalg"
 _COST = np.array([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]])

@@ -20,8 +20,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise.comparison import less_equal
 from msnb.ops.elementwise.logic import logical_and, logical_or
 from msnb.ops.indexing.gather import gather

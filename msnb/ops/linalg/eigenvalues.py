@@ -23,23 +23,15 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, LinAlgError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, result_dtype, tensor_type
-from msnb.ops.definition.operand_checks import all_spread, as_tensor
-from msnb.ops.definition.record import Example, InvalidExample, Op, define
-from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.elementwise.cast import conj, is_complex, real
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.factory import times_adjoint
+from msnb.core import Tensor, TensorType, dtypes, result_dtype, tensor_type
+from msnb.ops.definition import Example, InvalidExample, Op, all_spread, as_tensor, define, operand_lines
+from msnb.ops.elementwise import conj, is_complex, real, times_adjoint, where
 from msnb.ops.linalg.failures import refusing
 from msnb.ops.linalg.matmul import conjugate_transpose, matmul
 from msnb.ops.linalg.matrix_functions import FAMILY, SOLVE, SQUARE_WRONG, cubic, need_square
 from msnb.ops.linalg.triangular import diag_embed
 from msnb.ops.reduction import functional
-from msnb.ops.shape.concat_split import concat
-from msnb.ops.shape.creation import zeros_like
-from msnb.ops.shape.views import EXPAND_DIMS
+from msnb.ops.shape import EXPAND_DIMS, concat, zeros_like
 
 __all__ = ["eig", "eigvals", "matrix_exp", "matrix_log"]
 

@@ -18,9 +18,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
+from msnb.core import Shape, Size, Tensor, TensorType, cached, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, tensors
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
@@ -28,9 +26,8 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.linalg.einsum_lowering import Contraction, LabeledValue, sizes_of
 from msnb.ops.linalg.matmul import wide
-from msnb.ops.shape.creation import arange
-from msnb.ops.shape.index_records import UNINDEX
-from msnb.ops.shape.views import broadcast_to, reshape, sum_to
+from msnb.ops.shape import UNINDEX, arange, broadcast_to, reshape
+from msnb.ops.shape.views import sum_to
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _B = np.array([[1.5, 0.5], [-2.0, 0.75], [1.25, -0.5]])

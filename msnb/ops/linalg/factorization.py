@@ -22,28 +22,20 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, GradientError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import Tensor, TensorType, dtypes, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise import arithmetic, transcendental
-from msnb.ops.elementwise.cast import is_complex, real
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.factory import times_adjoint
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
+from msnb.ops.elementwise import arithmetic, is_complex, real, stop_gradient, times_adjoint, transcendental, where
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.failures import refusing
 from msnb.ops.linalg.matmul import conjugate_transpose, matmul
 from msnb.ops.linalg.matrix_functions import in_single, inverse
 from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.reduction import functional
-from msnb.ops.shape.concat_split import concat
-from msnb.ops.shape.creation import eye
-from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to
+from msnb.ops.shape import EXPAND_DIMS, SQUEEZE, broadcast_to, concat, eye
 
 __all__ = ["cond", "lstsq", "matrix_norm", "matrix_rank", "pinv", "qr", "svd"]
 

@@ -17,16 +17,13 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, TensorType, result_dtype, tensor_type
+from msnb.core import Dim, Tensor, TensorType, cached, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import alike, broadcast_shapes, normal_axis, operand_lines
-from msnb.ops.elementwise.factory import adjoint
-from msnb.ops.elementwise.identity_and_effects import identity
+from msnb.ops.elementwise import adjoint, identity
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, TRANSPOSE, reshape
 
 __all__ = [

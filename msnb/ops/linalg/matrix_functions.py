@@ -20,22 +20,17 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, result_dtype, tensor_type
+from msnb.core import Tensor, TensorType, dtypes, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, common_shape, normal_axis, operand_lines
-from msnb.ops.elementwise.cast import is_complex, real
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.factory import times_adjoint
+from msnb.ops.elementwise import is_complex, real, times_adjoint, where
 from msnb.ops.indexing.rearrange import roll
 from msnb.ops.linalg.failures import refusing
 from msnb.ops.linalg.matmul import conjugate_transpose, matmul
 from msnb.ops.linalg.triangular import diag_embed, tril
-from msnb.ops.shape.creation import eye
-from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to, reshape
+from msnb.ops.shape import EXPAND_DIMS, SQUEEZE, broadcast_to, eye, reshape
 
 __all__ = ["adjoint", "cholesky", "cross", "det", "eigh", "inverse", "logdet", "matrix_power", "slogdet", "solve"]
 

@@ -14,20 +14,15 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.types import TensorType, tensor_type
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Example, InvalidExample, Op, define
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.core import TensorType, dtypes, tensor_type
+from msnb.ops.definition import Example, InvalidExample, Op, as_tensor, define, operand_lines
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.linalg.matmul import conjugate_transpose, matmul, outer, turned
 from msnb.ops.linalg.matrix_functions import in_single, inverse, solve
 from msnb.ops.linalg.triangular import diag_embed, diagonal, tril, triu
-from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.creation import eye, ones_like, zeros
-from msnb.ops.shape.views import broadcast_to, expand_dims
+from msnb.ops.shape import broadcast_to, concat, expand_dims, eye, ones_like, stack, zeros
 
 __all__ = [
     "addr", "cholesky_inverse", "cholesky_solve", "geqrf", "ger", "lu_factor", "lu_solve", "lu_unpack", "matrix_solve",

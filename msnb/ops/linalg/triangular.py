@@ -14,18 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.engine import cached
+from msnb.core import Tensor, TensorType, cached, dtypes, tensor_type
 from msnb.core.temporary_writes import mark, own
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
-from msnb.ops.shape.creation import arange
-from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX
-from msnb.ops.shape.views import TRANSPOSE, inverse_permutation, reshape
+from msnb.ops.shape import INDEX, INDEX_UPDATE, TRANSPOSE, UNINDEX, arange, reshape
+from msnb.ops.shape.views import inverse_permutation
 
 __all__ = ["diag", "diag_embed", "diagflat", "diagonal", "trace", "tril", "tril_indices", "triu", "triu_indices"]
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, number_class, wide_integers
-from msnb.ops.definition.record import find
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise import arithmetic, transcendental
+from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
+from msnb.core import Tensor, cached, dtypes
+from msnb.ops.definition import as_float, as_floats, as_tensor, find, normal_axis, operand_lines, wide_integers, worded
+from msnb.ops.definition.operand_checks import number_class
+from msnb.ops.elementwise import arithmetic, equal, identity, isnan, transcendental, where
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.elementwise.comparison import equal, isinf, isnan, where
-from msnb.ops.elementwise.identity_and_effects import identity
+from msnb.ops.elementwise.comparison import isinf
 from msnb.ops.linalg.factorization import matrix_norm
 from msnb.ops.reduction.functional import amax, amin, mean as mean_of, sum as sum_of
 from msnb.ops.reduction.records import SUM
@@ -49,8 +43,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
         raise AttributeValueError("clip needs at least one of min and max.")
     x = as_tensor(x)
     low = x if min is None else arithmetic.clamp_min(x, min)
-    out: Tensor = low if max is None else arithmetic.clamp_max(low, max)
-    return out
+    return low if max is None else arithmetic.clamp_max(low, max)
 
 
 clamp = clip
@@ -98,8 +91,7 @@ def norm_of_norms(norms: Sequence[Tensor], ord: float) -> Tensor:
     total = arithmetic.power(norms[0], ord)
     for other in norms[1:]:
         total = total + arithmetic.power(other, ord)
-    out: Tensor = _safe_sqrt(total) if ord == 2 else arithmetic.power(total, 1.0 / ord)
-    return out
+    return _safe_sqrt(total) if ord == 2 else arithmetic.power(total, 1.0 / ord)
 
 
 def global_norm(xs: Sequence[Tensor]) -> Tensor:
@@ -107,8 +99,7 @@ def global_norm(xs: Sequence[Tensor]) -> Tensor:
     total: Any = 0.0
     for x in xs:
         total = SUM(arithmetic.square(_wide(x)), axis=None, keepdims=False) + total
-    out: Tensor = _safe_sqrt(total)
-    return out
+    return _safe_sqrt(total)
 
 
 def clip_by_global_norm(x: Any, clip_norm: Any = 1.0, use_norm: Any = None) -> Any:
@@ -141,8 +132,7 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
         raise AttributeValueError(f"vector_norm: ord must be a number or 'fro', got {ord!r}.")
     size = arithmetic.abs(x)
     if ord in (float("inf"), float("-inf")):
-        extreme: Tensor = (amax if ord > 0 else amin)(size, axis, keepdims)
-        return extreme
+        return (amax if ord > 0 else amin)(size, axis, keepdims)
     if ord == 0:
         return sum_of(cast(size != 0, size.dtype), axis, keepdims)
     if ord == 1:
@@ -202,8 +192,7 @@ def norm(
         return vector_norm(x, ord, dim, keepdim)
     if ord != "nuc":
         events.notice(_OF_A_MATRIX.format(ord), key="norm of a matrix")
-    out: Tensor = matrix_norm(x, ord, axes, keepdim)
-    return out
+    return matrix_norm(x, ord, axes, keepdim)
 
 
 @worded
@@ -238,8 +227,7 @@ def _root(x: Tensor, order: float) -> Tensor:
 def _safe_sqrt(x: Tensor) -> Tensor:
     """sqrt with derivative 0 at 0, where the norm has a corner."""
     zero = equal(x, 0)
-    out: Tensor = where(zero, x * 0.0, transcendental.sqrt(where(zero, 1.0, x)))
-    return out
+    return where(zero, x * 0.0, transcendental.sqrt(where(zero, 1.0, x)))
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
@@ -279,8 +267,7 @@ def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neg
     low = float(limits.min) if neginf is None else neginf
     infinite = isinf(x)  # one number at a time: a choice between two numbers would be float32
     real = where(isnan(x), 0.0 if nan is None else nan, x)
-    out: Tensor = where(find("logical_and")(infinite, x > 0), high, where(infinite, low, real))
-    return out
+    return where(find("logical_and")(infinite, x > 0), high, where(infinite, low, real))
 
 
 def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
@@ -292,14 +279,12 @@ def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     near = find("logical_or")(near, equal(x, y))
     if equal_nan:
         near = find("logical_or")(near, find("logical_and")(isnan(x), isnan(y)))
-    out: Tensor = near
-    return out
+    return near
 
 
 def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """True when every element ``isclose``."""
-    out: Tensor = find("all")(isclose(x, y, rtol, atol, equal_nan), axis=None, keepdims=False)
-    return out
+    return find("all")(isclose(x, y, rtol, atol, equal_nan), axis=None, keepdims=False)
 
 
 def deg2rad(x: Any) -> Tensor:
@@ -315,16 +300,14 @@ def rad2deg(x: Any) -> Tensor:
 def logit(x: Any, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; ``eps`` keeps x in [eps, 1 - eps]."""
     x = x if eps is None else clip(x, eps, 1 - eps)
-    out: Tensor = transcendental.log(x) - transcendental.log1p(-x)
-    return out
+    return transcendental.log(x) - transcendental.log1p(-x)
 
 
 def sinc(x: Any) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
     zero = equal(x, 0)
     angle = where(zero, 1.0, x) * 3.141592653589793
-    out: Tensor = where(zero, 1.0, transcendental.sin(angle) / angle)
-    return out
+    return where(zero, 1.0, transcendental.sin(angle) / angle)
 
 
 def frac(x: Any) -> Tensor:
@@ -344,14 +327,12 @@ def xlogy(x: Any, y: Any) -> Tensor:
     y = _as_float_of(x, y)
     unbounded = find("logical_or")(y <= 0, equal(y, float("inf")))
     held = find("logical_and")(equal(x, 0), unbounded)
-    out: Tensor = where(held, 0.0, x * transcendental.log(where(held, 1.0, y)))
-    return out
+    return where(held, 0.0, x * transcendental.log(where(held, 1.0, y)))
 
 
 def heaviside(x: Any, values: Any) -> Tensor:
     """0 below 0, 1 above, ``values`` at 0."""
-    out: Tensor = where(equal(x, 0), values, cast(x > 0, x.dtype))
-    return out
+    return where(equal(x, 0), values, cast(x > 0, x.dtype))
 
 
 def add_n(xs: Sequence[Any]) -> Tensor:
@@ -383,8 +364,7 @@ def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
         return mean_of(x, axis)
     x = as_tensor(x)
     weights = _beside_axis(x, axis, as_tensor(weights))
-    out: Tensor = sum_of(x * weights, axis) / sum_of(weights * ones_like(x), axis)
-    return out
+    return sum_of(x * weights, axis) / sum_of(weights * ones_like(x), axis)
 
 
 def _beside_axis(x: Any, axis: Any, weights: Any) -> Any:
@@ -405,8 +385,7 @@ def _beside_axis(x: Any, axis: Any, weights: Any) -> Any:
 @worded
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Largest less smallest element over axes."""
-    out: Tensor = amax(x, axis, keepdims) - amin(x, axis, keepdims)
-    return out
+    return amax(x, axis, keepdims) - amin(x, axis, keepdims)
 
 
 def is_tensor(x: Any) -> bool:
@@ -435,8 +414,7 @@ def copysign(x: Any, other: Any) -> Tensor:
     """|x| with the sign of ``other``; of the two zeros the negative one counts as negative."""
     negative = find("logical_or")(other < 0, arithmetic.reciprocal(where(equal(other, 0), other, 1)) < 0)
     size = arithmetic.abs(x if as_tensor(x).dtype.is_float else cast(as_tensor(x), "float32"))
-    out: Tensor = where(negative, -size, size)
-    return out
+    return where(negative, -size, size)
 
 
 def float_power(x: Any, exponent: Any) -> Tensor:
@@ -450,8 +428,7 @@ def xdivy(x: Any, y: Any) -> Tensor:
     """x / y; 0 where both are 0."""
     y = _as_float_of(x, y)
     held = find("logical_and")(equal(x, 0), equal(y, 0))
-    out: Tensor = where(held, 0.0, x / where(held, 1.0, y))
-    return out
+    return where(held, 0.0, x / where(held, 1.0, y))
 
 
 # names of MindSpore and PyTorch for the same

@@ -13,13 +13,10 @@ import math
 from typing import Any
 
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import normal_axis
+from msnb.ops.definition import as_tensor, normal_axis, worded
 from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.elementwise.transcendental import logaddexp
-from msnb.ops.shape.concat_split import concat
-from msnb.ops.shape.creation import full
+from msnb.ops.shape import concat, full
 
 __all__ = ["logcumsumexp"]
 

@@ -13,25 +13,20 @@ import ml_dtypes
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import Tensor, TensorType, dtypes, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_tensor, number_class
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import elementwise, normal_axis, operand_lines
-from msnb.ops.elementwise import arithmetic, cast, transcendental
-from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise import arithmetic, cast, transcendental, where
 from msnb.ops.indexing.masked_select import nonzero
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.triangular import triu_indices
 from msnb.ops.math import clip_norm_interpolate, sort
 from msnb.ops.random import draws
 from msnb.ops.reduction import cumulative, functional
-from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.creation import full
-from msnb.ops.shape.views import reshape
+from msnb.ops.shape import concat, full, reshape, stack
 
 __all__ = [
     "aminmax", "eps", "gcd", "is_nonzero", "isneginf", "isposinf", "isreal", "laplace", "lcm", "ldexp", "nextafter",

@@ -16,10 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import Tensor, TensorType, cached, dtypes, tensor_type
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
@@ -29,9 +26,7 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import isnan, where
 from msnb.ops.indexing.gather import FULL, along, take_along_axis
 from msnb.ops.math.selection import TOP_K
-from msnb.ops.shape.creation import arange, full
-from msnb.ops.shape.index_records import INDEX, UNINDEX
-from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, squeeze
+from msnb.ops.shape import INDEX, UNINDEX, arange, broadcast_to, expand_dims, full, reshape, squeeze
 
 __all__ = ["argsort", "bincount", "kthvalue", "median", "msort", "searchsorted", "sort", "topk"]
 

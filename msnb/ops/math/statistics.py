@@ -20,17 +20,12 @@ from msnb.core.tensor import Array, Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
-from msnb.ops.elementwise import arithmetic
-from msnb.ops.elementwise.cast import limit
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.identity_and_effects import identity
+from msnb.ops.elementwise import arithmetic, identity, limit, where
 from msnb.ops.indexing.rearrange import moveaxis, narrow
 from msnb.ops.indexing.scatter import tensor_scatter_add, tensor_scatter_max, tensor_scatter_min, tensor_scatter_mul
 from msnb.ops.math import clip_norm_interpolate, sort
 from msnb.ops.reduction import functional
-from msnb.ops.shape.concat_split import concat
-from msnb.ops.shape.creation import arange, full
-from msnb.ops.shape.views import broadcast_to, expand_dims, reshape
+from msnb.ops.shape import arange, broadcast_to, concat, expand_dims, full, reshape
 
 __all__ = [
     "bucketize", "cdist", "corrcoef", "cov", "diff", "dist", "histc", "nanmedian", "nanquantile", "quantile",

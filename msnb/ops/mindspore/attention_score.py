@@ -16,12 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.logic import logical_not, logical_or
 from msnb.ops.linalg.matmul import matmul, turned

@@ -15,8 +15,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
-from msnb.ops.definition.operand_checks import as_ints, as_tensor
-from msnb.ops.definition.window_geometry import pair, reach, resolve_pads
+from msnb.ops.definition import as_ints, as_tensor, pair, reach, resolve_pads
 from msnb.ops.spatial.convolution_records import CONV2D_INPUT_GRAD
 
 

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.base.missing_names import public_names
+from msnb.base import ArgumentError, AttributeValueError, public_names
 from msnb.core.tensor import Tensor
 
 Function: TypeAlias = Callable[..., Any]

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
-from msnb.base.missing_names import public_names
+from msnb.base import AttributeValueError, public_names
 from msnb.ops.mindspore.mint import (  # noqa: F401 - names of this module too
     conv2d as conv2d,
     convolution,

@@ -12,10 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.base.errors import ArgumentError
-from msnb.core.dtypes import DType
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import DType, Parameter, Tensor, slot
 from msnb.ops.elementwise.identity_and_effects import identity
 
 partial = functools.partial

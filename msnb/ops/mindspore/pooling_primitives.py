@@ -19,10 +19,8 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_ints
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import as_ints, operand_lines
 from msnb.ops.spatial import fractional_pooling as fractional
 from msnb.ops.spatial.deformable import deformable_offsets
 from msnb.ops.spatial.max_pooling import largest_of_windows

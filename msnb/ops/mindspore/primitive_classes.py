@@ -17,11 +17,7 @@ from typing import Any, ClassVar
 import msnb.ops.mindspore.primitive_results as results
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import dtypes
-from msnb.core.engine import slot
-from msnb.core.process_group import WORLD_GROUP
-from msnb.core.shard_annotation import ShardRequest, sharding
-from msnb.core.tensor import Tensor
+from msnb.core import WORLD_GROUP, ShardRequest, Tensor, dtypes, sharding, slot
 from msnb.ops.definition.keyword_aliases import argument_names, in_own_words
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.mindspore.array_primitives import ARRAYS

@@ -16,11 +16,9 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
+from msnb.core import Parameter, dtypes
 from msnb.core.random import legal_seed
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.random.draws import drawn_uniform
 
 

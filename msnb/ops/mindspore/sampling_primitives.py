@@ -17,10 +17,8 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_sizes, as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import as_sizes, as_tensor, operand_lines
 from msnb.ops.random.draws import drawn_order, drawn_uniform, own_key
 
 NEEDED: Any = inspect.Parameter.empty

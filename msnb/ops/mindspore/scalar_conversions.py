@@ -9,8 +9,7 @@ import builtins
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.dtypes import as_dtype, float32
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, as_dtype, float32
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.shape.creation import arange
 

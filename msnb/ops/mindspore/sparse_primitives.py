@@ -17,8 +17,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.sparse.compressed_rows import CSRTensor, coo_to_csr, csr_of
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, coordinates_of, flat_keys

@@ -11,14 +11,9 @@ from typing import Any
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.engine import named, whole
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.operand_checks import as_float, as_tensor
-from msnb.ops.definition.record import find
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise import arithmetic, transcendental
+from msnb.ops.definition import as_float, as_tensor, find, normal_axis, operand_lines, worded
+from msnb.ops.elementwise import arithmetic, stop_gradient, transcendental, where
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.elementwise.transcendental import sigmoid, softplus_one
 from msnb.ops.random.draws import drawn_uniform, gumbel
 from msnb.ops.reduction.records import MAX, SUM
@@ -35,8 +30,7 @@ _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
 def _between(x: Any, low: Any, high: Any) -> Tensor:
-    out: Tensor = arithmetic.minimum(arithmetic.maximum(x, low), high)
-    return out
+    return arithmetic.minimum(arithmetic.maximum(x, low), high)
 
 
 @named
@@ -51,15 +45,13 @@ def relu6(x: Any) -> Tensor:
 def _clipped(x: Any, low: float, high: float) -> Tensor:
     """The derivative is 1 strictly inside and 0 on the rims, as for relu."""
     x = as_tensor(x)
-    out: Tensor = where(find("logical_and")(x > low, x < high), x, _between(stop_gradient(x), low, high))
-    return out
+    return where(find("logical_and")(x > low, x < high), x, _between(stop_gradient(x), low, high))
 
 
 @named
 def leaky_relu(x: Any, alpha: float = 0.2) -> Tensor:
     """x where positive, else alpha x."""
-    out: Tensor = where(x > 0, x, x * alpha)
-    return out
+    return where(x > 0, x, x * alpha)
 
 
 def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3) -> Tensor:
@@ -92,8 +84,7 @@ def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3) -> Tensor:
     if lower > upper:
         raise AttributeValueError(f"rrelu: lower must not be above upper, got {lower} and {upper}.")
     slope = cast(drawn_uniform(t.shape) * (upper - lower) + lower, t.dtype)
-    out: Tensor = where(t >= 0, t, t * slope)
-    return out
+    return where(t >= 0, t, t * slope)
 
 
 @named
@@ -111,30 +102,26 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
         weight = find("reshape")(weight, shape=())
     elif weight.shape not in ((), (1,)) and x.ndim > 2:
         weight = find("reshape")(weight, shape=(channels, *[1] * (x.ndim - 2)))
-    out: Tensor = where(x > 0, x, x * weight)
-    return out
+    return where(x > 0, x, x * weight)
 
 
 def _not_above_zero(x: Any) -> Tensor:
     """min(x, 0), whose derivative at 0 is that from below: exp(x) - 1 made of it goes on smoothly."""
-    out: Tensor = where(x > 0, 0, x)
-    return out
+    return where(x > 0, 0, x)
 
 
 @whole
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
     """x where positive, else alpha (exp(x) - 1). Source: Clevert et al., 2015, arXiv:1511.07289."""
     below = transcendental.expm1(_not_above_zero(x)) * alpha
-    out: Tensor = where(x > 0, x, below)
-    return out
+    return where(x > 0, x, below)
 
 
 @named
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(0, alpha (exp(x / alpha) - 1))."""
     below = transcendental.expm1(_not_above_zero(x) / alpha) * alpha
-    out: Tensor = where(x > 0, x, below)
-    return out
+    return where(x > 0, x, below)
 
 
 @whole
@@ -209,15 +196,13 @@ def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
 @named
 def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """0 where |x| <= lambd, else x; NaN stays."""
-    out: Tensor = where(arithmetic.abs(x) <= lambd, 0, x)
-    return out
+    return where(arithmetic.abs(x) <= lambd, 0, x)
 
 
 @named
 def softshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and 0 within; NaN stays."""
-    out: Tensor = where(arithmetic.abs(x) <= lambd, 0, where(x < 0, x + lambd, x - lambd))
-    return out
+    return where(arithmetic.abs(x) <= lambd, 0, where(x < 0, x + lambd, x - lambd))
 
 
 def tanhshrink(x: Any) -> Tensor:
@@ -232,8 +217,7 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     if beta == 1.0:
         smooth = softplus_one(x)
         return where(x > threshold, x, smooth) if threshold < 20.0 else smooth
-    out: Tensor = where(x * beta > threshold, x, softplus_one(x * beta) / beta)
-    return out
+    return where(x * beta > threshold, x, softplus_one(x * beta) / beta)
 
 
 @named
@@ -245,8 +229,7 @@ def softsign(x: Any) -> Tensor:
 
 def logsigmoid(x: Any) -> Tensor:
     """log(sigmoid(x)), without underflow."""
-    out: Tensor = -softplus_one(-x)
-    return out
+    return -softplus_one(-x)
 
 
 @worded
@@ -263,14 +246,12 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     rows: list[Any] = [slice(None)] * x.ndim
     first, second = list(rows), list(rows)
     first[at], second[at] = slice(0, n // 2), slice(n // 2, n)
-    out: Tensor = x[tuple(first)] * sigmoid(x[tuple(second)])
-    return out
+    return x[tuple(first)] * sigmoid(x[tuple(second)])
 
 
 def threshold(x: Any, thr: float, value: float) -> Tensor:
     """``value`` where x is at most ``thr``, else x; NaN stays."""
-    out: Tensor = where(x <= thr, value, x)
-    return out
+    return where(x <= thr, value, x)
 
 
 # ---- softmax ----
@@ -309,8 +290,7 @@ def softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     x = _floats(x, dtype)
     at = None if x.ndim == 0 and axis in (0, -1) else normal_axis("softmax", axis, x.ndim)
     powers = transcendental.exp(_shifted(x, at))
-    out: Tensor = powers / SUM(powers, axis=at, keepdims=True)
-    return out
+    return powers / SUM(powers, axis=at, keepdims=True)
 
 
 @worded
@@ -320,8 +300,7 @@ def log_softmax(x: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     x = _floats(x, dtype)
     at = None if x.ndim == 0 and axis in (0, -1) else normal_axis("log_softmax", axis, x.ndim)
     low = _shifted(x, at)
-    out: Tensor = low - transcendental.log(SUM(transcendental.exp(low), axis=at, keepdims=True))
-    return out
+    return low - transcendental.log(SUM(transcendental.exp(low), axis=at, keepdims=True))
 
 
 @worded
@@ -340,8 +319,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, axis: i
     if not hard:
         return soft
     one = cast(soft == MAX(soft, axis=axis, keepdims=True), soft.dtype)
-    out: Tensor = stop_gradient(one - soft) + soft
-    return out
+    return stop_gradient(one - soft) + soft
 
 
 swish, hard_sigmoid, hard_swish, hard_tanh = silu, hardsigmoid, hardswish, hardtanh

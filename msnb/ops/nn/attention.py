@@ -9,21 +9,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.base import device_registry
-from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import find
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.base import ArgumentError, ShapeError, device_registry
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import as_tensor, find, operand_lines
 from msnb.ops.elementwise.cast import cast, limit
 from msnb.ops.linalg.matmul import matmul
 from msnb.ops.linalg.triangular import tril
 from msnb.ops.nn.activation import softmax
 from msnb.ops.nn.flash_attention import FLASH_ATTENTION
 from msnb.ops.random.draws import dropout
-from msnb.ops.shape.creation import ones
-from msnb.ops.shape.views import expand_dims, squeeze, transpose
+from msnb.ops.shape import expand_dims, ones, squeeze, transpose
 
 TILED_FEATURES = (32, 64, 96, 128)
 """Features of a head for which devices have attention of their own."""

@@ -20,12 +20,8 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import need_float, operand_lines
-from msnb.ops.elementwise import arithmetic
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
-from msnb.ops.elementwise.transcendental import exp
+from msnb.ops.definition import as_tensor, need_float, operand_lines
+from msnb.ops.elementwise import arithmetic, exp, stop_gradient, where
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.indexing.masked_select import nonzero
 from msnb.ops.indexing.scatter import tensor_scatter_elements
@@ -33,9 +29,7 @@ from msnb.ops.indexing.slice_updates import reverse_sequence
 from msnb.ops.nn.activation import log_softmax
 from msnb.ops.reduction.cumulative import cumsum
 from msnb.ops.reduction.functional import amax, argmax, logsumexp, mean, sum as total
-from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.creation import full, zeros
-from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, transpose
+from msnb.ops.shape import broadcast_to, concat, expand_dims, full, reshape, stack, transpose, zeros
 from msnb.ops.sparse.sparse_tensor import is_known
 from msnb.ops.spatial.bounding_boxes import wide
 

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.types import Size, TensorType, tensor_type
+from msnb.core import Size, TensorType, dtypes, tensor_type
 from msnb.ops.definition.operand_checks import spread
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, product
@@ -32,8 +31,7 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.linalg.matmul import matmul, turned, wide
 from msnb.ops.linalg.triangular import tril
 from msnb.ops.reduction.functional import sum as total
-from msnb.ops.shape.creation import ones
-from msnb.ops.shape.views import expand_dims, reshape
+from msnb.ops.shape import expand_dims, ones, reshape
 
 FAMILY = "attention"  # of the records in this module: pictures and the JSON of graphs name it
 

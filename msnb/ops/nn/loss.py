@@ -17,19 +17,16 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import common_shape, need_float, operand_lines
-from msnb.ops.elementwise import arithmetic, transcendental
+from msnb.ops.elementwise import arithmetic, equal, softplus_one, stop_gradient, transcendental, where
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.elementwise.comparison import equal, not_equal, where
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
-from msnb.ops.elementwise.transcendental import softplus_one
+from msnb.ops.elementwise.comparison import not_equal
 from msnb.ops.indexing.class_index import CLASS_INDEX
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.nn.activation import log_softmax, softmax
 from msnb.ops.reduction.cumulative import cumprod
 from msnb.ops.reduction.functional import any as any_of
 from msnb.ops.reduction.records import MEAN, SUM
-from msnb.ops.shape.creation import arange
-from msnb.ops.shape.views import expand_dims
+from msnb.ops.shape import arange, expand_dims
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity",
@@ -45,8 +42,7 @@ def _reduced(name: str, loss: Any, reduction: str) -> Tensor:
         raise AttributeValueError(f"{name}: reduction must be 'mean', 'sum' or 'none', got {reduction!r}.")
     if reduction == "none":
         return loss  # type: ignore[no-any-return]
-    out: Tensor = (MEAN if reduction == "mean" else SUM)(loss, axis=None, keepdims=False)
-    return out
+    return (MEAN if reduction == "mean" else SUM)(loss, axis=None, keepdims=False)
 
 
 def _pair(name: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
@@ -129,15 +125,13 @@ def _check_classes(name: str, logits: Tensor, target: Tensor, axis: int) -> None
 
 def _per_class(logp: Tensor, axis: int, vector: Tensor) -> Tensor:
     """A [C] vector laid along the class axis."""
-    out: Tensor = find("reshape")(vector, shape=tuple(-1 if i == axis else 1 for i in range(logp.ndim)))
-    return out
+    return find("reshape")(vector, shape=tuple(-1 if i == axis else 1 for i in range(logp.ndim)))
 
 
 def _one_hot(logp: Tensor, axis: int, target: Tensor) -> Tensor:
     """True at the class of each row: a comparison, so an index that is ignored (outside the classes) hits nothing."""
     classes = _per_class(logp, axis, arange(logp.shape[axis], dtype=target.dtype))
-    out: Tensor = equal(find("expand_dims")(target, axis=axis), classes)
-    return out
+    return equal(find("expand_dims")(target, axis=axis), classes)
 
 
 @cached
@@ -178,8 +172,7 @@ def _nll(name: str, input: Tensor, target: Tensor, axis: int, weight: Any, ignor
         picked = picked * (1.0 - label_smoothing) + smooth
     loss = where(valid, picked, 0.0)
     if reduction == "mean":
-        out: Tensor = SUM(loss, axis=None, keepdims=False) / SUM(counts, axis=None, keepdims=False)
-        return out
+        return SUM(loss, axis=None, keepdims=False) / SUM(counts, axis=None, keepdims=False)
     return _reduced(name, loss, reduction)
 
 
@@ -193,8 +186,7 @@ def _size(x: Tensor, axis: int) -> int:
 def _counts(logp: Tensor, hit: Tensor, scale: Any, valid: Tensor, axis: int) -> Tensor:
     """What each row counts for in the mean: the weight of its class, 0 if ignored."""
     ones = cast(hit, logp.dtype) * scale
-    out: Tensor = where(valid, SUM(ones, axis=axis, keepdims=False), 0.0)
-    return out
+    return where(valid, SUM(ones, axis=axis, keepdims=False), 0.0)
 
 
 @whole
@@ -428,8 +420,7 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean", log_target: bool =
         positive = t > 0
         loss = where(positive, t * (transcendental.log(where(positive, t, 1.0)) - x), 0.0)
     if reduction == "batchmean":
-        out: Tensor = SUM(loss, axis=None, keepdims=False) / _size(x, 0)
-        return out
+        return SUM(loss, axis=None, keepdims=False) / _size(x, 0)
     return _reduced("kl_div", loss, reduction)
 
 
@@ -473,8 +464,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     x1, x2 = as_float(x1), as_float(x2)
     dot = SUM(x1 * x2, axis=axis, keepdims=False)
     squares = SUM(x1 * x1, axis=axis, keepdims=False) * SUM(x2 * x2, axis=axis, keepdims=False)
-    out: Tensor = dot / transcendental.sqrt(arithmetic.maximum(squares, guard(eps * eps, squares.dtype)))
-    return out
+    return dot / transcendental.sqrt(arithmetic.maximum(squares, guard(eps * eps, squares.dtype)))
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,

@@ -17,14 +17,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
+from msnb.base import AttributeValueError, DTypeError, ShapeError, events
+from msnb.core import Parameter, Tensor, dtypes
 from msnb.core.engine import whole
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise.arithmetic import add, multiply, square, subtract
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.transcendental import rsqrt

@@ -14,9 +14,7 @@ from typing import Any
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise.arithmetic import square
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
-from msnb.ops.elementwise.transcendental import rsqrt
+from msnb.ops.elementwise import rsqrt, square, stop_gradient
 from msnb.ops.indexing.gather import gather
 from msnb.ops.indexing.pad import pad
 from msnb.ops.math.sort import argsort

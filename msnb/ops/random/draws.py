@@ -22,11 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes, random as stream
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import DType, Tensor, TensorType, as_dtype, dtypes, random as stream, slot, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.operand_checks import as_sizes
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
@@ -344,8 +340,7 @@ def bernoulli(p: Any, shape: Any = None, *, seed: Any = None, generator: Any = N
     p = p if isinstance(p, Tensor) else Tensor(p)
     wide = dtypes.float64 if p.dtype is dtypes.float64 else None
     draws = rand(p.shape if shape is None else shape, dtype=wide, seed=seed, generator=generator)
-    out: Tensor = find("cast")(draws < p, dtype=p.dtype if p.dtype.is_float else dtypes.float32)
-    return out
+    return find("cast")(draws < p, dtype=p.dtype if p.dtype.is_float else dtypes.float32)
 
 
 def exponential(shape: Any, rate: Any = 1.0, *, dtype: Any = None) -> Tensor:
@@ -358,8 +353,7 @@ def gumbel(shape: Any, *, dtype: Any = None, seed: Any = None, generator: Any = 
     """Gumbel numbers: -log(-log(u)). The largest of logits + gumbel is a draw from softmax(logits)."""
     tiny = 2.0**-26
     u = rand(shape, dtype=dtype, seed=seed, generator=generator) + tiny
-    out: Tensor = -find("log")(-find("log")(u))
-    return out
+    return -find("log")(-find("log")(u))
 
 
 def trunc_normal(shape: Any, mean: Any = 0.0, std: Any = 1.0, a: float = -2.0, b: float = 2.0, *,
@@ -395,8 +389,7 @@ def shuffle(x: Tensor, seed: Any = None) -> Tensor:
     if not isinstance(x, Tensor):
         raise ArgumentError(f"shuffle takes a Tensor, got {type(x).__name__}.")
     order = drawn_order(x._type.ints()[0] if x.ndim else 1, own_key("shuffle", seed))
-    out: Tensor = find("gather")(x, order, axis=0) if x.ndim else x
-    return out
+    return find("gather")(x, order, axis=0) if x.ndim else x
 
 
 def categorical(logits: Tensor, num_samples: int | None = None, *, seed: Any = None, generator: Any = None) -> Tensor:
@@ -454,8 +447,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, seed: int | None =
         return identity(x) if training else x
     draws = drawn_uniform(x.shape, own_key("dropout", seed))
     scaled = x * (1.0 / (1.0 - p)) if p < 1.0 else x * 0.0
-    out: Tensor = find("where")(draws >= p, scaled, 0.0)
-    return out
+    return find("where")(draws >= p, scaled, 0.0)
 
 
 def _channel_dropout(name: str, axes: int) -> Callable[..., Tensor]:
@@ -465,8 +457,7 @@ def _channel_dropout(name: str, axes: int) -> Callable[..., Tensor]:
         if not training:
             return x
         kept = dropout(ones((*x.shape[:-axes], *[1] * axes), dtype=x.dtype), p)
-        out: Tensor = x * kept
-        return out
+        return x * kept
 
     drop.__name__ = name
     drop.__doc__ = f"Dropout of whole channels: the last {axes} axes are kept or dropped together."

@@ -19,11 +19,9 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.elementwise import arithmetic, logic, transcendental
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
+from msnb.ops.elementwise import arithmetic, logic, stop_gradient, transcendental
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.indexing.masked_select import where
 from msnb.ops.random.draws import RANDOM_NORMAL, RANDOM_UNIFORM, random_key

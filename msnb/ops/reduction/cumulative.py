@@ -14,11 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, result_dtype
+from msnb.core import DType, Tensor, TensorType, cached, dtypes, result_dtype
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find

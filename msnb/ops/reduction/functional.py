@@ -6,15 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.dtypes import as_dtype
-from msnb.core.engine import cached, slot
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
-from msnb.ops.definition.operand_checks import as_ints
-from msnb.ops.definition.record import Op, find
-from msnb.ops.definition.type_inference import normal_axes
+from msnb.base import ArgumentError, AttributeValueError, events
+from msnb.core import Tensor, as_dtype, cached, slot
+from msnb.ops.definition import Op, ValuesAndIndices, as_ints, find, normal_axes, worded
 from msnb.ops.reduction.records import ALL, ANY, ARGMAX, ARGMIN, COUNT_NONZERO, MAX, MEAN, MIN, PROD, SUM, VAR
 
 __all__ = [
@@ -44,8 +38,7 @@ def _reduce_as(op: Op, x: Any, axis: Any, keepdims: bool, dtype: Any) -> Tensor:
     if dtype is None:
         return _reduce(op, x, axis, keepdims)
     cast, wanted = find("cast"), as_dtype(dtype)
-    out: Tensor = cast(_reduce(op, cast(x, dtype=wanted), axis, keepdims), dtype=wanted)
-    return out
+    return cast(_reduce(op, cast(x, dtype=wanted), axis, keepdims), dtype=wanted)
 
 
 @cached
@@ -283,8 +276,7 @@ def std(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
     """Square root of the variance; arguments as ``var``. Where all elements are equal its derivative is 0."""
     spread = var(x, axis, ddof, keepdims, dim=dim)
     none, where = find("equal")(spread, 0), find("where")
-    out: Tensor = where(none, spread * 0.0, find("sqrt")(where(none, 1.0, spread)))
-    return out
+    return where(none, spread * 0.0, find("sqrt")(where(none, 1.0, spread)))
 
 
 @worded

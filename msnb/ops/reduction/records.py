@@ -20,9 +20,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.types import Dim, Size, TensorType
+from msnb.core import Dim, DType, Size, TensorType, dtypes
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.accurate_sum import LONG, total
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find

@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
+from msnb.core import Shape, Size, Tensor, TensorType, cached, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import (
     all_spread,

@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError, ShapeError
-from msnb.core import dtypes
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.engine import cached, slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, Dim, Size, TensorType, tensor_type
+from msnb.core import WEAK, Dim, DType, Size, Tensor, TensorType, as_dtype, cached, dtypes, slot, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import has_sizes
@@ -250,8 +246,7 @@ def ones_like(x: Any, *, dtype: Any = None) -> Tensor:
 @cached
 def full_like(x: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """``fill_value`` everywhere, with the shape and dtype of ``x``."""
-    out: Tensor = zeros_like(x, dtype=dtype) + CAST(fill_value, dtype=as_dtype(dtype or x.dtype))
-    return out
+    return zeros_like(x, dtype=dtype) + CAST(fill_value, dtype=as_dtype(dtype or x.dtype))
 
 
 def empty_like(x: Any, *, dtype: Any = None, device: str | None = None, pin_memory: bool = False) -> Tensor:
@@ -317,8 +312,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
     low, high, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (low, high, step))
     if dtype is None:
         dtype = dtypes.float32 if any(isinstance(v, float) for v in (low, high, step)) else dtypes.int64
-    out: Tensor = ARANGE(start=low, stop=high, step=step, dtype=as_dtype(dtype))
-    return out
+    return ARANGE(start=low, stop=high, step=step, dtype=as_dtype(dtype))
 
 
 def _linspace_infer(*, start: Any, stop: Any, num: int, dtype: DType) -> TensorType:
@@ -362,10 +356,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
         mixed: Tensor = (1 - share) * start + share * end
         tensors = [e for e in (start, end) if isinstance(e, Tensor) and slot.engine.number_kind(e) is None]
         wide = any(end_.dtype is dtypes.float64 for end_ in tensors)
-        moved: Tensor = mixed.astype(as_dtype(dtype or (dtypes.float64 if wide else dtypes.float32)))
-        return moved
-    out: Tensor = LINSPACE(start=float(start), stop=float(end), num=steps, dtype=as_dtype(dtype or dtypes.float32))
-    return out
+        return mixed.astype(as_dtype(dtype or (dtypes.float64 if wide else dtypes.float32)))
+    return LINSPACE(start=float(start), stop=float(end), num=steps, dtype=as_dtype(dtype or dtypes.float32))
 
 
 def _eye_infer(*, n: int, m: int, k: int, dtype: DType) -> TensorType:
@@ -391,5 +383,4 @@ EYE = define(
 @cached
 def eye(n: int, m: int | None = None, dtype: Any = None, *, k: int = 0) -> Tensor:
     """The identity matrix of ``n`` rows (and ``m`` columns)."""
-    out: Tensor = EYE(n=n, m=n if m is None else m, k=k, dtype=as_dtype(dtype or dtypes.float32))
-    return out
+    return EYE(n=n, m=n if m is None else m, k=k, dtype=as_dtype(dtype or dtypes.float32))

@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DataSizeError, DTypeError, IndexOutOfRange, ShapeError
-from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, Dim, Shape, TensorType, tensor_type
+from msnb.core import WEAK, Dim, Shape, Tensor, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import spread, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.symbolic_sizes import is_bindable, sizes_text

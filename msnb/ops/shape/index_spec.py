@@ -14,8 +14,7 @@ from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, IndexOutOfRange
 from msnb.core.types import Dim, Shape, Size, TensorType
-from msnb.ops.definition.symbolic_sizes import bound_of, sliced
-from msnb.ops.definition.type_inference import common_shape, operand_lines
+from msnb.ops.definition import bound_of, common_shape, operand_lines, sliced
 
 Spec = tuple[Any, ...]
 

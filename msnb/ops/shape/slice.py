@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape, TensorType, tensor_type
+from msnb.core import Shape, Tensor, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.symbolic_sizes import sliced

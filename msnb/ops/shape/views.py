@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, LostWriteError, ShapeError
-from msnb.core.engine import cached
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape, TensorType, tensor_type
+from msnb.core import Shape, Tensor, TensorType, cached, tensor_type
 from msnb.ops.definition.accurate_sum import LONG, total
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, one_batched, strong_dtype

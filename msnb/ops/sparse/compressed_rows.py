@@ -14,16 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape
+from msnb.core import Shape, Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.math.sort import argsort
 from msnb.ops.reduction.cumulative import cumsum
-from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.creation import ones_like, zeros
-from msnb.ops.shape.index_records import INDEX, UNINDEX
+from msnb.ops.shape import INDEX, UNINDEX, concat, ones_like, stack, zeros
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, dense_to_coo, flat_keys
 from msnb.ops.sparse.entry_merge import ROW_JOIN, taken
 from msnb.ops.sparse.row_pointers import CSR_ROWS, check_columns, check_pointers
@@ -261,8 +257,7 @@ def _sparse_product(a: CSRTensor, b: CSRTensor) -> CSRTensor:
 
 def row_pointers(rows: Any, count: Any) -> Tensor:
     """The pointers for rows in order: 0, then how many entries the first rows have together."""
-    ones = ones_like(rows)
-    ends = cumsum(UNINDEX(ones, rows, spec=("t",), shape=(count,)), 0)
+    ends = cumsum(UNINDEX(ones_like(rows), rows, spec=("t",), shape=(count,)), 0)
     return concat((zeros((1,), dtype=rows.dtype), cast(ends, rows.dtype)))
 
 

@@ -15,14 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape
+from msnb.core import Shape, Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_ints
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.indexing.masked_select import masked_select, nonzero
-from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.index_records import INDEX, UNINDEX
+from msnb.ops.shape import INDEX, UNINDEX, concat, stack
 from msnb.ops.sparse.entry_merge import merged, taken
 from msnb.ops.sparse.row_pointers import check_columns
 from msnb.ops.sparse.sparse_tensor import SparseTensor, as_values, is_known, need_indices, need_shape, whole

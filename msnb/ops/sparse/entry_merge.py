@@ -14,13 +14,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, IndexOutOfRange
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
-from msnb.ops.definition.operand_checks import strong_dtype
-from msnb.ops.definition.record import Example, InvalidExample, Op, define
-from msnb.ops.definition.symbolic_sizes import bound_of, fresh
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.core import Tensor, TensorType, dtypes, tensor_type
+from msnb.ops.definition import Example, InvalidExample, Op, bound_of, define, fresh, operand_lines, strong_dtype
 from msnb.ops.indexing.gather import take
 from msnb.ops.shape.index_records import UNINDEX
 from msnb.ops.sparse.row_pointers import (

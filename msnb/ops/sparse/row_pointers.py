@@ -15,8 +15,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.types import TensorType, tensor_type
-from msnb.ops.definition.record import Example, InvalidExample, Op, define
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition import Example, InvalidExample, Op, define, operand_lines
 from msnb.ops.shape.concat_split import stack
 
 FAMILY = "sparse"  # of the records in this package: pictures and the JSON of graphs name it

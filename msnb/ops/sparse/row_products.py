@@ -16,9 +16,7 @@ import numpy as np
 
 from msnb.base.errors import DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.types import TensorType, tensor_type
-from msnb.ops.definition.operand_checks import as_size
-from msnb.ops.definition.record import Example, InvalidExample, Work, define
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition import Example, InvalidExample, Work, as_size, define, operand_lines
 from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.shape.index_spec import may_equal
 from msnb.ops.sparse.row_pointers import (

@@ -11,8 +11,7 @@ import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core.types import TensorType, tensor_type
-from msnb.ops.definition.record import Example, InvalidExample, define
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition import Example, InvalidExample, define, operand_lines
 from msnb.ops.indexing.gather import take
 from msnb.ops.shape.index_records import UNINDEX
 from msnb.ops.sparse.row_pointers import POINTERS, RECORDS, need_pointers, one_by_one, row_count, rows_of_entries

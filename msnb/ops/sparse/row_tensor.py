@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape
+from msnb.core import Shape, Tensor
 from msnb.ops.shape.index_records import UNINDEX
 from msnb.ops.sparse.row_pointers import check_columns
 from msnb.ops.sparse.sparse_tensor import as_values, is_known, need_indices, need_shape

@@ -37,8 +37,7 @@ def segments(kind: str, x: Any, indices: Any, segment_ids: Any, num_segments: An
         return total
     many = unsorted_segment_sum(ones_like(ids).astype(rows.dtype), ids, count)
     by = maximum(many, 1).reshape((-1, *(1,) * (rows.ndim - 1)))
-    out: Tensor = total / (by if kind == "mean" else sqrt(by))
-    return out
+    return total / (by if kind == "mean" else sqrt(by))
 
 
 def sparse_segment_mean(x: Any, indices: Any, segment_ids: Any) -> Tensor:

@@ -7,16 +7,14 @@ csr_mul, csr_div, csr_mm, csr_mv, csr_gather, csr_reduce_sum, csr_softmax       
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_sizes, as_tensor
-from msnb.ops.definition.type_inference import normal_axis
+from msnb.ops.definition import as_sizes, as_tensor, normal_axis
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.factory import adjoint
-from msnb.ops.shape.concat_split import concat, stack
-from msnb.ops.shape.views import transpose
+from msnb.ops.shape import concat, stack, transpose
 from msnb.ops.sparse.compressed_rows import CSRTensor, common, coo_to_csr, csr_of, dense_to_csr, pointers_like
 from msnb.ops.sparse.coordinates import COOTensor, coo_of, dense_to_coo
 from msnb.ops.sparse.row_products import CSR_MATMUL_TRANSPOSED
@@ -29,7 +27,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _need(name: str, x: Any, kind: type) -> Any:
+_Kind = TypeVar("_Kind")
+
+
+def _need(name: str, x: Any, kind: type[_Kind]) -> _Kind:
     if not isinstance(x, kind):
         raise ArgumentError(f"{name} takes a {kind.__name__}, got {type(x).__name__}.")
     return x
@@ -92,8 +93,7 @@ def csr_to_coo(tensor: Any) -> COOTensor:
 
     Source: `mindspore.ops.csr_to_coo`
     """
-    found: COOTensor = _need("csr_to_coo", tensor, CSRTensor).to_coo()
-    return found
+    return _need("csr_to_coo", tensor, CSRTensor).to_coo()
 
 
 def csr_to_dense(csr_tensor: Any) -> Tensor:
@@ -101,14 +101,12 @@ def csr_to_dense(csr_tensor: Any) -> Tensor:
 
     Source: `mindspore.ops.csr_to_dense`
     """
-    found: Tensor = _need("csr_to_dense", csr_tensor, CSRTensor).to_dense()
-    return found
+    return _need("csr_to_dense", csr_tensor, CSRTensor).to_dense()
 
 
 def coo_to_dense(coo_tensor: Any) -> Tensor:
     """The dense tensor: ``coo_tensor.to_dense()``."""
-    found: Tensor = _need("coo_to_dense", coo_tensor, COOTensor).to_dense()
-    return found
+    return _need("coo_to_dense", coo_tensor, COOTensor).to_dense()
 
 
 def csr_add(a: Any, b: Any, alpha: Any = 1, beta: Any = 1) -> CSRTensor:
@@ -116,8 +114,7 @@ def csr_add(a: Any, b: Any, alpha: Any = 1, beta: Any = 1) -> CSRTensor:
 
     Source: `mindspore.ops.csr_add`
     """
-    found: CSRTensor = _need("csr_add", a, CSRTensor).add(b, alpha, beta)
-    return found
+    return _need("csr_add", a, CSRTensor).add(b, alpha, beta)
 
 
 def coo_add(x1: Any, x2: Any, thresh: Any = 0) -> COOTensor:
@@ -125,8 +122,7 @@ def coo_add(x1: Any, x2: Any, thresh: Any = 0) -> COOTensor:
 
     Source: `mindspore.ops.coo_add`
     """
-    found: COOTensor = _need("coo_add", x1, COOTensor).add(x2, thresh)
-    return found
+    return _need("coo_add", x1, COOTensor).add(x2, thresh)
 
 
 def coo_concat(sp_input: Any, concat_dim: int = 0) -> COOTensor:
@@ -148,7 +144,7 @@ def coo_concat(sp_input: Any, concat_dim: int = 0) -> COOTensor:
         >>> ms.ops.coo_concat((x, x), 0).to_dense().tolist()
         [[0.0, 5.0], [0.0, 5.0]]
     """
-    parts = [_need("coo_concat", x, COOTensor) for x in sp_input]
+    parts: list[Any] = [_need("coo_concat", x, COOTensor) for x in sp_input]
     if not parts:
         raise ArgumentError("coo_concat needs at least one COOTensor.")
     axis = normal_axis("coo_concat", concat_dim, parts[0].ndim)
@@ -193,8 +189,7 @@ def csr_mv(csr_tensor: Any, dense: Any) -> Tensor:
 
     Source: `mindspore.ops.csr_mv`
     """
-    found: Tensor = _need("csr_mv", csr_tensor, CSRTensor).mv(dense)
-    return found
+    return _need("csr_mv", csr_tensor, CSRTensor).mv(dense)
 
 
 def _transposed(x: CSRTensor, adjoint_too: bool) -> CSRTensor:
@@ -246,8 +241,7 @@ def csr_reduce_sum(csr_tensor: Any, axis: int) -> Tensor:
 
     Source: `mindspore.ops.csr_reduce_sum`
     """
-    found: Tensor = _need("csr_reduce_sum", csr_tensor, CSRTensor).sum(axis)
-    return found
+    return _need("csr_reduce_sum", csr_tensor, CSRTensor).sum(axis)
 
 
 def csr_softmax(logits: Any, dtype: Any = None) -> CSRTensor:

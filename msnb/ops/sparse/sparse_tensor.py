@@ -10,10 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import ArgumentError, DTypeError, ShapeError
-from msnb.core.dtypes import DType
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape
+from msnb.core import DType, Parameter, Shape, Tensor
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.identity_and_effects import stop_gradient

@@ -26,23 +26,15 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, tensor_type
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
-from msnb.ops.definition.type_inference import need_float, operand_lines
-from msnb.ops.elementwise import arithmetic, transcendental
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.identity_and_effects import stop_gradient
+from msnb.core import Tensor, TensorType, dtypes, tensor_type
+from msnb.ops.definition import Example, InvalidExample, Op, Work, as_tensor, define, need_float, operand_lines
+from msnb.ops.elementwise import arithmetic, stop_gradient, transcendental, where
 from msnb.ops.indexing.gather import GATHER, gather_elements
 from msnb.ops.indexing.rearrange import narrow, roll
 from msnb.ops.math.clip_norm_interpolate import clip
 from msnb.ops.math.sort import argsort
 from msnb.ops.reduction.functional import sum as total
-from msnb.ops.shape.concat_split import concat, stack, unstack
-from msnb.ops.shape.creation import arange
-from msnb.ops.shape.views import broadcast_to, expand_dims, reshape
+from msnb.ops.shape import arange, broadcast_to, concat, expand_dims, reshape, stack, unstack
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou", "nms_with_mask", "rotated_iou"]
 

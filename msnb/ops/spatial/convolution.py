@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, Size
+from msnb.core import Dim, Size, Tensor
 from msnb.ops.definition.data_format import NCHW, NHWC, channels_of, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines

@@ -17,12 +17,9 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.elementwise.arithmetic import floor
-from msnb.ops.elementwise.comparison import where
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import as_tensor, operand_lines
+from msnb.ops.elementwise import floor, where
 from msnb.ops.indexing.gather import gather_elements
 from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, transpose
 from msnb.ops.spatial.convolution import conv2d

@@ -18,18 +18,14 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.definition.window_geometry import per_axis
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import as_tensor, operand_lines, per_axis
 from msnb.ops.elementwise.arithmetic import floor, minimum
 from msnb.ops.indexing.gather import gather, gather_elements
 from msnb.ops.random.draws import drawn_uniform
 from msnb.ops.reduction import functional
-from msnb.ops.shape.concat_split import concat
+from msnb.ops.shape import concat, reshape, transpose
 from msnb.ops.shape.creation import full_like
-from msnb.ops.shape.views import reshape, transpose
 
 __all__ = ["fractional_max_pool2d", "fractional_max_pool3d"]
 

@@ -23,18 +23,13 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.dtypes import float32
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_ints, as_tensor
-from msnb.ops.definition.type_inference import need_float, operand_lines
-from msnb.ops.elementwise import arithmetic
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.identity_and_effects import identity
+from msnb.core import Tensor, float32
+from msnb.ops.definition import as_ints, as_tensor, need_float, operand_lines
+from msnb.ops.elementwise import arithmetic, identity, where
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.matmul import tensordot
-from msnb.ops.shape.index_records import INDEX
-from msnb.ops.shape.views import reshape, transpose
+from msnb.ops.shape import INDEX, reshape, transpose
 from msnb.ops.spatial.pooling import averaging_matrix
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample"]

@@ -18,9 +18,8 @@ import numpy as np
 
 from msnb.base.errors import ShapeError
 from msnb.core.tensor import Array, Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.definition.window_geometry import out_size, per_axis, reach, resolve_pads
+from msnb.ops.definition import as_tensor, operand_lines, per_axis, reach, resolve_pads
+from msnb.ops.definition.window_geometry import out_size
 from msnb.ops.indexing.gather import gather
 from msnb.ops.indexing.masked_select import where
 from msnb.ops.reduction import functional

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.engine import cached
-from msnb.core.tensor import Array, Tensor
-from msnb.core.types import Dim
+from msnb.core import Array, Dim, Tensor, cached
 from msnb.ops.definition.data_format import NCHW, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import find
@@ -263,8 +261,7 @@ def _uneven_means(x: Tensor, out: int) -> Tensor:
     step = np.arange(counts.max())[:, None]
     taken = x[..., np.minimum(first + step, stop - 1)]
     inside = where(as_tensor(step < counts), taken, 0)
-    total: Tensor = find("sum")(inside, axis=-2) / as_tensor(counts.astype(x.dtype.numpy))
-    return total
+    return find("sum")(inside, axis=-2) / as_tensor(counts.astype(x.dtype.numpy))
 
 
 def adaptive_avg_pool1d(x: Any, output_size: int) -> Tensor:

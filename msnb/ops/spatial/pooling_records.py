@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.dtypes import float32
-from msnb.core.types import Dim, Shape, TensorType, tensor_type
+from msnb.core import Dim, Shape, TensorType, float32, tensor_type
 from msnb.ops.definition.data_format import (
     NCHW,
     NHWC,

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
-from msnb.core.dtypes import DType, float32
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_sizes, as_tensor
-from msnb.ops.definition.type_inference import need_float
+from msnb.core import DType, Tensor, float32
+from msnb.ops.definition import as_sizes, as_tensor, need_float
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.matmul import tensordot

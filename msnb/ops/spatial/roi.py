@@ -18,15 +18,12 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import need_float, operand_lines
-from msnb.ops.elementwise import arithmetic
-from msnb.ops.elementwise.comparison import where
+from msnb.ops.definition import as_tensor, need_float, operand_lines
+from msnb.ops.elementwise import arithmetic, where
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.math.clip_norm_interpolate import clip
 from msnb.ops.reduction.functional import mean
-from msnb.ops.shape.concat_split import unstack
-from msnb.ops.shape.views import expand_dims, reshape, transpose
+from msnb.ops.shape import expand_dims, reshape, transpose, unstack
 from msnb.ops.spatial.bounding_boxes import rows_of, wide
 from msnb.ops.spatial.unfold import need_images
 

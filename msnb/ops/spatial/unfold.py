@@ -18,13 +18,9 @@ from typing import Any
 
 from msnb.base.errors import ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import int_error, operand_lines
-from msnb.ops.definition.window_geometry import IntOrInts, pair, reach
+from msnb.ops.definition import IntOrInts, as_tensor, int_error, operand_lines, pair, reach
 from msnb.ops.indexing.pad import PAD
-from msnb.ops.shape.concat_split import stack
-from msnb.ops.shape.index_records import INDEX, UNINDEX
-from msnb.ops.shape.views import reshape, transpose
+from msnb.ops.shape import INDEX, UNINDEX, reshape, stack, transpose
 
 __all__ = [
     "channel_shuffle", "col2im", "depth_to_space", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_depth",

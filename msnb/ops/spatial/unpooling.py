@@ -18,15 +18,13 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather, gather_elements
 from msnb.ops.indexing.pad import pad
 from msnb.ops.indexing.scatter import tensor_scatter_elements
 from msnb.ops.reduction import functional
-from msnb.ops.shape.creation import zeros
-from msnb.ops.shape.views import broadcast_to, expand_dims, reshape
+from msnb.ops.shape import broadcast_to, expand_dims, reshape, zeros
 
 __all__ = [
     "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "lp_pool1d", "lp_pool2d", "lrn",

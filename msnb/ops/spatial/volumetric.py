@@ -21,14 +21,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import int_error, operand_lines
-from msnb.ops.definition.window_geometry import IntOrInts, per_axis, reach, resolve_pads
+from msnb.core import Dim, Tensor
+from msnb.ops.definition import IntOrInts, as_tensor, int_error, operand_lines, per_axis, reach, resolve_pads
 from msnb.ops.indexing.pad import PAD
-from msnb.ops.shape.concat_split import stack
-from msnb.ops.shape.views import expand_dims, permute, reshape, squeeze
+from msnb.ops.shape import expand_dims, permute, reshape, squeeze, stack
 from msnb.ops.spatial.convolution import (
     conv2d,
     conv2d_transpose,

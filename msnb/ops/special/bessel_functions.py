@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Op
+from msnb.ops.definition import Op, example_inputs
 from msnb.ops.elementwise.arithmetic import sign
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.special.gamma_functions import special

@@ -17,17 +17,14 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
+from msnb.core import Tensor, TensorType, dtypes
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.cast import cast, conj, real
 from msnb.ops.indexing.rearrange import flip, moveaxis, narrow, roll
-from msnb.ops.shape.concat_split import concat
-from msnb.ops.shape.creation import zeros
+from msnb.ops.shape import concat, zeros
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",

@@ -21,10 +21,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, GradientError
 from msnb.core import dtypes
-from msnb.ops.definition import example_inputs
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Example, InvalidExample, Op, define
-from msnb.ops.definition.type_inference import elementwise
+from msnb.ops.definition import Example, InvalidExample, Op, as_tensor, define, elementwise, example_inputs
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.elementwise.transcendental import exp, log

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Array, Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.core import Array, Tensor, dtypes
+from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise.cast import imag, real
 from msnb.ops.indexing.gather import gather
 from msnb.ops.indexing.pad import pad

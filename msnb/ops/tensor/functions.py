@@ -6,14 +6,10 @@ import math
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Op
-from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise import cast, logic
-from msnb.ops.elementwise.comparison import where
-from msnb.ops.elementwise.transcendental import erfinv, exp, logaddexp, tan
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import Op, as_tensor, normal_axis, operand_lines
+from msnb.ops.elementwise import cast, exp, logic, where
+from msnb.ops.elementwise.transcendental import erfinv, logaddexp, tan
 from msnb.ops.indexing import grids, masked_select, scatter, slice_updates
 from msnb.ops.indexing.gather import gather, take_along_dim
 from msnb.ops.indexing.masked_select import masked_scatter

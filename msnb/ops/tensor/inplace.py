@@ -14,9 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes, temporary_writes
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, dtypes, temporary_writes
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.identity_and_effects import assign
 from msnb.ops.elementwise.transcendental import log1p

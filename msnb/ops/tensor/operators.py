@@ -14,13 +14,9 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, CaptureError, DTypeError
-from msnb.core.dtypes import bool_
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, bool_, slot
 from msnb.core.types import plain_number
-from msnb.ops.definition.operand_checks import as_tensor, no_operand
-from msnb.ops.definition.record import Op
+from msnb.ops.definition import Op, as_tensor, no_operand
 from msnb.ops.elementwise import arithmetic, cast, comparison, logic, transcendental
 from msnb.ops.elementwise.identity_and_effects import assign, augmented, fitting
 from msnb.ops.math import clip_norm_interpolate

@@ -8,20 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core.dtypes import DType, as_dtype
-from msnb.core.engine import cached, slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import Shape
-from msnb.ops.definition.operand_checks import as_float, as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.core import DType, Shape, Tensor, as_dtype, cached, slot
+from msnb.ops.definition import as_float, as_tensor, operand_lines
+from msnb.ops.elementwise import identity, rsqrt, stop_gradient, where
 from msnb.ops.elementwise.cast import cast
-from msnb.ops.elementwise.comparison import isfinite, where
-from msnb.ops.elementwise.identity_and_effects import identity, stop_gradient
-from msnb.ops.elementwise.transcendental import rsqrt
+from msnb.ops.elementwise.comparison import isfinite
 from msnb.ops.linalg.matmul import matmul, tensordot
 from msnb.ops.reduction.functional import sum as total
-from msnb.ops.shape.creation import arange, full
-from msnb.ops.shape.views import reshape, transpose as permuted
+from msnb.ops.shape import arange, full, reshape, transpose as permuted
 from msnb.ops.sparse.sparse_tensor import SparseTensor
 from msnb.ops.tensor.operators import named
 from msnb.ops.tensor.subscripts import updated

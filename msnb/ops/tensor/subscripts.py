@@ -11,13 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError
-from msnb.core import temporary_writes
-from msnb.core.engine import cached, slot
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Op
+from msnb.base import ArgumentError, events
+from msnb.core import Tensor, cached, slot, temporary_writes
+from msnb.ops.definition import Op, as_tensor
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather, gather_elements, gather_nd, index_select, take
 from msnb.ops.indexing.grids import expand_as, view_as

@@ -18,9 +18,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, dtypes
 from msnb.optim.experimental.grouped_optimizer import GroupedOptimizer
 
 __all__ = [
@@ -488,14 +486,6 @@ class ReduceLROnPlateau:
         ValueError: a word or number outside its range. TypeError: another optimizer.
     """
 
-    mode: str
-    factor: float
-    patience: int
-    cooldown: int
-    threshold: float
-    threshold_mode: str
-    eps: float
-
     def __init__(
         self, optimizer: Any, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
         threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0, eps: float = 1e-8,
@@ -507,8 +497,13 @@ class ReduceLROnPlateau:
                 raise AttributeValueError(f"ReduceLROnPlateau: {what}={value!r}; legal: {', '.join(legal)}.")
         self.optimizer: Any = _need_optimizer(optimizer)
         self.min_lrs: list[float] = [float(low) for low in _for_groups(optimizer, "min_lr", min_lr)]
-        self.mode, self.factor, self.patience, self.cooldown = mode, factor, patience, cooldown
-        self.threshold, self.threshold_mode, self.eps = threshold, threshold_mode, eps
+        self.mode: str = mode
+        self.factor: float = factor
+        self.patience: int = patience
+        self.cooldown: int = cooldown
+        self.threshold: float = threshold
+        self.threshold_mode: str = threshold_mode
+        self.eps: float = eps
         self.best: Parameter = _number("best", math.inf if mode == "min" else -math.inf)
         self.cooldown_counter: Parameter = _number("cooldown_counter", 0.0)
         self.wait: Parameter = _number("wait", 0.0)

@@ -24,8 +24,7 @@ from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter, ParameterTuple
+from msnb.core import Parameter, ParameterTuple, dtypes
 from msnb.optim.experimental.grouped_optimizer import GroupedMethod
 from msnb.optim.gradient_steps import correction, with_decay
 

@@ -18,9 +18,7 @@ from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter, ParameterTuple
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.ops.mindspore.multitype_graph import HyperMap
 from msnb.optim.gradient_steps import GradientSteps, with_decay
 from msnb.optim.lr_schedules import positive, share
@@ -96,7 +94,6 @@ class GroupedOptimizer(Optimizer):
     group_start_id: list[int]
     is_group: bool
     loss_scale: float
-    parameters: ParameterTuple
     param_groups: list[GroupSettings]  # type: ignore[assignment]
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
@@ -105,7 +102,7 @@ class GroupedOptimizer(Optimizer):
         self.state: dict[Any, Any] = defaultdict(dict)
         self.is_group, self.loss_scale, self.weight_decay, self._like_mindspore = True, 1.0, 0.0, False
         self.param_groups, self._rates, self.group_start_id = [], [], [0]
-        self.parameters = ParameterTuple(())
+        self.parameters: ParameterTuple = ParameterTuple(())
         self._group_of, self._may_decay = (), ()
         self._check(self.defaults)
         for group in _dicts(params):

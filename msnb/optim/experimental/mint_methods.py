@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter, ParameterTuple
+from msnb.core import Parameter, ParameterTuple, dtypes
 from msnb.optim.experimental import grouped_methods
 from msnb.optim.experimental.grouped_optimizer import GroupedMethod
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
-from msnb.base.settings import GRAPH_MODE, get_context
+from msnb.base import GRAPH_MODE, AttributeValueError, get_context
 from msnb.core.types import TensorType
 from msnb.devices.ascend.aicore import aicore
 from msnb.devices.ascend.chip import CHIPS, Chip

@@ -22,12 +22,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError
-from msnb.core import pytree
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
+from msnb.core import Parameter, Tensor, TensorType, pytree, slot
 from msnb.core.process_group import AbsentGroup, within
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
 from msnb.devices.ascend.peak_memory import peak_of
 from msnb.devices.device import ArrayDevice
 from msnb.devices.reference_executor import ReferenceProgram

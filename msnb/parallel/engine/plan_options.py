@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
-from msnb.base.settings import Setting, is_int, is_number
+from msnb.base import AttributeValueError, Setting, is_int, is_number
 from msnb.parallel.context import (
     AUTO_PARALLEL,
     DATA_PARALLEL,

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import device_registry, events
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError, device_registry, events
 from msnb.core.storage.aligned_memory import owns_memory
 from msnb.parallel.context import get_auto_parallel_context, set_value
 from msnb.parallel.engine.client.engine_client import BACKENDS, Engine

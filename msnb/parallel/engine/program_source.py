@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from msnb.autodiff.deferred_gradient import written_out
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, MsnbError
+from msnb.base import ArgumentError, AttributeValueError, MsnbError, events
+from msnb.core import Parameter, Tensor, TensorType
 from msnb.core.microbatch_scope import first_parts
-from msnb.core.parameter import Parameter
 from msnb.core.pytree import flatten, unflatten
-from msnb.core.tensor import Tensor, blank
-from msnb.core.types import TensorType
+from msnb.core.tensor import blank
 from msnb.graph.capture import trace
 from msnb.ir.graph import Graph, Value
 from msnb.parallel.engine.microbatch_replication import MicrobatchReplication

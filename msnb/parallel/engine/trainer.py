@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, events
+from msnb.core import Tensor, slot
 from msnb.parallel.engine.client.engine_client import Engine
 from msnb.parallel.engine.client.remote_plan import engine_for, loaded, run_on
 from msnb.parallel.engine.comm.private_folder import private_folder

@@ -28,8 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
-from msnb.base.settings import Setting, is_int, is_number
+from msnb.base import AttributeValueError, Setting, is_int, is_number
 from msnb.ir.graph import Node, Value
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import BUCKET

@@ -19,8 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msnb.core.microbatch_scope import within_micro
-from msnb.ir.control_flow import CALL
-from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.ir import CALL, Graph, Node, Value, copy_node
 from msnb.parallel.context import GRADIENT_SUMS
 from msnb.parallel.planner.cost_model import MemoryRule, Model, part_bytes
 from msnb.parallel.planner.operator_names import OperatorNames

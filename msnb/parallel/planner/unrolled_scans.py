@@ -11,8 +11,7 @@ are, and so does what would become longer than a plan can be searched.
 from __future__ import annotations
 
 from msnb.autodiff.subgraphs import inline, reopen
-from msnb.ir.control_flow import GRADIENT, SCAN
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir import GRADIENT, SCAN, Graph, Node, Value
 from msnb.ops.shape.concat_split import stack, unstack
 
 MOST = 20_000

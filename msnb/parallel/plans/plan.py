@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError, events
 from msnb.devices.ascend.peak_memory import MOST
 from msnb.ir.graph import Node, Value
 from msnb.parallel.partition.gradient_buckets import Gradient, Segments, feature_costs, names_of_late, segmented

@@ -21,9 +21,7 @@ import numpy as np
 from msnb.autodiff import vjp
 from msnb.base.errors import AttributeValueError
 from msnb.core.types import TensorType, Type
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import IF
-from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.ir import IF, Graph, GraphBuilder, Node, Value, copy_node
 from msnb.parallel.sharding.layout import TensorLayout
 
 

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError, events
 from msnb.parallel.sharding.device_mesh import Mesh
 
 Axes = tuple[int, ...]

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import MsnbError
-from msnb.core.dtypes import float32
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import TensorType, float32, tensor_type
 from msnb.ops.definition.record import Op
 
 

@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, events
+from msnb.core import Parameter, Tensor
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams, loss_of
 from msnb.train.callbacks.logging_callbacks import need_count
 

@@ -36,8 +36,6 @@ class BackupAndRestore(Callback):
         >>> # model.train(10, data, callbacks=[callback])
     """
 
-    delete_checkpoint: bool
-
     def __init__(self, backup_dir: str, save_freq: str | int = "epoch", delete_checkpoint: bool = True) -> None:
         whole = isinstance(save_freq, int) and not isinstance(save_freq, bool)
         if save_freq != "epoch" and not (whole and int(save_freq) > 0):
@@ -45,7 +43,7 @@ class BackupAndRestore(Callback):
         if not isinstance(delete_checkpoint, bool):
             raise ArgumentError(f"BackupAndRestore: delete_checkpoint must be a bool, got {delete_checkpoint!r}.")
         self.save_freq: int = 1 if save_freq == "epoch" else int(save_freq)
-        self.delete_checkpoint = delete_checkpoint
+        self.delete_checkpoint: bool = delete_checkpoint
         self.backup_file: str = os.path.join(backup_dir, "backup.ckpt")
 
     def on_train_begin(self, run_context: RunContext) -> None:
@@ -84,11 +82,6 @@ class OnRequestExit(Callback):
         ValueError: a signal that cannot be caught. TypeError: another type.
     """
 
-    save_ckpt: bool
-    save_mindir: bool
-    sig: int
-    config_file: str | None
-
     def __init__(
         self, save_ckpt: bool = True, save_mindir: bool = True, file_name: str = "Net", directory: str = "./",
         config_file: str | None = None, sig: int = signal.SIGTERM,
@@ -97,7 +90,10 @@ class OnRequestExit(Callback):
             raise ArgumentError("OnRequestExit: save_ckpt and save_mindir are bools, sig is a signal.")
         if sig == getattr(signal, "SIGKILL", None):
             raise AttributeValueError("OnRequestExit: no program can answer SIGKILL; SIGTERM asks it to end.")
-        self.save_ckpt, self.save_mindir, self.sig, self.config_file = save_ckpt, save_mindir, sig, config_file
+        self.save_ckpt: bool = save_ckpt
+        self.save_mindir: bool = save_mindir
+        self.sig: int = sig
+        self.config_file: str | None = config_file
         self.exit: bool = False
         folder = os.path.join(directory or ".", "rank_0")
         self.train_name: str = os.path.join(folder, f"{file_name}_train")

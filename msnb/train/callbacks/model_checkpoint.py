@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams
 from msnb.train.callbacks.logging_callbacks import need_count
 from msnb.train.files.checkpoint import save_checkpoint
@@ -41,10 +40,6 @@ class CheckpointConfig:
     Source: `mindspore.train.CheckpointConfig`
     """
 
-    integrated_save: bool
-    async_save: bool
-    saved_network: Any
-    exception_save: bool
     crc_check: bool
 
     def __init__(
@@ -59,8 +54,10 @@ class CheckpointConfig:
         self.keep_checkpoint_max: int = need_count("keep_checkpoint_max", keep_checkpoint_max or 0, 0)
         if not (self.save_checkpoint_steps or self.save_checkpoint_seconds):
             raise AttributeValueError("CheckpointConfig: save_checkpoint_steps or save_checkpoint_seconds is above 0.")
-        self.integrated_save, self.async_save = integrated_save, async_save
-        self.saved_network, self.exception_save = saved_network, exception_save
+        self.integrated_save: bool = integrated_save
+        self.async_save: bool = async_save
+        self.saved_network: Any = saved_network
+        self.exception_save: bool = exception_save
         self.append_info: list[Any] = _checked_info(append_info)
         minutes = keep_checkpoint_per_n_minutes or 0
         self.keep_checkpoint_per_n_minutes: int = need_count("keep_checkpoint_per_n_minutes", minutes, 0)

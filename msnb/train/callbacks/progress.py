@@ -21,12 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.base.settings import PYNATIVE_MODE, set_context
-from msnb.core.parameter import Parameter
-from msnb.core.process_group import current
-from msnb.core.tensor import Tensor
+from msnb.base import PYNATIVE_MODE, ArgumentError, AttributeValueError, events, set_context
+from msnb.core import Parameter, Tensor, current
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams
 
 REDRAW = 0.5

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.core.tensor import Tensor
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams, loss_of
 from msnb.train.summary.summary_record import SummaryRecord

@@ -18,12 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, CheckpointError
+from msnb.base import ArgumentError, CheckpointError, events
 from msnb.base.files.bounded_reader import open_file, read_file, read_json, size_of
 from msnb.base.files.json_schema import TEXT, Table
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor
 from msnb.train.files import protobuf_checkpoint, safetensors_file, torch_checkpoint, weight_shards
 from msnb.train.files.model_files import export as export, load as load
 from msnb.train.files.parameter_loading import load_param_into_net as load_param_into_net, state_of

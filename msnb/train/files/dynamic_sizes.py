@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, CaptureError
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, tensor_type
+from msnb.core import Dim, Tensor, tensor_type
 from msnb.graph.capture.size_template import LEAST, template
 from msnb.graph.capture.tracing import CapturedProgram, trace
 from msnb.graph.capture.values import sources as paths

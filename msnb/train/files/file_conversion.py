@@ -11,8 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, CheckpointError
+from msnb.base import ArgumentError, CheckpointError, events
 from msnb.train.files.checkpoint import load_checkpoint, save_checkpoint
 
 __all__ = ["async_ckpt_thread_status", "ckpt_to_safetensors", "load_checkpoint_async", "safetensors_to_ckpt"]

@@ -16,17 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, CaptureError, CheckpointError
-from msnb.core import random
-from msnb.core.engine import EngineRestore
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, CaptureError, CheckpointError, events
+from msnb.core import EngineRestore, Parameter, Tensor, random
 from msnb.graph.capture import CapturedProgram
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.control_flow import replay
-from msnb.ir.frozen_graph import SavedGraph, python_calls
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir import Graph, GraphBuilder, Node, SavedGraph, Value, python_calls, replay
 from msnb.ir.text.printer import called
 from msnb.train.files.dynamic_sizes import Dynamic, DynamicSizes
 

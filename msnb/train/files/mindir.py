@@ -25,14 +25,10 @@ from msnb.base.errors import CaptureError, CheckpointError, MsnbError
 from msnb.base.files import json_schema
 from msnb.base.files.bounded_reader import Refuse, read_json
 from msnb.base.files.json_schema import FLAG, INDEX, INT, NUMBER, TEXT, Either, Kind, OneOf, Record, Rows, Table
-from msnb.core import random
-from msnb.core.parameter import Parameter
-from msnb.core.types import TensorType
+from msnb.core import Parameter, TensorType, random
+from msnb.ir import HOST_CALL, HostFn, Node, SavedGraph, outputs_of, python_calls
 from msnb.ir.analysis.verifier import verify
-from msnb.ir.control_flow import HOST_CALL, HostFn
 from msnb.ir.error_template import ErrorTemplate
-from msnb.ir.frozen_graph import SavedGraph, outputs_of, python_calls
-from msnb.ir.graph import Node
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import constants_of, print_graph
 from msnb.train.files import safetensors_file
@@ -180,5 +176,4 @@ def _need_whole(saved: SavedGraph) -> None:
 
 def _fits(node: Node) -> bool:
     """Whether a node can raise its error."""
-    fits: bool = node.op is HOST_CALL and not node.outputs and node.attrs["fn"].error.fits(len(node.inputs))
-    return fits
+    return node.op is HOST_CALL and not node.outputs and node.attrs["fn"].error.fits(len(node.inputs))

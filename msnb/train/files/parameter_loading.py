@@ -18,10 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, CheckpointError
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor, make
+from msnb.base import ArgumentError, CheckpointError, events
+from msnb.core import Tensor, make, slot
 from msnb.train.files.parameter_names import in_names_of, in_shape_of
 
 Plan = list[tuple[Tensor, Tensor]]

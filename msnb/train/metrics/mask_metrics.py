@@ -106,14 +106,12 @@ class SurfaceMetric(Metric):
         ValueError: another word.
     """
 
-    distance_metric: str
-
     def __init__(self, distance_metric: str) -> None:
         super().__init__()
         if distance_metric not in _DISTANCES:
             name = type(self).__name__
             raise AttributeValueError(f"{name}: distance_metric={distance_metric!r}; legal: {', '.join(_DISTANCES)}.")
-        self.distance_metric = distance_metric
+        self.distance_metric: str = distance_metric
         self.clear()
 
     def clear(self) -> None:
@@ -170,10 +168,6 @@ class HausdorffDistance(SurfaceMetric):
         2.0
     """
 
-    percentile: float | None
-    directed: bool
-    crop: bool
-
     def __init__(
         self, distance_metric: str = "euclidean", percentile: float | None = None, directed: bool = False,
         crop: bool = True,
@@ -184,7 +178,9 @@ class HausdorffDistance(SurfaceMetric):
             raise ArgumentError(f"HausdorffDistance: percentile must be a float, got {percentile!r}.")
         if percentile is not None and not 0 <= percentile <= 100:
             raise AttributeValueError(f"HausdorffDistance: percentile must be from 0 to 100, got {percentile}.")
-        self.percentile, self.directed, self.crop = percentile, directed, crop
+        self.percentile: float | None = percentile
+        self.directed: bool = directed
+        self.crop: bool = crop
 
     def cut(self, masks: list[Array]) -> list[Array]:
         """Both, within the smallest box."""
@@ -322,11 +318,6 @@ class ConfusionMatrixMetric(Metric):
         [0.5]
     """
 
-    skip_channel: bool
-    metric_name: str
-    calculation_method: bool
-    decrease: str
-
     def __init__(
         self, skip_channel: bool = True, metric_name: str = "sensitivity", calculation_method: bool = False,
         decrease: str = "mean",
@@ -342,8 +333,10 @@ class ConfusionMatrixMetric(Metric):
         if decrease not in _DECREASES:
             raise AttributeValueError(f"ConfusionMatrixMetric: decrease={decrease!r}; legal: {', '.join(_DECREASES)}.")
         self._ratio = known
-        self.skip_channel, self.metric_name = skip_channel, metric_name
-        self.calculation_method, self.decrease = calculation_method, decrease
+        self.skip_channel: bool = skip_channel
+        self.metric_name: str = metric_name
+        self.calculation_method: bool = calculation_method
+        self.decrease: str = decrease
         self.clear()
 
     def clear(self) -> None:
@@ -417,11 +410,6 @@ class OcclusionSensitivity(Metric):
         [[1.0, 2.0], [2.0, 4.0]]
     """
 
-    pad_val: float
-    margin: int | list[int]
-    b_box: list[int] | None
-    n_batch: int
-
     def __init__(
         self, pad_val: float = 0.0, margin: int | list[int] = 2, n_batch: int = 128, b_box: list[int] | None = None
     ) -> None:
@@ -430,8 +418,10 @@ class OcclusionSensitivity(Metric):
             raise TypeError(f"OcclusionSensitivity: pad_val is a float, b_box a list, got {pad_val!r} and {b_box!r}.")
         for side in margin if isinstance(margin, list) else [margin]:
             need_int("OcclusionSensitivity", "margin", side)
-        self.pad_val, self.margin, self.b_box = pad_val, margin, b_box
-        self.n_batch = need_int("OcclusionSensitivity", "n_batch", n_batch)
+        self.pad_val: float = pad_val
+        self.margin: int | list[int] = margin
+        self.b_box: list[int] | None = b_box
+        self.n_batch: int = need_int("OcclusionSensitivity", "n_batch", n_batch)
         self.clear()
 
     def clear(self) -> None:

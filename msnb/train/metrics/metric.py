@@ -281,9 +281,9 @@ class _Counts(Metric):
         self._predicted = parts[1] + (0 if first else self._predicted)
         self._members = parts[2] + (0 if first else self._members)
 
-    def _ratio(self, over: Array, average: bool) -> Any:
+    def _ratio(self, over: Array, average: bool, times: float = 1.0) -> Any:
         self.need(self._hits.size)
-        per_class = np.divide(self._hits, over, out=np.zeros_like(self._hits), where=over > 0)
+        per_class = np.divide(times * self._hits, over, out=np.zeros_like(self._hits), where=over > 0)
         return float(per_class.mean()) if average else per_class
 
 
@@ -318,11 +318,8 @@ class Fbeta(_Counts):
 
     def eval(self, average: bool = False) -> Any:
         """One number per class, or their mean."""
-        self.need(self._hits.size)
         square = self._beta**2
-        over = square * self._members + self._predicted
-        found = np.divide((1 + square) * self._hits, over, out=np.zeros_like(self._hits), where=over > 0)
-        return float(found.mean()) if average else found
+        return self._ratio(square * self._members + self._predicted, average, 1 + square)
 
 
 class F1(Fbeta):

@@ -44,15 +44,13 @@ class BleuScore(Metric):
         0.7071
     """
 
-    n_gram: int
-    smooth: bool
-
     def __init__(self, n_gram: int = 4, smooth: bool = False) -> None:
         super().__init__()
         if not 1 <= need_int("BleuScore", "n_gram", n_gram) <= 4:
             raise AttributeValueError(f"BleuScore: n_gram must be from 1 to 4, got {n_gram}.")
         need_bools(self, smooth=smooth)
-        self.n_gram, self.smooth = n_gram, smooth
+        self.n_gram: int = n_gram
+        self.smooth: bool = smooth
         self.clear()
 
     def clear(self) -> None:
@@ -157,10 +155,6 @@ class CosineSimilarity(Metric):
         [[0.0, 3.0], [3.0, 0.0]]
     """
 
-    similarity: str
-    reduction: str
-    zero_diagonal: bool
-
     def __init__(self, similarity: str = "cosine", reduction: str = "none", zero_diagonal: bool = True) -> None:
         super().__init__()
         need_bools(self, zero_diagonal=zero_diagonal)
@@ -171,7 +165,9 @@ class CosineSimilarity(Metric):
                 raise ArgumentError(f"CosineSimilarity: {what} must be a str, got {word!r}.")
             if word not in legal:
                 raise AttributeValueError(f"CosineSimilarity: {what}={word!r}; legal: {', '.join(legal)}.")
-        self.similarity, self.reduction, self.zero_diagonal = similarity, reduction, zero_diagonal
+        self.similarity: str = similarity
+        self.reduction: str = reduction
+        self.zero_diagonal: bool = zero_diagonal
         self.clear()
 
     def clear(self) -> None:

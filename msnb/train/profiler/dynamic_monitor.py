@@ -9,8 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.train.callbacks.callback import Callback, RunContext
 from msnb.train.profiler.program_profile import profile
 

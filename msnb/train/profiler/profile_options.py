@@ -8,8 +8,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 
 __all__ = [
     "AicoreMetrics", "ExperimentalConfig", "ExportType", "ProfilerAction", "ProfilerActivity", "ProfilerLevel",

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError, events
 from msnb.base.source_location import here
 from msnb.core.tensor import Tensor
 

@@ -22,10 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, CheckpointError
-from msnb.base.events import notice
-from msnb.core.engine import slot
-from msnb.core.tensor import make
+from msnb.base import ArgumentError, CheckpointError, notice
+from msnb.core import make, slot
 from msnb.ir.frozen_graph import SavedGraph
 from msnb.nn.cells.cell import Cell
 from msnb.onnx.export.model_writer import model_of

@@ -42,10 +42,7 @@ class Scope:
     def calls(self) -> Iterator[Call]:
         """All calls inside, in order."""
         for item in self.items:
-            if isinstance(item, Scope):
-                yield from item.calls()
-            else:
-                yield item
+            yield from _calls(item)
 
 
 class NoClass(Exception):

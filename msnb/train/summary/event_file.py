@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError, events
 from msnb.base.files.protobuf_message import message_field, varint
 from msnb.core.tensor import Array
 from msnb.dataset.sources.records.checksum import masked

@@ -23,8 +23,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.core.tensor import Tensor
 from msnb.train.summary import event_file
 

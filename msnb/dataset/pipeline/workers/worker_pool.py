@@ -44,9 +44,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DatasetError, reraise_interrupt
-from msnb.base.settings import get_context
-from msnb.base.source_location import PACKAGE_DIR
+from msnb.base import PACKAGE_DIR, DatasetError, get_context, reraise_interrupt
 from msnb.core import random as core_random
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_path
 from msnb.dataset.pipeline.rows import name_of

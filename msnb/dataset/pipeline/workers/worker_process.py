@@ -26,8 +26,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from msnb.base.errors import DatasetError
-from msnb.base.settings import get_context, set_context
+from msnb.base import DatasetError, get_context, set_context
 from msnb.dataset.pipeline.workers import worker_channel
 
 IDLE = float(os.environ.get("MSNB_WORKER_IDLE", 60.0))  # tests do not wait so long

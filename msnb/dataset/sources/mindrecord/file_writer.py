@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.base.files.atomic_write import write_whole
 from msnb.dataset.pipeline.rows import Array, as_columns, check_count, positions
 from msnb.dataset.sources.mindrecord import row_bytes

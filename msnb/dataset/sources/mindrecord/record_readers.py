@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
-from msnb.dataset.pipeline.dataset import Dataset, register_writer, workers_of
-from msnb.dataset.pipeline.rows import Array, Row, as_columns, check_count, positions
-from msnb.dataset.pipeline.source_nodes import IndexedSource
+from msnb.dataset.pipeline import Array, Dataset, IndexedSource, Row, as_columns, check_count, positions, workers_of
+from msnb.dataset.pipeline.dataset import register_writer
 from msnb.dataset.row_cache import DatasetCache, cached
 from msnb.dataset.sources.mindrecord.file_writer import save
 from msnb.dataset.sources.mindrecord.page_file import PageFile, opened

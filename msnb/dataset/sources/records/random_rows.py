@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
-from msnb.dataset.pipeline import config
+from msnb.dataset.pipeline import Array, Row, as_columns, check_count, config, positions
 from msnb.dataset.pipeline.epoch_rng import Path
-from msnb.dataset.pipeline.rows import Array, Row, as_columns, check_count, positions
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.records.schema import Schema, SchemaColumn
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset

@@ -88,14 +88,12 @@ class WholeDataset(TableDataset):
 class PicturesDataset(UsageDataset):
     """Arguments of data sets of pictures with a usage, which may be decoded at once."""
 
-    decode: bool
-
     def __init__(
         self, dataset_dir: Name, usage: str | None = None, num_samples: int | None = None,
         num_parallel_workers: int | None = None, shuffle: Order = None, decode: bool = False, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
     ) -> None:  # fmt: skip
-        self.decode = decode
+        self.decode: bool = decode
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self._begin(dataset_dir, usage, choice)
 
@@ -103,14 +101,12 @@ class PicturesDataset(UsageDataset):
 class WholePicturesDataset(TableDataset):
     """Arguments of data sets of pictures that have no parts; subclasses define `table(folder)`."""
 
-    decode: bool
-
     def __init__(
         self, dataset_dir: Name, num_samples: int | None = None, num_parallel_workers: int | None = None,
         shuffle: Order = None, decode: bool = False, sampler: Any = None, num_shards: int | None = None,
         shard_id: int | None = None, cache: DatasetCache | None = None,
     ) -> None:  # fmt: skip
-        self.decode = decode
+        self.decode: bool = decode
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(self.table(folder_of(type(self).__name__, dataset_dir)), choice)
 

@@ -20,10 +20,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.dataset.pipeline.dataset import Dataset, workers_of
-from msnb.dataset.pipeline.rows import Array, Row
-from msnb.dataset.pipeline.samplers import DistributedSampler, Labels, RandomSampler, Sampler, choose
-from msnb.dataset.pipeline.source_nodes import IndexedSource
+from msnb.dataset.pipeline import Array, Dataset, IndexedSource, Row, Sampler, choose, workers_of
+from msnb.dataset.pipeline.samplers import DistributedSampler, Labels, RandomSampler
 from msnb.dataset.row_cache import cached
 from msnb.dataset.sources.tables.record_file import RecordFile
 

@@ -11,8 +11,7 @@ from functools import partial
 from msnb.core.dtypes import int64
 from msnb.core.symbolic_int import is_symbolic
 from msnb.devices.cpu.codegen.kernel_schedule import KernelSchedule, Scratch
-from msnb.devices.llvm.emitter import Emitter, memory_name, type_name
-from msnb.devices.llvm.scalar_ops import combine, emit, identity
+from msnb.devices.llvm import Emitter, combine, emit, identity, memory_name, type_name
 from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
 
 

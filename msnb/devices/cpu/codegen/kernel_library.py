@@ -19,12 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from msnb.base.compile_timing import timed
-from msnb.base.events import notice
+from msnb.base import notice, timed
 from msnb.base.threads import fork_locks
-from msnb.core import dtypes
-from msnb.core.symbolic_int import Symbolic, SymbolicInt, trace_of
-from msnb.core.types import tensor_type
+from msnb.core import Symbolic, SymbolicInt, dtypes, tensor_type, trace_of
 from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
@@ -36,13 +33,9 @@ from msnb.devices.cpu.codegen.kernel_function import render
 from msnb.devices.cpu.codegen.kernel_schedule import SHARED_WORK, KernelSchedule
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
+from msnb.ir import FUSED, Const, Graph, Node, Value
 from msnb.ir.analysis.structural_hash import structure_key
-from msnb.ir.builder import Const
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Graph, Node, Value
-from msnb.ir.kernel.kernel_ir import Kernel
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
-from msnb.ir.kernel.strided_views import View
+from msnb.ir.kernel import Kernel, UnsupportedKernel, View
 from msnb.ops.elementwise.constant import constant
 
 _BITS = 63

@@ -22,8 +22,7 @@ from msnb.core.symbolic_int import deferred, size_hint, trace_of
 from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.codegen.size_generic import ANY
 from msnb.devices.cpu.llvm.target import Target
-from msnb.devices.llvm.emitter import memory_name
-from msnb.devices.llvm.scalar_ops import is_scalar
+from msnb.devices.llvm import is_scalar, memory_name
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import HEAVY
 

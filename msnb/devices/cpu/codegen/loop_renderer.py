@@ -24,8 +24,7 @@ from functools import partial
 from msnb.core import dtypes
 from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue, size_operand
 from msnb.devices.cpu.codegen.kernel_schedule import BLOCK, FLUSHED, KernelSchedule, Scratch, Segment
-from msnb.devices.llvm.emitter import Emitter, literal, memory_name, type_name
-from msnb.devices.llvm.scalar_ops import across, combine, emit, identity
+from msnb.devices.llvm import Emitter, across, combine, emit, identity, literal, memory_name, type_name
 from msnb.ir.kernel.kernel_ir import Access, Inst
 
 Names = dict[int, str]

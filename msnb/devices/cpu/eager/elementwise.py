@@ -14,14 +14,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msnb.base.threads import fork_locks
-from msnb.core.dtypes import DType, bool_
-from msnb.core.types import TensorType, Type, tensor_type
+from msnb.core import DType, TensorType, Type, bool_, tensor_type
 from msnb.devices.codegen.size_generic import generic
 from msnb.devices.cpu.codegen.kernel_library import compile_kernels, lowered, same
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.graph import Graph, Node
-from msnb.ir.kernel.iteration_space import kind_of
-from msnb.ir.kernel.kernel_ir import Kernel
+from msnb.ir.kernel import Kernel, kind_of
 from msnb.ops.definition.record import Op
 
 WORTH = 65536

@@ -33,8 +33,7 @@ import numpy as np
 
 from msnb.base.events import notice
 from msnb.base.threads import fork_locks
-from msnb.core.dtypes import float32
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type, float32
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.eager import elementwise
 from msnb.devices.cpu.eager.call_runner import MOST_OBJECTS, CallTable, data_offset, runner

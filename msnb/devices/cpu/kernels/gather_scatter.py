@@ -18,12 +18,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.types import TensorType
+from msnb.core import TensorType, dtypes
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
-from msnb.devices.llvm.emitter import Emitter, memory_name
-from msnb.devices.llvm.loop_builder import module, shared
+from msnb.devices.llvm import Emitter, memory_name, module, shared
 from msnb.ir.graph import Node, type_of
 
 _INDICES = (dtypes.int32, dtypes.int64)
@@ -35,13 +33,11 @@ SHARED_BYTES = 1 << 20
 class TableRecipe(NativeKernel):
     """A node that reads or adds by one index."""
 
-    name: str
-    constants: tuple[int, ...]
-
     declines = True
 
     def __init__(self, name: str, constants: tuple[int, ...]) -> None:
-        self.name, self.constants = name, constants
+        self.name: str = name
+        self.constants: tuple[int, ...] = constants
         self.library: Library | None = None
 
     @classmethod

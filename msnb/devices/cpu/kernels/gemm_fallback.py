@@ -25,14 +25,12 @@ import functools
 import math
 from collections.abc import Sequence
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
+from msnb.core import DType, dtypes
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.matmul import Matrix, operands
 from msnb.devices.cpu.onednn.primitive_chain import Builder, NotSupported, dtype_of, shape_of
-from msnb.devices.llvm.emitter import Emitter, type_name
-from msnb.devices.llvm.loop_builder import module, units
+from msnb.devices.llvm import Emitter, module, type_name, units
 from msnb.ir.graph import Node
 
 ROWS, DEPTH, ROWS_A_UNIT, FEW_ROWS = 8, 256, 32, 8
@@ -44,12 +42,10 @@ _DTYPES = (dtypes.float64, dtypes.int32, dtypes.int64)
 class ProductRecipe(NativeKernel):
     """One product: y brought into panels where that pays, then tile after tile."""
 
-    x: Matrix
-    y: Matrix
-    dtype: DType
-
     def __init__(self, x: Matrix, y: Matrix, dtype: DType) -> None:
-        self.x, self.y, self.dtype = x, y, dtype
+        self.x: Matrix = x
+        self.y: Matrix = y
+        self.dtype: DType = dtype
         self.batch: int = max(math.prod(x.dims[:-2]), math.prod(y.dims[:-2]))
         self.width: int = 2 * lanes_of(dtype)
         self.panels: int = -(-y.dims[-1] // self.width)

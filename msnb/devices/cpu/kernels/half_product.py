@@ -15,10 +15,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, is_static, library, words
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf

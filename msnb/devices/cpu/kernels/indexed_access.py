@@ -21,17 +21,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import DType, TensorType, clamped, dtypes, tensor_type
 from msnb.devices.codegen.index_walk import IndexWalk, index_walk
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, library, verdict
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.native_kernel import Guard, KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import memory_name
-from msnb.devices.llvm.loop_builder import LoopBuilder
+from msnb.devices.llvm import LoopBuilder, memory_name
 from msnb.ir.graph import Node
 from msnb.ops.shape.index_records import INDEX
 
@@ -45,17 +41,15 @@ _VECTOR, _BLOCK = 8, 4096
 class IndexedAccessRecipe(NativeKernel):
     """A node that reads, writes or adds at index tensors; ``scalar``: the dtype of one number that is written."""
 
-    kind: str
-    dtype: DType
-    walk: IndexWalk
-    scalar: DType | None
-
     declines = True
 
     def __init__(
         self, kind: str, dtype: DType, walk: IndexWalk, indices: Sequence[DType], scalar: DType | None = None
     ) -> None:
-        self.kind, self.dtype, self.walk, self.scalar = kind, dtype, walk, scalar
+        self.kind: str = kind
+        self.dtype: DType = dtype
+        self.walk: IndexWalk = walk
+        self.scalar: DType | None = scalar
         self.indices: tuple[str, ...] = tuple(t.name for t in indices)
         self.chunks: int = _chunks(kind, walk)
         partial = walk.size * dtype.itemsize * (self.chunks - 1)

@@ -25,10 +25,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lapack_library import EntryPoint, entry_point, name_of, workspace
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict
@@ -56,15 +53,13 @@ class LapackRecipe(NativeKernel):
         sizes: rows, columns, columns of B.
     """
 
-    name: str
-    dtype: DType
-    batch: int
-    sizes: tuple[int, int, int]
-
     declines = True
 
     def __init__(self, name: str, dtype: DType, batch: int, sizes: tuple[int, int, int]) -> None:
-        self.name, self.dtype, self.batch, self.sizes = name, dtype, batch, sizes
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.batch: int = batch
+        self.sizes: tuple[int, int, int] = sizes
         wide = name in _SIGNED and batch * sizes[0] * sizes[1] < WORTH
         self.computed: DType = dtypes.float64 if wide else dtype
         self.lengths: tuple[int, ...] = _lengths(name, self.computed, sizes)

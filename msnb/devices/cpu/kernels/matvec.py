@@ -22,9 +22,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped, pinned, size_hint
+from msnb.core import DType, dtypes, size_hint
+from msnb.core.symbolic_int import clamped, pinned
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, compared_as, library
 from msnb.devices.cpu.llvm.jit import Symbol, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
@@ -64,13 +63,11 @@ class MatvecLoop(NamedTuple):
 class VectorRecipe(NativeKernel):
     """One walk; a bias is added by a group of its own."""
 
-    walk: MatvecLoop
-    dtype: DType
-
     joins = False
 
     def __init__(self, walk: MatvecLoop, dtype: DType) -> None:
-        self.walk, self.dtype = walk._replace(m=pinned(walk.m)), dtype
+        self.walk: MatvecLoop = walk._replace(m=pinned(walk.m))
+        self.dtype: DType = dtype
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call: a unit is a block of results."""

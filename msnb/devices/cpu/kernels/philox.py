@@ -19,15 +19,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType, Type
+from msnb.core import DType, TensorType, Type, dtypes
 from msnb.devices.cpu.kernels.lines.line_kernel import Lines
 from msnb.devices.cpu.kernels.lines.radix_sort import SortRecipe
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
-from msnb.devices.llvm.emitter import Emitter, type_name
-from msnb.devices.llvm.loop_builder import module, shared
+from msnb.devices.llvm import Emitter, module, shared, type_name
 from msnb.devices.llvm.normal_pair import normal_pair
 from msnb.ir.graph import Node
 from msnb.ops.definition.record import Op
@@ -45,13 +42,11 @@ _PLACES = {dtypes.float16: 11, dtypes.bfloat16: 8}
 class DrawRecipe(NativeKernel):
     """One kind of draws in one dtype; ``range_``: low and size of the range of whole numbers."""
 
-    kind: str
-    dtype: DType
-    count: int
-    range: tuple[int, int]
-
     def __init__(self, kind: str, dtype: DType, count: int, range_: tuple[int, int]) -> None:
-        self.kind, self.dtype, self.count, self.range = kind, dtype, count, range_
+        self.kind: str = kind
+        self.dtype: DType = dtype
+        self.count: int = count
+        self.range: tuple[int, int] = range_
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""

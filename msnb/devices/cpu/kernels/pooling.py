@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msnb.base.threads import fork_locks
-from msnb.core.dtypes import bfloat16, float16, float32, float64
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType
+from msnb.core import TensorType, bfloat16, clamped, float16, float32
+from msnb.core.dtypes import float64
 from msnb.devices.cpu.kernels.pooling_kernel import CHUNK, Pool, render
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
@@ -43,13 +42,11 @@ def functions(pools: Sequence[Pool]) -> list[Symbol]:
 class PoolRecipe(NativeKernel):
     """A pooling as one call of a kernel."""
 
-    pool: Pool
-    extents: tuple[int, ...]
-    units: int
-    limit: int
-
     def __init__(self, pool: Pool, extents: tuple[int, ...], units: int, limit: int) -> None:
-        self.pool, self.extents, self.units, self.limit = pool, extents, units, limit
+        self.pool: Pool = pool
+        self.extents: tuple[int, ...] = extents
+        self.units: int = units
+        self.limit: int = limit
 
     @classmethod
     def prepare(cls, recipes: Sequence[PoolRecipe]) -> None:

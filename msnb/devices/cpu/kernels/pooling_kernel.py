@@ -20,8 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from msnb.core import dtypes
-from msnb.devices.llvm.emitter import Emitter
-from msnb.devices.llvm.loop_builder import LoopBuilder, units
+from msnb.devices.llvm import Emitter, LoopBuilder, units
 
 EXTENTS = ("n", "c", "h", "w", "oh", "ow", "top", "left", "bottom", "right", "chunks")
 CHUNK = 64

@@ -16,15 +16,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped, size_hint
-from msnb.core.types import TensorType, Type
+from msnb.core import DType, TensorType, Type, clamped, dtypes, size_hint
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import Emitter, type_name
-from msnb.devices.llvm.loop_builder import module, units
-from msnb.devices.llvm.scalar_ops import across, combine, identity
+from msnb.devices.llvm import Emitter, across, combine, identity, module, type_name, units
 from msnb.ir.graph import Node
 from msnb.ir.kernel.iteration_space import reduced_axes
 from msnb.ops.definition.record import Op
@@ -78,12 +73,10 @@ def seen(shape: tuple[int, ...], axes: Sequence[int]) -> OperandWalk | None:
 class ReductionRecipe(NativeKernel):
     """One walk over the operand."""
 
-    name: str
-    dtype: DType
-    rows: OperandWalk
-
     def __init__(self, name: str, dtype: DType, rows: OperandWalk) -> None:
-        self.name, self.dtype, self.rows = name, dtype, rows
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.rows: OperandWalk = rows
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""

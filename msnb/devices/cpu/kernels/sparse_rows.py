@@ -16,10 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped, size_hint
-from msnb.core.types import TensorType, Type
+from msnb.core import DType, TensorType, Type, clamped, dtypes, size_hint
 from msnb.devices.cpu.kernels.indexed_access import filled
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict
 from msnb.devices.cpu.llvm.jit import Symbol
@@ -46,15 +43,13 @@ class SparseRowsRecipe(NativeKernel):
         sizes: rows, entries, columns, numbers in a row of the dense operand.
     """
 
-    name: str
-    dtype: DType
-    index: DType
-    sizes: tuple[int, int, int, int]
-
     declines = True
 
     def __init__(self, name: str, dtype: DType, index: DType, sizes: tuple[int, int, int, int]) -> None:
-        self.name, self.dtype, self.index, self.sizes = name, dtype, index, sizes
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.index: DType = index
+        self.sizes: tuple[int, int, int, int] = sizes
         self.temps = (8,)
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:

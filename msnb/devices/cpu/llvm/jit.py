@@ -13,9 +13,8 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base import disk_cache
+from msnb.base import DeviceError, MsnbError, OutOfMemoryError, disk_cache
 from msnb.base.compile_timing import counted, timed
-from msnb.base.errors import DeviceError, MsnbError, OutOfMemoryError
 from msnb.base.threads import fork_locks
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.llvm.target import Target
@@ -191,11 +190,9 @@ class Library:
 class Symbol(Relocation):
     """The address of a function of a library."""
 
-    library: Library
-    name: str
-
     def __init__(self, library: Library, name: str) -> None:
-        self.library, self.name = library, name
+        self.library: Library = library
+        self.name: str = name
 
     def words(self) -> tuple[int]:
         """One word."""

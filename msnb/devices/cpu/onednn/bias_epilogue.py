@@ -13,8 +13,7 @@ alone 0.13.
 from __future__ import annotations
 
 from msnb.core.types import TensorType
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Node, Value
+from msnb.ir import FUSED, Node, Value
 from msnb.ops.definition.data_format import NHWC
 
 

@@ -198,13 +198,11 @@ class Desc:
         strides: in elements; None lets the primitive choose.
     """
 
-    address: int
-
     def __init__(self, api: Api, dims: Dims, dtype: int, strides: Dims | None) -> None:
         self._api = api
         shape = dims_array(dims)
         if strides is None:
-            self.address = api.create("memory_desc_create_with_tag", len(dims), shape, dtype, _ANY)
+            self.address: int = api.create("memory_desc_create_with_tag", len(dims), shape, dtype, _ANY)
         else:
             self.address = api.create("memory_desc_create_with_strides", len(dims), shape, dtype, dims_array(strides))
 

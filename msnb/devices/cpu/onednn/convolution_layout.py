@@ -60,12 +60,11 @@ def window_of(node: Node) -> KernelWindow:
 class Convolution:
     """What the three recipes share: operands, result, weights."""
 
-    node: Node
-    build: Builder
     window: KernelWindow
 
     def __init__(self, node: Node, view_of: ViewOf) -> None:
-        self.node, self.build = node, Builder(node, view_of)
+        self.node: Node = node
+        self.build: Builder = Builder(node, view_of)
         self.window, self.groups = window_of(node), node.attrs["groups"]
         self.dtype: int = number_of(dtype_of(node.outputs[0]))
 

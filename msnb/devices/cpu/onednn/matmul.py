@@ -27,12 +27,10 @@ Ints = tuple[int, ...]
 class Matrix:
     """An operand: dims and strides, leading axes first, and where it is."""
 
-    dims: Ints
-    strides: Ints
-    place: chain.DataRef
-
     def __init__(self, dims: Ints, strides: Ints, place: chain.DataRef) -> None:
-        self.dims, self.strides, self.place = dims, strides, place
+        self.dims: Ints = dims
+        self.strides: Ints = strides
+        self.place: chain.DataRef = place
 
     def layout(self, dtype: int) -> Layout:
         """For the library."""

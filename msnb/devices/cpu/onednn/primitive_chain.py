@@ -22,8 +22,7 @@ from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, reorder
 from msnb.devices.cpu.onednn.trampoline import Operand, function, run_copy, run_of
-from msnb.ir.builder import Const
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir import Const, Graph, Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides
 from msnb.ops.elementwise.constant import constant
 

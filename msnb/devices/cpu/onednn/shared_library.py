@@ -39,11 +39,9 @@ class _Version(ctypes.Structure):
 class Libraries:
     """The two loaded libraries: oneDNN and libgomp."""
 
-    dnnl: Any
-    gomp: Any
-
     def __init__(self, dnnl: Any, gomp: Any) -> None:
-        self.dnnl, self.gomp = dnnl, gomp
+        self.dnnl: Any = dnnl
+        self.gomp: Any = gomp
 
 
 @functools.lru_cache(maxsize=1)

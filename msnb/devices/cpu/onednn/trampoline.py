@@ -118,9 +118,6 @@ class PrimitiveRun(Relocation):
         operands: where the data of each argument is.
     """
 
-    width: int
-    threads: int
-
     def __init__(self, primitive: Primitive, operands: dict[int, Operand]) -> None:
         self.api: c.Api = primitive.api
         self._primitive, self._operands = primitive, operands
@@ -131,7 +128,8 @@ class PrimitiveRun(Relocation):
         places = [w for m, o in zip(self._memories, operands.values()) for w in (m, o.slot, o.offset)]
         head = (ctypes.addressof(_forked), primitive.threads, primitive.address, self.api.stream, len(operands))
         self._words = (*self.api.addresses, *head, ctypes.addressof(self._arguments), *places)
-        self.width, self.threads = len(self._words), primitive.threads
+        self.width: int = len(self._words)
+        self.threads: int = primitive.threads
 
     def words(self) -> Sequence[int]:
         """See the head of this file."""

@@ -19,12 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.dtypes import DType
+from msnb.core import DType, StackType, TensorType
 from msnb.core.storage.memory_format import BlockedFormat
-from msnb.core.types import StackType, TensorType
 from msnb.devices.cpu.native_kernel import Relocation
-from msnb.ir.builder import Const
-from msnb.ir.graph import Node
+from msnb.ir import Const, Node
 
 FRESH, PARAM, FIXED = range(3)
 

@@ -8,8 +8,7 @@ Source: Payne, Hanek: Radian reduction for trigonometric functions. SIGNUM Newsl
 
 from __future__ import annotations
 
-from msnb.devices.llvm.emitter import Emitter, real
-from msnb.devices.llvm.math_functions import Maths
+from msnb.devices.llvm import Emitter, Maths, real
 
 TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561
 """The first 256 binary digits of 2 / pi."""

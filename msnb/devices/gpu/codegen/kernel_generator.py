@@ -13,8 +13,7 @@ from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.codegen.row_kernel import RowKernel
 from msnb.devices.gpu.codegen.tiled_kernel import TiledKernel, far_loads
-from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel import Access, Inst, Kernel, UnsupportedKernel
 
 Part = tuple[GpuKernel, list[int], list[int]]
 

@@ -38,12 +38,10 @@ class ChainKernel:
         elements: of a block.
     """
 
-    kernel: Kernel
-    target: GpuTarget
-
     def __init__(self, kernel: Kernel, target: GpuTarget) -> None:
         check(kernel)
-        self.kernel, self.target = kernel, target
+        self.kernel: Kernel = kernel
+        self.target: GpuTarget = target
         self.symbol: str = f"{symbol_of(kernel, target)}_sets"
         self.e: ThreadEmitter = ThreadEmitter(self.symbol, target)
         self.lanes: int = lanes_of(kernel)

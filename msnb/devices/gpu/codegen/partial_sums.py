@@ -15,8 +15,7 @@ from msnb.devices.gpu.codegen.point_values import PointValues
 from msnb.devices.gpu.codegen.row_schedule import RowSchedule
 from msnb.devices.gpu.codegen.team_reduction import TeamReduction
 from msnb.devices.gpu.codegen.thread_emitter import WARP, ThreadEmitter
-from msnb.devices.llvm.emitter import memory_name, type_name
-from msnb.devices.llvm.scalar_ops import combine, identity
+from msnb.devices.llvm import combine, identity, memory_name, type_name
 from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
 
 THREADS, FEW, ALIGN = 128, 1 << 14, 256

@@ -15,10 +15,8 @@ from collections.abc import Callable, Collection, Sequence
 from msnb.core.dtypes import DType
 from msnb.devices.gpu.codegen.device_maths import DeviceMaths
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
-from msnb.devices.llvm.emitter import literal, memory_name, type_name
-from msnb.devices.llvm.scalar_ops import emit, is_scalar
-from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.devices.llvm import emit, is_scalar, literal, memory_name, type_name
+from msnb.ir.kernel import Access, Inst, Kernel, UnsupportedKernel
 
 WIDEST = 16
 """Bytes of the widest access of a thread."""
@@ -68,18 +66,17 @@ class PointValues:
         numbers, vectors: what is known: values of one number, and of all lanes.
     """
 
-    e: ThreadEmitter
-    kernel: Kernel
-    lanes: int
-    kind: str
-    by_value: Collection[int]
     pointers: Sequence[str] | list[str]
 
     def __init__(
         self, e: ThreadEmitter, kernel: Kernel, lanes: int, index: str, pointers: Sequence[str] = (),
         by_value: Collection[int] = (),
     ) -> None:  # fmt: skip
-        self.e, self.kernel, self.lanes, self.kind, self.by_value = e, kernel, lanes, index, by_value
+        self.e: ThreadEmitter = e
+        self.kernel: Kernel = kernel
+        self.lanes: int = lanes
+        self.kind: str = index
+        self.by_value: Collection[int] = by_value
         self.pointers = pointers or [f"%b{i}" for i in range(len(kernel.reads) + len(kernel.writes))]
         self.buffers = kernel.buffers
         self.at: dict[int, str] = {}

@@ -31,18 +31,15 @@ class PointwiseKernel:
             with something to do. The kernel has one dim.
     """
 
-    kernel: Kernel
-    e: ThreadEmitter
-    by_value: Collection[int]
-    counted: bool
-    lanes: int
-    kind: str
-
     def __init__(
         self, kernel: Kernel, symbol: str, target: GpuTarget, by_value: Collection[int] = (), counted: bool = False
     ) -> None:
-        self.kernel, self.e, self.by_value, self.counted = kernel, ThreadEmitter(symbol, target), by_value, counted
-        self.lanes, self.kind = lanes_of(kernel), index_kind(kernel)
+        self.kernel: Kernel = kernel
+        self.e: ThreadEmitter = ThreadEmitter(symbol, target)
+        self.by_value: Collection[int] = by_value
+        self.counted: bool = counted
+        self.lanes: int = lanes_of(kernel)
+        self.kind: str = index_kind(kernel)
         self.values: PointValues = PointValues(self.e, kernel, self.lanes, self.kind, by_value=by_value)
         self.units: int = math.prod(kernel.sizes) // self.lanes
         self.threads: int = THREADS if counted else min(THREADS, max(32, -(-self.units // 32) * 32))

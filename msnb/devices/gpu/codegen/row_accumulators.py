@@ -14,8 +14,7 @@ from msnb.devices.gpu.codegen.partial_sums import PartialSums
 from msnb.devices.gpu.codegen.point_values import PointValues
 from msnb.devices.gpu.codegen.row_schedule import RowSchedule
 from msnb.devices.gpu.codegen.team_reduction import TeamReduction
-from msnb.devices.llvm.emitter import type_name
-from msnb.devices.llvm.scalar_ops import across, identity
+from msnb.devices.llvm import across, identity, type_name
 from msnb.ir.kernel.kernel_ir import Inst
 
 

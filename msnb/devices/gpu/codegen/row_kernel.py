@@ -22,8 +22,7 @@ from msnb.devices.gpu.codegen.row_accumulators import RowAccumulators, ThreadPla
 from msnb.devices.gpu.codegen.row_schedule import UNROLLED, RowSchedule
 from msnb.devices.gpu.codegen.team_reduction import TeamReduction
 from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
-from msnb.devices.llvm.emitter import type_name
-from msnb.devices.llvm.scalar_ops import combine, identity
+from msnb.devices.llvm import combine, identity, type_name
 from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
 
 Names = dict[int, str]

@@ -22,8 +22,7 @@ import math
 from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.point_values import lanes_of
-from msnb.ir.kernel.kernel_ir import Inst, Kernel
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel import Inst, Kernel, UnsupportedKernel
 
 BLOCK, MOST = 256, 1024
 ELEMENTS = 16
@@ -55,12 +54,10 @@ class RowSchedule:
         tiling: how it lies over blocks and threads.
     """
 
-    kernel: Kernel
-    insts: list[Inst]
-    enough: int
-
     def __init__(self, kernel: Kernel, target: GpuTarget = NEWEST) -> None:
-        self.kernel, self.insts, self.enough = kernel, kernel.insts(), ENOUGH * target.multiprocessors
+        self.kernel: Kernel = kernel
+        self.insts: list[Inst] = kernel.insts()
+        self.enough: int = ENOUGH * target.multiprocessors
         sizes = kernel.sizes
         self.inner: list[int] = [d for d in range(len(sizes)) if d in kernel.row]
         self.outer: list[int] = [d for d in range(len(sizes)) if d not in kernel.row]

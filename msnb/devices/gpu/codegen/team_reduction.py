@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msnb.devices.gpu.codegen.thread_emitter import WARP, ThreadEmitter
-from msnb.devices.llvm.emitter import memory_name, type_name
-from msnb.devices.llvm.scalar_ops import combine
+from msnb.devices.llvm import combine, memory_name, type_name
 from msnb.ir.kernel.kernel_ir import Inst
 
 if TYPE_CHECKING:
@@ -35,12 +34,10 @@ class TeamReduction:
         repeated: the code runs in a loop: shared memory is written again.
     """
 
-    e: ThreadEmitter
-    team: int
-    block: int
-
     def __init__(self, e: ThreadEmitter, team: int, block: int) -> None:
-        self.e, self.team, self.block = e, team, block
+        self.e: ThreadEmitter = e
+        self.team: int = team
+        self.block: int = block
         self.repeated = False
         self._table = ""
 

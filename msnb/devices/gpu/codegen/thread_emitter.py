@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
+from msnb.core import DType, dtypes
 from msnb.devices.gpu.codegen.device_maths import DeviceMaths
 from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
 from msnb.devices.gpu.codegen.huge_angles import huge_angle
@@ -33,14 +32,12 @@ class ThreadEmitter(Emitter):
         target: the GPU it is for.
     """
 
-    symbol: str
-    target: GpuTarget
-
     maths = DeviceMaths
 
     def __init__(self, symbol: str, target: GpuTarget = NEWEST) -> None:
         super().__init__()
-        self.symbol, self.target = symbol, target
+        self.symbol: str = symbol
+        self.target: GpuTarget = target
         self.shared_bytes = 0
 
     # ---- where the thread is ----

@@ -48,10 +48,6 @@ class TiledKernel:
 
     far: list[Inst]
     across: int
-    kernel: Kernel
-    e: ThreadEmitter
-    last: int
-    kind: str
     lane: str
     team: str
     start: dict[int, str]
@@ -60,8 +56,10 @@ class TiledKernel:
         found = far_loads(kernel)
         assert found is not None
         self.far, self.across = found
-        self.kernel, self.e = kernel, ThreadEmitter(symbol, target)
-        self.last, self.kind = len(kernel.sizes) - 1, index_kind(kernel)
+        self.kernel: Kernel = kernel
+        self.e: ThreadEmitter = ThreadEmitter(symbol, target)
+        self.last: int = len(kernel.sizes) - 1
+        self.kind: str = index_kind(kernel)
         self.values: PointValues = PointValues(self.e, kernel, 1, self.kind)
         self.others: list[int] = [d for d in range(self.last) if d != self.across]
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.dtypes import bool_, int64
-from msnb.core.types import TensorType
+from msnb.core import TensorType, bool_, int64
 from msnb.devices.gpu.eager.result_cache import ResultCache
 from msnb.devices.gpu.eager.single_kernels import SingleKernels
 from msnb.ir.graph import Node

@@ -20,16 +20,13 @@ import numpy as np
 from msnb.core.types import tensor_type
 from msnb.devices.codegen.kernel_lowering import lower
 from msnb.devices.codegen.value_views import Views
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.codegen.kernel_generator import generate
+from msnb.devices.gpu.codegen import GpuKernel, GpuTarget, generate, symbol_of
 from msnb.devices.gpu.codegen.point_values import check
 from msnb.devices.gpu.codegen.pointwise_kernel import PointwiseKernel
 from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.ir.graph import Graph, Node, Value, type_of
-from msnb.ir.kernel.iteration_space import kind_of
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel import UnsupportedKernel, kind_of
 from msnb.ops.shape.views import TRANSPOSE
 
 Order = tuple[int, ...] | None

@@ -20,8 +20,7 @@ from msnb.devices.gpu.program.library_call import precision
 from msnb.devices.gpu.program.multi_tensor_step import ChainStep
 from msnb.devices.gpu.program.steps import CopyStep, DeviceStep, KernelStep, LibraryStep
 from msnb.devices.inspection import LaunchCost
-from msnb.ir.kernel.kernel_ir import Access, Kernel
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel import Access, Kernel, UnsupportedKernel
 from msnb.ir.node_cost import bytes_of, flops_of
 
 _FREE = ("load", "const", "cast")

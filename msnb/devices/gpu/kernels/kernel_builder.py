@@ -17,11 +17,9 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
 from msnb.base.errors import MsnbError
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
-from msnb.devices.gpu.codegen.gpu_kernel import FAULT, TAG, GpuKernel, Launch, Size3
-from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
-from msnb.devices.gpu.codegen.thread_emitter import ThreadEmitter
+from msnb.core import DType, TensorType
+from msnb.devices.gpu.codegen import FAULT, NEWEST, TAG, GpuKernel, GpuTarget, Launch, ThreadEmitter
+from msnb.devices.gpu.codegen.gpu_kernel import Size3
 from msnb.devices.llvm.emitter import memory_name
 from msnb.ir.kernel.kernel_ir import Buffer, Kernel
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core import dtypes
-from msnb.core.types import TensorType
+from msnb.core import TensorType, dtypes
 from msnb.devices.gpu.program.lowered_node import ViewOf
 from msnb.ir.graph import Node, Value, type_of
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from msnb.core import dtypes
-from msnb.core.types import TensorType
+from msnb.core import TensorType, dtypes
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import WIDEST
 

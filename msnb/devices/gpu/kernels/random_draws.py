@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core import dtypes
-from msnb.core.types import TensorType
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
+from msnb.core import TensorType, dtypes
+from msnb.devices.gpu.codegen import GpuKernel, GpuTarget
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import operands, results
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
@@ -44,13 +42,11 @@ def recipe(node: Node, view_of: ViewOf, target: GpuTarget) -> LoweredNode | None
 class Draw:
     """One draw: ``kind`` of numbers in the dtype of ``out``; whole numbers from ``low`` up to ``high``."""
 
-    kind: str
-    out: TensorType
-    low: int
-    span: int
-
     def __init__(self, kind: str, out: TensorType, low: int, high: int) -> None:
-        self.kind, self.out, self.low, self.span = kind, out, low, high - low
+        self.kind: str = kind
+        self.out: TensorType = out
+        self.low: int = low
+        self.span: int = high - low
         wide = out.dtype is dtypes.float64 or (kind == "integers" and self.span > 1 << 32)
         self.each = WORDS // 2 if wide else WORDS
 

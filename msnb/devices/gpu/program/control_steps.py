@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.devices.reference_executor import ReferenceProgram
-from msnb.ir import control_flow
-from msnb.ir.graph import Graph, Node
+from msnb.ir import Graph, Node, control_flow
 
 
 class ControlFlow(ReferenceProgram):

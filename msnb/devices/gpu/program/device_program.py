@@ -44,8 +44,6 @@ class DeviceProgram:
     """
 
     memory: ProgramMemory
-    graphs: CudaGraphs
-    _direct: Direct | None
 
     def __init__(self, device: Any, graph: Graph, is_body: bool = False) -> None:
         self.device, self.graph = device, graph
@@ -60,8 +58,8 @@ class DeviceProgram:
             self.reason = str(reason)
             return
         self.memory = ProgramMemory(device, graph, self.built)
-        self.graphs = CudaGraphs(self.memory, graph.name)
-        self._direct = direct_call(self.memory, FEW_LAUNCHES)
+        self.graphs: CudaGraphs = CudaGraphs(self.memory, graph.name)
+        self._direct: Direct | None = direct_call(self.memory, FEW_LAUNCHES)
 
     # ---- a call ----
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from msnb.base.settings import get_context
 from msnb.ir.graph import Value
-from msnb.ir.kernel.kernel_ir import Kernel
-from msnb.ir.kernel.strided_views import View
+from msnb.ir.kernel import Kernel, View
 
 ViewOf = Callable[[Value], View]
 FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))

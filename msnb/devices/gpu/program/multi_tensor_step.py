@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, symbol_of
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
+from msnb.devices.gpu.codegen import GpuKernel, GpuTarget, symbol_of
 from msnb.devices.gpu.codegen.multi_tensor_kernel import ChainKernel, chain_of
 from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.buffers import DeviceBuffer, Environment
@@ -33,15 +32,13 @@ class ChainStep(DeviceStep):
         cache: of the GPU.
     """
 
-    kernel: GpuKernel
-    cache: KernelCache
-    members: list[KernelStep]
-
     def __init__(self, members: list[KernelStep], made: GpuKernel, elements: int, cache: KernelCache) -> None:
         reads = [p for m in members for p in m.places[0]]
         writes = [p for m in members for p in m.places[1]]
         super().__init__(members[0].node, reads, writes)
-        self.kernel, self.cache, self.members = made, cache, members
+        self.kernel: GpuKernel = made
+        self.cache: KernelCache = cache
+        self.members: list[KernelStep] = members
         self.inplace = [pair for m in members for pair in m.inplace]
         self.extents: list[int] = [m.kernel.kernel.sizes[0] for m in members]
         blocks = [(k, start) for k, n in enumerate(self.extents) for start in range(0, n, elements)]

@@ -16,20 +16,15 @@ from msnb.core.types import TensorType, Type
 from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
-from msnb.devices.gpu.codegen.kernel_generator import generate
+from msnb.devices.gpu.codegen import NEWEST, GpuKernel, GpuTarget, generate
 from msnb.devices.gpu.kernels.providers import PROVIDERS
 from msnb.devices.gpu.program.image_calls import convolution
 from msnb.devices.gpu.program.library_call import LibraryCall
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.devices.gpu.program.product_calls import product
+from msnb.ir import FUSED, Graph, Node, Value, copy_node
 from msnb.ir.analysis.structural_hash import structure_key
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Graph, Node, Value, copy_node
-from msnb.ir.kernel.iteration_space import kind_of
-from msnb.ir.kernel.kernel_ir import Kernel
-from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
+from msnb.ir.kernel import Kernel, UnsupportedKernel, kind_of
 from msnb.ir.kernel.strided_views import whole
 from msnb.ops.linalg.matmul import matmul
 from msnb.ops.spatial.convolution_records import CONV2D, CONV2D_INPUT_GRAD, CONV2D_WEIGHT_GRAD

@@ -21,9 +21,7 @@ from msnb.devices.gpu.program.node_lowering import lowered
 from msnb.devices.gpu.program.steps import ArrayStep, CopyStep, DeviceStep, HostNumber, KernelStep, LibraryStep
 from msnb.devices.gpu.program.value_places import NotLowerable, ResultPlaces, ValuePlaces
 from msnb.devices.result_memory import careful
-from msnb.ir import control_flow
-from msnb.ir.builder import Const
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir import Const, Graph, Node, Value, control_flow
 from msnb.ops.elementwise.constant import constant
 
 Control = Callable[[Node], Callable[..., Any]]

@@ -69,15 +69,13 @@ class DeviceStep:
 class KernelStep(DeviceStep):
     """A generated kernel: one launch, or two where blocks share sums."""
 
-    kernel: GpuKernel
-    cache: KernelCache
-    launches: int
-
     def __init__(
         self, node: Node, kernel: GpuKernel, cache: KernelCache, reads: Sequence[Place], writes: Sequence[Place]
     ) -> None:
         super().__init__(node, reads, writes)
-        self.kernel, self.cache, self.launches = kernel, cache, len(kernel.launches)
+        self.kernel: GpuKernel = kernel
+        self.cache: KernelCache = cache
+        self.launches: int = len(kernel.launches)
         if kernel.workspace:
             self.temps = [DeviceBuffer(ARENA, kernel.workspace, "workspace")]
         self.inplace = [(reads[i].buffer, writes[j].buffer) for i, j in kernel.inplace]
@@ -143,11 +141,9 @@ class HostNumber:
         value: the number; param: the argument that it is, where it is one.
     """
 
-    value: Any
-    param: int
-
     def __init__(self, value: Any = None, param: int = -1) -> None:
-        self.value, self.param = value, param
+        self.value: Any = value
+        self.param: int = param
 
     def of(self, env: Environment) -> Any:
         """The number in this run."""
@@ -165,9 +161,6 @@ class ArrayStep(DeviceStep):
         capturable: as of every step; launches: how many there are at least.
     """
 
-    capturable: bool
-    launches: int
-
     def __init__(
         self, node: Node, kernel: Callable[..., Any], operands: Sequence[tuple[Place, TensorType] | HostNumber],
         results: Sequence[tuple[Place, TensorType] | None], capturable: bool = True, launches: int = 1,
@@ -178,7 +171,8 @@ class ArrayStep(DeviceStep):
         self.kernel = kernel
         self.operands: list[TensorType | HostNumber] = [o[1] if isinstance(o, tuple) else o for o in operands]
         self.results: list[TensorType | None] = [None if r is None else r[1] for r in results]
-        self.capturable, self.launches = capturable, launches
+        self.capturable: bool = capturable
+        self.launches: int = launches
 
     @property
     def how(self) -> str:

@@ -19,8 +19,7 @@ from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place
 from msnb.devices.gpu.program.multi_tensor_step import ChainStep
 from msnb.devices.gpu.program.steps import CopyStep, DeviceStep, KernelStep, LibraryStep
-from msnb.ir.builder import Const
-from msnb.ir.graph import Graph, Value
+from msnb.ir import Const, Graph, Value
 
 
 class NotLowerable(Exception):

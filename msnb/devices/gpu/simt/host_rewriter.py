@@ -91,12 +91,10 @@ class HostRewriter:
         checks: whether accesses are watched.
     """
 
-    module: KernelText
-    checks: bool
-    host: HostText
-
     def __init__(self, module: KernelText, checks: bool) -> None:
-        self.module, self.checks, self.host = module, checks, HostText()
+        self.module: KernelText = module
+        self.checks: bool = checks
+        self.host: HostText = HostText()
         self._math: dict[str, str] = {}
         self._unit = False
         self._registers: set[str] = set()

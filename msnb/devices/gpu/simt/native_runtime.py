@@ -91,9 +91,6 @@ class NativeRuntime:
         lock: whoever launches holds it.
     """
 
-    fault: NDArray[Any]
-    counts: NDArray[Any]
-
     def __init__(self) -> None:
         self.lock = threading.Lock()
         text = Path(__file__).with_suffix(".ll").read_text(encoding="utf-8")
@@ -109,7 +106,8 @@ class NativeRuntime:
         self._grow = _Grow(self._page)
         self.write("grow", ctypes.cast(self._grow, ctypes.c_void_p).value or 0, ctypes.c_uint64)
         self._table = self.words("pages", 2 * TABLE_PAGES)
-        self.fault, self.counts = self.words("fault", 8), self.words("counts", 6)
+        self.fault: NDArray[Any] = self.words("fault", 8)
+        self.counts: NDArray[Any] = self.words("counts", 6)
 
     def _address(self, name: str) -> int:
         return int(self._engine.get_global_value_address(name) or self._engine.get_function_address(name))

@@ -32,11 +32,9 @@ class Capsule:
         stream: the one that the consumer named.
     """
 
-    array: Any
-    stream: Any
-
     def __init__(self, array: Any, stream: Any) -> None:
-        self.array, self.stream = array, stream
+        self.array: Any = array
+        self.stream: Any = stream
 
 
 class ndarray:

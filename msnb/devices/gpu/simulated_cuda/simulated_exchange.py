@@ -13,12 +13,10 @@ from msnb.devices.gpu.simulated_cuda.simulated_arrays import ndarray
 class UnownedMemory:
     """Memory that somebody else frees."""
 
-    ptr: int
-    size: int
-    owner: Any
-
     def __init__(self, ptr: int, size: int, owner: Any) -> None:
-        self.ptr, self.size, self.owner = ptr, size, owner
+        self.ptr: int = ptr
+        self.size: int = size
+        self.owner: Any = owner
 
 
 def from_dlpack(array: Any) -> Any:

@@ -51,11 +51,9 @@ class KernelModule:
 class Function:
     """A kernel that can be launched."""
 
-    module: KernelModule
-    name: str
-
     def __init__(self, module: KernelModule, name: str) -> None:
-        self.module, self.name = module, name
+        self.module: KernelModule = module
+        self.name: str = name
         self.max_dynamic_shared_size_bytes = SHARED_DEFAULT
 
     def __call__(

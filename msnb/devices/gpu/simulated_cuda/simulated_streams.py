@@ -23,11 +23,9 @@ _capturing: set[Capture] = set()
 class Capture:
     """What is recorded for a graph."""
 
-    origin: Stream
-    streams: set[Stream]
-
     def __init__(self, origin: Stream) -> None:
-        self.origin, self.streams = origin, {origin}
+        self.origin: Stream = origin
+        self.streams: set[Stream] = {origin}
         self.open: set[Stream] = set()  # joined streams with work that the origin does not wait for
         self.steps: list[Callable[[], None]] = []
 

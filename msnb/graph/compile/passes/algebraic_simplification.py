@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting import Answer, Case, GraphRewriter, sweep_pass
 from msnb.graph.compile.rewriting.rewrite_rule import RewriteRule
-from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
 from msnb.graph.compile.rules.arithmetic import ARITHMETIC
 from msnb.graph.compile.rules.control_flow import CONTROL
 from msnb.graph.compile.rules.loops import LOOPS
 from msnb.graph.compile.rules.shape import SHAPES
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Node, Value
 
 LAWS: tuple[RewriteRule, ...] = (*ARITHMETIC, *SHAPES, *CONTROL, *LOOPS)
 
@@ -46,45 +44,21 @@ class Simplifier:
         return None
 
 
-_EXACT = Simplifier([law for law in LAWS if law.exact])
-_ALL = Simplifier(LAWS)
-
-
-def _run(graph: Graph, log: Log) -> Graph:
-    def make_rule() -> Rule:
-        return _EXACT
-
-    return sweep_module(graph, "algebra", make_rule, log)
-
-
-def _run_inexact(graph: Graph, log: Log) -> Graph:
-    def make_rule() -> Rule:
-        return _ALL
-
-    return sweep_module(graph, "algebra_inexact", make_rule, log)
-
-
 def _cases(exact: bool) -> tuple[Case, ...]:
     return tuple(case for law in LAWS if law.exact == exact for case in law.cases)
 
 
-ALGEBRA = register_pass(
-    Pass(
-        name="algebra",
-        law="Laws of algebra that keep every bit: x * 1 is x, two transposes are one, a known test is no choice.",
-        needs="captured",
-        gives="captured",
-        cases=_cases(exact=True),
-        run=_run,
-    )
+_EXACT = Simplifier([law for law in LAWS if law.exact])
+_ALL = Simplifier(LAWS)
+ALGEBRA = sweep_pass(
+    "algebra",
+    "Laws of algebra that keep every bit: x * 1 is x, two transposes are one, a known test is no choice.",
+    _cases(exact=True),
+    lambda: _EXACT,
 )
-ALGEBRA_INEXACT = register_pass(
-    Pass(
-        name="algebra_inexact",
-        law="The same with laws that change last digits (x ** 2 is x * x); nothing runs it unless asked to.",
-        needs="captured",
-        gives="captured",
-        cases=_cases(exact=False),
-        run=_run_inexact,
-    )
+ALGEBRA_INEXACT = sweep_pass(
+    "algebra_inexact",
+    "The same with laws that change last digits (x ** 2 is x * x); nothing runs it unless asked to.",
+    _cases(exact=False),
+    lambda: _ALL,
 )

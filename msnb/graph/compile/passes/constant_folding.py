@@ -15,11 +15,9 @@ import numpy as np
 
 from msnb.core.types import TensorType, Type
 from msnb.devices.device import body_kernel
-from msnb.graph.compile.rewriting.node_facts import const_of
-from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
-from msnb.ir.graph import Graph, Node
+from msnb.graph.compile.rewriting import Answer, Case, GraphRewriter, const_of, sweep_pass
+from msnb.graph.compile.rewriting.rewriter import Rule
+from msnb.ir.graph import Node
 from msnb.ops.elementwise.constant import constant
 
 MAX_BYTES = 1 << 16
@@ -76,28 +74,20 @@ def make_rule() -> Rule:
     return _rule
 
 
-def _run(graph: Graph, log: Log) -> Graph:
-    return sweep_module(graph, "fold", make_rule, log)
-
-
-FOLD = register_pass(
-    Pass(
-        name="fold",
-        law="What depends on constants alone is computed once, before the program runs.",
-        needs="captured",
-        gives="captured",
-        cases=(
-            Case(
-                "graph f(x: f32[2]) -> (f32[2])\n  %1 = add(2.0, ~3) : f32[]\n  %2 = add(x, %1) : f32[2]\n  return %2",
-                "graph f(x: f32[2]) -> (f32[2])\n  %2 = add(x, 5.0) : f32[2]\n  return %2",
-                "a chain of constants",
-            ),
-            Case(
-                "graph f() -> (f32[])\n  %1 = divide(1.0, 0.0) : f32[]\n  return %1",
-                "graph f() -> (f32[])\n  return inf",
-                "the value the body gives, infinities included",
-            ),
+FOLD = sweep_pass(
+    "fold",
+    "What depends on constants alone is computed once, before the program runs.",
+    (
+        Case(
+            "graph f(x: f32[2]) -> (f32[2])\n  %1 = add(2.0, ~3) : f32[]\n  %2 = add(x, %1) : f32[2]\n  return %2",
+            "graph f(x: f32[2]) -> (f32[2])\n  %2 = add(x, 5.0) : f32[2]\n  return %2",
+            "a chain of constants",
         ),
-        run=_run,
-    )
+        Case(
+            "graph f() -> (f32[])\n  %1 = divide(1.0, 0.0) : f32[]\n  return %1",
+            "graph f() -> (f32[])\n  return inf",
+            "the value the body gives, infinities included",
+        ),
+    ),
+    make_rule,
 )

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
+from msnb.graph.compile.rewriting import Answer, Case, GraphRewriter, Log, Pass, Rule, register_pass, sweep_module
 from msnb.ir.analysis.nested_nodes import NestedSearch, effects
 from msnb.ir.analysis.structural_hash import attr_word, structure_key
 from msnb.ir.control_flow import CALL, HOST_CALL

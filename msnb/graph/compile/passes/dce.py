@@ -13,9 +13,7 @@ when somebody reads it after the loop, or the condition does, or an alive carrie
 from __future__ import annotations
 
 from msnb.graph.compile.passes.dead_code import Pruner
-from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import map_module
+from msnb.graph.compile.rewriting import Case, Log, Pass, map_module, register_pass
 from msnb.ir.analysis.nested_nodes import effects
 from msnb.ir.graph import Graph, Module
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.ir import IF, SCAN, WHILE, Graph, Module, Node, Value
 from msnb.ir.analysis.nested_nodes import NestedSearch
-from msnb.ir.control_flow import IF, SCAN, WHILE
-from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.elementwise.constant import constant
 
 LAW = "nobody reads it"

@@ -10,11 +10,8 @@ MAX_GROWTH nodes.
 
 from __future__ import annotations
 
-from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
-from msnb.ir.control_flow import CALL
-from msnb.ir.graph import Graph, Node
+from msnb.graph.compile.rewriting import Answer, Case, GraphRewriter, Log, Pass, Rule, register_pass, sweep_module
+from msnb.ir import CALL, Graph, Node
 from msnb.ir.text.printer import called, callees
 
 LAW = "a call is the graph it calls"

@@ -24,12 +24,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from msnb.core import dtypes
-from msnb.core.symbolic_int import size_hint, sliced_axis
-from msnb.core.types import TensorType
-from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewrite_rule import op_of
-from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, map_module
+from msnb.core import TensorType, dtypes, size_hint, sliced_axis
+from msnb.graph.compile.rewriting import Answer, GraphRewriter, Log, map_module, op_of
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.text.printer import called
 

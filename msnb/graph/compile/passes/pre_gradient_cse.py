@@ -19,8 +19,7 @@ wanted on different devices.
 from __future__ import annotations
 
 from msnb.graph.compile.passes.cse import merge
-from msnb.graph.compile.rewriting.pass_record import Pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting import Log, Pass
 from msnb.ir.graph import Graph
 
 

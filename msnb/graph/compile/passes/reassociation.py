@@ -14,10 +14,7 @@ from msnb.graph.compile.passes.algebraic_simplification import LAWS, Simplifier
 from msnb.graph.compile.passes.dce import without_dead_nodes
 from msnb.graph.compile.passes.matmul_batching import gather
 from msnb.graph.compile.passes.matmul_batching_cases import CASES
-from msnb.graph.compile.rewriting.pass_record import Pass, register_pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewrite_rule import RewriteRule
-from msnb.graph.compile.rewriting.rewriter import Rule, sweep_module
+from msnb.graph.compile.rewriting import Log, Pass, RewriteRule, Rule, register_pass, sweep_module
 from msnb.graph.compile.rules.einsum import EINSUMS
 from msnb.graph.compile.rules.matmul import PRODUCTS
 from msnb.graph.compile.rules.matvec import VECTORS

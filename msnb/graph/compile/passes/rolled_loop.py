@@ -9,11 +9,8 @@ from typing import Any
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.loop_sums import LoopSums, Term, sum_outside
 from msnb.autodiff.subgraphs import reindex
-from msnb.core.engine import EngineRestore
-from msnb.core.types import TensorType, tensor_type
-from msnb.ir import control_flow
-from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.core import EngineRestore, TensorType, tensor_type
+from msnb.ir import Graph, GraphBuilder, Node, Value, control_flow, copy_node
 from msnb.ops.definition.record import find
 
 GROUP = 25

@@ -31,9 +31,8 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.graph.compile.passes.rolled_loop import RolledLoop, Row, row_of
 from msnb.graph.compile.rewriting.pass_record import Pass
+from msnb.ir import SCAN, Graph, Node, Value
 from msnb.ir.analysis.structural_hash import attr_word
-from msnb.ir.control_flow import SCAN
-from msnb.ir.graph import Graph, Node, Value
 
 WORTH = 500
 TURNS = 8

@@ -29,8 +29,7 @@ from typing import NamedTuple
 
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, tensor_type
-from msnb.graph.compile.rewriting.pass_record import Pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting import Log, Pass
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.definition.record import Op
 from msnb.ops.shape.blocked_layout import BLOCK, UNBLOCK

@@ -8,8 +8,7 @@ from __future__ import annotations
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.ir.graph import Node, Value
-from msnb.ops.definition.symbolic_sizes import has_sizes
-from msnb.ops.definition.type_inference import normal_axes
+from msnb.ops.definition import has_sizes, normal_axes
 
 Axes = tuple[int, ...]
 

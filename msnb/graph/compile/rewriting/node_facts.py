@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.tensor import Array
-from msnb.core.types import TensorType
-from msnb.ir.builder import Const
-from msnb.ir.graph import Value
+from msnb.core import Array, TensorType
+from msnb.ir import Const, Value
 from msnb.ir.text.literals import strong_array
 from msnb.ops.elementwise.constant import constant
 

@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.core.types import TensorType, Type
+from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.ir.builder import Const
-from msnb.ir.control_flow import CALL
-from msnb.ir.graph import Graph, Module, Node, Value
+from msnb.ir import CALL, Const, Graph, Module, Node, Value
 from msnb.ir.text.printer import called
 from msnb.ops.definition.record import Op, find
 from msnb.ops.elementwise.constant import constant
@@ -183,6 +182,15 @@ def join_scopes(outer: str, inner: str) -> str:
 def sweep_module(graph: Graph, pass_name: str, make_rule: Callable[[], Rule], log: Log) -> Graph:
     """Rewrite a graph and every graph it calls; the new ones share a new module."""
     return map_module(graph, lambda g, module: GraphRewriter(g, module, pass_name, make_rule, log).run())
+
+
+def sweep_pass(name: str, law: str, cases: tuple[Case, ...], make_rule: Callable[[], Rule]) -> Pass:
+    """Register the pass of one rule, which goes once through a captured graph and every graph it calls."""
+
+    def run(graph: Graph, log: Log) -> Graph:
+        return sweep_module(graph, name, make_rule, log)
+
+    return register_pass(Pass(name, law, "captured", "captured", cases, run))
 
 
 def map_module(graph: Graph, rewrite: Callable[[Graph, Module], Graph]) -> Graph:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, dtypes
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, op_of
 from msnb.graph.compile.rewriting.node_facts import is_one, is_zero, uniform
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, kind, op_of, other_operand, truth
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
+from msnb.graph.compile.rewriting.rewrite_rule import kind, other_operand, truth
 from msnb.ir.graph import Node, Value
 
 
@@ -18,6 +15,23 @@ def f(*lines: str, types: str = "f32[2]", params: str = "x: f32[2]") -> str:
     """The text of an example: ``return`` gives the last operand."""
     *body, last = lines
     return "\n".join([f"graph f({params}) -> ({types})", *(f"  {line}" for line in body), f"  return {last}"])
+
+
+Lines = str | tuple[str, ...]
+
+
+def case(
+    before: Lines, after: Lines, about: str = "", *, types: str = "f32[2]", params: str = "x: f32[2]",
+    gradient: bool = False,
+) -> Case:  # fmt: skip
+    """An example: the lines of two graphs with the same parameters and results."""
+    texts = [f(*([x] if isinstance(x, str) else x), types=types, params=params) for x in (before, after)]
+    return Case(texts[0], texts[1], about, gradient)
+
+
+def unchanged(lines: Lines, about: str, *, types: str = "f32[2]", params: str = "x: f32[2]") -> Case:
+    """A graph in which the law must not act."""
+    return case(lines, lines, about, types=types, params=params)
 
 
 def _add_zero(sweep: GraphRewriter, node: Node) -> Found:
@@ -161,122 +175,108 @@ def _cast_cast(sweep: GraphRewriter, node: Node) -> Found:
     return sweep.emit("cast", inner.inputs[0], dtype=node.attrs["dtype"])
 
 
-def _unchanged(text: str, about: str) -> Case:
-    return Case(text, text, about)
-
-
-X = f("x")
 ARITHMETIC: tuple[RewriteRule, ...] = (
     RewriteRule(
         "add zero", "x + 0 is x for integers, x + -0.0 is x for floats", ("add",), _add_zero,
-        (
-            Case(f("%1 = add(x, ~0) : i32[2]", "%1", types="i32[2]", params="x: i32[2]"),
-                 f("x", types="i32[2]", params="x: i32[2]")),
-            Case(f("%1 = add(~-0.0, x) : f32[2]", "%1"), X),
-            _unchanged(f("%1 = add(x, 0.0) : f32[2]", "%1"), "-0.0 + 0.0 is 0.0, so x could change its sign"),
-            _unchanged(f("%1 = add(x, ~0) : i64[2]", "%1", types="i64[2]", params="x: bool[2]"),
-                       "a bool becomes an int"),
-        ),
+        (case(("%1 = add(x, ~0) : i32[2]", "%1"), "x", types="i32[2]", params="x: i32[2]"),
+         case(("%1 = add(~-0.0, x) : f32[2]", "%1"), "x"),
+         unchanged(("%1 = add(x, 0.0) : f32[2]", "%1"), "-0.0 + 0.0 is 0.0, so x could change its sign"),
+         unchanged(("%1 = add(x, ~0) : i64[2]", "%1"), "a bool becomes an int", types="i64[2]", params="x: bool[2]")),
     ),
     RewriteRule(
         "subtract zero", "x - 0 is x", ("subtract",), _subtract_zero,
-        (Case(f("%1 = subtract(x, ~0) : f32[2]", "%1"), X),
-         _unchanged(f("%1 = subtract(x, ~-0.0) : f32[2]", "%1"), "-0.0 - -0.0 is 0.0")),
+        (case(("%1 = subtract(x, ~0) : f32[2]", "%1"), "x"),
+         unchanged(("%1 = subtract(x, ~-0.0) : f32[2]", "%1"), "-0.0 - -0.0 is 0.0")),
     ),
     RewriteRule(
         "times one", "x * 1 is x", ("multiply",), _times_one,
-        (Case(f("%1 = multiply(~1.0, x) : f32[2]", "%1"), X),
-         Case(f("%1 = ones(shape=(2,)) : f32[2]", "%2 = multiply(x, %1) : f32[2]", "%2"), X),
-         _unchanged(f("%1 = multiply(x, ~1.0) : f32[2]", "%1", params="x: i32[2]"), "an int becomes a float"),
-         _unchanged(f("%1 = multiply(x, ~0.0) : f32[2]", "%1"), "x * 0 is NaN where x is NaN or infinite")),
+        (case(("%1 = multiply(~1.0, x) : f32[2]", "%1"), "x"),
+         case(("%1 = ones(shape=(2,)) : f32[2]", "%2 = multiply(x, %1) : f32[2]", "%2"), "x"),
+         unchanged(("%1 = multiply(x, ~1.0) : f32[2]", "%1"), "an int becomes a float", params="x: i32[2]"),
+         unchanged(("%1 = multiply(x, ~0.0) : f32[2]", "%1"), "x * 0 is NaN where x is NaN or infinite")),
     ),
-    RewriteRule("over one", "x / 1 is x", ("divide",), _over_one, (Case(f("%1 = divide(x, ~1) : f32[2]", "%1"), X),)),
+    RewriteRule("over one", "x / 1 is x", ("divide",), _over_one, (case(("%1 = divide(x, ~1) : f32[2]", "%1"), "x"),)),
     RewriteRule(
         "negative twice", "-(-x) is x", ("negative",), _twice,
-        (Case(f("%1 = negative(x) : f32[2]", "%2 = negative(%1) : f32[2]", "%2"), X),),
+        (case(("%1 = negative(x) : f32[2]", "%2 = negative(%1) : f32[2]", "%2"), "x"),),
     ),
     RewriteRule(
         "not twice", "not not x is x", ("logical_not",), _twice,
-        (Case(f("%1 = logical_not(x) : bool[2]", "%2 = logical_not(%1) : bool[2]", "%2", types="bool[2]",
-                params="x: bool[2]"), f("x", types="bool[2]", params="x: bool[2]")),
-         _unchanged(f("%1 = logical_not(x) : bool[2]", "%2 = logical_not(%1) : bool[2]", "%2", types="bool[2]"),
-                    "not not of a float is a bool")),
+        (case(("%1 = logical_not(x) : bool[2]", "%2 = logical_not(%1) : bool[2]", "%2"), "x", types="bool[2]",
+              params="x: bool[2]"),
+         unchanged(("%1 = logical_not(x) : bool[2]", "%2 = logical_not(%1) : bool[2]", "%2"),
+                   "not not of a float is a bool", types="bool[2]")),
     ),
     RewriteRule(
         "invert twice", "~~x is x", ("bitwise_invert",), _twice,
-        (Case(f("%1 = bitwise_invert(x) : i8[2]", "%2 = bitwise_invert(%1) : i8[2]", "%2", types="i8[2]",
-                params="x: i8[2]"), f("x", types="i8[2]", params="x: i8[2]")),),
+        (case(("%1 = bitwise_invert(x) : i8[2]", "%2 = bitwise_invert(%1) : i8[2]", "%2"), "x", types="i8[2]",
+              params="x: i8[2]"),),
     ),
-    RewriteRule("plus", "+x is x", ("positive",), _is_its_operand, (Case(f("%1 = positive(x) : f32[2]", "%1"), X),)),
+    RewriteRule("plus", "+x is x", ("positive",), _is_its_operand, (case(("%1 = positive(x) : f32[2]", "%1"), "x"),)),
     RewriteRule(
         "abs twice", "abs(abs(x)) is abs(x)", ("abs",), _again,
-        (Case(f("%1 = abs(x) : f32[2]", "%2 = abs(%1) : f32[2]", "%2"), f("%1 = abs(x) : f32[2]", "%1")),),
+        (case(("%1 = abs(x) : f32[2]", "%2 = abs(%1) : f32[2]", "%2"), ("%1 = abs(x) : f32[2]", "%1")),),
     ),
     RewriteRule(
         "abs of negative", "abs(-x) is abs(x)", ("abs",), _abs_of_negative,
-        (Case(f("%1 = negative(x) : f32[2]", "%2 = abs(%1) : f32[2]", "%2"), f("%1 = abs(x) : f32[2]", "%1")),),
+        (case(("%1 = negative(x) : f32[2]", "%2 = abs(%1) : f32[2]", "%2"), ("%1 = abs(x) : f32[2]", "%1")),),
     ),
     RewriteRule(
         "add negative", "x + (-y) is x - y, x - (-y) is x + y: IEEE subtraction is addition of the negative",
         ("add", "subtract"), _minus_negative,
-        (Case(f("%1 = negative(y) : f32[2]", "%2 = add(x, %1) : f32[2]", "%2", params="x: f32[2], y: f32[2]"),
-              f("%1 = subtract(x, y) : f32[2]", "%1", params="x: f32[2], y: f32[2]")),
-         Case(f("%1 = negative(y) : f32[2]", "%2 = subtract(x, %1) : f32[2]", "%2", params="x: f32[2], y: f32[2]"),
-              f("%1 = add(x, y) : f32[2]", "%1", params="x: f32[2], y: f32[2]"))),
+        (case(("%1 = negative(y) : f32[2]", "%2 = add(x, %1) : f32[2]", "%2"), ("%1 = subtract(x, y) : f32[2]", "%1"),
+              params="x: f32[2], y: f32[2]"),
+         case(("%1 = negative(y) : f32[2]", "%2 = subtract(x, %1) : f32[2]", "%2"), ("%1 = add(x, y) : f32[2]", "%1"),
+              params="x: f32[2], y: f32[2]")),
     ),
     RewriteRule(
         "power one", "x ** 1 is x for integers", ("power",), _power_one,
-        (Case(f("%1 = power(x, ~1) : i64[2]", "%1", types="i64[2]", params="x: i64[2]"),
-              f("x", types="i64[2]", params="x: i64[2]")),),
+        (case(("%1 = power(x, ~1) : i64[2]", "%1"), "x", types="i64[2]", params="x: i64[2]"),),
     ),
     RewriteRule(
         "power two", "x ** 2 is x * x for integers: both count modulo 2 ** bits", ("power",),
         lambda s, n: _square_of(s, n, "int"),
-        (Case(f("%1 = power(x, ~2) : i64[2]", "%1", types="i64[2]", params="x: i64[2]"),
-              f("%1 = multiply(x, x) : i64[2]", "%1", types="i64[2]", params="x: i64[2]")),),
+        (case(("%1 = power(x, ~2) : i64[2]", "%1"), ("%1 = multiply(x, x) : i64[2]", "%1"), types="i64[2]",
+              params="x: i64[2]"),),
     ),
     RewriteRule(
         "power two of floats", "x ** 2 is x * x", ("power",), lambda s, n: _square_of(s, n, "float"),
-        (Case(f("%1 = power(x, ~2) : f32[2]", "%1"), f("%1 = multiply(x, x) : f32[2]", "%1")),),
+        (case(("%1 = power(x, ~2) : f32[2]", "%1"), ("%1 = multiply(x, x) : f32[2]", "%1")),),
         exact=False, differs="by one unit in the last place where the library's pow does not round correctly",
     ),
     RewriteRule(
         "idempotent", "max(x, x), min(x, x), x & x, x | x are x",
         ("maximum", "minimum", "bitwise_and", "bitwise_or", "logical_and", "logical_or"), _same_operands,
-        (Case(f("%1 = maximum(x, x) : f32[2]", "%1"), X),),
+        (case(("%1 = maximum(x, x) : f32[2]", "%1"), "x"),),
     ),
     RewriteRule(
         "and true", "x and True is x", ("logical_and",), _with_truth(True),
-        (Case(f("%1 = logical_and(x, True) : bool[2]", "%1", types="bool[2]", params="x: bool[2]"),
-              f("x", types="bool[2]", params="x: bool[2]")),),
+        (case(("%1 = logical_and(x, True) : bool[2]", "%1"), "x", types="bool[2]", params="x: bool[2]"),),
     ),
     RewriteRule(
         "or false", "x or False is x", ("logical_or",), _with_truth(False),
-        (Case(f("%1 = logical_or(False, x) : bool[2]", "%1", types="bool[2]", params="x: bool[2]"),
-              f("x", types="bool[2]", params="x: bool[2]")),),
+        (case(("%1 = logical_or(False, x) : bool[2]", "%1"), "x", types="bool[2]", params="x: bool[2]"),),
     ),
     RewriteRule(
         "where same", "where(c, x, x) is x", ("where",), _where_same,
-        (Case(f("%1 = where(c, x, x) : f32[2]", "%1", params="x: f32[2], c: bool[2]"),
-              f("x", params="x: f32[2], c: bool[2]")),),
+        (case(("%1 = where(c, x, x) : f32[2]", "%1"), "x", params="x: f32[2], c: bool[2]"),),
     ),
     RewriteRule(
         "where known", "where(True, x, y) is x, where(False, x, y) is y", ("where",), _where_known,
-        (Case(f("%1 = where(False, y, x) : f32[2]", "%1", params="x: f32[2], y: f32[2]"),
-              f("x", params="x: f32[2], y: f32[2]")),
-         _unchanged(f("%1 = where(True, x, y) : f32[2]", "%1", params="x: f32[], y: f32[2]"),
-                    "the other branch gives the shape")),
+        (case(("%1 = where(False, y, x) : f32[2]", "%1"), "x", params="x: f32[2], y: f32[2]"),
+         unchanged(("%1 = where(True, x, y) : f32[2]", "%1"), "the other branch gives the shape",
+                   params="x: f32[], y: f32[2]")),
     ),
     RewriteRule(
         "cast to the same", "a cast to the dtype a tensor has is the tensor", ("cast",), _cast_same,
-        (Case(f("%1 = cast(x, dtype=f32) : f32[2]", "%1"), X),
-         _unchanged(f("%1 = cast(x, dtype=f64) : f64[2]", "%1", types="f64[2]"), "another dtype")),
+        (case(("%1 = cast(x, dtype=f32) : f32[2]", "%1"), "x"),
+         unchanged(("%1 = cast(x, dtype=f64) : f64[2]", "%1"), "another dtype", types="f64[2]")),
     ),
     RewriteRule(
         "cast of a lossless cast", "a cast of a cast is one cast if the first one lost nothing", ("cast",), _cast_cast,
-        (Case(f("%1 = cast(x, dtype=f64) : f64[2]", "%2 = cast(%1, dtype=f16) : f16[2]", "%2", types="f16[2]"),
-              f("%1 = cast(x, dtype=f16) : f16[2]", "%1", types="f16[2]")),
-         _unchanged(f("%1 = cast(x, dtype=f16) : f16[2]", "%2 = cast(%1, dtype=f32) : f32[2]", "%2"),
-                    "float16 has lost digits")),
+        (case(("%1 = cast(x, dtype=f64) : f64[2]", "%2 = cast(%1, dtype=f16) : f16[2]", "%2"),
+              ("%1 = cast(x, dtype=f16) : f16[2]", "%1"), types="f16[2]"),
+         unchanged(("%1 = cast(x, dtype=f16) : f16[2]", "%2 = cast(%1, dtype=f32) : f32[2]", "%2"),
+                   "float16 has lost digits")),
     ),
 )  # fmt: skip

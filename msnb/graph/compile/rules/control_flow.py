@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from msnb.core.types import TensorType
-from msnb.graph.compile.rewriting.node_facts import const_of
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, truth
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, const_of, truth
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.analysis.nested_nodes import effects
 from msnb.ir.graph import Graph, Node

@@ -10,10 +10,8 @@ operations in 16 bits stay as they are.
 from __future__ import annotations
 
 from msnb.core.types import TensorType
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
-from msnb.graph.compile.rules.arithmetic import f
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule
+from msnb.graph.compile.rules.arithmetic import case
 from msnb.ir.graph import Node
 from msnb.ops.linalg.einsum import parse
 from msnb.ops.linalg.einsum_lowering import Contraction, LabeledValue, rounds_once, sizes_of
@@ -36,8 +34,8 @@ def _contracted(sweep: GraphRewriter, node: Node) -> Found:
 
 def _case(equation: str, types: tuple[str, str, str], *after: str, about: str = "") -> Case:
     params = f"x: {types[0]}, y: {types[1]}"
-    before = f(f'%1 = einsum(x, y, equation="{equation}") : {types[2]}', "%1", types=types[2], params=params)
-    return Case(before, f(*after, types=types[2], params=params) if after else before, about)
+    before = (f'%1 = einsum(x, y, equation="{equation}") : {types[2]}', "%1")
+    return case(before, after or before, about, types=types[2], params=params)
 
 
 _HEADS = ("f32[2,4,3]", "f32[2,5,3]", "f32[2,4,5]")

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msnb.core.types import TensorType
-from msnb.graph.compile.rewriting.node_facts import const_of
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
-from msnb.ir.control_flow import SCAN
-from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, const_of
+from msnb.ir import SCAN, Graph, Node, Value, copy_node
 
 _STAYS = frozenset({"random", "effect", "control", "host", "custom", "collective"})
 

@@ -15,12 +15,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.core.symbolic_int import sliced_axis
-from msnb.core.types import Dim, Shape, TensorType
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
-from msnb.graph.compile.rules.arithmetic import f
+from msnb.core import Dim, Shape, TensorType, sliced_axis
+from msnb.graph.compile.rewriting import Found, GraphRewriter, RewriteRule, op_of
+from msnb.graph.compile.rules.arithmetic import case, unchanged
 from msnb.ir.graph import Node, Value
 from msnb.ops.definition.symbolic_sizes import has_sizes, is_bindable, product as product_of, sliced
 
@@ -232,64 +229,57 @@ _HALVES = "x: f32[1,3], y: f32[1,3]"
 PRODUCTS: tuple[RewriteRule, ...] = (
     RewriteRule(
         "sum of products", "a sum of products x[b].T @ y[b] is one product of all rows", ("sum_to",), _sum_of_products,
-        (Case(f("%1 = transpose(x, perm=(0, 2, 1)) : f32[5,3,2]", "%2 = matmul(%1, y) : f32[5,3,4]",
-                "%3 = sum_to(%2, shape=(3, 4)) : f32[3,4]", "%3", types="f32[3,4]", params=_ROWS),
-              f("%1 = reshape(x, shape=(10, 3)) : f32[10,3]", "%2 = reshape(y, shape=(10, 4)) : f32[10,4]",
-                "%3 = transpose(%1, perm=(1, 0)) : f32[3,10]", "%4 = matmul(%3, %2) : f32[3,4]", "%4",
-                types="f32[3,4]", params=_ROWS)),),
+        (case(("%1 = transpose(x, perm=(0, 2, 1)) : f32[5,3,2]", "%2 = matmul(%1, y) : f32[5,3,4]",
+               "%3 = sum_to(%2, shape=(3, 4)) : f32[3,4]", "%3"),
+              ("%1 = reshape(x, shape=(10, 3)) : f32[10,3]", "%2 = reshape(y, shape=(10, 4)) : f32[10,4]",
+               "%3 = transpose(%1, perm=(1, 0)) : f32[3,10]", "%4 = matmul(%3, %2) : f32[3,4]", "%4"), types="f32[3,4]",
+              params=_ROWS),),
         exact=False, differs=_ORDER,
     ),
     RewriteRule(
         "transpose of a product", "(a.T @ b).T is b.T @ a, also in a sum: operands are transposed for nothing",
         ("transpose",),
         _transposed_product,
-        (Case(f("%1 = transpose(x, perm=(1, 0)) : f32[3,2]", "%2 = matmul(%1, y) : f32[3,4]",
-                "%3 = transpose(%2, perm=(1, 0)) : f32[4,3]", "%3", types="f32[4,3]",
-                params="x: f32[2,3], y: f32[2,4]"),
-              f("%1 = transpose(y, perm=(1, 0)) : f32[4,2]", "%2 = matmul(%1, x) : f32[4,3]", "%2", types="f32[4,3]",
-                params="x: f32[2,3], y: f32[2,4]")),
-         Case(f("%1 = transpose(x, perm=(1, 0)) : f32[3,2]", "%2 = matmul(%1, y) : f32[3,4]",
-                "%3 = transpose(u, perm=(1, 0)) : f32[3,5]", "%4 = matmul(%3, v) : f32[3,4]",
-                "%5 = add(%2, %4) : f32[3,4]", "%6 = transpose(%5, perm=(1, 0)) : f32[4,3]", "%6", types="f32[4,3]",
-                params=_USED_TWICE),
-              f("%1 = transpose(y, perm=(1, 0)) : f32[4,2]", "%2 = matmul(%1, x) : f32[4,3]",
-                "%3 = transpose(v, perm=(1, 0)) : f32[4,5]", "%4 = matmul(%3, u) : f32[4,3]",
-                "%5 = add(%2, %4) : f32[4,3]", "%5", types="f32[4,3]", params=_USED_TWICE),
-              "the gradient of a weight that was used twice"),
-         Case(f("%1 = matmul(x, y) : f32[2,4]", "%2 = transpose(%1, perm=(1, 0)) : f32[4,2]", "%2", types="f32[4,2]",
-                params="x: f32[2,3], y: f32[3,4]"),
-              f("%1 = matmul(x, y) : f32[2,4]", "%2 = transpose(%1, perm=(1, 0)) : f32[4,2]", "%2", types="f32[4,2]",
-                params="x: f32[2,3], y: f32[3,4]"), "two transposes for one are no gain")),
+        (case(("%1 = transpose(x, perm=(1, 0)) : f32[3,2]", "%2 = matmul(%1, y) : f32[3,4]",
+               "%3 = transpose(%2, perm=(1, 0)) : f32[4,3]", "%3"),
+              ("%1 = transpose(y, perm=(1, 0)) : f32[4,2]", "%2 = matmul(%1, x) : f32[4,3]", "%2"), types="f32[4,3]",
+              params="x: f32[2,3], y: f32[2,4]"),
+         case(("%1 = transpose(x, perm=(1, 0)) : f32[3,2]", "%2 = matmul(%1, y) : f32[3,4]",
+               "%3 = transpose(u, perm=(1, 0)) : f32[3,5]", "%4 = matmul(%3, v) : f32[3,4]",
+               "%5 = add(%2, %4) : f32[3,4]", "%6 = transpose(%5, perm=(1, 0)) : f32[4,3]", "%6"),
+              ("%1 = transpose(y, perm=(1, 0)) : f32[4,2]", "%2 = matmul(%1, x) : f32[4,3]",
+               "%3 = transpose(v, perm=(1, 0)) : f32[4,5]", "%4 = matmul(%3, u) : f32[4,3]",
+               "%5 = add(%2, %4) : f32[4,3]", "%5"), "the gradient of a weight that was used twice", types="f32[4,3]",
+              params=_USED_TWICE),
+         unchanged(("%1 = matmul(x, y) : f32[2,4]", "%2 = transpose(%1, perm=(1, 0)) : f32[4,2]", "%2"),
+                   "two transposes for one are no gain", types="f32[4,2]", params="x: f32[2,3], y: f32[3,4]")),
         exact=False, differs=_ORDER,
     ),
     RewriteRule(
         "index by numbers", "an index by numbers is a slice without the axes it takes one place of", ("index",),
         _index_is_slice,
-        (Case(f("%1 = index(x, spec=(1,)) : f32[3]", "%1", types="f32[3]", params="x: f32[2,3]"),
-              f("%1 = slice(x, begin=(1,), end=(2,), step=(1,)) : f32[1,3]", "%2 = reshape(%1, shape=(3,)) : f32[3]",
-                "%2", types="f32[3]", params="x: f32[2,3]")),),
+        (case(("%1 = index(x, spec=(1,)) : f32[3]", "%1"),
+              ("%1 = slice(x, begin=(1,), end=(2,), step=(1,)) : f32[1,3]", "%2 = reshape(%1, shape=(3,)) : f32[3]",
+               "%2"), types="f32[3]", params="x: f32[2,3]"),),
     ),
     RewriteRule(
         "put back by numbers", "zeros with a tensor at numbers are the adjoint of a slice", ("unindex",),
         _unindex_is_unslice,
-        (Case(f("%1 = unindex(x, spec=(1,), shape=(2, 3)) : f32[2,3]", "%1", types="f32[2,3]", params="x: f32[3]"),
-              f("%1 = reshape(x, shape=(1, 3)) : f32[1,3]",
-                "%2 = unslice(%1, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]", "%2", types="f32[2,3]",
-                params="x: f32[3]")),),
+        (case(("%1 = unindex(x, spec=(1,), shape=(2, 3)) : f32[2,3]", "%1"),
+              ("%1 = reshape(x, shape=(1, 3)) : f32[1,3]",
+               "%2 = unslice(%1, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]", "%2"), types="f32[2,3]",
+              params="x: f32[3]"),),
     ),
     RewriteRule(
         "side by side", "a sum of parts that fill an axis, each with zeros around it, is the parts side by side",
         ("add",), _side_by_side,
-        (Case(f("%1 = unslice(x, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]",
-                "%2 = unslice(y, shape=(2, 3), begin=(0,), end=(1,), step=(1,)) : f32[2,3]",
-                "%3 = add(%1, %2) : f32[2,3]", "%3", types="f32[2,3]", params=_HALVES),
-              f("%1 = concat(y, x) : f32[2,3]", "%1", types="f32[2,3]", params=_HALVES)),
-         Case(f("%1 = unslice(x, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]",
-                "%2 = unslice(y, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]",
-                "%3 = add(%1, %2) : f32[2,3]", "%3", types="f32[2,3]", params=_HALVES),
-              f("%1 = unslice(x, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]",
-                "%2 = unslice(y, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]",
-                "%3 = add(%1, %2) : f32[2,3]", "%3", types="f32[2,3]", params=_HALVES), "they overlap")),
+        (case(("%1 = unslice(x, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]",
+               "%2 = unslice(y, shape=(2, 3), begin=(0,), end=(1,), step=(1,)) : f32[2,3]",
+               "%3 = add(%1, %2) : f32[2,3]", "%3"), ("%1 = concat(y, x) : f32[2,3]", "%1"), types="f32[2,3]",
+              params=_HALVES),
+         unchanged(("%1 = unslice(x, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]",
+                    "%2 = unslice(y, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]",
+                    "%3 = add(%1, %2) : f32[2,3]", "%3"), "they overlap", types="f32[2,3]", params=_HALVES)),
         exact=False, differs="in the sign of zero: -0.0 + 0.0 is 0.0",
     ),
 )  # fmt: skip

@@ -14,12 +14,9 @@ Short floats are left to the library, which adds up in float32 and rounds once.
 
 from __future__ import annotations
 
-from msnb.core import dtypes
-from msnb.core.types import TensorType
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
-from msnb.graph.compile.rules.arithmetic import f
+from msnb.core import TensorType, dtypes
+from msnb.graph.compile.rewriting import Found, GraphRewriter, RewriteRule, op_of
+from msnb.graph.compile.rules.arithmetic import case, unchanged
 from msnb.ir.graph import Node, Value
 
 Matrix = tuple[int, int]
@@ -90,28 +87,26 @@ _MATRIX = "x: f32[4,3], v: f32[3,1], u: f32[1,4]"
 VECTORS: tuple[RewriteRule, ...] = (
     RewriteRule(
         "outer product", "a column times a row is the product of the two, broadcast", ("matmul",), _outer_product,
-        (Case(f("%1 = matmul(u, v) : f32[4,3]", "%1", types="f32[4,3]", params="u: f32[4,1], v: f32[1,3]"),
-              f("%1 = multiply(u, v) : f32[4,3]", "%1", types="f32[4,3]", params="u: f32[4,1], v: f32[1,3]")),
-         Case(f("%1 = matmul(u, v) : f16[4,3]", "%1", types="f16[4,3]", params="u: f16[4,1], v: f16[1,3]"),
-              f("%1 = matmul(u, v) : f16[4,3]", "%1", types="f16[4,3]", params="u: f16[4,1], v: f16[1,3]"),
-              "short floats belong to the library")),
+        (case(("%1 = matmul(u, v) : f32[4,3]", "%1"), ("%1 = multiply(u, v) : f32[4,3]", "%1"), types="f32[4,3]",
+              params="u: f32[4,1], v: f32[1,3]"),
+         unchanged(("%1 = matmul(u, v) : f16[4,3]", "%1"), "short floats belong to the library", types="f16[4,3]",
+                   params="u: f16[4,1], v: f16[1,3]")),
         exact=False, differs="in the sign of zero: sums start at 0.0",
     ),
     RewriteRule(
         "matrix times vector", "a matrix times a vector is the sum of its columns, each times its number", ("matmul",),
         _matrix_times_vector,
-        (Case(f("%1 = matmul(x, v) : f32[4,1]", "%1", types="f32[4,1]", params=_MATRIX),
-              f("%1 = reshape(v, shape=(1, 3)) : f32[1,3]", "%2 = multiply(x, %1) : f32[4,3]",
-                "%3 = sum(%2, axis=1) : f32[4]", "%4 = reshape(%3, shape=(4, 1)) : f32[4,1]", "%4", types="f32[4,1]",
-                params=_MATRIX)),
-         Case(f("%1 = transpose(x, perm=(1, 0)) : f32[3,4]", "%2 = transpose(u, perm=(1, 0)) : f32[4,1]",
-                "%3 = matmul(%1, %2) : f32[3,1]", "%3", types="f32[3,1]", params=_MATRIX),
-              f("%1 = transpose(u, perm=(1, 0)) : f32[4,1]", "%2 = multiply(x, %1) : f32[4,3]",
-                "%3 = sum(%2, axis=0) : f32[3]", "%4 = reshape(%3, shape=(3, 1)) : f32[3,1]", "%4", types="f32[3,1]",
-                params=_MATRIX)),
-         Case(f("%1 = matmul(x, y) : f32[4,2]", "%1", types="f32[4,2]", params="x: f32[4,3], y: f32[3,2]"),
-              f("%1 = matmul(x, y) : f32[4,2]", "%1", types="f32[4,2]", params="x: f32[4,3], y: f32[3,2]"),
-              "two columns are a matrix")),
+        (case(("%1 = matmul(x, v) : f32[4,1]", "%1"),
+              ("%1 = reshape(v, shape=(1, 3)) : f32[1,3]", "%2 = multiply(x, %1) : f32[4,3]",
+               "%3 = sum(%2, axis=1) : f32[4]", "%4 = reshape(%3, shape=(4, 1)) : f32[4,1]", "%4"), types="f32[4,1]",
+              params=_MATRIX),
+         case(("%1 = transpose(x, perm=(1, 0)) : f32[3,4]", "%2 = transpose(u, perm=(1, 0)) : f32[4,1]",
+               "%3 = matmul(%1, %2) : f32[3,1]", "%3"),
+              ("%1 = transpose(u, perm=(1, 0)) : f32[4,1]", "%2 = multiply(x, %1) : f32[4,3]",
+               "%3 = sum(%2, axis=0) : f32[3]", "%4 = reshape(%3, shape=(3, 1)) : f32[3,1]", "%4"), types="f32[3,1]",
+              params=_MATRIX),
+         unchanged(("%1 = matmul(x, y) : f32[4,2]", "%1"), "two columns are a matrix", types="f32[4,2]",
+                   params="x: f32[4,3], y: f32[3,2]")),
         exact=False, differs=_ORDER,
     ),
 )  # fmt: skip

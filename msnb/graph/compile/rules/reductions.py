@@ -20,17 +20,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from msnb.core import dtypes
-from msnb.core.types import WEAK, Shape, TensorType
+from msnb.core import WEAK, Shape, TensorType, dtypes
+from msnb.graph.compile.rewriting import Found, GraphRewriter, RewriteRule, op_of
 from msnb.graph.compile.rewriting.available_values import Axes, seen, summed_axes
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
-from msnb.graph.compile.rules.arithmetic import f
-from msnb.ir.builder import Const
-from msnb.ir.graph import Node, Value
-from msnb.ops.definition.symbolic_sizes import has_sizes
-from msnb.ops.definition.type_inference import normal_axes
+from msnb.graph.compile.rules.arithmetic import case, unchanged
+from msnb.ir import Const, Node, Value
+from msnb.ops.definition import has_sizes, normal_axes
 from msnb.ops.elementwise.constant import constant
 
 _MOST = 8
@@ -307,66 +302,56 @@ SUMS: tuple[RewriteRule, ...] = (
     RewriteRule(
         "sum of a multiple", "the sum of x * s along axes where s is one number is s times the sum of x",
         ("sum", "sum_to"), _sum_of_multiple,
-        (Case(f("%1 = multiply(x, s) : f32[2,3]", "%2 = sum(%1, axis=1) : f32[2]", "%2", params=_NX),
-              f("%1 = sum_to(x, shape=(2, 1)) : f32[2,1]", "%2 = multiply(%1, s) : f32[2,1]",
-                "%3 = reshape(%2, shape=(2,)) : f32[2]", "%3", params=_NX)),
-         Case(f("%1 = negative(x) : f32[2,3]", "%2 = sum_to(%1, shape=(2, 1)) : f32[2,1]", "%2", types="f32[2,1]",
-                params="x: f32[2,3]"),
-              f("%1 = sum_to(x, shape=(2, 1)) : f32[2,1]", "%2 = negative(%1) : f32[2,1]", "%2", types="f32[2,1]",
-                params="x: f32[2,3]")),
-         Case(f("%1 = multiply(x, s) : f16[2,3]", "%2 = sum_to(%1, shape=(2, 1)) : f16[2,1]", "%2", types="f16[2,1]",
-                params="x: f16[2,3], s: f16[2,1]"),
-              f("%1 = multiply(x, s) : f16[2,3]", "%2 = sum_to(%1, shape=(2, 1)) : f16[2,1]", "%2", types="f16[2,1]",
-                params="x: f16[2,3], s: f16[2,1]"), "a sum of short floats could overflow"),
-         Case(f("%1 = exp(x) : f32[2,3]", "%2 = divide(%1, s) : f32[2,3]", "%3 = multiply(y, s) : f32[2,3]",
-                "%4 = multiply(%3, %2) : f32[2,3]", "%5 = sum_to(%4, shape=(2, 1)) : f32[2,1]", "%5", types="f32[2,1]",
-                params="x: f32[2,3], y: f32[2,3], s: f32[2,1]"),
-              f("%1 = exp(x) : f32[2,3]", "%2 = divide(%1, s) : f32[2,3]", "%3 = multiply(y, s) : f32[2,3]",
-                "%4 = multiply(%3, %2) : f32[2,3]", "%5 = sum_to(%4, shape=(2, 1)) : f32[2,1]", "%5", types="f32[2,1]",
-                params="x: f32[2,3], y: f32[2,3], s: f32[2,1]"),
-              "softmax's gradient subtracts this mean from a term that it may equal")),
+        (case(("%1 = multiply(x, s) : f32[2,3]", "%2 = sum(%1, axis=1) : f32[2]", "%2"),
+              ("%1 = sum_to(x, shape=(2, 1)) : f32[2,1]", "%2 = multiply(%1, s) : f32[2,1]",
+               "%3 = reshape(%2, shape=(2,)) : f32[2]", "%3"), params=_NX),
+         case(("%1 = negative(x) : f32[2,3]", "%2 = sum_to(%1, shape=(2, 1)) : f32[2,1]", "%2"),
+              ("%1 = sum_to(x, shape=(2, 1)) : f32[2,1]", "%2 = negative(%1) : f32[2,1]", "%2"), types="f32[2,1]",
+              params="x: f32[2,3]"),
+         unchanged(("%1 = multiply(x, s) : f16[2,3]", "%2 = sum_to(%1, shape=(2, 1)) : f16[2,1]", "%2"),
+                   "a sum of short floats could overflow", types="f16[2,1]", params="x: f16[2,3], s: f16[2,1]"),
+         unchanged(("%1 = exp(x) : f32[2,3]", "%2 = divide(%1, s) : f32[2,3]", "%3 = multiply(y, s) : f32[2,3]",
+                    "%4 = multiply(%3, %2) : f32[2,3]", "%5 = sum_to(%4, shape=(2, 1)) : f32[2,1]", "%5"),
+                   "softmax's gradient subtracts this mean from a term that it may equal", types="f32[2,1]",
+                   params="x: f32[2,3], y: f32[2,3], s: f32[2,1]")),
         exact=False, differs=_DIGITS,
     ),
     RewriteRule(
         "sum of terms", "the sum of a + b is the sum of a and the sum of b, where the one is nothing or both are there",
         ("sum", "sum_to"), _sum_of_terms,
-        (Case(f("%1 = mean(x, axis=(1,), keepdims=True) : f32[2,1]", "%2 = subtract(x, %1) : f32[2,3]",
-                "%3 = add(y, %2) : f32[2,3]", "%4 = sum_to(%3, shape=(2, 1)) : f32[2,1]", "%4", types="f32[2,1]",
-                params="x: f32[2,3], y: f32[2,3]"),
-              f("%1 = mean(x, axis=(1,), keepdims=True) : f32[2,1]", "%2 = sum_to(y, shape=(2, 1)) : f32[2,1]",
-                "%3 = multiply(%1, ~0.0) : f32[2,1]", "%4 = add(%2, %3) : f32[2,1]", "%4", types="f32[2,1]",
-                params="x: f32[2,3], y: f32[2,3]"), "deviations from a mean add up to nothing, or to NaN"),),
+        (case(("%1 = mean(x, axis=(1,), keepdims=True) : f32[2,1]", "%2 = subtract(x, %1) : f32[2,3]",
+               "%3 = add(y, %2) : f32[2,3]", "%4 = sum_to(%3, shape=(2, 1)) : f32[2,1]", "%4"),
+              ("%1 = mean(x, axis=(1,), keepdims=True) : f32[2,1]", "%2 = sum_to(y, shape=(2, 1)) : f32[2,1]",
+               "%3 = multiply(%1, ~0.0) : f32[2,1]", "%4 = add(%2, %3) : f32[2,1]", "%4"),
+              "deviations from a mean add up to nothing, or to NaN", types="f32[2,1]",
+              params="x: f32[2,3], y: f32[2,3]"),),
         exact=False, differs=_DIGITS,
     ),
     RewriteRule(
         "same sum", "a sum that is there is not formed again under another shape", ("sum", "sum_to"), _same_sum,
-        (Case(f("%1 = sum_to(x, shape=(3,)) : f32[3]", "%2 = sum_to(x, shape=(1, 3)) : f32[1,3]", "%1, %2",
-                types="f32[3], f32[1,3]", params="x: f32[2,3]"),
-              f("%1 = sum_to(x, shape=(3,)) : f32[3]", "%2 = reshape(%1, shape=(1, 3)) : f32[1,3]", "%1, %2",
-                types="f32[3], f32[1,3]", params="x: f32[2,3]")),),
+        (case(("%1 = sum_to(x, shape=(3,)) : f32[3]", "%2 = sum_to(x, shape=(1, 3)) : f32[1,3]", "%1, %2"),
+              ("%1 = sum_to(x, shape=(3,)) : f32[3]", "%2 = reshape(%1, shape=(1, 3)) : f32[1,3]", "%1, %2"),
+              types="f32[3], f32[1,3]", params="x: f32[2,3]"),),
         exact=False, differs="in the last digits, where a library adds in another order for another shape",
     ),
     RewriteRule(
         "common divisor", "a / s + b / s is (a + b) / s", ("add",), _common_divisor,
-        (Case(f("%1 = divide(x, s) : f32[2,3]", "%2 = divide(y, s) : f32[2,1]",
-                "%3 = broadcast_to(%2, shape=(2, 3)) : f32[2,3]", "%4 = add(%1, %3) : f32[2,3]", "%4",
-                types="f32[2,3]", params="x: f32[2,3], y: f32[2,1], s: f32[2,1]"),
-              f("%1 = add(x, y) : f32[2,3]", "%2 = divide(%1, s) : f32[2,3]", "%2", types="f32[2,3]",
-                params="x: f32[2,3], y: f32[2,1], s: f32[2,1]"), gradient=True),),
+        (case(("%1 = divide(x, s) : f32[2,3]", "%2 = divide(y, s) : f32[2,1]",
+               "%3 = broadcast_to(%2, shape=(2, 3)) : f32[2,3]", "%4 = add(%1, %3) : f32[2,3]", "%4"),
+              ("%1 = add(x, y) : f32[2,3]", "%2 = divide(%1, s) : f32[2,3]", "%2"), types="f32[2,3]",
+              params="x: f32[2,3], y: f32[2,1], s: f32[2,1]", gradient=True),),
         exact=False, differs=_DIGITS, of_gradients=True,
     ),
     RewriteRule(
         "times a quotient", "x / s * e is x * (e / s), where e / s is there", ("multiply",), _times_quotient,
-        (Case(f("%1 = divide(y, s) : f32[2,3]", "%2 = divide(x, s) : f32[2,3]", "%3 = multiply(%2, y) : f32[2,3]",
-                "%1, %3", types="f32[2,3], f32[2,3]", params="x: f32[2,3], y: f32[2,3], s: f32[2,1]"),
-              f("%1 = divide(y, s) : f32[2,3]", "%2 = multiply(x, %1) : f32[2,3]", "%1, %2",
-                types="f32[2,3], f32[2,3]", params="x: f32[2,3], y: f32[2,3], s: f32[2,1]"), gradient=True),),
+        (case(("%1 = divide(y, s) : f32[2,3]", "%2 = divide(x, s) : f32[2,3]", "%3 = multiply(%2, y) : f32[2,3]",
+               "%1, %3"), ("%1 = divide(y, s) : f32[2,3]", "%2 = multiply(x, %1) : f32[2,3]", "%1, %2"),
+              types="f32[2,3], f32[2,3]", params="x: f32[2,3], y: f32[2,3], s: f32[2,1]", gradient=True),),
         exact=False, differs=_DIGITS, of_gradients=True,
     ),
     RewriteRule(
         "over a power of two", "x / 4 is x * 0.25", ("divide",), _power_of_two,
-        (Case(f("%1 = divide(x, ~4.0) : f32[2]", "%1"), f("%1 = multiply(x, ~0.25) : f32[2]", "%1")),
-         Case(f("%1 = divide(x, ~3.0) : f32[2]", "%1"), f("%1 = divide(x, ~3.0) : f32[2]", "%1"),
-              "a third is no binary number")),
+        (case(("%1 = divide(x, ~4.0) : f32[2]", "%1"), ("%1 = multiply(x, ~0.25) : f32[2]", "%1")),
+         unchanged(("%1 = divide(x, ~3.0) : f32[2]", "%1"), "a third is no binary number")),
     ),
 )  # fmt: skip

@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import math
 
-from msnb.core import dtypes
-from msnb.core.symbolic_int import trace_of
-from msnb.core.types import WEAK, TensorType
-from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule
-from msnb.graph.compile.rewriting.rewriter import GraphRewriter
-from msnb.graph.compile.rules.arithmetic import f
+from msnb.core import WEAK, TensorType, dtypes, trace_of
+from msnb.graph.compile.rewriting import Found, GraphRewriter, RewriteRule
+from msnb.graph.compile.rules.arithmetic import case, unchanged
 from msnb.ir.graph import Node
 from msnb.ops.definition.type_inference import normal_axes
 
@@ -43,11 +39,11 @@ _X, _VAR = "x: f32[2,3]", "%1 = var(x, axis=1, keepdims=False, ddof={}) : f32[2]
 VARIANCES: tuple[RewriteRule, ...] = (
     RewriteRule(
         "variance", "a variance is a mean square distance from the mean", ("var",), _expanded,
-        (Case(f(_VAR.format(0), "%1", params=_X),
-              f("%1 = mean(x, axis=(1,), keepdims=True) : f32[2,1]", "%2 = subtract(x, %1) : f32[2,3]",
-                "%3 = multiply(%2, %2) : f32[2,3]", "%4 = sum(%3, axis=(1,), keepdims=False) : f32[2]",
-                "%5 = divide(%4, ~3.0) : f32[2]", "%5", params=_X), ""),
-         Case(f(_VAR.format(3), "%1", params=_X), f(_VAR.format(3), "%1", params=_X), "nothing to divide by")),
+        (case((_VAR.format(0), "%1"),
+              ("%1 = mean(x, axis=(1,), keepdims=True) : f32[2,1]", "%2 = subtract(x, %1) : f32[2,3]",
+               "%3 = multiply(%2, %2) : f32[2,3]", "%4 = sum(%3, axis=(1,), keepdims=False) : f32[2]",
+               "%5 = divide(%4, ~3.0) : f32[2]", "%5"), params=_X),
+         unchanged((_VAR.format(3), "%1"), "nothing to divide by", params=_X)),
         exact=False, differs="in the last digits: sums are taken in another order",
     ),
 )  # fmt: skip

@@ -6,8 +6,7 @@ import sys
 from typing import Any
 
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import need_bools
+from msnb.ops.definition import as_tensor, need_bools
 from msnb.ops.linalg.assignment import ASSIGNMENT
 
 

@@ -17,8 +17,7 @@ from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.numpy.scipy.optimize.wolfe_search import Evaluation, LineSearchResults, evaluation, search
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition import as_tensor, operand_lines
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "bfgs": {"maxiter": None, "gtol": 1e-5, "norm": float("inf"), "line_search_maxiter": 10},

@@ -88,8 +88,7 @@ def evaluation(f: Callable[..., Any], jac: Callable[..., Any] | None) -> Evaluat
     """A function for value and gradient."""
     if jac is not None:
         return lambda x: (f(x), jac(x))
-    both: Evaluation = value_and_grad(f)
-    return both
+    return value_and_grad(f)
 
 
 def search(

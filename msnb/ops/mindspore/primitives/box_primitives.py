@@ -13,10 +13,8 @@ from typing import Any
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_size, as_tensor
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import as_size, as_tensor, operand_lines
 from msnb.ops.random.draws import drawn_uniform
 from msnb.ops.sparse.sparse_tensor import is_known
 from msnb.ops.spatial.bounding_boxes import UNSUPPRESSED

@@ -21,8 +21,7 @@ import numpy as np
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
-from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.type_inference import need_float, operand_lines
+from msnb.ops.definition import as_tensor, need_float, operand_lines
 from msnb.ops.random.draws import drawn_normal, drawn_uniform
 from msnb.ops.spatial.bounding_boxes import wide
 from msnb.ops.spatial.resize import sizes_of

@@ -18,12 +18,9 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import dtypes
-from msnb.core.tensor import Tensor
-from msnb.ops.definition.operand_checks import as_size, as_sizes, as_tensor
-from msnb.ops.definition.type_inference import need_float, operand_lines
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError, events
+from msnb.core import Tensor, dtypes
+from msnb.ops.definition import as_size, as_sizes, as_tensor, need_float, operand_lines
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.elementwise.identity_and_effects import require
 from msnb.ops.linalg.matrix_functions import need_square

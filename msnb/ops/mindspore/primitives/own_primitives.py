@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.base.errors import DTypeError, ShapeError
-from msnb.core.dtypes import DType
-from msnb.core.tensor import Tensor
+from msnb.core import DType, Tensor
 from msnb.ops.mindspore.primitive_classes import Primitive, begin
 
 

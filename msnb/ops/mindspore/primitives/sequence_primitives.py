@@ -16,8 +16,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
-from msnb.ops.definition.operand_checks import as_sizes, as_tensor
-from msnb.ops.definition.type_inference import need_float, operand_lines
+from msnb.ops.definition import as_sizes, as_tensor, need_float, operand_lines
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.nn.ctc_loss import loss_and_gradient
 from msnb.ops.sparse.sparse_tensor import is_known

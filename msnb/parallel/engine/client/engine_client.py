@@ -26,8 +26,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError
-from msnb.base.settings import get_context
+from msnb.base import ArgumentError, AttributeValueError, DeviceError, get_context
 from msnb.parallel.engine.client.process_launcher import START, WORKER, Notebook, Processes, missing, no_way
 from msnb.parallel.engine.comm.private_folder import note, private_folder
 from msnb.parallel.engine.comm.rank_failures import KILLED, Failure, RankError

@@ -27,8 +27,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msnb.base.errors import DeviceError
-from msnb.base.source_location import PACKAGE_DIR
+from msnb.base import PACKAGE_DIR, DeviceError
 from msnb.parallel.engine.comm import mpi_job
 
 WORKER = "msnb.parallel.engine.rank.worker"

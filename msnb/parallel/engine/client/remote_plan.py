@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
-from msnb.base.settings import get_context
+from msnb.base import AttributeValueError, get_context
 from msnb.parallel.engine.client.engine_client import BACKENDS, Engine, running
 from msnb.parallel.engine.comm.shards import together
 from msnb.parallel.program.spmd_program import SpmdProgram

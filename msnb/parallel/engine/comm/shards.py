@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import device_registry
-from msnb.core.dtypes import DType, float32
-from msnb.core.pytree import as_tuple
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, as_tuple, float32
 from msnb.devices.device import body_kernel
 from msnb.ops.definition.record import Op
 from msnb.ops.definition.window_geometry import WindowExtent, of_part
@@ -99,15 +97,13 @@ class LocalCall:
         wide: compute 16-bit floats in float32: the results are terms that are rounded behind their sum.
     """
 
-    as_made: Any
-
     def __init__(self, mesh: Mesh, call: OpSignature, strategy: Strategy, xp: Any = np, wide: bool = False) -> None:
         self.mesh: Mesh = mesh
         self.call: OpSignature = call
         self.strategy: Strategy = strategy
         self.xp: Any = xp
         self.opened: tuple[TensorLayout, ...] = strategy.open_outputs()
-        self.as_made = widened if wide else lambda t: t
+        self.as_made: Any = widened if wide else lambda t: t
         self.wide: dict[int, DType] = {i: float32 for i, t in enumerate(call.types) if wide and widened(t) is not t}
         self.views: dict[str, tuple[WindowExtent, ...]] = views(call.axes, dict(strategy.blocks), mesh)
         self._kernels: dict[tuple[WindowExtent, ...], Any] = {}

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core.process_group import WORLD_GROUP, current, members_of
-from msnb.core.tensor import Array, Tensor
+from msnb.core import WORLD_GROUP, Array, Tensor, current, members_of
 
 __all__ = [
     "CommHandle", "P2POp", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven",
@@ -146,6 +145,13 @@ def exchange(members: Sequence[int], out: dict[int, Array], into: dict[int, Arra
     return {r: came[r] if a.size else a for r, a in into.items()}
 
 
+def _receive(what: str, members: Sequence[int], out: dict[int, Array], places: Sequence[Any]) -> None:
+    """Exchange, and write what each member sends into its place, if there are places here."""
+    came = exchange(members, out, {r: np.empty(p.shape, p.dtype.numpy) for r, p in zip(members, places)})
+    for rank, place in zip(members, places):
+        _write(what, place, came[rank])
+
+
 def _reduced(what: str, array: Array, op: str, members: Sequence[int]) -> Array:
     if op not in _REDUCTIONS:
         raise AttributeValueError(f"{what}: op={op!r} is not legal; legal: {', '.join(map(repr, _REDUCTIONS))}.")
@@ -229,11 +235,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: str | None = No
     """
     members = members_of_group("all_gather", group)
     places = one_for_each("all_gather", tensor_list, members)
-    mine = _host("all_gather", tensor)
-    into = {r: np.empty(p.shape, p.dtype.numpy) for r, p in zip(members, places)}
-    came = exchange(members, dict.fromkeys(members, mine), into)
-    for rank, place in zip(members, places):
-        _write("all_gather", place, came[rank])
+    _receive("all_gather", members, dict.fromkeys(members, _host("all_gather", tensor)), places)
     return _done(async_op)
 
 
@@ -261,10 +263,7 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None, dst: int = 0, group
     members, mine = members_of_group("gather", group), _host("gather", tensor)
     here = member("gather", dst, group) == current().rank
     places = one_for_each("gather", gather_list, members) if here else []
-    into = {r: np.empty(p.shape, p.dtype.numpy) for r, p in zip(members, places)}
-    came = exchange(members, {dst: mine}, into)
-    for rank, place in zip(members, places):
-        _write("gather", place, came[rank])
+    _receive("gather", members, {dst: mine}, places)
     return _done(async_op)
 
 
@@ -336,10 +335,7 @@ def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor]
     members = members_of_group("all_to_all", group)
     parts = [_host("all_to_all", t) for t in one_for_each("all_to_all", input_tensor_list, members)]
     places = one_for_each("all_to_all", output_tensor_list, members)
-    into = {r: np.empty(p.shape, p.dtype.numpy) for r, p in zip(members, places)}
-    came = exchange(members, dict(zip(members, parts)), into)
-    for rank, place in zip(members, places):
-        _write("all_to_all", place, came[rank])
+    _receive("all_to_all", members, dict(zip(members, parts)), places)
     return _done(async_op)
 
 

@@ -25,8 +25,7 @@ import numpy as np
 
 from msnb.base.device_registry import current
 from msnb.base.settings import get_context
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType, Type
+from msnb.core import DType, TensorType, Type
 from msnb.graph.compile.pipeline import CompiledProgram, compile_graph
 from msnb.ir.analysis.structural_hash import structure_key
 from msnb.ir.graph import Graph, Node, Value

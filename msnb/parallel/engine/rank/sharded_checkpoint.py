@@ -28,9 +28,8 @@ from msnb.base.errors import CheckpointError
 from msnb.base.files import tensor_file
 from msnb.base.files.bounded_reader import MOST_JSON, fits_memory, read_file, read_json
 from msnb.base.files.json_schema import INDEX, FixedRow, Int, OneOf, Record, Rows, Table
-from msnb.core.dtypes import ALL, as_dtype
-from msnb.core.tensor import Array, Tensor
-from msnb.core.types import TensorType
+from msnb.core import Array, Tensor, TensorType, as_dtype
+from msnb.core.dtypes import ALL
 from msnb.parallel.engine.comm.private_folder import lives
 from msnb.parallel.engine.comm.shards import speakers
 from msnb.parallel.program.spmd_program import RankGroup, SpmdProgram

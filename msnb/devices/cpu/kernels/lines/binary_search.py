@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core import dtypes
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType
+from msnb.core import TensorType, clamped, dtypes
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, compared_as, is_static, library, words
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import memory_name, type_name
-from msnb.devices.llvm.scalar_ops import compare
+from msnb.devices.llvm import compare, memory_name, type_name
 from msnb.ir.graph import Node
 
 NAMES = ("searchsorted",)
@@ -26,14 +23,12 @@ NAMES = ("searchsorted",)
 class SearchRecipe(NativeKernel):
     """searchsorted of ``count`` values, ``row`` of which belong to one line of ``n`` boundaries."""
 
-    dtype: dtypes.DType
-    n: int
-    row: int
-    count: int
-    right: bool
-
     def __init__(self, dtype: dtypes.DType, n: int, row: int, count: int, right: bool) -> None:
-        self.dtype, self.n, self.row, self.count, self.right = dtype, n, row, count, right
+        self.dtype: dtypes.DType = dtype
+        self.n: int = n
+        self.row: int = row
+        self.count: int = count
+        self.right: bool = right
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call; its words end with the number of halvings."""

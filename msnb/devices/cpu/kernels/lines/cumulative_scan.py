@@ -13,10 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lines.line_kernel import (
     COLUMNS,
@@ -32,8 +29,7 @@ from msnb.devices.cpu.kernels.lines.line_kernel import (
 )
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import literal, memory_name, type_name
-from msnb.devices.llvm.scalar_ops import across, compare
+from msnb.devices.llvm import across, compare, literal, memory_name, type_name
 from msnb.ir.graph import Node
 
 TOTALS = {"cumsum": ("add", 0), "cumprod": ("mul", 1)}
@@ -64,15 +60,12 @@ def carried(dtype: DType) -> DType:
 class CumulativeRecipe(NativeKernel):
     """cumsum and cumprod."""
 
-    name: str
-    kinds: tuple[DType, DType]
-    lines: Lines
-    exclusive: bool
-    reverse: bool
-
     def __init__(self, name: str, kinds: tuple[DType, DType], lines: Lines, attrs: dict[str, Any]) -> None:
-        self.name, self.kinds, self.lines = name, kinds, lines
-        self.exclusive, self.reverse = bool(attrs["exclusive"]), bool(attrs["reverse"])
+        self.name: str = name
+        self.kinds: tuple[DType, DType] = kinds
+        self.lines: Lines = lines
+        self.exclusive: bool = bool(attrs["exclusive"])
+        self.reverse: bool = bool(attrs["reverse"])
         self.chunks: int = self._chunks()
         self.temps = (8 * lines.outer * self.chunks,) if self.chunks > 1 else ()
 
@@ -295,12 +288,10 @@ def _of_columns(*about: Any) -> LineEmitter:
 class CumulativeExtremumRecipe(NativeKernel):
     """cummax and cummin: values, and where they stand."""
 
-    name: str
-    dtype: DType
-    lines: Lines
-
     def __init__(self, name: str, dtype: DType, lines: Lines) -> None:
-        self.name, self.dtype, self.lines = name, dtype, lines
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.lines: Lines = lines
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call: a unit is a line."""

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, dtypes
 from msnb.devices.cpu.kernels.lines import line_kernel
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.llvm.emitter import memory_name, type_name
-from msnb.devices.llvm.scalar_ops import across, compare, identity
+from msnb.devices.llvm import across, compare, identity, memory_name, type_name
 from msnb.ir.graph import Node
 
 KINDS = {"argmax": "max", "argmin": "min"}
@@ -30,12 +27,10 @@ _NONE = str(2**31 - 1)
 class IndexReductionRecipe(NativeKernel):
     """One walk over the operand."""
 
-    name: str
-    dtype: DType
-    lines: line_kernel.Lines
-
     def __init__(self, name: str, dtype: DType, lines: line_kernel.Lines) -> None:
-        self.name, self.dtype, self.lines = name, dtype, lines
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.lines: line_kernel.Lines = lines
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""

@@ -16,13 +16,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu.llvm.jit import Library, attributes, host
-from msnb.devices.llvm.emitter import Emitter
-from msnb.devices.llvm.loop_builder import LoopBuilder, module, units
+from msnb.devices.llvm import Emitter, LoopBuilder, module, units
 from msnb.ir.graph import Node, Value
 
 COLUMNS = 256

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from msnb.core.symbolic_int import size_hint
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type, size_hint
 from msnb.devices.cpu.kernels.lines import (
     binary_search,
     cumulative_scan,

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu.kernels.lines import line_kernel
 from msnb.devices.cpu.kernels.lines.cumulative_scan import carried
 from msnb.devices.cpu.llvm.jit import Symbol
@@ -28,12 +25,10 @@ NAMES = ("linear_recurrence",)
 class LinearRecurrenceRecipe(NativeKernel):
     """linear_recurrence of two tensors of one dtype."""
 
-    dtype: DType
-    lines: line_kernel.Lines
-    reverse: bool
-
     def __init__(self, dtype: DType, lines: line_kernel.Lines, reverse: bool) -> None:
-        self.dtype, self.lines, self.reverse = dtype, lines, reverse
+        self.dtype: DType = dtype
+        self.lines: line_kernel.Lines = lines
+        self.reverse: bool = reverse
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""

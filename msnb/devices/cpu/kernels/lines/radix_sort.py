@@ -16,10 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType, clamped, dtypes
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lines import line_kernel
 from msnb.devices.cpu.llvm.jit import Symbol
@@ -36,13 +33,11 @@ _PLACE = 4
 class SortRecipe(NativeKernel):
     """sort and top_k: values and places."""
 
-    dtype: DType
-    lines: line_kernel.Lines
-    keep: int
-    descending: bool
-
     def __init__(self, dtype: DType, lines: line_kernel.Lines, keep: int, descending: bool) -> None:
-        self.dtype, self.lines, self.keep, self.descending = dtype, lines, keep, descending
+        self.dtype: DType = dtype
+        self.lines: line_kernel.Lines = lines
+        self.keep: int = keep
+        self.descending: bool = descending
         self.few: bool = keep <= FEW and lines.n >= 4 * keep and lines.inner == 1
         threads = min(thread_pool.cores(), lines.number)
         self.bytes: int = -(-(2 * (key_bytes(dtype) + _PLACE) * lines.n) // 64) * 64

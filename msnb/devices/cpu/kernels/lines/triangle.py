@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core.symbolic_int import clamped
-from msnb.core.types import TensorType
+from msnb.core import TensorType, clamped
 from msnb.devices.cpu.kernels.lines.line_kernel import SHARED_WORK, LineEmitter, is_static, library, words
 from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
@@ -24,14 +23,13 @@ NAMES = ("tril", "triu")
 class TriangleRecipe(NativeKernel):
     """tril and triu of matrices with ``rows`` and ``columns``."""
 
-    name: str
-    diagonal: int
-    itemsize: int
     rows: int
     columns: int
 
     def __init__(self, name: str, t: TensorType, diagonal: int) -> None:
-        self.name, self.diagonal, self.itemsize = name, diagonal, t.dtype.itemsize
+        self.name: str = name
+        self.diagonal: int = diagonal
+        self.itemsize: int = t.dtype.itemsize
         *_, self.rows, self.columns = t.ints()
         self.units: int = t.size // self.columns
 

@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 
 from msnb.core.types import StackType, TensorType, Type
 from msnb.devices.cpu.program import bytecode as m
+from msnb.devices.cpu.program.build.instructions import BufferRef, InstructionList, Label, NotLowerable
 from msnb.devices.cpu.program.build.kernel_selection import Choice
-from msnb.devices.cpu.program.build.instructions import Label, BufferRef, InstructionList, NotLowerable
-from msnb.ir import control_flow as control
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir import Graph, Node, Value, control_flow as control
 
 Spot = BufferRef | None
 ASSERTS = ("assert", "loop ran")

@@ -72,12 +72,10 @@ class InstructionTable:
         starts: per instruction of the tape its first row; checks: (host id, instruction) of checks in between.
     """
 
-    tape: InstructionList
-    plan: MemoryPlan
-    slots: Slots
-
     def __init__(self, tape: InstructionList, plan: MemoryPlan, slots: Slots, checking: bool = False) -> None:
-        self.tape, self.plan, self.slots = tape, plan, slots
+        self.tape: InstructionList = tape
+        self.plan: MemoryPlan = plan
+        self.slots: Slots = slots
         self._rows: list[list[Any]] = []
         self._words: list[int] = []
         self.links: list[Relocation] = []

@@ -17,16 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.core.symbolic_int import size_hint
-from msnb.core.types import StackType, TensorType, Type
+from msnb.core import StackType, TensorType, Type, size_hint
 from msnb.devices.cpu.native_kernel import Guard
 from msnb.devices.cpu.program import bytecode as m
-from msnb.devices.cpu.program.build.kernel_selection import Choice, is_empty
 from msnb.devices.cpu.program.build.control_flow_lowering import ControlFlowLowering, size_of
-from msnb.devices.cpu.program.build.instructions import MemoryBlock, BufferRef, InstructionList
-from msnb.ir import control_flow
-from msnb.ir.builder import Const
-from msnb.ir.graph import Graph, Node, Value
+from msnb.devices.cpu.program.build.instructions import BufferRef, InstructionList, MemoryBlock
+from msnb.devices.cpu.program.build.kernel_selection import Choice, is_empty
+from msnb.ir import Const, Graph, Node, Value, control_flow
 from msnb.ir.node_cost import flops_of
 from msnb.ops.elementwise.constant import constant
 

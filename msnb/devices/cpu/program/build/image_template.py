@@ -27,10 +27,7 @@ from msnb.devices.cpu.program.build.builder import ProgramBuild
 from msnb.devices.cpu.program.build.encoder import InstructionTable
 from msnb.devices.cpu.program.build.instructions import NotLowerable
 from msnb.devices.cpu.program.program_image import Image, ProgramTable, Step
-from msnb.ir.builder import Const
-from msnb.ir.graph import Graph, Node
-from msnb.ir.size_binding import SizeError, bind_sizes
-
+from msnb.ir import Const, Graph, Node, SizeError, bind_sizes
 
 PARTS[Const] = lambda const: (Const, (const.data, const.type))
 

@@ -26,12 +26,10 @@ class NotLowerable(Exception):
 class InstructionLoop:
     """A stretch of instructions that repeats."""
 
-    parent: InstructionLoop | None
-    start: int
-    end: int
-
     def __init__(self, parent: InstructionLoop | None, start: int) -> None:
-        self.parent, self.start, self.end = parent, start, start
+        self.parent: InstructionLoop | None = parent
+        self.start: int = start
+        self.end: int = start
 
 
 class MemoryBlock:
@@ -44,18 +42,16 @@ class MemoryBlock:
         valid: for a pointer set in a loop, the loop: what shares it must lie inside.
     """
 
-    size: int
-    kind: str
-    name: str
-    home: InstructionLoop | None
-    index: int
-
     __slots__ = ("home", "index", "kind", "name", "size", "valid")
 
     def __init__(
         self, size: int, kind: str = "arena", name: str = "", home: InstructionLoop | None = None, index: int = 0
     ) -> None:
-        self.size, self.kind, self.name, self.home, self.index = size, kind, name, home, index
+        self.size: int = size
+        self.kind: str = kind
+        self.name: str = name
+        self.home: InstructionLoop | None = home
+        self.index: int = index
         self.valid: InstructionLoop | None = None
 
     def __repr__(self) -> str:
@@ -81,20 +77,17 @@ class Label:
 class Instruction:
     """One instruction; ``numbers`` hold what is neither read nor written: ints and labels."""
 
-    op: int
-    loop: InstructionLoop | None
-    reads: tuple[BufferRef, ...]
-    writes: tuple[BufferRef, ...]
-    numbers: tuple[int | Label, ...]
-
     __slots__ = ("also", "host", "loop", "node", "numbers", "op", "reads", "recipe", "temps", "writes")
 
     def __init__(
         self, op: int, reads: Sequence[BufferRef] = (), writes: Sequence[BufferRef] = (),
         numbers: Sequence[int | Label] = (), loop: InstructionLoop | None = None,
     ) -> None:  # fmt: skip
-        self.op, self.loop = op, loop
-        self.reads, self.writes, self.numbers = tuple(reads), tuple(writes), tuple(numbers)
+        self.op: int = op
+        self.loop: InstructionLoop | None = loop
+        self.reads: tuple[BufferRef, ...] = tuple(reads)
+        self.writes: tuple[BufferRef, ...] = tuple(writes)
+        self.numbers: tuple[int | Label, ...] = tuple(numbers)
         self.recipe: NativeKernel | None = None
         self.node: Node | None = None
         self.host: int = -1

@@ -15,15 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msnb.core.symbolic_int import size_hint
-from msnb.core.types import StackType, TensorType, TokenType, Type
+from msnb.core import StackType, TensorType, TokenType, Type, size_hint
 from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.cpu.native_kernel import NativeKernel, find_joint, find_recipe
 from msnb.devices.cpu.program.build.instructions import NotLowerable
-from msnb.ir import control_flow
+from msnb.ir import Graph, Node, Value, control_flow
 from msnb.ir.analysis.state_update import writes_at_positions
-from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import kind_of
 
 WORTH = 16384
@@ -44,12 +42,11 @@ class Choice:
         linear: no stack is read twice, so a popped entry can be used again.
     """
 
-    views: Views
-    given: ConstantEvaluator
     linear: bool
 
     def __init__(self, graph: Graph) -> None:
-        self.views, self.given = Views(), ConstantEvaluator()
+        self.views: Views = Views()
+        self.given: ConstantEvaluator = ConstantEvaluator()
         self.recipes: dict[Node, NativeKernel] = {}
         self.linear = True
         self._needed: dict[int, list[Node]] = {}

@@ -35,13 +35,11 @@ Segment = tuple[int, int]
 class Memory:
     """What several buffers share."""
 
-    kind: str
-    size: int
-    index: int
-
     def __init__(self, buffer: MemoryBlock, segments: list[Segment]) -> None:
         self.buffers: list[MemoryBlock] = [buffer]
-        self.kind, self.size, self.index = buffer.kind, buffer.size, buffer.index
+        self.kind: str = buffer.kind
+        self.size: int = buffer.size
+        self.index: int = buffer.index
         self.segments = segments
         self.loop: InstructionLoop | None = buffer.valid
         self.offset = 0
@@ -110,11 +108,9 @@ class MemoryPlan:
         values: what lies in the arena; peak: its size in bytes.
     """
 
-    instrs: list[Instruction]
-    commit: int
-
     def __init__(self, instrs: list[Instruction], commit: int, state: Iterable[tuple[MemoryBlock, MemoryBlock]]) -> None:
-        self.instrs, self.commit = instrs, commit
+        self.instrs: list[Instruction] = instrs
+        self.commit: int = commit
         self._of: dict[MemoryBlock, Memory] = {}
         self._touching = _touching(instrs)
         self._offset = {p.buffer for i in instrs for p in (*i.reads, *i.writes, *i.also) if p.offset}

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import MsnbError
-from msnb.base.events import notice
+from msnb.base import MsnbError, notice
 from msnb.base.threads import fork_locks
 from msnb.core import step_undo
 from msnb.core.storage.aligned_memory import LARGE, Array

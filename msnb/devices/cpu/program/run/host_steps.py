@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ShapeError, reraise_interrupt
-from msnb.core.tensor import Array
-from msnb.core.types import TensorType
+from msnb.core import Array, TensorType
 from msnb.devices.cpu.program.program_image import Step
 from msnb.devices.reference_executor import ReferenceProgram, explained
-from msnb.ir import control_flow
-from msnb.ir.graph import Graph, Node
+from msnb.ir import Graph, Node, control_flow
 
 
 def array_at(address: int, shape: tuple[int, ...], dtype: Any) -> Array:

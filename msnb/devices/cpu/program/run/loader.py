@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from msnb.core.tensor import Array
-from msnb.core.types import StackType, TensorType
+from msnb.core import Array, StackType, TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.program_image import FIXED, Image, ProgramTable
 from msnb.devices.cpu.program.run.argument_binding import Binding
 from msnb.devices.cpu.program.run.host_steps import HostStep, host_steps
-from msnb.ir.builder import Const
-from msnb.ir.graph import Node
+from msnb.ir import Const, Node
 
 
 class Result(NamedTuple):

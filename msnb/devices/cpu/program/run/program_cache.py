@@ -24,11 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import disk_cache
-from msnb.base.compile_timing import timed
-from msnb.core import dtypes
+from msnb.base import disk_cache, timed
+from msnb.core import StackType, TensorType, TokenType, Type, dtypes, tensor_type
 from msnb.core.storage.memory_format import BlockedFormat
-from msnb.core.types import StackType, TensorType, TokenType, Type, tensor_type
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lapack_library import linked
 from msnb.devices.cpu.llvm.jit import Library, Symbol, toolchain
@@ -38,10 +36,8 @@ from msnb.devices.cpu.onednn.shared_library import PACKAGE
 from msnb.devices.cpu.onednn.trampoline import PrimitiveRun
 from msnb.devices.cpu.program.program_image import FIXED, Fresh, Image, ProgramTable, Step
 from msnb.devices.cpu.program.run.image_check import need_sound
+from msnb.ir import HOST_CALL, Const, HostFn, Node, Value
 from msnb.ir.analysis.structural_hash import Content
-from msnb.ir.builder import Const
-from msnb.ir.control_flow import HOST_CALL, HostFn
-from msnb.ir.graph import Node, Value
 from msnb.ops.definition.record import find
 
 FORMAT = "2"

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msnb.core import dtypes
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel, Launch
-from msnb.devices.gpu.codegen.gpu_target import NEWEST, GpuTarget
+from msnb.devices.gpu.codegen import NEWEST, GpuKernel, GpuTarget, Launch
 from msnb.devices.gpu.kernels.attention import tilings
 from msnb.devices.gpu.kernels.attention.attention_case import DTYPES, FEATURES, AttentionCase, Rows, Tiling
 from msnb.devices.gpu.kernels.attention.block_place import tiles
@@ -22,8 +21,7 @@ from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter
 from msnb.devices.gpu.kernels.kernel_operands import operands, results
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
 from msnb.ir.graph import Node, Value, type_of
-from msnb.ir.kernel.kernel_ir import Buffer, Kernel
-from msnb.ir.kernel.strided_views import dense_strides
+from msnb.ir.kernel import Buffer, Kernel, dense_strides
 
 ALIGNED = 8
 """Elements of 16 bytes."""

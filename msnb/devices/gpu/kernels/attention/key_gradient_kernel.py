@@ -35,13 +35,11 @@ class NumberCopy:
         line: heads before this one.
     """
 
-    e: TileEmitter
-    count: int
-    many: int
-    threads: int
-
     def __init__(self, e: TileEmitter, count: int, tiling: Tiling, line: Word) -> None:
-        self.e, self.count, self.many, self.threads = e, count, tiling.other, tiling.threads
+        self.e: TileEmitter = e
+        self.count: int = count
+        self.many: int = tiling.other
+        self.threads: int = tiling.threads
         self.tid: str = e.register("tid.x")
         self.mine: Word = e.calc("and", self.tid, self.many - 1)
         source = e.ins(f"select i1 {e.less(self.tid, self.many)}, ptr addrspace(1) %a{LSE}, ptr addrspace(1) %a{DELTA}")

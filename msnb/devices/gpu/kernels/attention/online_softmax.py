@@ -57,11 +57,9 @@ class OnlineSoftmax:
         scale: of the scores, times log2(e).
     """
 
-    e: TileEmitter
-    scale: str
-
     def __init__(self, e: TileEmitter, scale: float) -> None:
-        self.e, self.scale = e, e.number(scale)
+        self.e: TileEmitter = e
+        self.scale: str = e.number(scale)
 
     def step(self, scores: Sums, state: RowState) -> tuple[Sums, RowState, list[str]]:
         """Weights of a tile.

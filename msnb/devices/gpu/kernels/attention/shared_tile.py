@@ -71,12 +71,10 @@ class TileCopy:
         threads: of the block.
     """
 
-    e: TileEmitter
-    shape: TileShape
-    rows: Rows
-
     def __init__(self, e: TileEmitter, shape: TileShape, rows: Rows, base: str, threads: int) -> None:
-        self.e, self.shape, self.rows = e, shape, rows
+        self.e: TileEmitter = e
+        self.shape: TileShape = shape
+        self.rows: Rows = rows
         tid = e.register("tid.x")
         self.first: Word = e.calc("udiv", tid, shape.span)
         self.apart: int = threads // shape.span
@@ -117,11 +115,9 @@ class TileView:
     otherwise (8 more features, then 8 more rows) a B that is not.
     """
 
-    e: TileEmitter
-    shape: TileShape
-
     def __init__(self, e: TileEmitter, shape: TileShape, down: bool) -> None:
-        self.e, self.shape = e, shape
+        self.e: TileEmitter = e
+        self.shape: TileShape = shape
         lane = e.calc("and", e.register("tid.x"), 31)
         low, eight, sixteen = (e.calc("and", lane, n) for n in (7, 8, 16))
         row = e.calc("add", low, eight if down else e.calc("lshr", sixteen, 1))
@@ -142,12 +138,10 @@ class TileView:
 class TilePlaces:
     """The rows of one tile that a lane names."""
 
-    e: TileEmitter
-    shape: TileShape
-    places: list[str]
-
     def __init__(self, e: TileEmitter, shape: TileShape, places: list[str]) -> None:
-        self.e, self.shape, self.places = e, shape, places
+        self.e: TileEmitter = e
+        self.shape: TileShape = shape
+        self.places: list[str] = places
 
     def at(self, band: int, step: int) -> str:
         """For rows 16 band to 16 band + 15 and features 16 step to 16 step + 15."""

@@ -32,13 +32,11 @@ class TileStream:
         more: bytes behind each pair.
     """
 
-    e: TileEmitter
-    shape: TileShape
-    copies: Sequence[TileCopy]
-    start: int
-
     def __init__(self, e: TileEmitter, shape: TileShape, copies: Sequence[TileCopy], start: int, more: int = 0) -> None:
-        self.e, self.shape, self.copies, self.start = e, shape, copies, start
+        self.e: TileEmitter = e
+        self.shape: TileShape = shape
+        self.copies: Sequence[TileCopy] = copies
+        self.start: int = start
         self.pair: int = 2 * shape.size + more
         self.end: int = start + 2 * self.pair
         self._down, self._across = TileView(e, shape, down=True), TileView(e, shape, down=False)

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.base.errors import MsnbError
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType
 from msnb.devices.codegen.index_walk import PlaceWalk, place_walk
 from msnb.devices.gpu.kernels.kernel_builder import NARROW, ThreadCode
 from msnb.devices.llvm.emitter import type_name

@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from msnb.core import dtypes
-from msnb.core.types import tensor_type
+from msnb.core import dtypes, tensor_type
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.indexing.place_columns import PlaceColumns
@@ -22,8 +21,7 @@ from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, c
 from msnb.devices.gpu.kernels.kernel_operands import accumulator, alignment, are_real, operands
 from msnb.devices.gpu.kernels.memory_fill import copy_fill
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
-from msnb.devices.llvm.emitter import literal, type_name
-from msnb.devices.llvm.scalar_ops import combine
+from msnb.devices.llvm import combine, literal, type_name
 from msnb.ir.graph import Node, type_of
 from msnb.ops.definition.record import Op
 from msnb.ops.indexing.scatter import INDEX_REDUCE

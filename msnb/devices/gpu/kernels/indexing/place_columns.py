@@ -23,7 +23,6 @@ class PlaceColumns:
     """
 
     lanes: int
-    sizes: tuple[int, ...]
 
     def __init__(self, walk: PlaceWalk, widest: int, itemsize: int) -> None:
         self.walk = walk
@@ -34,7 +33,7 @@ class PlaceColumns:
         self.lanes = max(1, widest // itemsize)
         while any(n % self.lanes for n in (self.row, walk.base, *strides)):
             self.lanes //= 2
-        self.sizes = (*(n for n, _ in (*walk.before, *self.behind)), self.row // self.lanes)
+        self.sizes: tuple[int, ...] = (*(n for n, _ in (*walk.before, *self.behind)), self.row // self.lanes)
         self.units: int = math.prod(self.sizes)
         self.inner: int = math.prod(n for n, _ in self.behind) * self.row
 

@@ -44,21 +44,19 @@ class RowSort:
         UnsupportedKernel: rows that do not fit into 30 bits.
     """
 
-    builder: KernelBuilder
-    entries: IndexEntries
-    first: int
     tiles: int
     table: int
     totals: int
-    keys: int
-    order: int
 
     def __init__(self, builder: KernelBuilder, entries: IndexEntries, first: int) -> None:
-        self.builder, self.entries, self.first = builder, entries, first
+        self.builder: KernelBuilder = builder
+        self.entries: IndexEntries = entries
+        self.first: int = first
         self.count: int = entries.walk.entries
         if max(entries.rows, self.count) >= NARROW:
             raise UnsupportedKernel("an index of more than 2^30 rows or entries")
-        self.keys, self.order = builder.room(4 * self.count), builder.room(4 * self.count)
+        self.keys: int = builder.room(4 * self.count)
+        self.order: int = builder.room(4 * self.count)
         builder.units(self.count, "i32", self._key)
         if self.count <= FEW:
             self._by_counting()

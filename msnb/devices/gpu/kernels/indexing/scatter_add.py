@@ -14,8 +14,7 @@ floats of two bytes. Pieces keep a run of many thousand entries (a padding token
 from __future__ import annotations
 
 from msnb.core import dtypes
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
+from msnb.devices.gpu.codegen import GpuKernel, GpuTarget
 from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.indexing.place_columns import PlaceColumns
 from msnb.devices.gpu.kernels.indexing.row_sort import WORD, RowSort

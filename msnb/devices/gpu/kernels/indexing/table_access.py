@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core import dtypes
-from msnb.core.types import TensorType
+from msnb.core import TensorType, dtypes
 from msnb.devices.codegen.index_walk import PlaceWalk
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
+from msnb.devices.gpu.codegen import GpuKernel, GpuTarget
 from msnb.devices.gpu.kernels.indexing.index_entries import IndexEntries
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import alignment, widest_piece

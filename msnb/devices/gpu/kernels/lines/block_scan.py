@@ -30,13 +30,11 @@ class BlockScan:
         neutral: what changes nothing.
     """
 
-    e: ThreadCode
-    dtype: DType
-    combine: Combine
-    neutral: str
-
     def __init__(self, e: ThreadCode, dtype: DType, combine: Combine, neutral: str) -> None:
-        self.e, self.dtype, self.combine, self.neutral = e, dtype, combine, neutral
+        self.e: ThreadCode = e
+        self.dtype: DType = dtype
+        self.combine: Combine = combine
+        self.neutral: str = neutral
         self.warps: int = e.threads // WARP
         self.table: str = e.shared(SLOT * self.warps)
         self.thread: str = e.special("tid.x")

@@ -10,14 +10,12 @@ a pair beats another where its value is better, or as good and further ahead
 from __future__ import annotations
 
 from msnb.core import dtypes
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.codegen.thread_emitter import WARP
+from msnb.devices.gpu.codegen import WARP, GpuTarget
 from msnb.devices.gpu.kernels.kernel_builder import THREADS, KernelBuilder, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import accumulator, operands
 from msnb.devices.gpu.kernels.lines.line_layout import lines_of
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
-from msnb.devices.llvm.emitter import type_name
-from msnb.devices.llvm.scalar_ops import compare, identity
+from msnb.devices.llvm import compare, identity, type_name
 from msnb.ir.graph import Node, type_of
 
 SEGMENT, LONG, MOST_SEGMENTS = 4096, 16384, 1024

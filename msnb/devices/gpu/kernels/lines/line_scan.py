@@ -11,18 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
-from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
-from msnb.devices.gpu.codegen.gpu_target import GpuTarget
-from msnb.devices.gpu.codegen.thread_emitter import WARP
+from msnb.core import DType, dtypes
+from msnb.devices.gpu.codegen import WARP, GpuKernel, GpuTarget
 from msnb.devices.gpu.kernels.kernel_builder import THREADS, KernelBuilder, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import HALVES, accumulator, are_real, operands, results
 from msnb.devices.gpu.kernels.lines.block_scan import BlockScan
 from msnb.devices.gpu.kernels.lines.line_layout import lines_of
 from msnb.devices.gpu.program.lowered_node import KernelPart, LoweredNode, ViewOf
-from msnb.devices.llvm.emitter import literal, type_name
-from msnb.devices.llvm.scalar_ops import compare
+from msnb.devices.llvm import compare, literal, type_name
 from msnb.ir.graph import Node, type_of
 
 ITEMS = 4

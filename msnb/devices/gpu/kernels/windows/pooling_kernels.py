@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msnb.core import dtypes
-from msnb.core.dtypes import DType
+from msnb.core import DType, dtypes
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.devices.gpu.kernels.kernel_builder import KernelBuilder, ThreadCode
 from msnb.devices.gpu.kernels.kernel_operands import accumulator, alignment, operands, results

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
+from msnb.core import DType, TensorType
 from msnb.devices.gpu.kernels.kernel_builder import Term, ThreadCode, counter_kind
 from msnb.devices.gpu.kernels.kernel_operands import WIDEST
 from msnb.ir.graph import Node
@@ -57,8 +56,6 @@ class WindowWalk:
         kind: of counters.
     """
 
-    images: TensorType
-    windows: TensorType
     size: list[int]
     outs: list[int]
     lanes: int
@@ -66,7 +63,8 @@ class WindowWalk:
     def __init__(self, node: Node, images: TensorType, windows: TensorType, itemsize: int, aligned: int) -> None:
         form = node.attrs["data_format"]
         self.last = form == NHWC
-        self.images, self.windows = images, windows
+        self.images: TensorType = images
+        self.windows: TensorType = windows
         self.channels: int = int(channels_of(images.shape, form))
         self.size, self.outs = ([int(d) for d in places_of(t.shape, form)] for t in (images, windows))
         self.kernel, self.stride = node.attrs["kernel"], node.attrs["stride"]

@@ -17,9 +17,7 @@ from typing import Any
 
 from msnb.core.types import Shape, TensorType
 from msnb.ir.graph import Node, Value
-from msnb.ops.definition.data_format import NHWC, TO_LAST
-from msnb.ops.definition.symbolic_sizes import has_sizes
-from msnb.ops.definition.type_inference import normal_axes
+from msnb.ops.definition import NHWC, TO_LAST, has_sizes, normal_axes
 
 Attrs = dict[str, Any]
 

@@ -23,15 +23,11 @@ import numpy as np
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.graph.compile.passes.channels_last.axis_rules import four, is_free, is_image, is_seed, shape_of, small, turned
 from msnb.graph.compile.passes.channels_last.value_choice import Choice
-from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
-from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import map_module
-from msnb.ir.builder import Const
-from msnb.ir.graph import Graph, Module, Node, Value
+from msnb.graph.compile.rewriting import Case, Log, Pass, map_module, register_pass
+from msnb.ir import Const, Graph, Module, Node, Value
 from msnb.ir.text.printer import called
-from msnb.ops.definition.data_format import TO_FIRST, TO_LAST
-from msnb.ops.definition.record import find
-from msnb.ops.definition.symbolic_sizes import has_sizes
+from msnb.ops.definition import TO_LAST, find, has_sizes
+from msnb.ops.definition.data_format import TO_FIRST
 from msnb.ops.elementwise.constant import constant
 
 LAW_SEED = "a convolution or pooling works on channels-last images"

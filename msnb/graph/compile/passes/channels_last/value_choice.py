@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msnb.core.symbolic_int import size_hint
-from msnb.core.types import TensorType
+from msnb.core import TensorType, size_hint
 from msnb.graph.compile.passes.channels_last.axis_rules import Attrs, is_free, is_image, is_seed, shape_of, turned_attrs
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.definition.data_format import TO_FIRST, TO_LAST

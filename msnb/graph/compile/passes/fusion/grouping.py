@@ -23,8 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from msnb.core.symbolic_int import size_hint
-from msnb.core.types import TensorType
+from msnb.core import TensorType, size_hint
 from msnb.graph.compile.passes.fusion.horizontal import FREE, NEVER, Group, Key, batched
 from msnb.graph.compile.passes.fusion.rematerialize import Recompute
 from msnb.graph.compile.rewriting.pass_record import Pass

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msnb.core.symbolic_int import size_hint
-from msnb.core.types import TensorType
-from msnb.ir.control_flow import FUSED
-from msnb.ir.graph import Node, Value
+from msnb.core import TensorType, size_hint
+from msnb.ir import FUSED, Node, Value
 from msnb.ir.kernel.iteration_space import Space, kind_of
 
 Key = tuple[int, int]

@@ -14,8 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from msnb.core.symbolic_int import size_hint
-from msnb.core.types import TensorType
+from msnb.core import TensorType, size_hint
 from msnb.graph.compile.passes.fusion.horizontal import Group
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.iteration_space import Space, kind_of
