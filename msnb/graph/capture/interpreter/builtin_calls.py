@@ -36,7 +36,7 @@ from msnb.graph.capture.interpreter.array_mutations import Watch
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS, Session
 from msnb.graph.capture.interpreter.control import attribute_lookup
-from msnb.graph.capture.interpreter.control.object_copies import ObjectCopy
+from msnb.graph.capture.interpreter.control.object_copy import ObjectCopy
 from msnb.graph.capture.interpreter.control.object_readers import asked_again, receiver, replaced, words
 from msnb.graph.capture.interpreter.control.python_reduction import any_all, are_numbers, extreme, total
 from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange

@@ -147,29 +147,44 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     if converter.is_converted(fn.__code__):
         return _guarded_call(engine, fn, args, kwargs)
     if is_opaque(fn, *map(type, args[:1])):
-        file = fn.__code__.co_filename
-        if is_own(file) and fn.__name__ in ("__setattr__", "__delattr__") and has_parts(type(args[0])):
-            return writes.by_framework(fn.__name__, *args)
-        if file in OPAQUE_FILES:
-            if fn.__name__ in _LISTINGS and hasattr(type(args[0]), "cells_and_names"):
-                _guard_listing(engine.session, functools.partial(fn, **kwargs), args)
-            return fn(*args, **kwargs)
-        if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
-            return _guarded_setting(engine.session, fn, args, fn(*engine.given(args), **engine.given(kwargs)))
-        return builtin_calls.call(engine, fn, args, kwargs)
-    if fn.__code__.co_filename == functools.__file__ and "dispatcher" in fn.__code__.co_names:  # singledispatchmethod
-        held = dict(zip(fn.__code__.co_freevars, (box.cell_contents for box in fn.__closure__ or ())))
-        chosen = held["self"].dispatcher.dispatch(call(type, args[0]))
-        return call(chosen.__get__(held["obj"], held["cls"]), *args, **kwargs)
-    if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
-        return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)
-    if args and fn.__code__.co_filename == "<string>" and _is_generated(fn, type(args[0])):
-        return _generated(engine.session, fn, *args, **kwargs)
+        return _opaque(engine, fn, args, kwargs)
+    found = _of_library(engine, fn, args, kwargs)
+    if found is not NotImplemented:
+        return found
     session = engine.session
     if not is_own(fn.__code__.co_filename) and not _found_by_path(session, fn):
         session.guard("is", (sources.attr(sources.ref(fn), "__code__"),), (fn.__code__,))
     defaults, kwdefaults = _defaults(session, fn, args, kwargs)
     return _guarded_call(engine, converter.twin(fn, session.interpreter.intrinsics, defaults, kwdefaults), args, kwargs)
+
+
+def _opaque(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function that is not converted."""
+    file = fn.__code__.co_filename
+    if is_own(file) and fn.__name__ in ("__setattr__", "__delattr__") and has_parts(type(args[0])):
+        return writes.by_framework(fn.__name__, *args)
+    if file in OPAQUE_FILES:
+        if fn.__name__ in _LISTINGS and hasattr(type(args[0]), "cells_and_names"):
+            _guard_listing(engine.session, functools.partial(fn, **kwargs), args)
+        return fn(*args, **kwargs)
+    if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
+        return _guarded_setting(engine.session, fn, args, fn(*engine.given(args), **engine.given(kwargs)))
+    return builtin_calls.call(engine, fn, args, kwargs)
+
+
+def _of_library(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What ``singledispatchmethod``, ``contextmanager`` and ``dataclass`` made of a program's functions; else
+    NotImplemented."""
+    file = fn.__code__.co_filename
+    if file == functools.__file__ and "dispatcher" in fn.__code__.co_names:
+        held = dict(zip(fn.__code__.co_freevars, (box.cell_contents for box in fn.__closure__ or ())))
+        chosen = held["self"].dispatcher.dispatch(call(type, args[0]))
+        return call(chosen.__get__(held["obj"], held["cls"]), *args, **kwargs)
+    if file == contextlib.__file__ and hasattr(fn, "__wrapped__"):
+        return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)
+    if args and file == "<string>" and _is_generated(fn, type(args[0])):
+        return _generated(engine.session, fn, *args, **kwargs)
+    return NotImplemented
 
 
 def _is_generated(fn: types.FunctionType, kind: type) -> bool:
@@ -305,6 +320,14 @@ def _error(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return error
 
 
+def _by_c(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An object of a class of C code, or of msnb."""
+    result = builtin_calls.call(engine, cls, args, kwargs)
+    if isinstance(result, (type, enum.Enum)) and len(args) == 1:
+        return result  # the class of an object, the member of a value: they were there before
+    return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result
+
+
 def _instance(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``type.__call__(cls, ...)``."""
     init, new = cls.__init__, cls.__new__
@@ -315,16 +338,9 @@ def _instance(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str
     if isinstance(new, types.FunctionType) and not issubclass(cls, (type, enum.Enum)) and not is_opaque(new, cls):
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__new__"),), (new,))
         return _started(cls, call(new, cls, *args, **kwargs), args, kwargs)
-    if new in _OF_VALUES and isinstance(init, types.FunctionType) and not is_opaque(init, cls):
-        made = engine.session.fresh(builtin_calls.call(engine, new, (cls, *args), kwargs))
-        call(init, made, *args, **kwargs)
-        return made
-    plain_new = new in _PLAIN_NEW
-    if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init, cls):
-        result = builtin_calls.call(engine, cls, args, kwargs)
-        if isinstance(result, (type, enum.Enum)) and len(args) == 1:
-            return result  # the class of an object, the member of a value: they were there before
-        return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result
-    made = engine.session.fresh(cls.__new__(cls))
-    call(init, made, *args, **kwargs)
+    known = new in _PLAIN_NEW or new in _OF_VALUES
+    if not known or not isinstance(init, types.FunctionType) or is_opaque(init, cls):
+        return _by_c(engine, cls, args, kwargs)
+    made = builtin_calls.call(engine, new, (cls, *args), kwargs) if new in _OF_VALUES else cls.__new__(cls)
+    call(init, engine.session.fresh(made), *args, **kwargs)
     return made

@@ -48,6 +48,7 @@ from msnb.ops.definition.record import Op
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
 _BY_VALUE = (str, bytes, range, slice, np.dtype, np.generic)
+_PLAIN_NUMBER: dict[type, Any] = {int: int.__int__, float: float.__float__, complex: complex.__pos__}
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 BY_IDENTITY = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType,
@@ -285,12 +286,8 @@ class Session:
             self._function(value, source)
         elif isinstance(value, _BOUND) and not isinstance(value.__self__, (types.ModuleType, type)):
             return self._bound(value, source)
-        elif isinstance(value, str) and is_heap(type(value)):  # of a program's class: it has attributes
-            self.guard("type", (source,), (type(value),))
-            self.guard("eq", (paths.called(str.__str__, (source,)),), (str.__str__(value),))
-            self.remember(value, source)
         elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
-            self.guard("eq", (source,), (value,))
+            self._by_value(value, source)
         elif (held := contents(value)) is not None:
             self.guard("type", (source,), (type(value),))
             self.guard("content", (source,), (held, same_contents))
@@ -303,6 +300,14 @@ class Session:
             self._instance(value, source)
         return value
 
+    def _by_value(self, value: Any, source: Source) -> None:
+        if not isinstance(value, str) or not is_heap(type(value)):
+            self.guard("eq", (source,), (value,))
+            return
+        self.guard("type", (source,), (type(value),))  # of a program's class: it has attributes
+        self.guard("eq", (paths.called(str.__str__, (source,)),), (str.__str__(value),))
+        self.remember(value, source)
+
     def _container(self, value: Any, source: Source) -> None:
         self.guard("type", (source,), (type(value),))
         if value or type(value) not in (tuple, frozenset):
@@ -314,7 +319,8 @@ class Session:
         self.guard("type", (source,), (type(value),))
         number = next((kind for kind in (int, float, complex) if isinstance(value, kind)), None)
         if number is not None:  # of a class derived from Python's
-            self.guard("num", (paths.called(number, (source,)),), (number(value),))
+            plain = _PLAIN_NUMBER[number]  # whatever its ``__int__`` gives
+            self.guard("num", (paths.called(plain, (source,)),), (plain(value),))
         self.remember(value, source)
 
     def _function(self, value: types.FunctionType, source: Source) -> None:

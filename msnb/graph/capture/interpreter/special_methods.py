@@ -144,7 +144,7 @@ def _by_methods(engine: Capture, op: str, left: Any, right: Any) -> Any:
     tries = [(left, forward, right), (right, backward, left)]
     if type(right) is not type(left) and issubclass(type(right), type(left)):
         tries.reverse()
-    asked = {"__eq__"} if op == "!=" and type(left).__ne__ is object.__ne__ else set()
+    asked = {"__eq__"} if op == "!=" and _by_identity(left, "__ne__") else set()
     known = any(method(owner, n) is not None for owner, name, _ in tries for n in (name, *asked))
     if not known and not _has_fields(op, left, right):
         return NotImplemented
@@ -161,7 +161,7 @@ def _try(engine: Capture, owner: Any, name: str, other: Any) -> Any:
         return invoke(engine, owner, name, fn, other)
     if name in ("__eq__", "__ne__") and _has_fields(_SIGNS[name], owner, other):
         return _same_fields(engine, owner, other) == (name == "__eq__")
-    if name == "__ne__" and type(owner).__ne__ is object.__ne__ and method(owner, "__eq__") is not None:
+    if name == "__ne__" and _by_identity(owner, "__ne__") and method(owner, "__eq__") is not None:
         found = _try(engine, owner, "__eq__", other)
         return found if found is NotImplemented else negate(found)
     plain = getattr(type(owner), name, None)
@@ -171,7 +171,7 @@ def _try(engine: Capture, owner: Any, name: str, other: Any) -> Any:
 def _has_fields(op: str, left: Any, right: Any) -> bool:
     made = getattr(type(left), "__eq__", None)
     generated = isinstance(made, types.FunctionType) and made.__code__.co_filename == "<string>"
-    known = op == "==" or op == "!=" and type(left).__ne__ is object.__ne__
+    known = op == "==" or op == "!=" and _by_identity(left, "__ne__")
     return known and generated and type(left) is type(right)
 
 
@@ -182,9 +182,8 @@ def _same_fields(engine: Capture, left: Any, right: Any) -> bool:
     return all(binary("==", reads.attr(session, left, n), reads.attr(session, right, n)) for n in names)
 
 
-def _by_identity(value: Any) -> bool:
-    own: Any = type(value).__eq__
-    return own is object.__eq__
+def _by_identity(value: Any, name: str = "__eq__") -> bool:
+    return getattr(type(value), name) is getattr(object, name)
 
 
 def _entered(engine: Capture, value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The arguments of a framework function as tensors and settings: what a call that keeps its name consists of.
 
-    layer_norm(x, (4,), weight, eps=1e-5)     tensors: x, weight        settings: normalized_shape (4,), bias None, eps
-    recurrent("lstm", ..., *tensors)          tensors: "tensors.0", "tensors.1" ...
+layer_norm(x, (4,), weight, eps=1e-5)     tensors: x, weight        settings: normalized_shape (4,), bias None, eps
+recurrent("lstm", ..., *tensors)          tensors: "tensors.0", "tensors.1" ...
 """
 
 from __future__ import annotations

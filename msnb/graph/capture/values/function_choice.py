@@ -1,7 +1,7 @@
 """Functions and Cells, and texts, between which a tensor decides.
 
-    g = sin if c else cos          FunctionChoice((cos, sin), c): a call of it is a call of one of them
-    g = sin if c else chosen       the index of a choice that was made in a branch leaves it as a result of the branch
+g = sin if c else cos          FunctionChoice((cos, sin), c): a call of it is a call of one of them
+g = sin if c else chosen       the index of a choice that was made in a branch leaves it as a result of the branch
 """
 
 from __future__ import annotations

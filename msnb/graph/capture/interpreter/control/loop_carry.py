@@ -234,7 +234,7 @@ def from_change(change: Change, pythonic: PythonNumbers) -> LoopVariable:
         raise array_mutations.refuse("loop")
     if change.before is MISSING:
         return LoopVariable(change.place.label, UndefinedVariable(change.place.label), 0, pythonic, change.place)
-    before = slot.engine.given(writes.before_of(change))  # type: ignore[attr-defined]
+    before = slot.engine.given(writes.before_of(change))
     return LoopVariable(change.place.label, before, 0, pythonic, change.place)
 
 

@@ -8,11 +8,12 @@ The methods that a program wrote are captured; what ``object`` does in their pla
 from __future__ import annotations
 
 import copy
+import copyreg
 import enum
 import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from copyreg import __newobj__, _slotnames  # type: ignore[attr-defined]
+from copyreg import _slotnames  # type: ignore[attr-defined]
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ _ATOMS = (
     type(None), bool, int, float, complex, str, bytes, range, slice, type(...), type(NotImplemented), property,
     types.FunctionType, types.BuiltinFunctionType,
 )  # fmt: skip
+_NEW: Any = copyreg.__newobj__  # type: ignore[attr-defined]
 _VALUES = (int, float, complex, str, bytes)
 _ARRAYS = (Tensor, TrackedArray, np.ndarray)
 
@@ -42,7 +44,7 @@ class ObjectCopy:
     def __init__(self, engine: Capture, opaque: Callable[..., Any], memo: dict[int, Any] | None = None) -> None:
         self._engine: Capture = engine
         self._session = engine.session
-        self._call = engine.session.interpreter.call
+        self._call: Any = engine.session.interpreter.call
         self._opaque = opaque
         self._memo = memo
 
@@ -135,11 +137,12 @@ class ObjectCopy:
         elif isinstance(value, tuple):
             held = [tuple(reads.items(self._session, value))]
         elif isinstance(value, _VALUES):
-            held = [next(plain for plain in _VALUES if isinstance(value, plain))(value)]
+            plain: Any = next(base for base in _VALUES if isinstance(value, base))
+            held = [plain(value)]
         told = self._attributes(value) if state is None else self._call(state, value)
         items = reads.items(self._session, value) if isinstance(value, list) else None
         entries = reads.mapping(self._session, value).items() if isinstance(value, dict) else None
-        return __newobj__, (kind, *held), told, items, entries
+        return _NEW, (kind, *held), told, items, entries
 
     def _attributes(self, value: Any) -> Any:
         """What lies in the ``__dict__`` of an object, and in its slots: the default of ``__getstate__``."""
@@ -151,7 +154,7 @@ class ObjectCopy:
 
     def _rebuilt(self, value: Any, make: Any, args: Any, state: Any = None, *parts: Any) -> Any:
         """The object anew from its parts."""
-        of = (lambda part: part) if self._memo is None else self.of
+        of: Any = (lambda part: part) if self._memo is None else self.of
         items, entries = (*parts, None, None)[:2]
         made = self._new(make, [of(part) for part in args])
         if self._memo is not None:
@@ -166,7 +169,7 @@ class ObjectCopy:
         return made
 
     def _new(self, make: Any, args: list[Any]) -> Any:
-        if make is not __newobj__:
+        if make is not _NEW:
             return self._call(make, *args)
         kind, *given = args
         own = _method(kind, "__new__")
