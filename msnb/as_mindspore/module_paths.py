@@ -49,7 +49,8 @@ _PRIVATE = {
     "profiler.common.constant": "msnb.train.profiler",
     "version": "msnb",
     **dict.fromkeys(
-        ("rewrite", "rewrite.common", "safeguard", "train.mind_ir_pb2", "train.train_thor"),
+        ("common._stub_tensor", "parallel._cost_model_context", "rewrite", "rewrite.common", "safeguard",
+         "train.checkpoint_pb2", "train.mind_ir_pb2", "train.node_strategy_pb2", "train.train_thor"),
         "msnb.as_mindspore.placeholders",
     ),
     "rewrite.common.namespace": "msnb.as_mindspore.private.layer_names",
@@ -104,6 +105,7 @@ _FILES = {
     "communication": "comm_func",
     "dataset": "callback",
     "dataset.callback": "ds_callback",
+    "dataset.core": "validator_helpers",
     "dataset.engine": "cache_client datasets_audio datasets_text offload queue serializer_deserializer",
     "experimental": "map_parameter",
     "experimental.optim":
