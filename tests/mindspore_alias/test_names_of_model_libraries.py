@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -172,3 +173,14 @@ def test_how_many_rows_a_dataset_has() -> None:
     assert (rows.dataset_size, rows.batch(3).dataset_size, rows.batch(3).repeat(2).dataset_size) == (10, 4, 8)
     rows.dataset_size = 3
     assert rows.dataset_size == 3
+
+
+def test_errors_are_raised_anew_with_another_text() -> None:
+    import mindspore as ms
+
+    for missing in (lambda: ms.Tensor(1.0).no_such, lambda: ms.nn.Dense(1, 1).no_such, lambda: ms.ops.no_such):
+        with pytest.raises(AttributeError, match="no_such") as caught:
+            missing()
+        with pytest.raises(type(caught.value), match=r"^Net: .*no_such"):
+            raise type(caught.value)(f"Net: {caught.value}")
+        assert "no_such" in str(pickle.loads(pickle.dumps(caught.value)))  # as from another process
