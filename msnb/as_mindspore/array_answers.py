@@ -26,6 +26,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,7 @@ from msnb.as_mindspore.type_names import UntypedStorage
 from msnb.core import Parameter, Tensor, dtypes, slot
 from msnb.core.random import Generator
 from msnb.core.storage import host_array
+from msnb.dataset.pipeline.dataset import Dataset
 from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, in_own_words, worded
@@ -249,6 +251,54 @@ _AS_FUNCTIONS = (
 _before: dict[tuple[type, str], Any] = {}
 
 
+class ReductionResult(ValuesAndIndices):
+    """What ``x.max(1)`` gives: MindSpore's PyNative mode has the pair, its Graph mode the values alone. It is the pair
+    to what takes it apart, and the values to what computes with it, which no pair does."""
+
+    def computes(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.values, name)
+
+    def __msnb_tensor__(self) -> Any:
+        return self.values
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, tuple) and not isinstance(other, ReductionResult):
+            return tuple(self) + other
+        return self.values + other
+
+
+def _of_values(name: str, turned: bool = False) -> Callable[..., Any]:
+    fn = getattr(operator, name)
+    if turned:
+        return lambda self, other: fn(other, self.values)
+    return lambda self, *other: fn(self.values, *other)
+
+
+for _name in ("lt", "le", "gt", "ge", "neg", "abs", "invert"):
+    setattr(ReductionResult, f"__{_name}__", _of_values(_name))
+for _name in ("sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
+    setattr(ReductionResult, f"__{_name.rstrip('_')}__", _of_values(_name))
+    setattr(ReductionResult, f"__r{_name.rstrip('_')}__", _of_values(_name, True))
+ReductionResult.__radd__ = _of_values("add", True)  # type: ignore[attr-defined]
+
+
+def _extremes(name: str) -> Callable[..., Any]:
+    """``x.max`` and ``x.min``: along an axis that is given by its place, ``ReductionResult``."""
+    method = getattr(Tensor, name)
+
+    @functools.wraps(method, ("__name__", "__qualname__", "__doc__"))
+    def call(self: Tensor, *args: Any, **named: Any) -> Any:
+        found = method(self, *args, **named)
+        return ReductionResult(*found) if args and type(found) is ValuesAndIndices else found
+
+    return call
+
+
 def _narrow(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose places are int32; values that it gives with them stay."""
 
@@ -375,6 +425,13 @@ def _update_cell_prefix(self: Cell) -> None:
         object.__setattr__(cell, "_param_prefix", name)
 
 
+def _counted() -> Any:
+    """How many rows a dataset has, batches where it is batched: counted once, a program may write another number."""
+    found = functools.cached_property(lambda self: self.get_dataset_size())
+    found.__set_name__(Dataset, "dataset_size")
+    return found
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -392,6 +449,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
     theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
     theirs |= {(Tensor, name): _in_words(name) for name in _IN_WORDS}
+    theirs |= {(Tensor, name): _extremes(name) for name in ("max", "min")}
     theirs |= {(Tensor, f"arg{name}_with_value"): _with_place(name) for name in ("max", "min")}
     theirs |= {(Tensor, "to_coo"): lambda self: answers().dense_to_sparse_coo(self)}
     theirs |= {(Tensor, "round"): lambda self, decimals=0: answers().round(self, decimals=decimals)}
@@ -404,6 +462,7 @@ def exchange(on: bool) -> None:
     theirs |= {(Tensor, "index_add"): _index_add}
     theirs |= {(Tensor, "__invert__"): lambda self: ops.logical_not(self)}
     theirs |= {(Tensor, "data"): property(_data, lambda self, value: self.assign_value(value))}
+    theirs |= {(Dataset, "dataset_size"): _counted()}
     theirs |= {(Cell, "update_cell_prefix"): _update_cell_prefix, (Parameter, "inited_param"): None}
     theirs |= {(Cell, "param_prefix"): property(lambda self: getattr(self, "_param_prefix", ""))}
     theirs |= {(Cell, "set_data_parallel"): lambda self: None}  # of automatic parallelism alone

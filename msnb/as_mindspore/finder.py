@@ -107,10 +107,25 @@ class ModuleView(ModuleType):
 
     def __dir__(self) -> list[str]:
         below = [path.rpartition(".")[2] for path in PATHS if path.rpartition(".")[0] == self.__name__]
-        return sorted({*dir(importlib.import_module(PATHS[self.__name__])), *below})
+        return sorted({*vars(self), *_offered(importlib.import_module(PATHS[self.__name__])), *below})
 
 
+_BY_OPERAND = (
+    "AddScalar BitwiseAndScalar BitwiseAndTensor BitwiseOrScalar BitwiseOrTensor BitwiseXorScalar BitwiseXorTensor "
+    "ClampScalar ClampTensor EqScalar FmodScalar FmodTensor GreaterEqualScalar LerpScalar LessScalar MaskedFillScalar "
+    "RepeatInterleaveTensor SplitTensor SubScalar"
+)
 _SHORT = {"batchmatmul": "bmm", "matrixinverse": "inverse", "addbatchmatmul": "baddbmm", "t": "t"}
+
+
+def _offered(home: ModuleType) -> Iterator[str]:
+    """The names of a module of msnb without those that it imports for itself: programs look through ``dir``."""
+    own, said = vars(home), getattr(home, "__all__", ())
+    for name in dir(home):
+        value = own.get(name)
+        source = value.__name__ if isinstance(value, ModuleType) else str(getattr(value, "__module__", ""))
+        if name in said or name not in own or source.startswith("msnb"):
+            yield name
 
 
 def _imported(path: str) -> ModuleType:
@@ -118,8 +133,10 @@ def _imported(path: str) -> ModuleType:
 
 
 def _of_mint(name: str) -> Any:
-    """What MindSpore's files call mint's functions: ``add_ext`` is ``mint.add``, ``AddExt()`` the same as a class."""
-    ending = next((e for e in ("_ext", "Ext") if name.endswith(e)), None)
+    """What MindSpore's files call mint's functions: ``add_ext`` is ``mint.add``, ``AddExt()`` the same as a class;
+    ``FmodScalar()`` and ``FmodTensor()`` are ``mint.fmod``, by what the other operand is."""
+    endings = ("Scalar", "Tensor") if name in _BY_OPERAND.split() else ("_ext", "Ext")
+    ending = next((e for e in endings if name.endswith(e)), None)
     if ending is None:
         return None
     wanted = name[: -len(ending)].lower()
@@ -239,8 +256,8 @@ class Finder(MetaPathFinder, Loader):
             module.__dict__["download"] = download
             return
         home = importlib.import_module(PATHS[module.__name__])
-        names = getattr(home, "__all__", None) or [n for n in dir(home) if not n.startswith("_")]
-        module.__dict__["__all__"] = [*names]
+        offered = (name for name in _offered(home) if not name.startswith("_"))
+        module.__dict__["__all__"] = [*(getattr(home, "__all__", None) or offered)]
 
 
 def _missing(path: str) -> str:

@@ -39,7 +39,9 @@ _HOMES = {
     "msnb.as_mindspore.log_functions": "log",
     "multiprocessing": "multiprocessing",
     "msnb.train.profiler": "profiler profiler.common profiler.common.constant",
-    "msnb.as_mindspore.placeholders": "rewrite rewrite.common safeguard train.mind_ir_pb2 train.train_thor",
+    "msnb.as_mindspore.placeholders":
+        "common._stub_tensor parallel._cost_model_context rewrite rewrite.common safeguard train.checkpoint_pb2 "
+        "train.mind_ir_pb2 train.node_strategy_pb2 train.train_thor",
     "msnb.nn": "nn._loss nn._graph_kernels",
     "msnb.api": "ops.function.grad ops.function.grad.grad_func",
     "msnb.as_mindspore.functional_names": "ops.vm_impl_registry",
@@ -82,6 +84,7 @@ _FILES = {
     "communication": "comm_func",
     "dataset": "callback",
     "dataset.callback": "ds_callback",
+    "dataset.core": "validator_helpers",
     "dataset.engine": "cache_client datasets_audio datasets_text offload queue serializer_deserializer",
     "experimental": "map_parameter",
     "experimental.optim":

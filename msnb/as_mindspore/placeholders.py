@@ -7,8 +7,8 @@ A program imports more than it uses: a list of layers for mixed precision, a cal
     class Mine(SummaryRecord) stands for a name too: Mine() raises
     isinstance(cell, nn.LARS) is False: nothing of this class can exist
 
-``NAMES``: path below ``mindspore`` -> names; a path takes those of the nearest path above it, below
-``ops`` those of all above it. They lie in the text file
+``NAMES``: path below ``mindspore`` -> names; a path takes those of the nearest path above it, a private one and one
+inside of a package (``train.serialization``) those of all above it. They lie in the text file
 beside this one: a block per path, the path behind a dot first.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from msnb.base import MissingName, MsnbError
 from msnb.base.name_tables import SAID, SAID_MODULES
 
-__all__: list[str] = [] # some of MindSpore's paths show this module: it has no name of theirs
+__all__: list[str] = []  # some of MindSpore's paths show this module: it has no name of theirs
 
 
 class PlaceholderError(MsnbError, AttributeError):
@@ -54,7 +54,8 @@ def placeholder(path: str, name: str, missing: AttributeError) -> Placeholder | 
         missing: the error that asking msnb for the name raised.
     """
     below = path.partition(".")[2]
-    while below not in NAMES or (below.startswith("ops.") and name not in NAMES[below].split()):
+    inside = "." in below or below.startswith("_")
+    while below not in NAMES or (below and inside and name not in NAMES[below].split()):
         below = below.rpartition(".")[0]
     if name not in NAMES[below].split():
         return None
@@ -64,7 +65,7 @@ def placeholder(path: str, name: str, missing: AttributeError) -> Placeholder | 
 def _sentence(place: str, missing: AttributeError) -> str:
     text = str(missing)
     if isinstance(missing, MissingName) and "has no attribute" not in text:
-        return text # msnb has a word for this very name
+        return text  # msnb has a word for this very name
     said = SAID["msnb"].get(place.rpartition(".")[2], "PyTorch")
     if not said.startswith("PyTorch"):
         return f"{place} {said}"
@@ -72,7 +73,7 @@ def _sentence(place: str, missing: AttributeError) -> str:
     while (rooms := rooms.rpartition(".")[0]) not in ("", "msnb"):
         if rooms in SAID_MODULES:
             return f"{place} {SAID_MODULES[rooms]}"
-    return f"{place} is not part of msnb yet{text[text.index(';'):] if ';' in text else '.'}"
+    return f"{place} is not part of msnb yet{text[text.index(';') :] if ';' in text else '.'}"
 
 
 _BLOCKS = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").split("\n\n")

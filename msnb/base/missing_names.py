@@ -33,7 +33,7 @@ class MissingName(AttributeError):
     """An AttributeError that explains itself when it is read.
 
     Args:
-        owner: "msnb", "msnb.ops", "Tensor", "Dense" ...
+        owner: "msnb", "msnb.ops", "Tensor", "Dense" ...; alone the whole sentence: programs write ``type(e)(text)``.
         name: the name that is missing.
         table: the rows of ``SAID`` to look in.
         known: gives the names that there are.
@@ -41,8 +41,9 @@ class MissingName(AttributeError):
     """
 
     def __init__(
-        self, owner: str, name: str, table: str, known: Callable[[], Iterable[str]], listed: Sequence[str] = ()
-    ) -> None:
+        self, owner: str, name: str = "", table: str = "", known: Callable[[], Iterable[str]] = tuple,
+        listed: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         super().__init__(owner, name)
         self.missing: str = name
         self._owner = owner
@@ -50,7 +51,12 @@ class MissingName(AttributeError):
         self._known = known
         self._listed = listed
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self),)
+
     def __str__(self) -> str:
+        if not self.missing:
+            return self._owner
         said = SAID.get(self._table, {}).get(self.missing)
         if said is not None:
             return said if said.startswith("PyTorch") else f"{_spelled(self._owner)}.{self.missing} {said}"

@@ -84,3 +84,34 @@ def test_lists_that_are_no_operands(mode: int) -> None:
     with pytest.raises(TypeError):
         run(lambda x: x < ["a"], Tensor([1]))
     assert run(lambda x: x == np.array([1, 3]), Tensor([1, 2])).tolist() == [True, False]
+
+
+def test_extremes_compute(mode: int) -> None:
+    x = Tensor(np.arange(24, dtype=np.float32).reshape(2, 3, 4) % 7)
+    top, low = x.amax(2), x.amin(2)
+
+    def computed(x: Any) -> Any:
+        most, least = x.max(2), x.min(-1)
+        spread = most - least, 1 - most, most * 2, 2**least, -most, abs(least), most + least, 3.0 + most
+        return most < 5.0, 5.0 < most, most.expand_dims(-1) * x, ms.ops.exp(most), ms.ops.stack((most, least)), *spread
+
+    found = run(computed, x)
+    wanted = [
+        top < 5, top > 5, top[..., None] * x, ms.ops.exp(top), ms.ops.stack((top, low)),
+        top - low, 1 - top, top * 2, 2**low, -top, abs(low), top + low, 3 + top,
+    ]  # fmt: skip
+    assert [f.tolist() for f in found] == [w.tolist() for w in wanted]
+    assert [f.dtype for f in found] == [w.dtype for w in wanted]
+    values, places = run(lambda x: x.max(2), x)
+    assert values.tolist() == top.tolist() and places.tolist() == x.argmax(2).tolist() and len(x.max(2)) == 2
+    assert run(lambda x: x.max(2)[1], x).tolist() == places.tolist()
+    assert len(run(lambda x: x.max(2) + (x,), x)) == 3, "a pair and a tuple"
+    y = Tensor([[3.0, 1.0], [2.0, 5.0]])
+    assert run(ms.grad(lambda y: (y.max(1) * y.max(1)).sum()), y).tolist() == [[6, 0], [0, 10]]
+    for pair in (lambda x: ms.ops.max(x, 2), lambda x: x.sort(2)):
+        with pytest.raises(TypeError):
+            run(lambda x, pair=pair: pair(x) < 5.0, x)
+    with pytest.raises(AttributeError, match="no_such"):
+        run(lambda x: x.max(2).no_such, x)
+    with pytest.raises(TypeError):
+        both(lambda x: x.max(2) < 5.0, x)  # without the alias: take .values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -117,3 +118,69 @@ def test_copies_by_the_method_itself(mode: int) -> None:
     found = (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(ms.Tensor([1.0]))
     assert found.tolist() == [2.0]
     assert ms.Parameter(ms.Tensor([1.0]), name="p").__deepcopy__(memodict={}).tolist() == [1.0]
+
+
+def test_primitives_named_by_their_operand() -> None:
+    import mindspore as ms
+    from mindspore.ops import auto_generate
+
+    x = ms.Tensor([5.0, -3.0])
+    assert auto_generate.FmodScalar()(x, 2.0).tolist() == auto_generate.FmodTensor()(x, x * 0 + 2).tolist() == [1, -1]
+    assert auto_generate.ClampScalar()(x, 0.0, 1.0).tolist() == [1, 0]
+    for name in ("ExpScalar", "AddTensor", "NoScalar"):  # MindSpore has none either
+        assert not hasattr(auto_generate, name)
+
+
+def test_relations_of_sets() -> None:
+    from mindspore import _checkparam as validator
+
+    assert validator.check("size", 2, "", [2, 3], validator.IN, "Rule") == 2
+    assert validator.check("size", 4, "", [2, 3], validator.NOT_IN, "Rule") == 4
+    for value, rel in ((4, validator.IN), (2, validator.NOT_IN)):
+        with pytest.raises(ValueError, match="For 'Rule', the 'size' should be"):
+            validator.check("size", value, "", [2, 3], rel, "Rule")
+
+
+def test_names_that_libraries_import_and_seldom_use() -> None:
+    from mindspore.common._stub_tensor import StubTensor
+    from mindspore.dataset.core.validator_helpers import INT32_MAX
+    from mindspore.parallel._cost_model_context import set_cost_model_context
+    from mindspore.parallel._ps_context import _is_role_sched
+    from mindspore.train.callback import TrainFaultTolerance
+    from mindspore.train.serialization import _get_merged_param_data, load_distributed_checkpoint
+
+    assert not _is_role_sched() and INT32_MAX == 2**31 - 1 and not isinstance(1, StubTensor)
+    for use in (set_cost_model_context, TrainFaultTolerance, _get_merged_param_data, load_distributed_checkpoint):
+        with pytest.raises(AttributeError, match="is not part of msnb yet"):
+            use()
+    with pytest.raises(ImportError):
+        from mindspore.train import _get_merged_param_data as _  # noqa: F401
+
+
+def test_libraries_look_through_the_names() -> None:
+    from mindspore.dataset import transforms, vision
+
+    for room in (vision.transforms, transforms.transforms):
+        names = [name for name in dir(room) if not name.startswith("_")]
+        assert "TYPE_CHECKING" not in names and "annotations" not in names and all(hasattr(room, n) for n in names)
+    assert "Resize" in dir(vision.transforms) and "Compose" in dir(transforms.transforms)
+
+
+def test_how_many_rows_a_dataset_has() -> None:
+    from mindspore import dataset as ds
+
+    rows = ds.NumpySlicesDataset(np.ones((10, 2)), shuffle=False)
+    assert (rows.dataset_size, rows.batch(3).dataset_size, rows.batch(3).repeat(2).dataset_size) == (10, 4, 8)
+    rows.dataset_size = 3
+    assert rows.dataset_size == 3
+
+
+def test_errors_are_raised_anew_with_another_text() -> None:
+    import mindspore as ms
+
+    for missing in (lambda: ms.Tensor(1.0).no_such, lambda: ms.nn.Dense(1, 1).no_such, lambda: ms.ops.no_such):
+        with pytest.raises(AttributeError, match="no_such") as caught:
+            missing()
+        with pytest.raises(type(caught.value), match=r"^Net: .*no_such"):
+            raise type(caught.value)(f"Net: {caught.value}")
+        assert "no_such" in str(pickle.loads(pickle.dumps(caught.value)))  # as from another process

@@ -203,3 +203,31 @@ def test_a_tuple_gives_its_parameters_their_own_names() -> None:
     assert paths == ["net.a", "net.part.b", "net.0.weight", "net.0.bias"] == list(around.state_dict())
     rule = nn.Momentum(net.trainable_params(), 0.1, 0.9)
     assert [path for path, _ in rule.parameters_and_names()][-2:] == ["moments.0.weight", "moments.0.bias"]
+
+
+def test_a_list_beside_the_cells_made_of_it_is_no_place() -> None:
+    class Blocks(nn.Cell):
+        def __init__(self, made: list[nn.Cell]) -> None:
+            super().__init__()
+            self.row = nn.SequentialCell(made)
+
+    class Net(nn.Cell):
+        def __init__(self, kind: Any) -> None:
+            super().__init__()
+            self.made = [nn.Dense(2, 2, has_bias=False) for _ in range(2)]
+            self.first = nn.Dense(2, 2, has_bias=False)
+            self.blocks = kind(self.made)
+            self.alone = [nn.Dense(2, 2, has_bias=False)]
+
+    for kind, path in ((nn.CellList, "blocks"), (nn.SequentialCell, "blocks"), (Blocks, "blocks.row")):
+        net = Net(kind)
+        wanted = ["first.weight", f"{path}.0.weight", f"{path}.1.weight", "alone.0.weight"]
+        assert [name for name, _ in net.parameters_and_names()] == wanted
+        assert [p.name for p in net.trainable_params()] == wanted == list(net.parameters_dict())
+        assert list(net.name_cells()) == ["first", "blocks", "alone.0"]
+        assert not any(name.startswith("made") for name, _ in net.cells_and_names())
+    uninstall()
+    try:
+        assert next(Net(nn.CellList).parameters_and_names())[0] == "made.0.weight", "of msnb the first place"
+    finally:
+        install()

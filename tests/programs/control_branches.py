@@ -299,3 +299,34 @@ def closure_sees_what_branches_and_loops_left(x: Any, n: Any) -> Any:
     z = shifted(y)
     a = 1.0
     return y * z + shifted(0.0)
+
+
+@program((1.0,), (-0.5,), (-3.0,), (7.0,))
+def return_inside_of_else_before_a_name_is_read(x: Any) -> Any:
+    if x > 5:
+        return x * x
+    if x > 0:
+        half = x / 2
+        rate = x + half
+    else:
+        above = x + 1
+        if above > 0:
+            rate = above * 2
+        else:
+            return x * 3
+    return rate * rate
+
+
+@program((1.0, 3), (0.3, 3), (-3.0, 2), (7.0, 4))
+def return_inside_of_else_in_a_loop(x: Any, n: int) -> Any:
+    i = 0
+    while i < n:
+        if x > i:
+            pair = [x, x + i]
+        else:
+            if x < 0:
+                return x * 10
+            pair = [x - i, x]
+        x = pair[0] + pair[1]
+        i += 1
+    return x * x

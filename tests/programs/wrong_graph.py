@@ -195,6 +195,37 @@ def name_of_one_branch(x: Any) -> Any:
 
 @only_graph(
     UndefinedNameError,
+    "'y' may have no value here: only the else branch gives it one (line -3), and a tensor decides which runs.",
+    X,
+)
+def name_beside_a_branch_that_returns(x: Any) -> Any:
+    if x.sum() < 0:
+        pass
+    elif x.sum() > 1:
+        y = x * 2
+    else:
+        return x
+    return y  # <- here
+
+
+@only_graph(
+    UndefinedNameError,
+    "'y' may have no value here: only the else branch gives it one (line -1), and a tensor decides which runs.",
+    X,
+)
+def name_beside_a_branch_that_continues(x: Any) -> Any:
+    for i in range(2):
+        if x.sum() > 1:
+            y = x
+        elif x.sum() > i:
+            continue
+        else:
+            y = x - 1
+    return y  # <- here
+
+
+@only_graph(
+    UndefinedNameError,
     "'y' may have no value here: only the else branch gives it one (line -2), and a tensor decides which runs.",
     X,
 )

@@ -25,15 +25,16 @@ _Name: TypeAlias = "str | None"
 class Rel(IntEnum):
     """Relations that a number is checked for; the short names are the legal ones."""
 
-    EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = range(1, 11)
+    EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH, IN, NOT_IN = range(1, 13)
 
 
-EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = Rel
+EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH, IN, NOT_IN = Rel
 
 _HOLDS: dict[Rel, tuple[str, Callable[[Any, Any], bool]]] = {
     EQ: ("=", lambda a, b: a == b), NE: ("!=", lambda a, b: a != b),
     LT: ("<", lambda a, b: a < b), LE: ("<=", lambda a, b: a <= b),
     GT: (">", lambda a, b: a > b), GE: (">=", lambda a, b: a >= b),
+    IN: ("in", lambda a, b: a in b), NOT_IN: ("not in", lambda a, b: a not in b),
 }  # fmt: skip
 _WITHIN: dict[Rel, tuple[str, Callable[[Any, Any, Any], bool]]] = {
     INC_NEITHER: ("()", lambda x, a, b: a < x < b), INC_LEFT: ("[)", lambda x, a, b: a <= x < b),

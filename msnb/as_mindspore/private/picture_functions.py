@@ -9,7 +9,11 @@ import numpy as np
 from msnb.dataset import vision
 
 _CLASSES = {"auto_contrast": "AutoContrast", "hwc_to_chw": "HWC2CHW", "to_pil": "ToPIL", "to_tensor": "ToTensor"}
-_NAMES = "adjust_brightness center_crop crop equalize grayscale horizontal_flip pad resize vertical_flip"
+_NAMES = (
+    "adjust_brightness adjust_contrast adjust_saturation center_crop crop equalize grayscale horizontal_flip pad "
+    "resize vertical_flip"
+)
+augment_error_message = "the picture must be one of Pillow's, not {}."
 
 
 def is_numpy(img: Any) -> bool:

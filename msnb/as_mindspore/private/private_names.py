@@ -107,6 +107,7 @@ def _get_graph_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
 
 
 _is_role_worker: Callable[[], bool] = lambda: True  # every process computes, there are no parameter servers
+_is_role_sched: Callable[[], bool] = lambda: False
 _is_ps_mode: Callable[[], bool] = lambda: False
 
 security: SimpleNamespace = SimpleNamespace(enable_security=lambda: False)

@@ -56,16 +56,27 @@ def put_last(cell: Any, names: Iterable[str]) -> None:
 
 def owned(cell: Any, kind: type) -> Iterator[tuple[str, Any]]:
     """(name, object) for every ``kind`` among a Cell's attributes, also inside its tuples and lists; for MindSpore's
-    programs, which see no lists, what is an attribute as well has its name, and a ParameterTuple gives its own."""
-    own = {id(value) for value in cell.__dict__.values() if isinstance(value, kind)} if _by_last_place else ()
+    programs, which see no lists, what has another place as well has that one, and a ParameterTuple gives its own."""
+    placed: set[int] | None = None if _by_last_place else set()
     for name, value in cell.__dict__.items():
         if isinstance(value, kind):
             yield name, value
         elif isinstance(value, (tuple, list)) and name[:1] != "_":
             for i, item in enumerate(value):
-                if isinstance(item, kind) and id(item) not in own:
+                if not isinstance(item, kind):
+                    continue
+                placed = _placed(cell, kind) if placed is None else placed
+                if id(item) not in placed:
                     named = _by_last_place and isinstance(value, ParameterTuple)
                     yield _own_name(cell, item) if named else f"{name}.{i}", item
+
+
+def _placed(cell: Any, kind: type) -> set[int]:
+    """The ids of the attributes of a kind, and of the Cells below those that are Cells: a list named beside the
+    CellList that was made of it is no place."""
+    own = [value for value in cell.__dict__.values() if isinstance(value, kind)]
+    below = [under for value in own if isinstance(value, CellTree) for _, under in value.cells_and_names()]
+    return {*map(id, own), *map(id, below)}
 
 
 def _own_name(cell: Any, param: Any) -> str:

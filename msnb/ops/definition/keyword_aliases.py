@@ -53,10 +53,15 @@ _WORDS = {
 
 
 class ValuesAndIndices(NamedTuple):
-    """Values in an order, and where they stood: a pair, and no tensor. Computing with it raises."""
+    """Values in an order, and where they stood: a pair, and no tensor. Computing with it raises,
+    where no derived class says that it ``computes``."""
 
     values: Any
     indices: Any
+
+    def computes(self) -> bool:
+        """Does it stand for its values where it is computed with?"""
+        return False
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"{_PAIR} It has no {name!r}.")

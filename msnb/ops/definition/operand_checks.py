@@ -64,7 +64,7 @@ _OPERANDS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple, r
 def is_operand(x: Any) -> bool:
     """Can an operation take it?"""
     if isinstance(x, ValuesAndIndices):
-        return False
+        return x.computes()
     return isinstance(x, _OPERANDS) or hasattr(x, "__array__") or hasattr(x, "__dlpack__")
 
 

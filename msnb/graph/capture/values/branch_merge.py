@@ -221,6 +221,7 @@ class Merge:
 
     Attributes:
         choose: ``choose(a, b)``: the function, or the text, of two, whose branch runs.
+        gone: which of the branches has returned: nothing that follows it in the function runs.
     """
 
     def __init__(
@@ -233,6 +234,7 @@ class Merge:
         self.born = born
         self.aliases: list[tuple[int, int, Any]] = []
         self.choose: Callable[[Any, Any], Any] | None = None
+        self.gone = (False, False)
 
     def plan(self, label: str, a: Any, b: Any, lines: tuple[int, ...] = ()) -> Rebuild:
         """How to get the variable's value from the If node's results."""
@@ -297,9 +299,11 @@ class Merge:
         return rebuild([zeros_of(leaf) for leaf in leaves])
 
     def _holes(self, label: str, a: Any, b: Any) -> tuple[Any, Any]:
-        """The slot of a return value that was not set on one side is never read there: fill it."""
-        if label == RETURN and isinstance(a, UndefinedVariable) != isinstance(b, UndefinedVariable):
-            return (self._instead(b), b) if isinstance(a, UndefinedVariable) else (a, self._instead(a))
+        """What a side that has returned did not set is never read there, nor is the slot of a return value that was
+        not set on one side: fill it."""
+        side = isinstance(b, UndefinedVariable)
+        if side != isinstance(a, UndefinedVariable) and (label == RETURN or self.gone[side]):
+            return (a, self._instead(a)) if side else (self._instead(b), b)
         return a, b
 
     def _missing(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:

@@ -148,6 +148,8 @@ def join(
         then.builder, other.builder, (then.dead, other.dead), [b.changes for b in bodies], [b.born for b in bodies]
     )
     merge.choose = partial(_chosen, outer, pred)
+    flags = [(then_flag, other_flag) for name, then_flag, other_flag, _ in values if name.startswith("__done")]
+    merge.gone = any(a is True for a, _ in flags), any(b is True for _, b in flags)
     plans = [merge.plan(*v) for v in values]
     places = writes.merge_changes(merge, then.changes, other.changes)
     args = align(then.builder, other.builder)
