@@ -11,7 +11,7 @@ from msnb import Tensor, nn
 from msnb.base.errors import CaptureError
 from msnb.graph.capture import register_source
 
-PROGRAMS = 120
+PROGRAMS = 250
 GIVEN = ("l", "o", "a", "d", "n")
 HEADS = {
     "globals": "def f(x):\n    global K\n    t=1.\n    l, o, a, d, n = GIVEN\n",

@@ -141,8 +141,7 @@ class Watch:
             left = place.get()
             place.set(dict(zip(before[::2], before[1::2])) if isinstance(old, dict) else before)
             new = left
-        session.journal.note(place)
-        reads.settle(session, old)
+        reads.note_all(session, old)
         place.set(new)
         session.log(old, "content", None, type(place.get())(new))
 

@@ -45,7 +45,7 @@ from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, lazy_call, needs_value
-from msnb.graph.capture.values.mutation_journal import MISSING, ContentPlace
+from msnb.graph.capture.values.mutation_journal import MISSING
 from msnb.graph.capture.values.object_table import ABSENT, on_class
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.definition.record import Op, find
@@ -275,8 +275,7 @@ def _read_method(session: Session, owner: Any, name: str, args: tuple[Any, ...],
 def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session = engine.session
     if name not in ("append", "add", "extend", "update", "clear") and session.objects.source_of(owner):
-        session.journal.note(ContentPlace(owner))
-        reads.settle(session, owner)  # its result depends on what was there
+        reads.note_all(session, owner)  # its result depends on what was there
     if name in ("remove", "sort"):
         reads.look_into(session, [owner, *args])
     if name == "extend" or name.endswith("update"):

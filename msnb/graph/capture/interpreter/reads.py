@@ -25,7 +25,7 @@ from msnb.graph.capture.values import sources as paths, tensor_attribute
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
-from msnb.graph.capture.values.mutation_journal import behind, builtin_method
+from msnb.graph.capture.values.mutation_journal import ContentPlace, behind, builtin_method
 from msnb.graph.capture.values.object_table import (
     has_parts,
     is_asked,
@@ -395,6 +395,14 @@ def settle(session: Session, owner: Any) -> None:
         held = (dict.get if isinstance(owner, dict) else raw_base(owner).__getitem__)(owner, key) if known else None
         if held is value and not session.journal.is_marked(owner, key):
             builtin_method(owner, "__setitem__")(key, session.track(value, _entry(owner, source, key)))
+
+
+def note_all(session: Session, owner: Any) -> None:
+    """About to write to a container whose items move, or are merged with another branch's: all are read, those that an
+    earlier write left before they are noted."""
+    settle(session, owner)
+    session.journal.note(ContentPlace(owner))
+    settle(session, owner)
 
 
 def length(session: Session, owner: Any) -> int:

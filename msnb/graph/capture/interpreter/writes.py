@@ -182,10 +182,10 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
 def _note_items(session: Session, owner: Any, keys: Iterable[Any] | None) -> None:
     """About to write there, in a list, dict or deque; None: the items move. What may be merged with another branch, or
     moves, is read first."""
-    session.journal.note(journal.ContentPlace(owner))
     if keys is None or session.journal.in_block:
-        reads.settle(session, owner)
+        reads.note_all(session, owner)
     else:
+        session.journal.note(journal.ContentPlace(owner))
         size = 0 if isinstance(owner, dict) else len(owner)
         session.journal.mark(owner, (k + size if type(k) is int and k < 0 else k for k in keys))
 
@@ -199,8 +199,7 @@ def del_item(owner: Any, key: Any) -> None:
         session.interpreter.call(method, owner, key)
         return
     if session is not None and isinstance(owner, (list, dict, deque)):
-        session.journal.note(journal.ContentPlace(owner))
-        reads.settle(session, owner)
+        reads.note_all(session, owner)
         session.log(owner, "method", "__delitem__", key)
     elif session is not None:
         array_mutations.refuse_contents(session, owner)
@@ -365,9 +364,10 @@ def erase(change: journal.Change) -> None:
 def _store_items(session: Session, place: journal.ContentPlace, value: Any) -> None:
     """Only what is new is written: the container may hold more, or something else, at the next call."""
     owner = place.owner
-    session.journal.note(place)
-    if not session.journal.is_space(owner):
-        reads.settle(session, owner)  # a value that is the same by chance is a write all the same
+    if session.journal.is_space(owner):
+        session.journal.note(place)
+    else:  # a value that is the same by chance is a write all the same
+        reads.note_all(session, owner)
     if isinstance(owner, dict) and list(owner) == list(value)[: len(owner)]:
         _store_by_key(session, owner, value.items())
     elif isinstance(owner, list) and len(owner) == len(value):
