@@ -1,8 +1,8 @@
 """Random programs that write into variables, lists, dicts and objects, under branches, loops and transforms.
 
-    program(random)    the statements of a function of ``x`` and of ``l``, ``o``, ``a``, ``d``, ``n``
-    change(random)     what somebody does to these between two calls
-    places()           fresh ones
+program(random)    the statements of a function of ``x`` and of ``l``, ``o``, ``a``, ``d``, ``n``
+change(random)     what somebody does to these between two calls
+places()           fresh ones
 """
 
 import collections

@@ -118,7 +118,7 @@ def unpack_map(value: Any) -> Any:
     engine = slot.engine
     if not isinstance(engine, Capture):
         return value
-    if isinstance(value, dict) and special_methods.method(value, "__iter__") is None:
+    if isinstance(value, dict) and special_methods.method(value, "keys") is None:
         return reads.mapping(engine.session, value)
     entries = special_methods.entered(engine, dict, value)
     return value if entries is NotImplemented else entries

@@ -314,6 +314,8 @@ def entered(engine: Capture, fn: Any, value: Any) -> Any:
     if not _goes_through(fn):
         return NotImplemented
     keys = method(value, "keys")
+    if isinstance(fn, type) and issubclass(fn, dict) and keys is None and isinstance(value, dict):
+        return NotImplemented
     if isinstance(fn, type) and issubclass(fn, dict) and keys is not None:
         call = engine.session.interpreter.call
         return {key: reads.item(engine.session, value, key) for key in reads.iterate(engine.session, call(keys, value))}

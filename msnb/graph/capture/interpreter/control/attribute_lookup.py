@@ -114,7 +114,7 @@ def computed(session: Session, owner: Any, name: str, found: Computation) -> Any
 def _kept(session: Session, owner: Any, name: str, held: Any, value: Any) -> Any:
     """The value, which a cached_property leaves in the object."""
     if isinstance(held, functools.cached_property):
-        session.interpreter.intrinsics.set_attr(owner, name, value)
+        session.interpreter.call(object.__setattr__, owner, name, value)  # whatever the class's own does
     return value
 
 
