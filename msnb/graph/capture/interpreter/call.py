@@ -320,6 +320,12 @@ def _error(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return error
 
 
+def _is_programs(new: types.FunctionType, cls: type) -> bool:
+    """Is ``__new__`` the program's own? ``namedtuple`` has generated one."""
+    generated = (new.__module__ or "").startswith("namedtuple_")
+    return not generated and not issubclass(cls, (type, enum.Enum)) and not is_opaque(new, cls)
+
+
 def _by_c(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An object of a class of C code, or of msnb."""
     result = builtin_calls.call(engine, cls, args, kwargs)
@@ -335,7 +341,7 @@ def _instance(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__init__"),), (init,))
     if issubclass(cls, BaseException) and isinstance(init, types.FunctionType):
         return _error(engine, cls, args, kwargs)
-    if isinstance(new, types.FunctionType) and not issubclass(cls, (type, enum.Enum)) and not is_opaque(new, cls):
+    if isinstance(new, types.FunctionType) and _is_programs(new, cls):
         engine.session.guard("is", (sources.attr(sources.ref(cls), "__new__"),), (new,))
         return _started(cls, call(new, cls, *args, **kwargs), args, kwargs)
     known = new in _PLAIN_NEW or new in _OF_VALUES

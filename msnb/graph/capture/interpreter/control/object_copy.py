@@ -177,10 +177,12 @@ class ObjectCopy:
 
     def _restore(self, made: Any, state: Any) -> None:
         space, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        set_attr = self._session.interpreter.intrinsics.set_attr
+        errors = isinstance(made, BaseException)  # their ``__setstate__`` in C asks the class
         for name, part in (space or {}).items():
-            writes.raw("__setattr__", made, name, part)
+            set_attr(made, name, part) if errors else writes.raw("__setattr__", made, name, part)
         for name, part in (slots or {}).items():
-            self._session.interpreter.intrinsics.set_attr(made, name, part)
+            set_attr(made, name, part)
 
 
 def _method(kind: type, name: str) -> Any:
