@@ -343,12 +343,12 @@ def statements():
 
 
 def source(pair, statement):
-    """The text of a class ``K`` with both features, of ``make`` and of ``program``; None for two metaclasses,
-    for Cells and dataclasses that are something else, too."""
+    """The text of a class ``K`` with both features, of ``make`` and of ``program``; None for two classes that
+    it would be derived from, two metaclasses, and dataclasses that are derived from another class."""
     made = [word for name in pair for word in KINDS[name][0]]
     metas = [word for word in made if word.startswith("metaclass=")]
     bases = [word for word in made if not word.startswith(("metaclass=", "@"))]
-    if len(metas) > 1 or len(bases) > 1 and "nn.Cell" in bases or bases and any(word.startswith("@") for word in made):
+    if len(metas) > 1 or len(bases) > 1 or bases and any(word.startswith("@") for word in made):
         return None
     decorator = "".join(word + "\n" for word in made if word.startswith("@"))
     start = "    def __init__(self, *a):\n" if not decorator else "    def __post_init__(self):\n"

@@ -310,7 +310,7 @@ class Session:
 
     def _container(self, value: Any, source: Source) -> None:
         self.guard("type", (source,), (type(value),))
-        if value or type(value) not in (tuple, frozenset):
+        if type(value) not in (tuple, frozenset) or value:
             self.remember(value, source)
         else:  # there is but one empty tuple
             self.guard("eq", (source,), (value,))
