@@ -20,7 +20,7 @@ from msnb.core import WEAK, PlainReads, Tensor, TensorType, Type, make, type_of_
 from msnb.core.engine import install_default
 from msnb.core.step_undo import log, note
 from msnb.devices.result_memory import careful, overflowed, refused, told
-from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand
+from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand, plain_scalar
 from msnb.ops.definition.record import REGISTRY, Op
 
 
@@ -95,7 +95,7 @@ events.subscribe("context", _forget)
 
 def as_operand(op: Op, inputs: tuple[Any, ...], at: int) -> Any:
     """A Tensor or Python scalar of what the user passed; what cannot be one is told by name."""
-    x = inputs[at]
+    x = plain_scalar(inputs, at)
     if type(x) in WEAK:
         return x
     if not is_operand(x):

@@ -28,7 +28,7 @@ from msnb.core.engine import Engine, EngineRestore, PlainReads
 from msnb.core.shard_annotation import Region, ShardRequest
 from msnb.core.types import need_index, plain_number
 from msnb.ir.graph import Graph, Module, Node, Value
-from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand
+from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand, plain_scalar
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.constant import constant
 
@@ -143,7 +143,7 @@ class GraphBuilder(PlainReads):
 
     def lift_operand(self, op: Op, inputs: tuple[Any, ...], at: int) -> Value:
         """The Value of one operand; what cannot be one is told by name."""
-        x = inputs[at]
+        x = plain_scalar(inputs, at)
         if not is_operand(x):
             raise no_operand(op, inputs, at)
         return self.lift(as_tensor(x) if isinstance(x, (list, tuple)) else x)

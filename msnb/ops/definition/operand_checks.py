@@ -68,6 +68,14 @@ def is_operand(x: Any) -> bool:
     return isinstance(x, _OPERANDS) or hasattr(x, "__array__") or hasattr(x, "__dlpack__")
 
 
+def plain_scalar(inputs: Sequence[Any], at: int) -> Any:
+    """An operand; a NumPy scalar beside tensors counts as the Python number that it is, as in ``x * scalar``."""
+    x = inputs[at]
+    if isinstance(x, np.generic) and x.dtype.kind in "biufc" and any(isinstance(other, Tensor) for other in inputs):
+        return x.item()
+    return x
+
+
 def _operand_hint(x: Any) -> str:
     if x is None:
         return "a function that returns nothing gives None: is a `return` missing?"
