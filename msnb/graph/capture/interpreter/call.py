@@ -176,10 +176,10 @@ def _of_library(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], 
     """What ``singledispatchmethod``, ``contextmanager`` and ``dataclass`` made of a program's functions; else
     NotImplemented."""
     file = fn.__code__.co_filename
-    if file == functools.__file__ and "dispatcher" in fn.__code__.co_names:
+    if file == functools.__file__ and {"obj", "cls"} <= {*fn.__code__.co_freevars}:
         held = dict(zip(fn.__code__.co_freevars, (box.cell_contents for box in fn.__closure__ or ())))
-        chosen = held["self"].dispatcher.dispatch(call(type, args[0]))
-        return call(chosen.__get__(held["obj"], held["cls"]), *args, **kwargs)
+        dispatch = held["dispatch"] if "dispatch" in held else held["self"].dispatcher.dispatch
+        return call(dispatch(call(type, args[0])).__get__(held["obj"], held["cls"]), *args, **kwargs)
     if file == contextlib.__file__ and hasattr(fn, "__wrapped__"):
         return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)
     if args and file == "<string>" and _is_generated(fn, type(args[0])):
