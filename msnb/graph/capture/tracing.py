@@ -374,15 +374,22 @@ def _guard_distinct(session: Session, written: list[tuple[int, int, Any]]) -> No
         found = [state.source for state in session.states.outside.values()]
         _guard_apart(session, [*found, *(source for _, _, source, _ in session.inputs.stand_ins())])
     owners = {id(entry.owner): entry.owner for entry in session.journal.log}
-    kinds, read = {type(owner) for owner in owners.values()}, set()
-    if kinds:
-        read = {base.ident for guard in session.guards.items for source in guard.sources for base in source.bases}
-    for kind in kinds:
+    if owners:
+        _guard_owners(session, owners)
+
+
+def _guard_owners(session: Session, owners: dict[int, Any]) -> None:
+    """The objects that the program writes to are none of the others of their class that it reads."""
+    read = {base.ident for guard in session.guards.items for source in guard.sources for base in source.bases}
+    for kind in {type(owner) for owner in owners.values()}:
         same = [(o, source) for o, source in session.objects.outside() if type(o) is kind]
-        _guard_apart(session, [source for o, source in same if id(o) in owners or source.ident in read])
+        ours = [source for o, source in same if id(o) in owners]
+        more = [source for o, source in same if id(o) not in owners and source.ident in read]
+        _guard_apart(session, [*ours, *more], len(ours))
 
 
-def _guard_apart(session: Session, found: list[paths.Source]) -> None:
+def _guard_apart(session: Session, found: list[paths.Source], *written: int) -> None:
+    """``written``: how many of them, the first, must be apart from all others; else each from each."""
     sources = list({source.ident: source for source in found}.values())  # a field of a merged object is met both ways
     if len(sources) > 1 and any(s.pattern != "{c0}" for s in sources):
-        session.guard("distinct", tuple(sources), ())
+        session.guard("distinct", tuple(sources), written)

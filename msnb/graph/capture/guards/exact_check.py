@@ -39,7 +39,6 @@ TESTS = {
     "code": "{0}.__code__ is {c0} or {0}.__code__ == {c0}",
     "absent": "{c0} not in {0}",
     "same": "{0} is {1}",
-    "distinct": "len({{{ids}}}) == {n}",
 }
 
 
@@ -64,10 +63,17 @@ class Guard:
         if self.kind in ("eq", "num"):
             consts["t0"] = emitter.const(type(self.consts[0]))
         if self.kind == "distinct":
-            consts.update(ids=", ".join(f"id({v})" for v in values), n=str(len(values)))
+            return self._apart(values)
         if self.kind == "num" and self.consts[0] == self.consts[0]:
             return f"type({values[0]}) is {consts['t0']} and {values[0]} == {consts['c0']}"
         return TESTS[self.kind].format(*values, **consts)
+
+    def _apart(self, values: list[str]) -> str:
+        """All are different objects; or the first few, as the constant says, from all."""
+        if self.consts and self.consts[0] < 4:
+            pairs = ((a, b) for i, a in enumerate(values[: self.consts[0]]) for b in values[i + 1 :])
+            return " and ".join(f"{a} is not {b}" for a, b in pairs)
+        return f"len({{{', '.join(f'id({v})' for v in values)}}}) == {len(values)}"
 
     def emit(self, emitter: Emitter, number: int) -> None:
         """Write the test into the generated function."""
