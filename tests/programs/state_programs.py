@@ -41,10 +41,12 @@ l=list(l)|o['w']=V|o.update(u=V)|o.update({'w':V,'u':W})|o.setdefault('w',V)|o.p
 o.__ior__({'u':V})|o['u']+=V|o=dict(o)|del o['u']; o['u']=V|a.b=V|a.b+=V|a.l[0]=V|a.l.append(V)|a.l=[V,W]|a.c=V
 a.o['u']=V|o['u']=V|setattr(a,'b',V)|Holder.count=V|d.append(V)|d.appendleft(V)|d.rotate(1)|d[0]=V|d.pop()|d.popleft()
 K=V|t=V|t=t+V|s.discard(1.)|rows[0]=V|rows.z=V|rows.append(V)|table['u']=V|table.z=V|n[0]['k'][0]=V|n[0]['k'].append(V)|n[1][0]=V
-n[0]['q']=V|p=l; p[0]=V|p=o; p['u']=V|p=a; p.b=V|q=l[:]; q[0]=V; l=q|array[0]=2.|array+=1."""
+n[0]['q']=V|p=l; p[0]=V|p=o; p['u']=V|p=a; p.b=V|q=l[:]; q[0]=V; l=q|array[0]=2.|array+=1.
+vars(a)['b']=V|vars(a).update(b=V)|p=vars(a); p['b']=V"""
 READS = """l[0]|l[-1]|sum(l)|len(l)|max(l)|o['u']|o.get('w',0.)|sum(o.values())|len(o)|a.b|a.l[0]|sum(a.l)|a.o['u']|d[0]
 Holder.count|d[-1]|sum(d)|K|t|len(s)|rows[0]|sum(rows)|rows.z|table['u']|table.z|n[0]['k'][0]|sum(n[1])|len(n[0])
-float(array[0])|(l[0] if l[0]>1 else 2.)|[v for v in l][0]|{**o}['u']|[*l][-1]|dict(o)['u']|list(o.values())[0]"""
+float(array[0])|(l[0] if l[0]>1 else 2.)|[v for v in l][0]|{**o}['u']|[*l][-1]|dict(o)['u']|list(o.values())[0]
+e.b|e.l[0]|e.o['u']|sum(e.l)|vars(a)['b']"""
 FRAMES = (
     "S", "if x.sum()>0:\n    S", "if x.sum()<0:\n    S\nelse:\n    T", "if x.sum()>0:\n    S\nelse:\n    T",
     "for i in range(2):\n    S", "y=x\nwhile y.sum()<4:\n    S\n    y=y*2", "if len(l)>2:\n    S\nelse:\n    T",
@@ -55,7 +57,7 @@ FRAMES = (
     "t=t+ms.vmap(lambda v: v*l[0]+a.b)(x).sum()", "for v in l:\n    T\n    break", "for k in list(o):\n    S",
 )  # fmt: skip
 CHANGES = """l[0]=9.|l[1]=8.|l.append(7.)|o['u']=9.|o['w']=8.|a.b=9.|a.l[0]=9.|a.l.append(5.)|a.o['u']=9.
-Holder.count=9.|d[0]=9.|d.append(6.)|K=9.|s.add(5.)|rows[0]=9.|rows.z=9.|table['u']=9.|table.z=9.|n[0]['k'][0]=9.|n[1][0]=9.|array[0]=9.|pass
+Holder.count=9.|d[0]=9.|d.append(6.)|K=9.|s.add(5.)|rows[0]=9.|rows.z=9.|table['u']=9.|table.z=9.|n[0]['k'][0]=9.|n[1][0]=9.|array[0]=9.|pass|a=e|a.l=l|a.o=o|e.l=a.l|e=a|l=a.l|o=a.o
 l.pop()|o.pop('w',None)|l[:]=[1.,2.,3.]|o.update(u=1.,w=2.)"""
 _OF_THE_FUNCTION = ("l=", "o=", "l+=", "q=", "array+=")  # a function inside would have them for its own
 
@@ -87,11 +89,12 @@ def change(random):
 
 
 def places():
-    a, rows, table = Holder(), Rows([1.0, 2.0]), Table(u=1.0)
+    a, e, rows, table = Holder(), Holder(), Rows([1.0, 2.0]), Table(u=1.0)
     a.b, a.l, a.o, rows.z, table.z, Holder.count = 1.0, [1.0, 2.0], {"u": 1.0}, 1.0, 1.0, 1.0
+    e.b, e.l, e.o = 2.0, [2.0, 1.0], {"u": 2.0}
     return {
-        "a": a, "rows": rows, "table": table, "l": [1.0, 2.0, 3.0], "o": {"u": 1.0, "w": 2.0}, "K": 1.0, "s": {1.0},
-        "d": collections.deque([1.0, 2.0, 3.0]), "n": [{"k": [1.0, 2.0]}, [1.0, 2.0]],
+        "a": a, "e": e, "rows": rows, "table": table, "l": [1.0, 2.0, 3.0], "o": {"u": 1.0, "w": 2.0}, "K": 1.0,
+        "s": {1.0}, "d": collections.deque([1.0, 2.0, 3.0]), "n": [{"k": [1.0, 2.0]}, [1.0, 2.0]],
         "array": np.array([1.0, 2.0], np.float32), "Holder": Holder, "Quiet": Quiet,
     }  # fmt: skip
 

@@ -27,22 +27,20 @@ def outcomes(text, changes, mode, head):
     lines, file = "\n".join("    " + line for line in text.split("\n")), f"<state {hash((text, head))} {mode}>"
     register_source(file, HEADS[head] + lines)
     space = state.places() | {"ms": ms, "nn": nn}
-    space["GIVEN"] = tuple(space[name] for name in GIVEN)
     exec(compile(HEADS[head] + lines, file, "exec"), space)
-    more = tuple(space[name] for name in GIVEN) if head == "arguments" else ()
-    fn = space["f"]
-    if head == "cell":
-        net = fn()
-        net.h = SimpleNamespace(**{name: space[name] for name in GIVEN})
-        fn = net
+    fn = space["f"]() if head == "cell" else space["f"]
     called = ms.jit(fn) if mode == ms.GRAPH_MODE and head != "cell" else fn
     found = []
     for i in range(5):
+        held = {name: space[name] for name in GIVEN}
+        space["GIVEN"] = tuple(held.values())
+        if head == "cell":
+            fn.h = SimpleNamespace(**held)
         try:
-            given = state.plain(called(Tensor([1.0, 1.0]), *more))
+            given = state.plain(called(Tensor([1.0, 1.0]), *(held.values() if head == "arguments" else ())))
         except Exception as error:
             return [*found, error]
-        left = {name: state.plain(space[name]) for name in ("K", "s", "rows", "table", "array", *GIVEN)}
+        left = {name: state.plain(space[name]) for name in ("K", "s", "rows", "table", "array", "e", *GIVEN)}
         found.append((given, left, state.plain(state.Holder.count)))
         if i < len(changes):
             exec(f"try:\n    {changes[i]}\nexcept LookupError:\n    pass", space)

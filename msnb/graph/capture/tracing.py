@@ -373,7 +373,8 @@ def _guard_distinct(session: Session, written: list[tuple[int, int, Any]]) -> No
     if written or session.inputs.apart:
         found = [state.source for state in session.states.outside.values()]
         _guard_apart(session, [*found, *(source for _, _, source, _ in session.inputs.stand_ins())])
-    owners = {id(entry.owner): entry.owner for entry in session.journal.log}
+    written = [entry.owner for entry in session.journal.log]
+    owners = {id(one): one for o in written for one in (o, session.journal.objects_of_spaces.get(id(o)))}
     if owners:
         _guard_owners(session, owners)
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import CaptureError, MsnbError
-from msnb.base.source_location import here, is_own
+from msnb.base.source_location import here
 from msnb.core.dtypes import DType
 from msnb.core.tensor import AbstractTensor, Tensor
 from msnb.core.types import TensorType
@@ -37,7 +37,7 @@ from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
 from msnb.graph.capture.values.mutation_journal import Journal, Level, Mutation, TensorPlace, root_of
 from msnb.graph.capture.values.object_aliases import Aliases
-from msnb.graph.capture.values.object_table import ObjectTable, is_heap
+from msnb.graph.capture.values.object_table import ObjectTable, is_heap, is_programs, space_of
 from msnb.graph.capture.values.program_inputs import ProgramInputs
 from msnb.graph.capture.values.python_numbers import PythonNumbers
 from msnb.graph.capture.values.size_symbols import SizeSymbols
@@ -248,6 +248,11 @@ class Session:
         self.journal.levels[-1].born[id(obj)] = obj
         return obj
 
+    def shared_space(self, owner: Any) -> Any:
+        """The ``__dict__`` of an object that the program gave it, or None."""
+        space, given = space_of(owner), self.journal.written(("attr", id(owner), "__dict__"))
+        return space if given or self.objects.is_fresh(owner) and self.objects.source_of(space) is not None else None
+
     def made(self, value: Any) -> Any:
         """What unconverted code gave: an array of new memory was made in the block that is being captured."""
         if type(value) is np.ndarray:
@@ -282,7 +287,7 @@ class Session:
             self._container(value, source)
         elif isinstance(value, types.MethodType):
             self._method(value, source)
-        elif isinstance(value, types.FunctionType) and not is_own(value.__code__.co_filename):
+        elif is_programs(value):
             self._function(value, source)
         elif isinstance(value, _BOUND) and not isinstance(value.__self__, (types.ModuleType, type)):
             return self._bound(value, source)

@@ -25,17 +25,19 @@ from msnb.graph.capture.values import sources as paths, tensor_attribute
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.function_choice import FunctionChoice, agreed
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
-from msnb.graph.capture.values.mutation_journal import ContentPlace, behind, builtin_method
+from msnb.graph.capture.values.mutation_journal import ContentPlace, attribute_key, behind, builtin_method
 from msnb.graph.capture.values.object_table import (
     has_parts,
     is_asked,
     is_framework,
     is_heap,
+    is_programs,
     lies_in_itself,
     on_class,
     raw_base,
     raw_items,
     remade,
+    space_of,
 )
 from msnb.ir.builder import SymbolicTensor
 
@@ -131,7 +133,7 @@ def _outside_attr(session: Session, owner: Any, name: str, value: Any, source: p
 
 def _written_attr(session: Session, owner: Any, name: str, whole: bool) -> Any:
     """What the program itself has written to an attribute, or into the object's ``__dict__``."""
-    if session.journal.written(("attr", id(owner), name)):
+    if session.journal.written(attribute_key(owner, name)):
         if attribute_lookup.plain(owner, name, _NOTHING, whole) is _NOTHING and attribute_lookup.fallback(owner):
             return _NOTHING  # deleted: ``__getattr__`` is asked
         return getattr(owner, name) if whole else behind(owner, "__getattribute__")(name)
@@ -140,10 +142,11 @@ def _written_attr(session: Session, owner: Any, name: str, whole: bool) -> Any:
     if name == "__dict__":
         check_defined(owner)
         session.journal.note_attributes(owner)
-    space = getattr(owner, "__dict__", None)
-    wrote = type(space) is dict and name in space and session.journal.written(("content", id(space)))
-    wrote = wrote and not hasattr(type(on_class(type(owner), name)), "__set__")  # a slot of that name comes first
-    return item(session, space, name) if wrote else _NOTHING
+    space, shared = space_of(owner), session.shared_space(owner)
+    met = shared is not None or session.journal.written(("content", id(space)))
+    if not met or name not in space or hasattr(type(on_class(type(owner), name)), "__set__"):  # a slot comes first
+        return _NOTHING
+    return item(session, attr(session, owner, "__dict__") if shared is None else shared, name)
 
 
 def _is_written_on_class(session: Session, owner: Any, name: str) -> bool:
@@ -165,7 +168,10 @@ def guard_presence(session: Session, owner: Any, name: str, found: bool) -> None
     source = paths.ref(Tensor) if source is None and isinstance(owner, Tensor) else source
     if _is_written_on_class(session, owner, name):
         return
-    if source is not None and not session.journal.written(("attr", id(owner), name)):
+    if session.journal.written(("content", id(space_of(owner)))):
+        settle(session, attr(session, owner, "__dict__"))
+        return
+    if source is not None and not session.journal.written(attribute_key(owner, name)):
         session.guard("is", (paths.called(hasattr, (source, name)),), (found,))
 
 
@@ -251,8 +257,8 @@ def _choice_attr(session: Session, owner: FunctionChoice, name: str) -> Any:
 
 def _module_attr(session: Session, owner: types.ModuleType, name: str) -> Any:
     value = getattr(owner, name)
-    put = isinstance(value, types.FunctionType) and not is_own(value.__code__.co_filename)  # there, by a program
-    if is_framework(owner) and not put or session.journal.written(("key", id(vars(owner)), name)):
+    put_there = is_programs(value)
+    if is_framework(owner) and not put_there or session.journal.written(("key", id(vars(owner)), name)):
         return value
     return session.track(value, paths.attr(session.anchor(owner), name))
 
@@ -344,6 +350,9 @@ def plain_key(session: Session | None, key: Any) -> Any:
 
 def _untouched(session: Session, owner: Any) -> bool:
     """Is an outside container still as it came in? If the program wrote to it, what is left of it is guarded now."""
+    holder = session.journal.objects_of_spaces.get(id(owner))
+    if holder is not None and space_of(holder) is owner:
+        attr(session, holder, "__dict__")
     if not session.journal.written(("content", id(owner))):
         return True
     settle(session, owner)
@@ -402,6 +411,7 @@ def note_all(session: Session, owner: Any) -> None:
     earlier write left before they are noted."""
     settle(session, owner)
     session.journal.note(ContentPlace(owner))
+    session.journal.note_names(owner, owner)
     settle(session, owner)
 
 

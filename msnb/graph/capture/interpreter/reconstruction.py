@@ -12,7 +12,6 @@ A recipe is a list of steps, each using the results of earlier ones, so a value 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections import deque
 from collections.abc import Callable, Iterator, MappingView
 from copy import _reconstruct  # type: ignore[attr-defined]
@@ -30,10 +29,10 @@ from msnb.graph.capture.interpreter.side_effects import Text, open_values, refil
 from msnb.graph.capture.values.branch_merge import UndefinedVariable, is_tensor
 from msnb.graph.capture.values.function_choice import FunctionChoice
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
-from msnb.graph.capture.values.object_table import is_heap, remade
+from msnb.graph.capture.values.object_table import raw_items, remade
 from msnb.graph.capture.values.sources import Source
 
-_REMADE = (list, set, deque, slice, Iterator, MappingView)
+_REMADE = (slice, Iterator, MappingView)
 Step = Callable[[list[Any], list[Any], list[Any]], Any]
 
 
@@ -134,47 +133,39 @@ class Reconstruction:
         return lambda outs, held, done: refill(value, {key: done[at] for key, at in parts})
 
     def _container(self, value: Any) -> Step:
-        kind, own = type(value), getattr(value, "__dict__", {})
-        if kind in (list, tuple, set, frozenset) or isinstance(value, tuple):
-            parts, space = [self.add(v) for v in value], [(k, self.add(v)) for k, v in own.items()]
-            make = functools.partial(tuple.__new__, kind) if is_heap(kind) else kind
-            return lambda outs, held, done: _with_attributes(
-                make([done[i] for i in parts]), {k: done[i] for k, i in space}
-            )
-        if isinstance(value, dict):
-            pairs = [(plain_key(None, k), self.add(v)) for k, v in value.items()]
-            space = [(k, self.add(v)) for k, v in own.items()]
-            return lambda outs, held, done: _with_attributes(
-                remade(value, {k: done[i] for k, i in pairs}), {k: done[i] for k, i in space}
-            )
         if type(value) is np.ndarray:
             kept = value.copy()
             return lambda outs, held, done: kept.copy()
-        made = self.session.objects.is_fresh(value) or isinstance(value, _REMADE)
-        if not isinstance(value, type) and (made or dataclasses.is_dataclass(value)):
-            return self._instance(value)
-        return lambda outs, held, done: value
+        made = self.session.objects.is_fresh(value) or isinstance(value, _REMADE) or dataclasses.is_dataclass(value)
+        if isinstance(value, (list, tuple, dict, set, deque)) or type(value) is frozenset:
+            return self._items(value)
+        return self._instance(value) if made and not isinstance(value, type) else lambda outs, held, done: value
 
-    def _instance(self, value: Any) -> Step:
-        kind: Any = type(value)
-        base: Any = next((plain for plain in (list, set, deque) if isinstance(value, plain)), object)
-        try:
-            base.__new__(kind)
-        except TypeError:  # of a class that C code wrote, str or slice
-            return self._reduced(value)
-        space = {n: getattr(value, n) for n in _slotnames(kind) if hasattr(value, n)}
-        pairs = [(k, self.add(v)) for k, v in (space | getattr(value, "__dict__", {})).items()]
-        parts = [self.add(v) for v in value] if base is not object else []
-        more = [value.maxlen] if base is deque else []
+    def _items(self, value: Any) -> Step:
+        is_map = isinstance(value, dict)
+        keys = [plain_key(None, key) for key in dict.keys(value)] if is_map else []
+        parts = [self.add(v) for v in (dict.values(value) if is_map else raw_items(value))]
+        space, more = self._attributes(value), [value.maxlen] if isinstance(value, deque) else []
 
         def make(outs: list[Any], held: list[Any], done: list[Any]) -> Any:
-            new = base.__new__(kind)
-            base.__init__(new, *([done[i] for i in parts], *more) if base is not object else ())
-            for name, i in pairs:
-                object.__setattr__(new, name, done[i])
-            return new
+            found = [done[i] for i in parts]
+            made = remade(value, dict(zip(keys, found)) if is_map else found, *more)
+            return _with_attributes(made, {name: done[i] for name, i in space})
 
         return make
+
+    def _attributes(self, value: Any) -> list[tuple[str, int]]:
+        slots = {n: getattr(value, n) for n in _slotnames(type(value)) if hasattr(value, n)}
+        return [(name, self.add(part)) for name, part in (slots | getattr(value, "__dict__", {})).items()]
+
+    def _instance(self, value: Any) -> Step:
+        kind = type(value)
+        try:
+            object.__new__(kind)
+        except TypeError:  # of a class that C code wrote, str or slice
+            return self._reduced(value)
+        pairs = self._attributes(value)
+        return lambda outs, held, done: _with_attributes(object.__new__(kind), {name: done[i] for name, i in pairs})
 
     def _reduced(self, value: Any) -> Step:
         """As ``copy.copy`` makes another one; what it cannot make, a generator, is given back as it is."""

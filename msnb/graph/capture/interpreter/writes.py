@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from types import FunctionType
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import CaptureError
-from msnb.base.source_location import here, is_own
+from msnb.base.source_location import here
 from msnb.core import temporary_writes
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
@@ -23,7 +22,7 @@ from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import mutation_journal as journal
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable, flatten, is_tensor, same
 from msnb.graph.capture.values.lazy_values import same_values
-from msnb.graph.capture.values.object_table import on_class
+from msnb.graph.capture.values.object_table import is_programs, on_class
 
 Write = Callable[[Any], None]
 
@@ -40,24 +39,27 @@ def set_attr(owner: Any, name: str, value: Any) -> None:
     if session is None or is_tensor(owner) and not hasattr(owner, "__dict__"):
         setattr(owner, name, value)
         return
-    own = _own_method(owner, "__setattr__")
-    if own is not None:
+    if (own := _own_method(owner, "__setattr__")) is not None:
         session.interpreter.call(own, owner, name, value)
-    elif not _set_by_descriptor(session, owner, name, value):
+    elif not _by_descriptor(session, owner, name, value):
         _write_attr(session, owner, name, value)
 
 
-def _set_by_descriptor(session: Session, owner: Any, name: str, value: Any) -> bool:
-    """A property, or a descriptor of a program's class, takes the value."""
+def _by_descriptor(session: Session, owner: Any, name: str, *value: Any) -> bool:
+    """A property, or a descriptor of a program's class, takes the value, or deletes it."""
     held = on_class(type(owner), name)
-    setter, given = (held.fset, ()) if isinstance(held, property) else (getattr(type(held), "__set__", None), (held,))
-    if not isinstance(setter, FunctionType) or is_own(_file_of(setter)) and not isinstance(held, property):
+    is_property, given = isinstance(held, property), "__set__" if value else "__delete__"
+    fn = (held.fset if value else held.fdel) if is_property else getattr(type(held), given, None)
+    if not is_programs(fn) and not (is_property and isinstance(fn, FunctionType)):
         return False
-    session.interpreter.call(setter, *given, owner, value)
+    session.interpreter.call(fn, *(() if is_property else (held,)), owner, *value)
     return True
 
 
 def _write_attr(session: Session, owner: Any, name: str, value: Any) -> None:
+    if name != "__dict__" and (space := session.shared_space(owner)) is not None:
+        set_item(space, name, value)
+        return
     old = vars(owner).get(name) if on_class(type(owner), "assigns_parameters") is True else None
     if isinstance(old, Parameter) and is_tensor(value) and not isinstance(value, Parameter):
         journal.behind(owner, "__setattr__")(name, value)  # an assignment to the Parameter, which stays where it is
@@ -67,14 +69,10 @@ def _write_attr(session: Session, owner: Any, name: str, value: Any) -> None:
     session.log(owner, _way(place), name, value)
 
 
-def _file_of(fn: Any) -> str:
-    return str(fn.__code__.co_filename)
-
-
 def _own_method(owner: Any, name: str) -> Any:
     """``__setattr__`` or ``__delattr__`` of a program's class."""
     found = on_class(type(owner), name)
-    return found if isinstance(found, FunctionType) and not is_own(_file_of(found)) else None
+    return found if is_programs(found) else None
 
 
 def raw(method: str, owner: Any, name: str, *value: Any) -> Any:
@@ -83,7 +81,7 @@ def raw(method: str, owner: Any, name: str, *value: Any) -> Any:
     assert session is not None
     if method == "__getattribute__":
         return reads.attr(session, owner, name, whole=False)
-    if value and _set_by_descriptor(session, owner, name, *value):
+    if value and _by_descriptor(session, owner, name, *value):
         return None
     place = journal.ObjectAttrPlace(owner, name)
     if not value and place.get() is journal.MISSING:
@@ -96,10 +94,8 @@ def by_framework(method: str, owner: Any, name: str, *value: Any) -> None:
     """``Cell.__setattr__`` or ``Cell.__delattr__``, by way of ``super()`` from a method of a program's class."""
     session = session_now()
     assert session is not None
-    if method == "__delattr__":
-        _delete_attr(session, owner, name)
-    elif not _set_by_descriptor(session, owner, name, *value):
-        _write_attr(session, owner, name, *value)
+    if not value or not _by_descriptor(session, owner, name, *value):
+        (_write_attr if value else _delete_attr)(session, owner, name, *value)
 
 
 def _way(place: journal.AttrPlace) -> str:
@@ -113,8 +109,6 @@ def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], N
     """A write to an attribute. A ``__setattr__`` that Python calls unseen (a Cell's, which keeps names in order) may
     write more."""
     kind: Any = type(owner)
-    if session.objects.source_of(getattr(owner, "__dict__", None)) is not None:
-        session.journal.note(journal.ContentPlace(vars(owner)))  # somebody looks at all attributes
     plain = kind.__setattr__ is object.__setattr__ and kind.__delattr__ is object.__delattr__
     if plain or isinstance(owner, type) or not hasattr(owner, "__dict__"):
         action()
@@ -130,23 +124,18 @@ def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], N
 def del_attr(owner: Any, name: str) -> None:
     """``del owner.name``."""
     session = session_now()
-    own = None if session is None else _own_method(owner, "__delattr__")
-    if session is not None and own is not None:
-        session.interpreter.call(own, owner, name)
-        return
-    held = inspect.getattr_static(type(owner), name, None)
-    is_property = isinstance(held, property)
-    remove = held.fdel if is_property else getattr(type(held), "__delete__", None)
-    if session is not None and isinstance(remove, FunctionType) and not is_own(_file_of(remove)):
-        session.interpreter.call(remove, *(() if is_property else (held,)), owner)
-        return
     if session is None:
         delattr(owner, name)
-    else:
+    elif (own := _own_method(owner, "__delattr__")) is not None:
+        session.interpreter.call(own, owner, name)
+    elif not _by_descriptor(session, owner, name):
         _delete_attr(session, owner, name)
 
 
 def _delete_attr(session: Session, owner: Any, name: str) -> None:
+    if (space := session.shared_space(owner)) is not None and name in space:
+        del_item(space, name)
+        return
     session.journal.note(journal.AttrPlace(owner, name))
     _with_hidden(session, owner, name, lambda: journal.behind(owner, "__delattr__")(name))
     session.log(owner, "delete", name)
@@ -188,6 +177,7 @@ def _note_items(session: Session, owner: Any, keys: Iterable[Any] | None) -> Non
         session.journal.note(journal.ContentPlace(owner))
         size = 0 if isinstance(owner, dict) else len(owner)
         session.journal.mark(owner, (k + size if type(k) is int and k < 0 else k for k in keys))
+    session.journal.note_names(owner, keys or ())
 
 
 def del_item(owner: Any, key: Any) -> None:
@@ -247,6 +237,7 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
 def merge_changes(merge: Any, a: dict[Any, journal.Change], b: dict[Any, journal.Change]) -> list[tuple[Any, Write]]:
     """Plans for every location that either branch wrote, and the write that makes the merged value stick."""
     out: list[tuple[Any, Write]] = []
+    a, b = _with_space(a, b), _with_space(b, a)
     for key in {**a, **b}:
         change = a.get(key) or b[key]
         before = before_of(change)
@@ -255,6 +246,21 @@ def merge_changes(merge: Any, a: dict[Any, journal.Change], b: dict[Any, journal
         plan = _plan(merge, change.place, left, right)
         out.append((plan, functools.partial(store, change.place)))
     return out
+
+
+def _with_space(a: dict[Any, journal.Change], b: dict[Any, journal.Change]) -> dict[Any, journal.Change]:
+    """The changes of ``a``, where it wrote attributes in whose ``__dict__`` ``b`` wrote, as changes of that, too."""
+    session, more = session_now(), {}
+    assert session is not None
+    for key, change in b.items():
+        owner = session.journal.objects_of_spaces.get(key[1]) if key[0] == "content" and key not in a else None
+        pairs = [(c.place, c.after) for c in a.values()]
+        wrote = {p.name: after for p, after in pairs if isinstance(p, journal.AttrPlace) and p.owner is owner}
+        if wrote:
+            found = {**before_of(change), **wrote}
+            left = {name: value for name, value in found.items() if value is not journal.MISSING}
+            more[key] = journal.Change(change.place, change.before, left)
+    return {**a, **more}
 
 
 def before_of(change: journal.Change) -> Any:
@@ -364,7 +370,7 @@ def erase(change: journal.Change) -> None:
 def _store_items(session: Session, place: journal.ContentPlace, value: Any) -> None:
     """Only what is new is written: the container may hold more, or something else, at the next call."""
     owner = place.owner
-    if session.journal.is_space(owner):
+    if id(owner) in session.journal.objects_of_spaces:
         session.journal.note(place)
     else:  # a value that is the same by chance is a write all the same
         reads.note_all(session, owner)

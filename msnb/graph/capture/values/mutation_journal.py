@@ -21,27 +21,28 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.source_location import is_own
 from msnb.core.storage.aligned_memory import owns_memory
-from msnb.graph.capture.values.object_table import is_heap, lies_in, on_class, raw_items
+from msnb.graph.capture.values.object_table import is_heap, is_programs, lies_in, on_class, raw_items, space_of
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
 
+def behind(owner: Any, name: str, of_c: bool = False) -> Any:
+    """The method of msnb or of C code, or of C code alone, behind one of the same name of a program's own class."""
+    found = (vars(kind).get(name) for kind in type(owner).__mro__)
+    hides: Callable[[Any], bool] = (lambda fn: isinstance(fn, FunctionType)) if of_c else is_programs
+    return next(fn for fn in found if fn is not None and not hides(fn)).__get__(owner)
+
+
 def builtin_method(owner: Any, name: str) -> Any:
-    """The method that C code wrote, behind one of the same name of a program's own class (which calls it)."""
-    found = (vars(kind).get(name) for kind in type(owner).__mro__)
-    return next(fn for fn in found if fn is not None and not isinstance(fn, FunctionType)).__get__(owner)
+    """The method of C code."""
+    return behind(owner, name, of_c=True)
 
 
-def behind(owner: Any, name: str) -> Any:
-    """The method of msnb or of C code, behind one of the same name of a program's own class."""
-    found = (vars(kind).get(name) for kind in type(owner).__mro__)
-    return next(fn for fn in found if fn is not None and not _is_programs(fn)).__get__(owner)
-
-
-def _is_programs(fn: Any) -> bool:
-    return isinstance(fn, FunctionType) and not is_own(fn.__code__.co_filename)
+def attribute_key(owner: Any, name: str) -> tuple[Any, ...]:
+    """The location of an attribute: objects that share their ``__dict__`` share it."""
+    space = None if name == "__dict__" else space_of(owner)
+    return "attr", id(owner if space is None else space), name
 
 
 class MutationTarget:
@@ -66,17 +67,19 @@ class MutationTarget:
 class AttrPlace(MutationTarget):
     """An attribute."""
 
+    of_c = False
+
     def __init__(self, owner: Any, name: str) -> None:
         self.owner: Any = owner
         self.name: str = name
-        self.key: tuple[Any, ...] = ("attr", id(owner), name)
+        self.key: tuple[Any, ...] = attribute_key(owner, name)
         self.label: str = f"{type(owner).__name__}.{name}"
 
     def get(self) -> Any:
         kind = type(self.owner)
         if self._is_computed():
             return MISSING
-        if _is_programs(kind.__getattribute__) or _is_programs(on_class(kind, "__getattr__")):
+        if is_programs(kind.__getattribute__) or is_programs(on_class(kind, "__getattr__")):
             try:  # as it lies in the dict or in a slot, not as the program shows it
                 return behind(self.owner, "__getattribute__")(self.name)
             except AttributeError:
@@ -90,9 +93,9 @@ class AttrPlace(MutationTarget):
 
     def set(self, value: Any) -> None:
         if value is not MISSING:
-            behind(self.owner, "__setattr__")(self.name, value)
+            behind(self.owner, "__setattr__", self.of_c)(self.name, value)
         elif self.get() is not MISSING:
-            behind(self.owner, "__delattr__")(self.name)
+            behind(self.owner, "__delattr__", self.of_c)(self.name)
 
     def restore(self, value: Any) -> None:
         now = self.get()
@@ -126,11 +129,7 @@ class SpacePlace(MutationTarget):
 class ObjectAttrPlace(AttrPlace):
     """An attribute of an object whose class has a ``__setattr__`` of the program's own, which writes it so."""
 
-    def set(self, value: Any) -> None:
-        if value is not MISSING:
-            builtin_method(self.owner, "__setattr__")(self.name, value)
-        elif self.get() is not MISSING:
-            builtin_method(self.owner, "__delattr__")(self.name)
+    of_c = True
 
 
 class HiddenPlace(AttrPlace):
@@ -302,13 +301,18 @@ class Mutation:
 
 
 class Journal:
-    """The open levels, innermost last, and the log of outside writes."""
+    """The open levels, innermost last, and the log of outside writes.
+
+    Attributes:
+        objects_of_spaces: objects whose attributes were written, or looked at in their ``__dict__``, by its identity.
+    """
 
     def __init__(self) -> None:
         self.levels: list[Level] = [Level()]
         self.log: list[Mutation] = []
         self.before_write: Callable[[Any], None] = lambda owner: None
         self.names_on_classes: set[str] = set()
+        self.objects_of_spaces: dict[int, Any] = {}
 
     @property
     def in_block(self) -> bool:
@@ -318,8 +322,10 @@ class Journal:
     def note(self, place: MutationTarget, before: Any = MISSING) -> None:
         """About to write there; or already written, and ``before`` was there."""
         self.before_write(getattr(place, "owner", None))
-        if isinstance(place, AttrPlace) and isinstance(place.owner, type):
-            self.names_on_classes.add(place.name)
+        if isinstance(place, AttrPlace):
+            if isinstance(place.owner, type):
+                self.names_on_classes.add(place.name)
+            self.objects_of_spaces[id(space_of(place.owner))] = place.owner
         changes = self.levels[-1].changes
         if place.key not in changes:
             changes[place.key] = Change(place, place.get() if before is MISSING else before)
@@ -332,14 +338,16 @@ class Journal:
     def note_attributes(self, owner: Any) -> None:
         """All attributes of an object are about to be looked at in its ``__dict__``: that the program wrote some of
         them is a write to that, too."""
-        if not hasattr(owner, "__dict__"):
+        space = space_of(owner)
+        if space is None:
             return
-        place, before = ContentPlace(vars(owner)), dict(vars(owner))
+        self.objects_of_spaces[id(space)] = owner
+        place, before = ContentPlace(space), dict(space)
         wrote = [
             (level, change.place.name, change.before)
             for level in self.levels
             for change in level.changes.values()
-            if isinstance(change.place, AttrPlace) and change.place.owner is owner
+            if isinstance(change.place, AttrPlace) and space_of(change.place.owner) is space
         ]
         if not wrote or self.written(place.key):
             return
@@ -348,10 +356,12 @@ class Journal:
             level.keys.setdefault(id(place.owner), set()).add(name)
         wrote[0][0].changes[place.key] = Change(place, {k: v for k, v in before.items() if v is not MISSING})
 
-    def is_space(self, owner: Any) -> bool:
-        """Is it the ``__dict__`` of an object that has been written to?"""
-        places = [change.place for level in self.levels for change in level.changes.values()]
-        return any(isinstance(p, AttrPlace) and getattr(p.owner, "__dict__", None) is owner for p in places)
+    def note_names(self, space: Any, names: Iterable[Any]) -> None:
+        """About to write there in the ``__dict__`` of an object: each is an attribute of it."""
+        owner = self.objects_of_spaces.get(id(space))
+        for name in names if owner is not None and space_of(owner) is space else ():
+            if not hasattr(type(on_class(type(owner), name)), "__set__"):  # a slot of that name comes first
+                self.note(AttrPlace(owner, name), space.get(name, MISSING))
 
     def mark(self, owner: Any, keys: Iterable[Any]) -> None:
         """These keys of a dict, places of a list, are written; the others stay as they came in."""
@@ -374,7 +384,7 @@ class Journal:
         if name not in self.names_on_classes:
             return False
         for one in kind.__mro__:
-            if self.written(("attr", id(one), name)):
+            if self.written(attribute_key(one, name)):
                 return True
             if name in vars(one):
                 return False
@@ -409,7 +419,14 @@ class Journal:
             change.after = change.place.get()
         for change in reversed(list(changes.values())):
             change.place.restore(change.before)
-        return {key: change for key, change in changes.items() if not isinstance(change.place, _SILENT)}
+        return {key: change for key, change in changes.items() if not self._is_told(change.place)}
+
+    def _is_told(self, place: MutationTarget) -> bool:
+        """Do other changes tell what changed there? The attributes of an object tell it of its ``__dict__``."""
+        if not isinstance(place, ContentPlace):
+            return isinstance(place, _SILENT)
+        of_an_object = space_of(self.objects_of_spaces.get(id(place.owner))) is place.owner
+        return of_an_object and all(isinstance(name, str) for name in place.owner)
 
     def unwind(self, depth: int) -> None:
         """Close levels without keeping what they wrote."""

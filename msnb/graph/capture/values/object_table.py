@@ -44,11 +44,14 @@ def has_parts(kind: type) -> bool:
     return own and (is_heap(kind) or kind is types.SimpleNamespace)
 
 
+def is_programs(fn: Any) -> bool:
+    """A Python function that is neither msnb's nor Python's machinery?"""
+    return isinstance(fn, types.FunctionType) and not is_own(fn.__code__.co_filename)
+
+
 def is_asked(kind: type) -> bool:
     """Does C ask its objects about their attributes: by special methods in Python, or as it compares namespaces?"""
-    found = [getattr(kind, name, None) for name in _ASKED]
-    programs = (isinstance(fn, types.FunctionType) and not is_own(fn.__code__.co_filename) for fn in found)
-    return issubclass(kind, types.SimpleNamespace) or any(programs)
+    return issubclass(kind, types.SimpleNamespace) or any(is_programs(getattr(kind, name, None)) for name in _ASKED)
 
 
 def is_framework(module: Any) -> bool:
@@ -117,6 +120,15 @@ def lies_in_itself(owner: Any, name: str) -> bool:
         return name in get(owner, "__dict__")
     except AttributeError:
         return False
+
+
+def space_of(owner: Any) -> Any:
+    """The dict in which the attributes of an object lie, or None."""
+    try:
+        found = None if isinstance(owner, type) else object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None
+    return found if type(found) is dict else None
 
 
 class ObjectTable:

@@ -11,6 +11,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import not_one
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import needs_value
+from msnb.graph.capture.values.mutation_journal import attribute_key
 
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
 
@@ -40,7 +41,7 @@ def read(session: Any, owner: Tensor, name: str) -> Any:
     if name in ("dtype", "ndim") or not hasattr(owner, "__dict__") or not held:
         return getattr(owner, name)
     source = session.objects.source_of(owner)
-    if source is None or session.journal.written(("attr", id(owner), name)):
+    if source is None or session.journal.written(attribute_key(owner, name)):
         return getattr(owner, name)
     return session.track(getattr(owner, name), paths.attr(source, name))
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
-from msnb.base.source_location import is_own
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import sources as paths
-from msnb.graph.capture.values.mutation_journal import behind
-from msnb.graph.capture.values.object_table import ABSENT, is_heap, is_opaque, lies_in, on_class
+from msnb.graph.capture.values.mutation_journal import attribute_key, behind
+from msnb.graph.capture.values.object_table import ABSENT, is_heap, is_opaque, is_programs, lies_in, on_class
 
 Computation = tuple[Any, str, tuple[Any, ...]]
 """A Python function, the name that it has on the class of the object, its arguments."""
@@ -53,8 +51,7 @@ def _behind(kind: type, of: type, name: str) -> Any:
 def _described(held: Any, owner: Any, kind: type, name: str = "") -> Computation | None:
     """What a descriptor computes that lies in the class of the object."""
     if isinstance(held, property):
-        own = isinstance(held.fget, FunctionType) and not is_own(held.fget.__code__.co_filename)
-        return (held.fget, name, (owner,)) if own else None
+        return (held.fget, name, (owner,)) if is_programs(held.fget) else None
     if isinstance(held, functools.cached_property):
         return (held.func, name, (owner,)) if _is_programs(held.func, kind) else None
     get = getattr(type(held), "__get__", None)
@@ -69,7 +66,7 @@ def fallback(owner: Any) -> Any:
 
 
 def _is_programs(fn: Any, kind: type) -> bool:
-    return isinstance(fn, FunctionType) and not is_own(fn.__code__.co_filename) and not is_opaque(fn, kind)
+    return is_programs(fn) and not is_opaque(fn, kind)
 
 
 def plain(owner: Any, name: str, default: Any, whole: bool = True) -> Any:
@@ -132,7 +129,7 @@ def fallen_back(session: Session, owner: Any, name: str, whole: bool = True) -> 
 def _watch_object(session: Session, owner: Any, name: str) -> None:
     """Whether something lies in the object itself under a name stays the same."""
     source = session.objects.source_of(owner)
-    if source is not None and not session.journal.written(("attr", id(owner), name)):
+    if source is not None and not session.journal.written(attribute_key(owner, name)):
         session.guard("is", (paths.called(lies_in, (source, name)),), (lies_in(owner, name),))
 
 

@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.source_location import is_own
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import reads, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
-from msnb.graph.capture.values.object_table import is_heap, on_class
+from msnb.graph.capture.values.object_table import is_heap, is_programs, on_class
 
 _ATOMS = (
     type(None), bool, int, float, complex, str, bytes, range, slice, type(...), type(NotImplemented), property,
@@ -189,4 +188,4 @@ def _method(kind: type, name: str) -> Any:
     """A method of a class that a program, or Python's library, has written in Python; else None."""
     found = on_class(kind, name)
     found = found.__func__ if isinstance(found, staticmethod) else found
-    return found if isinstance(found, types.FunctionType) and not is_own(found.__code__.co_filename) else None
+    return found if is_programs(found) else None
