@@ -5,9 +5,9 @@
     ops.assign(self.p, w)     so a becomes where(c, w, a)
     a[0] = 1                  and so does self.p: where(c, a, p)
 
-A loop is the same question with "did it run?" as its condition. At the start of a turn nobody knows which turn it is:
-there a value whose object was written is *stale*, and reading it is refused. Lists, dicts and objects that were merged
-out of two are refused when they are written to.
+A loop is the same question with "did it run?" as its condition. At the start of a turn nobody knows which turn it is;
+a loop that writes to the one or the other is captured once more and carries a flag, "it is still that object".
+Lists, dicts and objects that were merged out of two are refused when they are written to.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from msnb.ops.definition.record import find
 
 @dataclass
 class Alias:
-    """``merged`` is the object ``owner`` where the condition has this truth; without a condition nobody knows."""
+    """``merged`` is the object ``owner`` where the condition has this truth; without a condition nobody knows, and a
+    loop that is being captured is told that it must."""
 
     merged: SymbolicTensor
     owner: Tensor
     condition: Callable[[], Any] | None
     truth: bool
+    want: Callable[[], None] | None = None
 
 
 class Aliases:
@@ -47,9 +49,9 @@ class Aliases:
         self._stale: dict[int, Any] = {}
         self._blended: dict[int, Any] = {}
 
-    def add(self, merged: Any, owner: Any, condition: Callable[[], Any] | None, truth: bool) -> None:
+    def add(self, *alias: Any) -> None:
         """``merged`` may be ``owner``."""
-        self.found.append(Alias(merged, owner, condition, truth))
+        self.found.append(Alias(*alias))
 
     def is_merged(self, tensor: Any) -> bool:
         """Is it one of several objects, a tensor decides which?"""
@@ -72,18 +74,35 @@ class Aliases:
 
     def _move(self, engine: Any, alias: Alias, target: Any, other: Any) -> bool:
         """``other`` may be ``target``, which was written. False: nobody knows, and nobody may read it."""
+        if alias.condition is None and alias.want is not None:
+            alias.want()
+            return False
         if alias.condition is None:
             if other is not alias.merged:
                 raise _refusal("is written to")
             self._stale[id(other)] = other
             return False
-        condition = alias.condition()
-        if condition.shape:
-            condition = find("reshape")(condition, shape=())
+        condition = _truth(alias.condition())
         new, old = engine.lift_as(target, other._type), engine.lift(other)
         pair = (new, old) if alias.truth else (old, new)
         engine.put(other, find("where")(condition, *map(engine.wrap, pair)))
         return True
+
+    def same(self, tensor: Any, owner: Any) -> Any:
+        """Is ``tensor`` the object ``owner``: True, False, a tensor of one truth; None: a loop must know more first."""
+        found: Any = tensor is owner
+        for alias in self.found if not found else ():
+            if alias.merged is not tensor or (deeper := self.same(alias.owner, owner)) is False:
+                continue
+            if alias.condition is None and alias.want is None:
+                raise _refusal("is written to")
+            if alias.condition is None or deeper is None:
+                return None if alias.want is None else alias.want()
+            this = _truth(alias.condition())
+            this = this if alias.truth else find("logical_not")(this)
+            this = this if deeper is True else find("logical_and")(this, deeper)
+            found = this if found is False else find("logical_or")(found, this)
+        return found
 
     def check(self, tensor: Any) -> None:
         """A tensor is read.
@@ -110,6 +129,10 @@ class Aliases:
         """
         if self._blended and self._blended.get(id(owner)) is owner and owner is not None:
             raise _refusal(f"is a {type(owner).__name__} that is written to")
+
+
+def _truth(condition: Any) -> Any:
+    return find("reshape")(condition, shape=()) if condition.shape else condition
 
 
 def _is_alive(engine: Any, merged: SymbolicTensor) -> bool:

@@ -149,6 +149,8 @@ class LoopCapture(Handle):
         for result, before, after, unsure in c.objects:
             aliases.add(result, before, ran, False) if before is not None else None
             aliases.add(result, after, None if unsure else ran, True) if after is not None else None
+        for result, owner, flag in c.flags.held:
+            aliases.add(result, owner, lambda flag=flag: flag, True)
 
     def _after(self, c: LoopVariable, value: Any, ran: Callable[[], Any]) -> Any:
         at = f" (line {c.line})" if c.line else ""

@@ -11,10 +11,12 @@ leaves a tensor.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from msnb.base.errors import CaptureError, DTypeError, MsnbError, ShapeError
 from msnb.base.source_location import here
+from msnb.core.dtypes import bool_
 from msnb.core.engine import slot
 from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.graph.capture.frontend.jump_lowering import RETURN
@@ -35,6 +37,49 @@ from msnb.graph.capture.values.merge_errors import IN_MINDSPORE, error_kind, may
 from msnb.graph.capture.values.mutation_journal import MISSING, ArrayPlace, Change, MutationTarget
 from msnb.graph.capture.values.python_numbers import PythonNumbers, number_type
 from msnb.ir.builder import SymbolicTensor
+
+
+class IdentityFlags:
+    """Whether the leaves of a loop variable are still objects from outside of the loop, carried beside them.
+
+    Attributes:
+        wanted: the leaves of which it must be known: these, or those objects, are written in the loop.
+        held: of each such leaf and object the flag, at the start of the body or after the loop.
+        left: the flags that the body leaves.
+        unsure: leaves that the body leaves merged out of several objects.
+    """
+
+    TYPE = tensor_type((), bool_)
+
+    def __init__(self) -> None:
+        self.wanted: set[int] = set()
+        self.held: list[tuple[Any, Any, Any]] = []
+        self.left: list[Any] = []
+        self.unsure: set[int] = set()
+
+    def start(self, builder: Any, leaves: list[Any], owners: list[Any], aliases: Any) -> None:
+        """The start of the body: each leaf may be one of its ``owners``."""
+        self.held, self._known = [], set(self.wanted)
+        pairs = [(i, x) for i, group in enumerate(owners) for x in {id(x): x for x in group}.values() if is_object(x)]
+        for i, owner in pairs:
+            flag = builder.param(self.TYPE, "is old") if i in self._known else None
+            self.held += [] if flag is None else [(i, owner, flag)]
+            if aliases is not None:
+                known = None if flag is None else partial(_itself, flag)
+                aliases.add(leaves[i], owner, known, True, partial(self.wanted.add, i))
+
+    def settle(self, builder: Any, leaves: list[Any]) -> bool:
+        """The end of the body. True when all is known that must be."""
+        slot.engine, outer = builder, slot.engine
+        try:
+            self.left = [builder.session.aliases.same(leaves[i], owner) for i, owner, _ in self.held]
+        finally:
+            slot.engine = outer
+        return self.wanted == self._known and all(flag is not None for flag in self.left)
+
+
+def _itself(flag: Any) -> Any:
+    return flag
 
 
 class LoopVariable:
@@ -69,7 +114,7 @@ class LoopVariable:
             for x in self.leaves
         ]
         self.ends: list[Any] = [None] * len(self.leaves)
-        self.hazards: set[int] = set()
+        self.flags: IdentityFlags = IdentityFlags()
         self.numbers: list[bool] = [self.pythonic.has(x) for x in self.leaves]
 
     @property
@@ -83,9 +128,8 @@ class LoopVariable:
         for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
             name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
             leaves.append(leaf if type_ is None else self._mark(i, builder.param(type_, name)))
-            for owner in () if type_ is None or aliases is None or self.place is not None else (leaf, self.ends[i]):
-                if is_object(owner):
-                    aliases.add(leaves[-1], owner, None, True)
+        owners = [] if self.place is not None else list(zip(self.leaves, self.ends))
+        self.flags.start(builder, leaves, [() if t is None else pair for pair, t in zip(owners, self.types)], aliases)
         if self.place is not None and (self.late or self.missing):
             return UndefinedVariable(self.label, "the loop sets it, and a tensor decides how often that runs")
         return UndefinedVariable(self.label) if self.late else self.rebuild(leaves)
@@ -96,7 +140,8 @@ class LoopVariable:
     def entry(self, builder: Any) -> list[Any]:
         """The values of its carried leaves before the loop, in the graph around it."""
         pairs = [(leaf, t) for leaf, t in zip(self.leaves, self.types) if t is not None]
-        return [builder.wrap(builder.lift_as(leaf, t)) for leaf, t in pairs]
+        pairs += [(owner is self.leaves[i], IdentityFlags.TYPE) for i, owner, _ in self.flags.held]
+        return [builder.wrap(builder.lift_as(x, t)) for x, t in pairs]
 
     def settle(self, after: Any, builder: Any, changes: Any = None) -> bool:
         """Compare with what the body left. True when nothing changed its type; else the types are widened.
@@ -114,7 +159,7 @@ class LoopVariable:
         session = builder.session
         self.after = [end_of(session, changes, x) if x is not self.leaves[i] else x for i, x in enumerate(leaves)]
         stable = sum(not self._leaf(i, x) for i, x in enumerate(self.after)) == 0
-        return stable & self._same_ends(leaves, builder)
+        return stable & self._same_ends(leaves, builder) and self.flags.settle(builder, leaves)
 
     def _same_ends(self, leaves: list[Any], builder: Any) -> bool:
         """Which objects from outside does the body leave? One that it writes to as well must be known at its start."""
@@ -125,7 +170,7 @@ class LoopVariable:
                 self.ends[i] = leaf
                 stable &= self.after[i] is leaf
             if builder.session.aliases.is_merged(leaf):
-                self.hazards.add(i)
+                self.flags.unsure.add(i)
         return stable
 
     def _settle_missing(self, after: Any) -> bool:
@@ -179,7 +224,9 @@ class LoopVariable:
 
     def outputs(self, builder: Any) -> list[Any]:
         """What the body gives back for its carried leaves."""
-        return [builder.lift_as(x, t) for x, t in zip(getattr(self, "after", []), self.types) if t is not None]
+        pairs = [(x, t) for x, t in zip(getattr(self, "after", []), self.types) if t is not None]
+        pairs += [(flag, IdentityFlags.TYPE) for flag in self.flags.left]
+        return [builder.lift_as(x, t) for x, t in pairs]
 
     def finish(self, results: list[Any]) -> Any:
         """Its value after the loop. Takes its share from the front of ``results``."""
@@ -192,10 +239,11 @@ class LoopVariable:
         if self.place is None:
             pairs = zip(leaves, self.leaves, self.ends)
             self.objects = [
-                (leaf, before if is_object(before) else None, end, i in self.hazards)
+                (leaf, before if is_object(before) else None, end, i in self.flags.unsure)
                 for i, (leaf, before, end) in enumerate(pairs)
-                if self.types[i] is not None
+                if self.types[i] is not None and i not in self.flags.wanted
             ]
+            self.flags.held = [(leaves[i], owner, results.pop(0)) for i, owner, _ in self.flags.held]
         return self.rebuild(leaves)
 
     def _differs(self, before: TensorType, after: TensorType, value: Any, first: Any) -> Exception:
