@@ -36,7 +36,9 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
 from msnb.ops.indexing.subscript import take_lists_as_tuples
 from msnb.ops.mindspore.primitive_classes import operator_class
+from msnb.ops.nn.loss import spread_losses
 from msnb.ops.tensor.operators import tell_lists_from_tensors
+from msnb.parallel.context import allow_idle_keys
 
 VERSION = "2.10.0"
 _FACTS = {"__version__": VERSION, "__file__": __file__}
@@ -45,6 +47,11 @@ _MODULES = {"mindspore.log"}
 """Paths that are modules in MindSpore, though msnb has a function of that name."""
 _OBJECTS = {"mindspore.ops.vm_impl_registry"}
 """Paths whose package has an object of that name, which its module does not hide."""
+
+
+_SWITCHES = (settle_layers, name_by_last_place, break_at_branches, give_containers, tell_lists_from_tensors,
+             take_lists_as_tuples, spread_losses, allow_idle_keys)  # fmt: skip
+"""What MindSpore does in another way below its names, each a function of whether it does."""
 
 
 class AliasError(MsnbError, ImportError):
@@ -279,6 +286,18 @@ def _missing(path: str) -> str:
 _finder = Finder()
 
 
+def _hold_mindspores_way(on: bool) -> None:
+    """What differs below the names: MindSpore's way, or msnb's again."""
+    install_rule(stored if on else None)
+    exchange = importlib.import_module("msnb.as_mindspore.array_answers").exchange
+    for switch in (*_SWITCHES, exchange):
+        switch(on)
+    refuse_outside(not on)
+    more_methods.clear()
+    more_methods.update({(dict, "has_key"): "__contains__"} if on else {})
+    forget_calls()
+
+
 def install() -> None:
     """From now on ``mindspore`` is a view of msnb.
 
@@ -301,32 +320,12 @@ def install() -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-    install_rule(stored)
-    settle_layers(True)
-    name_by_last_place(True)
-    break_at_branches(True)
-    give_containers(True)
-    tell_lists_from_tensors(True)
-    refuse_outside(False)
-    take_lists_as_tuples(True)
-    more_methods[dict, "has_key"] = "__contains__"
-    importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
-    forget_calls()
+    _hold_mindspores_way(True)
 
 
 def uninstall() -> None:
     """``mindspore`` is again what is installed under this name. Objects that a program has stay what they are."""
-    install_rule(None)
-    settle_layers(False)
-    name_by_last_place(False)
-    break_at_branches(False)
-    give_containers(False)
-    tell_lists_from_tensors(False)
-    refuse_outside(True)
-    take_lists_as_tuples(False)
-    more_methods.clear()
-    importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
-    forget_calls()
+    _hold_mindspores_way(False)
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     for name in [n for n, module in sys.modules.items() if getattr(module, "__loader__", None) is _finder]:

@@ -68,35 +68,9 @@ class _VirtualDataset(Primitive):
     fn = staticmethod(lambda *inputs: inputs)
 
 
-def tuple_getitem(values: Any, index: int) -> Any:
-    """``values[index]``, for tuples; lists and dictionaries have names of their own for it."""
-    return values[index]
-
-
-list_getitem = dict_getitem = tuple_getitem
-
-
-def switch_layer(index: Any, layers: tuple[Cell, ...]) -> Any:
-    """``layers[index]``: the Cell that a tensor chooses."""
-    return layers[index]
-
-
-def tuple_len(values: Any) -> int:
-    """``len(values)``."""
-    return len(values)
-
-
-list_len = ms_len = tuple_len
-
-
 def is_sequence_value_unknown(values: Any) -> bool:
     """True where a number of a tuple, such as a shape, is known only when the program runs."""
     return any(not isinstance(value, int) for value in values)
-
-
-def is_sequence_shape_unknown(values: Any) -> bool:
-    """False: how many elements a tuple or list has is always known here."""
-    return False
 
 
 def tuple_div(x: tuple[Any, ...], y: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -277,7 +251,6 @@ bool_and, bool_or, bool_not, bool_eq = operator.and_, operator.or_, operator.not
 string_concat, string_eq, list_equal, tuple_equal = operator.add, operator.eq, operator.eq, operator.eq
 copy: Callable[..., Any] = lambda input: input.copy()
 contiguous: Callable[..., Any] = lambda input: input.contiguous()
-shape_: Callable[..., Any] = ops.shape
 scalar_bool = tensor_bool = bool
 core = add_flags
 _nd_transpose: Callable[..., Any] = lambda a: ops.swapaxes(a, -1, -2)
@@ -285,6 +258,10 @@ matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="
     input_x, diagonal, k, alignment
 )
 is_, is_not, make_slice, shape_mul = operator.is_, operator.is_not, slice, math.prod
+tuple_getitem = list_getitem = dict_getitem = operator.getitem
+switch_layer: Callable[..., Any] = lambda index, layers: layers[index]  # the Cell that a tensor chooses
+tuple_len = list_len = ms_len = len
+is_sequence_shape_unknown: Callable[..., bool] = lambda values: False  # a length is always known here
 in_dict: Callable[..., bool] = lambda key, values: key in values
 not_in_dict: Callable[..., bool] = lambda key, values: key not in values
 tuple_reversed: Callable[..., Any] = lambda values: values[::-1]
@@ -296,13 +273,8 @@ dict_setitem = list_setitem = tuple_setitem = _with
 make_coo_tensor: Callable[..., Any] = lambda indices, values, dense_shape: COOTensor(indices, values, dense_shape)
 make_row_tensor: Callable[..., Any] = lambda indices, values, dense_shape: RowTensor(indices, values, dense_shape)
 make_csr_tensor, make_sparse_tensor, make_row_tensor_inner = CSRTensor, make_coo_tensor, make_row_tensor
-globals().update(
-    {
-        f"{kind}_tensor_get_{part}": operator.attrgetter("shape" if part == "dense_shape" else part)
-        for kind in ("coo", "csr", "row")
-        for part in ("indices", "values", "dense_shape")
-    }
-)
+globals().update({f"{kind}_tensor_get_{part}": operator.attrgetter("shape" if part == "dense_shape" else part)
+                  for kind in ("coo", "csr", "row") for part in ("indices", "values", "dense_shape")})  # fmt: skip
 csr_tensor_get_indptr: Callable[..., Any] = operator.attrgetter("indptr")
 row_tensor_add, move_to = rows_added, moved
 soft_shrink, pows, floordiv, floormod = ops.softshrink, ops.pow, ops.floor_divide, ops.floor_mod
@@ -547,6 +519,9 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LSTM": (_lstm, {**dict.fromkeys(_SIZES, NEEDED), "proj_size": 0}), "SameTypeShape": (_same_type_shape, {}),
     "IgammaGradA": (lambda self, a, x: slope_by_parameter(LOWER, a, x).astype(a.dtype), {}),
     "Eig": (_eig, {"compute_v": True}), "LinearSumAssignment": (_assigned, {}),
+    "TransposeView": (lambda self, x, perm: ops.transpose(x, perm), {}),
+    "TransposeExtView": (lambda self, x, dim0, dim1: ops.swapaxes(x, dim0, dim1), {}),
+    "SelectView": (lambda self, x, dim, index: x.select(dim, index), {}),
     "SolveTriangular": (_triangular, {"lower": False, "unit_diagonal": False, "trans": "N"}),
     "WhileLoop": (_while_loop, {}), "ForiLoop": (_fori_loop, {}), "Scan": (_scan, {}),
 }  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.dtypes import guard
 from msnb.core.engine import cached, whole
@@ -45,11 +46,25 @@ def _reduced(name: str, loss: Any, reduction: str) -> Tensor:
     return (MEAN if reduction == "mean" else SUM)(loss, axis=None, keepdims=False)
 
 
+_spread: set[str] = set()
+
+
+def spread_losses(on: bool) -> None:
+    """Whether a prediction and a target that both grow in broadcasting, [4, 1] and [4], are told and not refused, as
+    in MindSpore: for the losses that take them there."""
+    _spread.clear()
+    _spread.update(("mse_loss", "l1_loss", "huber_loss") if on else ())
+
+
 def _pair(name: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
     """Prediction and target as tensors; one must broadcast to the other, so that no loss blows up silently."""
     x, target = as_tensor(x), as_tensor(target)
     shape = common_shape(name, x._type, target._type)
     if shape not in (x.shape, target.shape):
+        if name in _spread:
+            events.notice(f"{name}: prediction {list(x.shape)} and target {list(target.shape)} become {list(shape)}: "
+                          "each value is compared with every other one", key=f"spread {name}")  # fmt: skip
+            return x, target
         raise ShapeError(f"{name}: prediction and target have different shapes.",
                          operands=operand_lines(x._type, target._type, names=("prediction", "target")))  # fmt: skip
     return x, target

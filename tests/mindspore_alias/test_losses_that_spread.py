@@ -1,0 +1,65 @@
+"""Losses of a prediction [4, 1] and a target [4]: under the alias each value meets every other one, which is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb
+from msnb import Tensor
+from msnb.as_mindspore import uninstall
+from msnb.base import events
+
+PREDICTION, TARGET = np.arange(4.0, dtype=np.float32).reshape(4, 1), np.arange(4, dtype=np.int32)
+D = PREDICTION - TARGET
+LOSSES: dict[str, Callable[[], Any]] = {
+    "L1Loss": lambda: np.abs(D).mean(), "MAELoss": lambda: np.abs(D).mean(), "MSELoss": lambda: (D * D).mean(),
+    "RMSELoss": lambda: np.sqrt((D * D).mean()),
+    "HuberLoss": lambda: np.where(np.abs(D) <= 1, D * D / 2, np.abs(D) - 0.5).mean(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_columns_and_rows(name: str, mode: int, capsys: Any) -> None:
+    from mindspore import grad, nn
+
+    loss = getattr(nn, name)()
+    events.forget_notices()
+    assert float(loss(Tensor(PREDICTION), Tensor(TARGET))) == pytest.approx(LOSSES[name](), rel=1e-6)
+    loss(Tensor(PREDICTION), Tensor(TARGET))
+    assert capsys.readouterr().err.count("prediction [4, 1] and target [4] become [4, 4]") == 1
+    slope = grad(loss)(Tensor(PREDICTION), Tensor(TARGET)).asnumpy()
+    assert slope.shape == (4, 1) and slope[0] == pytest.approx(-slope[3], rel=1e-6)
+
+
+def test_losses_that_take_one_shape_only(mode: int) -> None:
+    from mindspore import ops
+
+    for loss in (ops.smooth_l1_loss, ops.binary_cross_entropy, ops.soft_margin_loss):
+        with pytest.raises(ValueError, match="different shapes"):
+            loss(Tensor(PREDICTION), Tensor(TARGET.astype(np.float32)))
+    with pytest.raises(ValueError, match="do not broadcast"):
+        ops.mse_loss(Tensor(PREDICTION), Tensor(np.ones((3, 3), np.float32)))
+
+
+def test_without_the_alias_they_are_refused(mode: int) -> None:
+    uninstall()
+    with pytest.raises(ValueError, match="mse_loss: prediction and target have different shapes"):
+        msnb.ops.mse_loss(Tensor(PREDICTION), Tensor(TARGET))
+    with pytest.raises(ValueError, match="data_parallel has no use for full_batch"):
+        msnb.set_auto_parallel_context(full_batch=True, parallel_mode="data_parallel")
+
+
+def test_keys_that_the_parallel_mode_does_not_use(capsys: Any) -> None:
+    import mindspore as ms
+
+    events.forget_notices()
+    ms.set_auto_parallel_context(full_batch=True, parallel_mode=ms.ParallelMode.DATA_PARALLEL)
+    assert ms.get_auto_parallel_context("full_batch") is True
+    assert "data_parallel has no use for full_batch=True" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="legal"):
+        ms.set_auto_parallel_context(parallel_mode="data")
+    ms.reset_auto_parallel_context()
