@@ -27,6 +27,7 @@ from msnb.as_mindspore.differences import ANSWERS
 from msnb.as_mindspore.module_paths import FURTHER, PATHS
 from msnb.as_mindspore.placeholders import placeholder
 from msnb.base.errors import DatasetError, MsnbError
+from msnb.base.events import tell_refusals
 from msnb.eager.inline_cache import forget as forget_calls
 from msnb.graph.capture.interpreter.reads import more_methods
 from msnb.graph.capture.tracing import give_containers
@@ -36,9 +37,7 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.elementwise.identity_and_effects import install_rule
 from msnb.ops.indexing.subscript import take_lists_as_tuples
 from msnb.ops.mindspore.primitive_classes import operator_class
-from msnb.ops.nn.loss import spread_losses
 from msnb.ops.tensor.operators import tell_lists_from_tensors
-from msnb.parallel.context import allow_idle_keys
 
 VERSION = "2.10.0"
 _FACTS = {"__version__": VERSION, "__file__": __file__}
@@ -50,7 +49,7 @@ _OBJECTS = {"mindspore.ops.vm_impl_registry"}
 
 
 _SWITCHES = (settle_layers, name_by_last_place, break_at_branches, give_containers, tell_lists_from_tensors,
-             take_lists_as_tuples, spread_losses, allow_idle_keys)  # fmt: skip
+             take_lists_as_tuples, tell_refusals)  # fmt: skip
 """What MindSpore does in another way below its names, each a function of whether it does."""
 
 

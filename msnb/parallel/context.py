@@ -221,24 +221,16 @@ def _tell_idle(name: str, value: Any, key: Setting) -> None:
         _tell_idle(f"{name}[{entry!r}]", inner, (key.entries or {})[entry])
 
 
-_idle_keys_allowed: list[bool] = [False]
-
-
-def allow_idle_keys(on: bool) -> None:
-    """Whether a key that the mode has no use for is told and not refused, as in MindSpore."""
-    _idle_keys_allowed[0] = on
-
-
 def _check_together(values: dict[str, Any]) -> None:
     """Keys against the mode (once somebody chose one), the rank against the number of devices."""
     mode = values.get("parallel_mode")
     for name, value in values.items():
         modes = KEYS[name].modes
         if mode is not None and value != KEYS[name].default and modes and mode not in modes:
-            text = f"the parallel mode {mode} has no use for {name}={value!r}; modes that have: {', '.join(modes)}."
-            if not _idle_keys_allowed[0]:
-                raise ContextError(text, hint="call reset_auto_parallel_context() before another mode is set.")
-            events.notice(text, key=f"no use {name}")
+            events.refuse(ContextError(
+                f"the parallel mode {mode} has no use for {name}={value!r}; modes that have: {', '.join(modes)}.",
+                hint="call reset_auto_parallel_context() before another mode is set.",
+            ))  # fmt: skip
     older, newer = values.get("cast_before_mirror"), values.get("gradient_fp32_sync")
     if older is not None and older == newer:
         raise ContextError(f"cast_before_mirror={older} and gradient_fp32_sync={newer} contradict each other: the one "

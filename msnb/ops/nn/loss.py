@@ -46,14 +46,7 @@ def _reduced(name: str, loss: Any, reduction: str) -> Tensor:
     return (MEAN if reduction == "mean" else SUM)(loss, axis=None, keepdims=False)
 
 
-_spread: set[str] = set()
-
-
-def spread_losses(on: bool) -> None:
-    """Whether a prediction and a target that both grow in broadcasting, [4, 1] and [4], are told and not refused, as
-    in MindSpore: for the losses that take them there."""
-    _spread.clear()
-    _spread.update(("mse_loss", "l1_loss", "huber_loss") if on else ())
+_BROADCAST = ("mse_loss", "l1_loss", "huber_loss")  # losses that MindSpore broadcasts
 
 
 def _pair(name: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
@@ -61,12 +54,11 @@ def _pair(name: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
     x, target = as_tensor(x), as_tensor(target)
     shape = common_shape(name, x._type, target._type)
     if shape not in (x.shape, target.shape):
-        if name in _spread:
-            events.notice(f"{name}: prediction {list(x.shape)} and target {list(target.shape)} become {list(shape)}: "
-                          "each value is compared with every other one", key=f"spread {name}")  # fmt: skip
-            return x, target
-        raise ShapeError(f"{name}: prediction and target have different shapes.",
-                         operands=operand_lines(x._type, target._type, names=("prediction", "target")))  # fmt: skip
+        events.refuse(ShapeError(
+            f"{name}: prediction and target have different shapes.",
+            operands=operand_lines(x._type, target._type, names=("prediction", "target")),
+            hint=f"in {list(shape)} each value would meet many others; reshape one of them.",
+        ), name in _BROADCAST)  # fmt: skip
     return x, target
 
 

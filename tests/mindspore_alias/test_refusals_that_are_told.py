@@ -1,4 +1,5 @@
-"""Losses of a prediction [4, 1] and a target [4]: under the alias each value meets every other one, which is told."""
+"""What can hardly be meant is refused; under the alias, where MindSpore goes on, it is told: a prediction [4, 1] beside
+a target [4], a loss that is scaled and not divided, keys that the parallel mode does not use."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def test_columns_and_rows(name: str, mode: int, capsys: Any) -> None:
     events.forget_notices()
     assert float(loss(Tensor(PREDICTION), Tensor(TARGET))) == pytest.approx(LOSSES[name](), rel=1e-6)
     loss(Tensor(PREDICTION), Tensor(TARGET))
-    assert capsys.readouterr().err.count("prediction [4, 1] and target [4] become [4, 4]") == 1
+    assert capsys.readouterr().err.count("in [4, 4] each value would meet many others") == 1
     slope = grad(loss)(Tensor(PREDICTION), Tensor(TARGET)).asnumpy()
     assert slope.shape == (4, 1) and slope[0] == pytest.approx(-slope[3], rel=1e-6)
 
@@ -51,6 +52,27 @@ def test_without_the_alias_they_are_refused(mode: int) -> None:
         msnb.ops.mse_loss(Tensor(PREDICTION), Tensor(TARGET))
     with pytest.raises(ValueError, match="data_parallel has no use for full_batch"):
         msnb.set_auto_parallel_context(full_batch=True, parallel_mode="data_parallel")
+
+
+def test_a_loss_that_is_scaled_and_not_divided(capsys: Any) -> None:
+    import mindspore as ms
+    from mindspore import nn
+
+    def trained() -> Any:
+        net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
+        optimizer = nn.SGD(net.trainable_params(), 0.5)
+        manager = ms.FixedLossScaleManager(4, drop_overflow_update=False)
+        model = ms.Model(net, nn.MSELoss(), optimizer, loss_scale_manager=manager)
+        rows = np.ones((2, 2), np.float32), np.ones((2, 1), np.float32)
+        model.train(1, ms.dataset.NumpySlicesDataset(rows, shuffle=False).batch(2), dataset_sink_mode=False)
+        return net.weight.tolist()
+
+    events.forget_notices()
+    assert trained() == [[-3.0, -3.0]]  # four times the gradient 2
+    assert "scaled by 4 and the optimizer divides by 1" in capsys.readouterr().err
+    uninstall()
+    with pytest.raises(ValueError, match="scaled by 4 and the optimizer divides by 1"):
+        trained()
 
 
 def test_keys_that_the_parallel_mode_does_not_use(capsys: Any) -> None:
