@@ -14,6 +14,7 @@ import importlib.metadata
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache, wraps
 from importlib.abc import Loader, MetaPathFinder
 from pathlib import Path
@@ -262,6 +263,9 @@ class Finder(MetaPathFinder, Loader):
             module.__dict__["download"] = download
             return
         home = importlib.import_module(PATHS[module.__name__])
+        if module.__name__ == "mindspore.dataset":
+            with suppress(ImportError):
+                importlib.import_module("PIL.Image")  # programs write ``import PIL`` and ``PIL.Image`` behind it
         offered = (name for name in _offered(home) if not name.startswith("_"))
         module.__dict__["__all__"] = [*(getattr(home, "__all__", None) or offered)]
 

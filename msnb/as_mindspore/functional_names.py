@@ -42,16 +42,6 @@ from msnb.ops.sparse.row_tensor import RowTensor
 from msnb.ops.special.gamma_functions import LOWER, slope_by_parameter
 
 
-def make_tuple(*values: Any) -> tuple[Any, ...]:
-    """The values as a tuple."""
-    return values
-
-
-def make_list(*values: Any) -> list[Any]:
-    """The values as a list."""
-    return [*values]
-
-
 def add_flags(fn: Any = None, **flags: bool) -> Any:
     """A function, Cell or decorator of one, with flags of MindSpore's compiler: ``@add_flags(has_effect=True)``. They
     are kept as ``_func_graph_flags``; effects of a program are found without them."""
@@ -73,11 +63,6 @@ def is_sequence_value_unknown(values: Any) -> bool:
     return any(not isinstance(value, int) for value in values)
 
 
-def tuple_div(x: tuple[Any, ...], y: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Whole quotients of two tuples, element by element."""
-    return tuple([a // b for a, b in zip(x, y)])
-
-
 def switch(condition: Any, first: Any, second: Any) -> Any:
     """``first`` where the condition holds, else ``second``."""
     return first if condition else second
@@ -86,11 +71,6 @@ def switch(condition: Any, first: Any, second: Any) -> Any:
 def typeof(value: Any) -> Any:
     """The type of a value; of a tensor, its dtype and shape."""
     return value._type if isinstance(value, Tensor) else value.__class__
-
-
-def TopTypeof() -> Any:
-    """MindSpore's primitive of ``typeof``."""
-    return typeof
 
 
 def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
@@ -266,6 +246,10 @@ in_dict: Callable[..., bool] = lambda key, values: key in values
 not_in_dict: Callable[..., bool] = lambda key, values: key not in values
 tuple_reversed: Callable[..., Any] = lambda values: values[::-1]
 tail: Callable[..., Any] = lambda values: values[1:]
+make_tuple: Callable[..., Any] = lambda *values: values
+make_list: Callable[..., Any] = lambda *values: [*values]
+tuple_div: Callable[..., Any] = lambda x, y: tuple([a // b for a, b in zip(x, y)])  # whole quotients
+TopTypeof: Callable[..., Any] = lambda: typeof  # the primitive of it
 make_dict: Callable[..., Any] = lambda keys, values: dict(zip(keys, values))
 array_to_scalar: Callable[..., Any] = lambda value: value.item()
 dyn_shape: Callable[..., Any] = lambda input_x: ops.cast(Tensor(input_x.shape), dtypes.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -45,6 +47,13 @@ def test_names_that_stand_twice(mode: int) -> None:
     net.b.name = "a"
     with pytest.raises(ValueError, match="the name of b, 'a', is another Parameter's too"):
         net.check_names()
+
+
+def test_pictures_behind_the_data_sets() -> None:
+    program = "import msnb.as_mindspore as a, sys; a.install(); assert 'PIL.Image' not in sys.modules; "
+    program += "import mindspore.dataset; import PIL; print(PIL.Image.new('L', (2, 1)).size)"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert found.stdout.strip() == "(2, 1)"
 
 
 def test_views_as_operators(mode: int) -> None:
