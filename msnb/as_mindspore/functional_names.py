@@ -159,12 +159,12 @@ def csr2coo(indptr: Any, nnz: int) -> Any:
     return (ops.searchsorted(indptr, ops.arange(nnz, dtype=indptr.dtype), right=True) - 1).astype(indptr.dtype)
 
 
-def rows_added(row_tensor: Any, dense: Any) -> Any:
+def row_tensor_add(row_tensor: Any, dense: Any) -> Any:
     """A dense tensor with the rows of a RowTensor added to it."""
     return row_tensor.to_dense() + dense
 
 
-def moved(input: Any, to: str = "CPU", blocking: bool = True) -> Any:
+def move_to(input: Any, to: str = "CPU", blocking: bool = True) -> Any:
     """A tensor, or numbers as one, in the memory of a device, ``blocking`` or not: it is there when it is read."""
     return (input if isinstance(input, Tensor) else Tensor(input)).move_to(to, blocking)
 
@@ -229,14 +229,11 @@ augassign_div = scalar_div = operator.truediv
 scalar_log, scalar_max, scalar_min, scalar_uadd, scalar_usub = math.log, max, min, operator.pos, operator.neg
 bool_and, bool_or, bool_not, bool_eq = operator.and_, operator.or_, operator.not_, operator.eq
 string_concat, string_eq, list_equal, tuple_equal = operator.add, operator.eq, operator.eq, operator.eq
-copy: Callable[..., Any] = lambda input: input.copy()
-contiguous: Callable[..., Any] = lambda input: input.contiguous()
 scalar_bool = tensor_bool = bool
 core = add_flags
 _nd_transpose: Callable[..., Any] = lambda a: ops.swapaxes(a, -1, -2)
-matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="RIGHT_LEFT": ops.matrix_set_diag(
-    input_x, diagonal, k, alignment
-)
+matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="RIGHT_LEFT": (
+    ops.matrix_set_diag(input_x, diagonal, k, alignment))  # fmt: skip
 is_, is_not, make_slice, shape_mul = operator.is_, operator.is_not, slice, math.prod
 tuple_getitem = list_getitem = dict_getitem = operator.getitem
 switch_layer: Callable[..., Any] = lambda index, layers: layers[index]  # the Cell that a tensor chooses
@@ -251,7 +248,6 @@ make_list: Callable[..., Any] = lambda *values: [*values]
 tuple_div: Callable[..., Any] = lambda x, y: tuple([a // b for a, b in zip(x, y)])  # whole quotients
 TopTypeof: Callable[..., Any] = lambda: typeof  # the primitive of it
 make_dict: Callable[..., Any] = lambda keys, values: dict(zip(keys, values))
-array_to_scalar: Callable[..., Any] = lambda value: value.item()
 dyn_shape: Callable[..., Any] = lambda input_x: ops.cast(Tensor(input_x.shape), dtypes.int64)
 dict_setitem = list_setitem = tuple_setitem = _with
 make_coo_tensor: Callable[..., Any] = lambda indices, values, dense_shape: COOTensor(indices, values, dense_shape)
@@ -260,7 +256,6 @@ make_csr_tensor, make_sparse_tensor, make_row_tensor_inner = CSRTensor, make_coo
 globals().update({f"{kind}_tensor_get_{part}": operator.attrgetter("shape" if part == "dense_shape" else part)
                   for kind in ("coo", "csr", "row") for part in ("indices", "values", "dense_shape")})  # fmt: skip
 csr_tensor_get_indptr: Callable[..., Any] = operator.attrgetter("indptr")
-row_tensor_add, move_to = rows_added, moved
 soft_shrink, pows, floordiv, floormod = ops.softshrink, ops.pow, ops.floor_divide, ops.floor_mod
 matrix_determinant, log_matrix_determinant, accumulate_n, deepcopy = ops.det, ops.slogdet, ops.addn, ops.identity
 shape_, reshape_, tensor_range, tensor_slice, tensor_muls = ops.shape, ops.reshape, ops.range, ops.slice, ops.mul
@@ -514,8 +509,8 @@ globals().update({name: type(name, (getattr(ops, name),), {"__call__": _in_turn,
                   for name, at in ((f"SparseApply{kind}", at) for kind, at in IN_TURN.items())})  # fmt: skip
 
 _METHODS = {
-    "new_ones": "new_ones", "new_zeros": "new_zeros", "relu_": "relu_", "chunk_view": "chunk", "split_view": "split",
-    "unsqueeze_view": "unsqueeze", "index_fill_ext": "index_fill",
+    "chunk_view": "chunk", "split_view": "split", "unsqueeze_view": "unsqueeze", "index_fill_ext": "index_fill",
+    "array_to_scalar": "item", **{name: name for name in ("new_ones", "new_zeros", "relu_", "copy", "contiguous")},
 }
 _NORMS = {"vector_norm_ext": ops.vector_norm, "matrix_norm_ext": ops.matrix_norm, "linalg_norm": ops.norm}
 globals().update({name: getattr(Tensor, method) for name, method in _METHODS.items()}, **_NORMS)

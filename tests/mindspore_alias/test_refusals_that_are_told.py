@@ -1,8 +1,10 @@
 """What can hardly be meant is refused; under the alias, where MindSpore goes on, it is told: a prediction [4, 1] beside
-a target [4], a loss that is scaled and not divided, keys that the parallel mode does not use."""
+a target [4], a loss that is scaled and not divided, keys that the parallel mode does not use, a
+GPU that is not there."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +75,26 @@ def test_a_loss_that_is_scaled_and_not_divided(capsys: Any) -> None:
     uninstall()
     with pytest.raises(ValueError, match="scaled by 4 and the optimizer divides by 1"):
         trained()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="there may be a GPU")
+def test_a_device_that_is_not_there(capsys: Any) -> None:
+    import mindspore as ms
+
+    events.forget_notices()
+    ms.set_context(mode=ms.GRAPH_MODE, device_target="GPU")
+    assert (ms.get_context("mode"), ms.get_context("device_target")) == (ms.GRAPH_MODE, "CPU")
+    ms.set_device("GPU")
+    assert (ms.ops.ones((2,)) + 1).tolist() == [2.0, 2.0]
+    assert capsys.readouterr().err.count("the GPU cannot be used") == 1
+    with pytest.raises(ValueError, match="did you mean 'GPU'"):
+        ms.set_context(device_target="gpu")
+    with pytest.raises(ValueError, match="is not legal; legal"):
+        ms.set_context(device_target="TPU")
+    uninstall()
+    with pytest.raises(RuntimeError, match="the GPU cannot be used"):
+        msnb.set_context(device_target="GPU")
+    assert msnb.get_context("device_target") == "CPU"
 
 
 def test_keys_that_the_parallel_mode_does_not_use(capsys: Any) -> None:
