@@ -50,6 +50,7 @@ def test_names_that_stand_twice(mode: int) -> None:
 
 
 def test_pictures_behind_the_data_sets() -> None:
+    pytest.importorskip("PIL")
     program = "import msnb.as_mindspore as a, sys; a.install(); assert 'PIL.Image' not in sys.modules; "
     program += "import mindspore.dataset; import PIL; print(PIL.Image.new('L', (2, 1)).size)"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
