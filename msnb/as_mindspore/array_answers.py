@@ -35,6 +35,7 @@ import numpy as np
 import msnb.numpy as mnp
 from msnb import ops
 from msnb.as_mindspore.type_names import UntypedStorage
+from msnb.base import AttributeValueError
 from msnb.core import Parameter, Tensor, dtypes, slot
 from msnb.core.random import Generator
 from msnb.core.storage import host_array
@@ -89,20 +90,16 @@ def indices(dimensions: Any, dtype: Any = dtypes.int32, sparse: bool = False) ->
 
 
 def _listed(fn: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*arys: Tensor) -> Any:
-        found = fn(*arys)
+    def call(*arys: Tensor, **options: Any) -> Any:
+        found = fn(*arys, **options)
         return list(found) if isinstance(found, tuple) else found
 
     call.__doc__ = f"``numpy.{fn.__name__}``; of several arrays a list."
     return call
 
 
-atleast_1d, atleast_2d, atleast_3d = map(_listed, (mnp.atleast_1d, mnp.atleast_2d, mnp.atleast_3d))
-
-
-def meshgrid(*xi: Any, **options: Any) -> list[Any]:
-    """``numpy.meshgrid`` as a list."""
-    return list(mnp.meshgrid(*xi, **options))
+_LISTED = (mnp.atleast_1d, mnp.atleast_2d, mnp.atleast_3d, mnp.meshgrid)
+atleast_1d, atleast_2d, atleast_3d, meshgrid = map(_listed, _LISTED)
 
 
 def _parted(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -178,10 +175,9 @@ cumsum, nancumsum = [_typed(fn, _sum_of_integers, "; of int32 in int32") for fn 
 cumprod = _typed(mnp.cumprod, _product_of_integers, "; of int32 in int32, of bytes in uint32")
 fix, sign, trunc = [_typed(fn, _float_of, "; of integers in float32") for fn in (mnp.fix, mnp.sign, mnp.trunc)]
 ceil = _typed(mnp.ceil, _ceiling_of, "; of integers and halves in float32")
-_OF_HALVES = (mnp.cov, mnp.corrcoef, mnp.norm, mnp.nanmean, mnp.nanvar, mnp.nanstd, mnp.unwrap,
-              mnp.gradient)  # fmt: skip
 cov, corrcoef, norm, nanmean, nanvar, nanstd, unwrap, gradient = [
-    _typed(fn, None, "; of float16 in float32") for fn in _OF_HALVES
+    _typed(fn, None, "; of float16 in float32")
+    for fn in (mnp.cov, mnp.corrcoef, mnp.norm, mnp.nanmean, mnp.nanvar, mnp.nanstd, mnp.unwrap, mnp.gradient)
 ]
 copysign, nansum = [_typed(fn, _dtype_of_first, "; of integers in their dtype") for fn in (mnp.copysign, mnp.nansum)]
 intersect1d = placed(mnp.intersect1d, True)
@@ -432,6 +428,24 @@ def _counted() -> Any:
     return found
 
 
+def _check_names(self: Cell) -> None:
+    """Raises ValueError where two Parameters have one name."""
+    seen: set[str] = set()
+    for place, param in self.parameters_and_names():
+        if param.name in seen:
+            raise AttributeValueError(f"the name of {place}, {param.name!r}, is another Parameter's too.")
+        seen.add(param.name)
+
+
+_OF_PARAMETERS = {
+    "param_info": property(lambda self: self), "obj": property(lambda self: self), "inited_param": None,
+    "comm_fusion": 1, "key": -1, "requires_aggr": True, "cache_enable": False, "sliced": False, "is_init": False,
+    "is_in_parallel": False, "parallel_optimizer_comm_recompute": False, "has_init": False, "init_mode": None,
+    "is_param_init": False,
+}  # fmt: skip
+"""What MindSpore's Parameters and their ``param_info`` say of a new one."""
+
+
 def exchange(on: bool) -> None:
     """MindSpore's attributes, or msnb's again."""
     if on == bool(_before):
@@ -445,29 +459,28 @@ def exchange(on: bool) -> None:
                 setattr(owner, name, value)
         _before.clear()
         return
-    theirs: dict[tuple[type, str], Any] = {(Tensor, name): _narrow(getattr(Tensor, name)) for name in _PLACES}
-    theirs |= {(Tensor, "searchsorted"): _searchsorted, (Tensor, "stride"): _stride, (Cell, "cells"): _cells}
-    theirs |= {(Tensor, name): worded(getattr(answers(), name)) for name in _AS_FUNCTIONS}
-    theirs |= {(Tensor, name): _in_words(name) for name in _IN_WORDS}
-    theirs |= {(Tensor, name): _extremes(name) for name in ("max", "min")}
-    theirs |= {(Tensor, f"arg{name}_with_value"): _with_place(name) for name in ("max", "min")}
-    theirs |= {(Tensor, "to_coo"): lambda self: answers().dense_to_sparse_coo(self)}
-    theirs |= {(Tensor, "round"): lambda self, decimals=0: answers().round(self, decimals=decimals)}
-    theirs |= {(Tensor, "real"): lambda self: ops.real(self), (Tensor, "imag"): lambda self: ops.imag(self)}
-    theirs |= {(Tensor, "type"): _type, (Tensor, "diag"): _diag, (Tensor, "view"): _view}
-    theirs |= {(Tensor, "set_dtype"): _set_dtype, (Tensor, "data_ptr"): _address}
-    theirs |= {(Tensor, name): _storage for name in ("untyped_storage", "storage")}
-    theirs |= {(Tensor, "cumsum"): worded(cumsum), (Tensor, "bincount"): worded(bincount)}
-    theirs |= {(Generator, "_step"): _step, (Tensor, "repeat"): _repeat, (Tensor, "__contains__"): _contains}
-    theirs |= {(Tensor, "index_add"): _index_add}
-    theirs |= {(Tensor, "__invert__"): lambda self: ops.logical_not(self)}
-    theirs |= {(Tensor, "data"): property(_data, lambda self, value: self.assign_value(value))}
-    theirs |= {(Dataset, "dataset_size"): _counted()}
-    theirs |= {(Cell, "update_cell_prefix"): _update_cell_prefix, (Parameter, "inited_param"): None}
-    theirs |= {(Cell, "param_prefix"): property(lambda self: getattr(self, "_param_prefix", ""))}
-    theirs |= {(Cell, "set_data_parallel"): lambda self: None}  # of automatic parallelism alone
-    theirs |= {(metric, "add"): _add_rows for metric in (MAE, MSE)}
-    theirs |= {(Parameter, "__repr__"): _looks, (Parameter, "__str__"): _looks}
-    for (owner, name), value in theirs.items():
+    theirs: dict[type, dict[str, Any]] = {
+        Tensor: {
+            **{name: _narrow(getattr(Tensor, name)) for name in _PLACES},
+            **{name: worded(getattr(answers(), name)) for name in _AS_FUNCTIONS},
+            **{name: _in_words(name) for name in _IN_WORDS}, "max": _extremes("max"), "min": _extremes("min"),
+            "argmax_with_value": _with_place("max"), "argmin_with_value": _with_place("min"),
+            "untyped_storage": _storage, "storage": _storage, "data_ptr": _address, "set_dtype": _set_dtype,
+            "searchsorted": _searchsorted, "stride": _stride, "type": _type, "diag": _diag, "view": _view,
+            "cumsum": worded(cumsum), "bincount": worded(bincount), "index_add": _index_add, "repeat": _repeat,
+            "to_coo": lambda self: answers().dense_to_sparse_coo(self), "real": lambda self: ops.real(self),
+            "round": lambda self, decimals=0: answers().round(self, decimals=decimals),
+            "imag": lambda self: ops.imag(self), "__invert__": lambda self: ops.logical_not(self),
+            "data": property(_data, lambda self, value: self.assign_value(value)), "__contains__": _contains,
+        },
+        Cell: {
+            "cells": _cells, "update_cell_prefix": _update_cell_prefix, "check_names": _check_names,
+            "param_prefix": property(lambda self: getattr(self, "_param_prefix", "")),
+            "set_data_parallel": lambda self: None,  # of automatic parallelism alone
+        },
+        Parameter: {"__repr__": _looks, "__str__": _looks, **_OF_PARAMETERS}, Dataset: {"dataset_size": _counted()},
+        Generator: {"_step": _step}, MAE: {"add": _add_rows}, MSE: {"add": _add_rows},
+    }  # fmt: skip
+    for owner, name, value in [(owner, *entry) for owner, table in theirs.items() for entry in table.items()]:
         _before[owner, name] = getattr(owner, name, None)
         setattr(owner, name, value)

@@ -14,6 +14,7 @@ import importlib.metadata
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache, wraps
 from importlib.abc import Loader, MetaPathFinder
 from pathlib import Path
@@ -27,6 +28,7 @@ from msnb.as_mindspore.differences import ANSWERS
 from msnb.as_mindspore.module_paths import FURTHER, PATHS
 from msnb.as_mindspore.placeholders import placeholder
 from msnb.base.errors import DatasetError, MsnbError
+from msnb.base.events import tell_refusals
 from msnb.eager.inline_cache import forget as forget_calls
 from msnb.graph.capture.interpreter.reads import more_methods
 from msnb.graph.capture.tracing import give_containers
@@ -45,6 +47,11 @@ _MODULES = {"mindspore.log"}
 """Paths that are modules in MindSpore, though msnb has a function of that name."""
 _OBJECTS = {"mindspore.ops.vm_impl_registry"}
 """Paths whose package has an object of that name, which its module does not hide."""
+
+
+_SWITCHES = (settle_layers, name_by_last_place, break_at_branches, give_containers, tell_lists_from_tensors,
+             take_lists_as_tuples, tell_refusals)  # fmt: skip
+"""What MindSpore does in another way below its names, each a function of whether it does."""
 
 
 class AliasError(MsnbError, ImportError):
@@ -256,6 +263,9 @@ class Finder(MetaPathFinder, Loader):
             module.__dict__["download"] = download
             return
         home = importlib.import_module(PATHS[module.__name__])
+        if module.__name__ == "mindspore.dataset":
+            with suppress(ImportError):
+                importlib.import_module("PIL.Image")  # programs write ``import PIL`` and ``PIL.Image`` behind it
         offered = (name for name in _offered(home) if not name.startswith("_"))
         module.__dict__["__all__"] = [*(getattr(home, "__all__", None) or offered)]
 
@@ -277,6 +287,18 @@ def _missing(path: str) -> str:
 
 
 _finder = Finder()
+
+
+def _hold_mindspores_way(on: bool) -> None:
+    """What differs below the names: MindSpore's way, or msnb's again."""
+    install_rule(stored if on else None)
+    exchange = importlib.import_module("msnb.as_mindspore.array_answers").exchange
+    for switch in (*_SWITCHES, exchange):
+        switch(on)
+    refuse_outside(not on)
+    more_methods.clear()
+    more_methods.update({(dict, "has_key"): "__contains__"} if on else {})
+    forget_calls()
 
 
 def install() -> None:
@@ -301,32 +323,12 @@ def install() -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-    install_rule(stored)
-    settle_layers(True)
-    name_by_last_place(True)
-    break_at_branches(True)
-    give_containers(True)
-    tell_lists_from_tensors(True)
-    refuse_outside(False)
-    take_lists_as_tuples(True)
-    more_methods[dict, "has_key"] = "__contains__"
-    importlib.import_module("msnb.as_mindspore.array_answers").exchange(True)
-    forget_calls()
+    _hold_mindspores_way(True)
 
 
 def uninstall() -> None:
     """``mindspore`` is again what is installed under this name. Objects that a program has stay what they are."""
-    install_rule(None)
-    settle_layers(False)
-    name_by_last_place(False)
-    break_at_branches(False)
-    give_containers(False)
-    tell_lists_from_tensors(False)
-    refuse_outside(True)
-    take_lists_as_tuples(False)
-    more_methods.clear()
-    importlib.import_module("msnb.as_mindspore.array_answers").exchange(False)
-    forget_calls()
+    _hold_mindspores_way(False)
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     for name in [n for n, module in sys.modules.items() if getattr(module, "__loader__", None) is _finder]:

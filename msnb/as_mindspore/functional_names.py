@@ -42,16 +42,6 @@ from msnb.ops.sparse.row_tensor import RowTensor
 from msnb.ops.special.gamma_functions import LOWER, slope_by_parameter
 
 
-def make_tuple(*values: Any) -> tuple[Any, ...]:
-    """The values as a tuple."""
-    return values
-
-
-def make_list(*values: Any) -> list[Any]:
-    """The values as a list."""
-    return [*values]
-
-
 def add_flags(fn: Any = None, **flags: bool) -> Any:
     """A function, Cell or decorator of one, with flags of MindSpore's compiler: ``@add_flags(has_effect=True)``. They
     are kept as ``_func_graph_flags``; effects of a program are found without them."""
@@ -68,40 +58,9 @@ class _VirtualDataset(Primitive):
     fn = staticmethod(lambda *inputs: inputs)
 
 
-def tuple_getitem(values: Any, index: int) -> Any:
-    """``values[index]``, for tuples; lists and dictionaries have names of their own for it."""
-    return values[index]
-
-
-list_getitem = dict_getitem = tuple_getitem
-
-
-def switch_layer(index: Any, layers: tuple[Cell, ...]) -> Any:
-    """``layers[index]``: the Cell that a tensor chooses."""
-    return layers[index]
-
-
-def tuple_len(values: Any) -> int:
-    """``len(values)``."""
-    return len(values)
-
-
-list_len = ms_len = tuple_len
-
-
 def is_sequence_value_unknown(values: Any) -> bool:
     """True where a number of a tuple, such as a shape, is known only when the program runs."""
     return any(not isinstance(value, int) for value in values)
-
-
-def is_sequence_shape_unknown(values: Any) -> bool:
-    """False: how many elements a tuple or list has is always known here."""
-    return False
-
-
-def tuple_div(x: tuple[Any, ...], y: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Whole quotients of two tuples, element by element."""
-    return tuple([a // b for a, b in zip(x, y)])
 
 
 def switch(condition: Any, first: Any, second: Any) -> Any:
@@ -112,11 +71,6 @@ def switch(condition: Any, first: Any, second: Any) -> Any:
 def typeof(value: Any) -> Any:
     """The type of a value; of a tensor, its dtype and shape."""
     return value._type if isinstance(value, Tensor) else value.__class__
-
-
-def TopTypeof() -> Any:
-    """MindSpore's primitive of ``typeof``."""
-    return typeof
 
 
 def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
@@ -205,12 +159,12 @@ def csr2coo(indptr: Any, nnz: int) -> Any:
     return (ops.searchsorted(indptr, ops.arange(nnz, dtype=indptr.dtype), right=True) - 1).astype(indptr.dtype)
 
 
-def rows_added(row_tensor: Any, dense: Any) -> Any:
+def row_tensor_add(row_tensor: Any, dense: Any) -> Any:
     """A dense tensor with the rows of a RowTensor added to it."""
     return row_tensor.to_dense() + dense
 
 
-def moved(input: Any, to: str = "CPU", blocking: bool = True) -> Any:
+def move_to(input: Any, to: str = "CPU", blocking: bool = True) -> Any:
     """A tensor, or numbers as one, in the memory of a device, ``blocking`` or not: it is there when it is read."""
     return (input if isinstance(input, Tensor) else Tensor(input)).move_to(to, blocking)
 
@@ -275,36 +229,33 @@ augassign_div = scalar_div = operator.truediv
 scalar_log, scalar_max, scalar_min, scalar_uadd, scalar_usub = math.log, max, min, operator.pos, operator.neg
 bool_and, bool_or, bool_not, bool_eq = operator.and_, operator.or_, operator.not_, operator.eq
 string_concat, string_eq, list_equal, tuple_equal = operator.add, operator.eq, operator.eq, operator.eq
-copy: Callable[..., Any] = lambda input: input.copy()
-contiguous: Callable[..., Any] = lambda input: input.contiguous()
-shape_: Callable[..., Any] = ops.shape
 scalar_bool = tensor_bool = bool
 core = add_flags
 _nd_transpose: Callable[..., Any] = lambda a: ops.swapaxes(a, -1, -2)
-matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="RIGHT_LEFT": ops.matrix_set_diag(
-    input_x, diagonal, k, alignment
-)
+matrix_set_diag: Callable[..., Any] = lambda input_x, diagonal, k=0, alignment="RIGHT_LEFT": (
+    ops.matrix_set_diag(input_x, diagonal, k, alignment))  # fmt: skip
 is_, is_not, make_slice, shape_mul = operator.is_, operator.is_not, slice, math.prod
+tuple_getitem = list_getitem = dict_getitem = operator.getitem
+switch_layer: Callable[..., Any] = lambda index, layers: layers[index]  # the Cell that a tensor chooses
+tuple_len = list_len = ms_len = len
+is_sequence_shape_unknown: Callable[..., bool] = lambda values: False  # a length is always known here
 in_dict: Callable[..., bool] = lambda key, values: key in values
 not_in_dict: Callable[..., bool] = lambda key, values: key not in values
 tuple_reversed: Callable[..., Any] = lambda values: values[::-1]
 tail: Callable[..., Any] = lambda values: values[1:]
+make_tuple: Callable[..., Any] = lambda *values: values
+make_list: Callable[..., Any] = lambda *values: [*values]
+tuple_div: Callable[..., Any] = lambda x, y: tuple([a // b for a, b in zip(x, y)])  # whole quotients
+TopTypeof: Callable[..., Any] = lambda: typeof  # the primitive of it
 make_dict: Callable[..., Any] = lambda keys, values: dict(zip(keys, values))
-array_to_scalar: Callable[..., Any] = lambda value: value.item()
 dyn_shape: Callable[..., Any] = lambda input_x: ops.cast(Tensor(input_x.shape), dtypes.int64)
 dict_setitem = list_setitem = tuple_setitem = _with
 make_coo_tensor: Callable[..., Any] = lambda indices, values, dense_shape: COOTensor(indices, values, dense_shape)
 make_row_tensor: Callable[..., Any] = lambda indices, values, dense_shape: RowTensor(indices, values, dense_shape)
 make_csr_tensor, make_sparse_tensor, make_row_tensor_inner = CSRTensor, make_coo_tensor, make_row_tensor
-globals().update(
-    {
-        f"{kind}_tensor_get_{part}": operator.attrgetter("shape" if part == "dense_shape" else part)
-        for kind in ("coo", "csr", "row")
-        for part in ("indices", "values", "dense_shape")
-    }
-)
+globals().update({f"{kind}_tensor_get_{part}": operator.attrgetter("shape" if part == "dense_shape" else part)
+                  for kind in ("coo", "csr", "row") for part in ("indices", "values", "dense_shape")})  # fmt: skip
 csr_tensor_get_indptr: Callable[..., Any] = operator.attrgetter("indptr")
-row_tensor_add, move_to = rows_added, moved
 soft_shrink, pows, floordiv, floormod = ops.softshrink, ops.pow, ops.floor_divide, ops.floor_mod
 matrix_determinant, log_matrix_determinant, accumulate_n, deepcopy = ops.det, ops.slogdet, ops.addn, ops.identity
 shape_, reshape_, tensor_range, tensor_slice, tensor_muls = ops.shape, ops.reshape, ops.range, ops.slice, ops.mul
@@ -547,6 +498,9 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LSTM": (_lstm, {**dict.fromkeys(_SIZES, NEEDED), "proj_size": 0}), "SameTypeShape": (_same_type_shape, {}),
     "IgammaGradA": (lambda self, a, x: slope_by_parameter(LOWER, a, x).astype(a.dtype), {}),
     "Eig": (_eig, {"compute_v": True}), "LinearSumAssignment": (_assigned, {}),
+    "TransposeView": (lambda self, x, perm: ops.transpose(x, perm), {}),
+    "TransposeExtView": (lambda self, x, dim0, dim1: ops.swapaxes(x, dim0, dim1), {}),
+    "SelectView": (lambda self, x, dim, index: x.select(dim, index), {}),
     "SolveTriangular": (_triangular, {"lower": False, "unit_diagonal": False, "trans": "N"}),
     "WhileLoop": (_while_loop, {}), "ForiLoop": (_fori_loop, {}), "Scan": (_scan, {}),
 }  # fmt: skip
@@ -555,8 +509,8 @@ globals().update({name: type(name, (getattr(ops, name),), {"__call__": _in_turn,
                   for name, at in ((f"SparseApply{kind}", at) for kind, at in IN_TURN.items())})  # fmt: skip
 
 _METHODS = {
-    "new_ones": "new_ones", "new_zeros": "new_zeros", "relu_": "relu_", "chunk_view": "chunk", "split_view": "split",
-    "unsqueeze_view": "unsqueeze", "index_fill_ext": "index_fill",
+    "chunk_view": "chunk", "split_view": "split", "unsqueeze_view": "unsqueeze", "index_fill_ext": "index_fill",
+    "array_to_scalar": "item", **{name: name for name in ("new_ones", "new_zeros", "relu_", "copy", "contiguous")},
 }
 _NORMS = {"vector_norm_ext": ops.vector_norm, "matrix_norm_ext": ops.matrix_norm, "linalg_norm": ops.norm}
 globals().update({name: getattr(Tensor, method) for name, method in _METHODS.items()}, **_NORMS)

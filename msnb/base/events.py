@@ -77,6 +77,21 @@ def tell(text: str, key: str = "") -> None:
         print(f"msnb: {text}", file=sys.stderr)
 
 
+_refuses: list[bool] = [True]
+
+
+def tell_refusals(on: bool) -> None:
+    """Whether what ``refuse`` is given is told and not raised: MindSpore goes on there, and so do its programs."""
+    _refuses[0] = not on
+
+
+def refuse(error: Exception, may_tell: bool = True) -> None:
+    """Raise an error of what can hardly be meant; or tell it once, if it may be told."""
+    if _refuses[0] or not may_tell:
+        raise error
+    notice(str(error), key=str(error).partition("\n")[0])
+
+
 def is_noticed(key: str) -> bool:
     """Whether the user has been told."""
     return key in _noticed

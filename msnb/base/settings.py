@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msnb.base import device_registry, events, missing_names
-from msnb.base.errors import ArgumentError, ContextError
+from msnb.base.errors import ArgumentError, ContextError, DeviceError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -138,10 +138,10 @@ _values: dict[str, Any] = {**{name: knob.default for name, knob in KNOBS.items()
 
 
 def _illegal(name: str, value: Any) -> ContextError:
-    legal = ", ".join(sorted(device_registry.names())) if name == "device_target" else KNOBS[name].legal
-    devices = device_registry.names() if name == "device_target" else ()
+    devices = sorted(device_registry.names()) if name == "device_target" else []
     near = [device for device in devices if device.lower() == str(value).lower()]
     guess = f" did you mean {near[0]!r}?" if near else ""
+    legal = ", ".join(devices) or KNOBS[name].legal
     return ContextError(f"set_context({name}={value!r}) is not legal;{guess} legal: {legal}.")
 
 
@@ -175,7 +175,12 @@ def _apply(changes: dict[str, Any]) -> None:
 def _put(changes: dict[str, Any]) -> None:
     _values.update(changes)  # first: a device that is made reads device_id
     if "device_target" in changes:
-        device_registry.set_current(changes["device_target"])
+        try:
+            device_registry.set_current(changes["device_target"])
+        except DeviceError as error:
+            events.refuse(error)
+            changes = {**changes, "device_target": "CPU"}
+            _put(changes)
     events.emit("context", changes=dict(changes))
 
 

@@ -227,10 +227,10 @@ def _check_together(values: dict[str, Any]) -> None:
     for name, value in values.items():
         modes = KEYS[name].modes
         if mode is not None and value != KEYS[name].default and modes and mode not in modes:
-            raise ContextError(
+            events.refuse(ContextError(
                 f"the parallel mode {mode} has no use for {name}={value!r}; modes that have: {', '.join(modes)}.",
                 hint="call reset_auto_parallel_context() before another mode is set.",
-            )
+            ))  # fmt: skip
     older, newer = values.get("cast_before_mirror"), values.get("gradient_fp32_sync")
     if older is not None and older == newer:
         raise ContextError(f"cast_before_mirror={older} and gradient_fp32_sync={newer} contradict each other: the one "

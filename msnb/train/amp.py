@@ -20,6 +20,7 @@ from types import FunctionType
 from typing import Any
 
 from msnb import nn
+from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core import dtypes
 from msnb.eager.autocast import HALVES, Autocast
@@ -342,8 +343,8 @@ def step_cell(network: Cell, optimizer: Any, manager: Any) -> Cell:
         return nn.TrainOneStepWithLossScaleCell(network, optimizer, update)
     scale = 1.0 if manager is None else float(manager.get_loss_scale())
     if scale != 1.0 and getattr(optimizer, "loss_scale", scale) != scale:
-        raise AttributeValueError(
+        events.refuse(AttributeValueError(
             f"the loss is scaled by {scale:g} and the optimizer divides by {optimizer.loss_scale:g}.",
             hint=f"make the optimizer with loss_scale={scale:g}, or let the manager drop steps that overflow.",
-        )
+        ))  # fmt: skip
     return nn.TrainOneStepCell(network, optimizer, scale)

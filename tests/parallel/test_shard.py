@@ -154,6 +154,11 @@ def test_cells_say_inputs_results_and_parameters():
     assert lies["block.fc.weight"] == (4, 1)
     assert plan.strategies["Whole/square"] == ((8, 1),) or plan.layouts["Whole/block/out/add"]["tensor_map"] != [-1, -1]
     check(plan, net, x)
+    for name in ("self.block.fc.weight", "block.fc.weight"):  # its own name, as MindSpore's programs write
+        net.block.shard(((2, 1),), parameter_plan={name: (2, 1)})
+        plan = planned(net, x)
+        lies = {p.name: layout.splits(plan.mesh) for p, layout in plan.program.params.items()}
+        assert lies["block.fc.weight"] == (2, 1)
     with pytest.raises(KeyError, match="legal: block.fc.weight"):
         net.block.shard(((2, 1),), parameter_plan={"fc.wieght": (4, 1)})
 

@@ -174,6 +174,20 @@ def test_a_file_says_which_steps_of_a_training_are_profiled(tmp_path: Path) -> N
         model.train(1, data, callbacks=[monitor], dataset_sink_mode=False)
 
 
+def test_steps_of_a_loop_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "profiler_config.json").write_text(json.dumps({"start_step": 2, "stop_step": 3}))
+    monitor = profiler.DynamicProfilerMonitor(str(tmp_path), str(tmp_path / "out"))
+    net, written = nn.Dense(3, 1), []
+    for _ in range(5):
+        net(ms.ops.ones((4, 3)))
+        monitor.step()
+        written.append((tmp_path / "out").exists())
+    assert written == [False, False, False, True, True]
+    (tmp_path / "profiler_config.json").write_text(json.dumps({"start_step": 9, "stop_step": 8}))
+    with pytest.raises(ValueError, match="start_step 9 is above stop_step 8"):
+        monitor.step()
+
+
 # ---- what is refused, and what is told -------------------------------------------------------------------------------
 
 

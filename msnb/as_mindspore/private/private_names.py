@@ -29,27 +29,17 @@ from msnb.train.files.checkpoint import load_param_into_net
 globals().update({name: found for name, found in vars(argument_checks).items() if name not in globals()})
 
 
-def _get_device_num() -> int:
-    """How many devices a program runs on."""
-    return int(get_auto_parallel_context("device_num") or 1)
+def _setting(key: str, kind: Callable[[Any], Any]) -> Callable[[], Any]:
+    """``_get_...()``: a setting of the parallel context."""
+    return lambda: kind(get_auto_parallel_context(key))
 
 
-def _get_gradients_mean() -> bool:
-    """Whether gradients of the devices are averaged."""
-    return bool(get_auto_parallel_context("gradients_mean"))
-
-
-_get_mirror_mean = _get_gradients_mean
-
-
-def _get_parallel_mode() -> str:
-    """The parallel mode of the context."""
-    return str(get_auto_parallel_context("parallel_mode"))
-
-
-def _get_global_rank() -> int:
-    """The rank of this process."""
-    return int(get_auto_parallel_context("global_rank") or 0)
+_SETTINGS: dict[str, Callable[[Any], Any]] = {
+    "device_num": int, "gradients_mean": bool, "parallel_mode": str, "global_rank": int, "parameter_broadcast": bool,
+    "pipeline_stages": int, "enable_parallel_optimizer": bool,
+}  # fmt: skip
+globals().update({f"_get_{key}": _setting(key, kind) for key, kind in _SETTINGS.items()})
+_get_mirror_mean = _setting("gradients_mean", bool)
 
 
 def _is_sharding_propagation() -> bool:
@@ -59,22 +49,7 @@ def _is_sharding_propagation() -> bool:
 
 def _is_in_auto_parallel_mode() -> bool:
     """Whether a planner splits the program."""
-    return _get_parallel_mode() in ("semi_auto_parallel", "auto_parallel")
-
-
-def _get_parameter_broadcast() -> bool:
-    """Whether the first rank's parameters are given to all."""
-    return bool(get_auto_parallel_context("parameter_broadcast"))
-
-
-def _get_pipeline_stages() -> int:
-    """How many stages a pipeline has."""
-    return int(get_auto_parallel_context("pipeline_stages") or 1)
-
-
-def _get_enable_parallel_optimizer() -> bool:
-    """Whether the optimizer's state is split over the devices."""
-    return bool(get_auto_parallel_context("enable_parallel_optimizer"))
+    return get_auto_parallel_context("parallel_mode") in ("semi_auto_parallel", "auto_parallel")
 
 
 def _device_number_check(parallel_mode: str, device_number: int) -> None:

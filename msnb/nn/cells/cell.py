@@ -404,7 +404,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         Args:
             in_strategy: per input a tuple of split counts, one per axis; or a Layout; or None for any.
             out_strategy: the same for the results.
-            parameter_plan: name of a Parameter, as seen from this Cell ("fc.weight") -> its split.
+            parameter_plan: name of a Parameter, as seen from this Cell ("fc.weight") or its own -> its split.
             device, level: others than the default have no effect, which is said once.
 
         Returns:
@@ -429,12 +429,13 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
 
     def _parameter_named(self, name: str) -> Parameter:
         own: Any = self
-        for step in name.removeprefix("self.").split("."):
+        path = name.removeprefix("self.")
+        for step in path.split("."):
             own = own[int(step)] if step.isdigit() else getattr(own, step, None)
-        if not isinstance(own, Parameter):
-            names = ", ".join(p.name for p in self.get_parameters())
-            raise KeyError(f"{type(self).__name__}.shard: no Parameter is called {name!r}; legal: {names}.")
-        return own
+        named = {path: own} if isinstance(own, Parameter) else {p.name: p for p in self.get_parameters()}
+        if path not in named:
+            raise KeyError(f"{type(self).__name__}.shard: no Parameter is called {name!r}; legal: {', '.join(named)}.")
+        return named[path]
 
     def apply(self: Self, fn: Callable[[Cell], Any]) -> Self:
         """Call ``fn`` on every Cell below and then on this one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.dtypes import guard
 from msnb.core.engine import cached, whole
@@ -45,13 +46,19 @@ def _reduced(name: str, loss: Any, reduction: str) -> Tensor:
     return (MEAN if reduction == "mean" else SUM)(loss, axis=None, keepdims=False)
 
 
+_BROADCAST = ("mse_loss", "l1_loss", "huber_loss")  # losses that MindSpore broadcasts
+
+
 def _pair(name: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
     """Prediction and target as tensors; one must broadcast to the other, so that no loss blows up silently."""
     x, target = as_tensor(x), as_tensor(target)
     shape = common_shape(name, x._type, target._type)
     if shape not in (x.shape, target.shape):
-        raise ShapeError(f"{name}: prediction and target have different shapes.",
-                         operands=operand_lines(x._type, target._type, names=("prediction", "target")))  # fmt: skip
+        events.refuse(ShapeError(
+            f"{name}: prediction and target have different shapes.",
+            operands=operand_lines(x._type, target._type, names=("prediction", "target")),
+            hint=f"in {list(shape)} each value would meet many others; reshape one of them.",
+        ), name in _BROADCAST)  # fmt: skip
     return x, target
 
 

@@ -43,7 +43,7 @@ class DynamicProfilerMonitor(Callback):
             self.file.parent.mkdir(parents=True, exist_ok=True)
             self.file.write_text(json.dumps({"start_step": -1, "stop_step": -1}))
         self._prof: profile | None = None
-        self._stop = -1
+        self._stop, self._step = -1, 0
 
     def _asked(self) -> tuple[int, int]:
         try:
@@ -57,13 +57,25 @@ class DynamicProfilerMonitor(Callback):
 
     def step_begin(self, run_context: RunContext) -> None:
         """Begin where the file says so."""
-        start, stop = self._asked()
-        if self._prof is None and start == run_context.original_args().cur_step_num > 0:
-            self._prof, self._stop = profile(), stop
+        self._begin(run_context.original_args().cur_step_num)
 
     def step_end(self, run_context: RunContext) -> None:
         """End and write."""
-        if self._prof is not None and run_context.original_args().cur_step_num >= self._stop:
+        self._end(run_context.original_args().cur_step_num)
+
+    def step(self) -> None:
+        """A step begins, in a loop that the program writes itself; the one before it is over."""
+        self._end(self._step)
+        self._step += 1
+        self._begin(self._step)
+
+    def _begin(self, step: int) -> None:
+        start, stop = self._asked()
+        if self._prof is None and start == step > 0:
+            self._prof, self._stop = profile(), stop
+
+    def _end(self, step: int) -> None:
+        if self._prof is not None and step >= self._stop:
             self._close()
 
     def end(self, run_context: RunContext) -> None:
