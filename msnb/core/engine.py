@@ -135,6 +135,7 @@ def guarded(owner: Any, name: str) -> Any:
 
 def whole(fn: Fn) -> Fn:
     """Mark a pure framework function of tensors and settings: eager mode may run it as one program."""
+    WHOLE.add(fn)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -165,8 +166,10 @@ def named(fn: Fn) -> Fn:
     return call  # type: ignore[return-value]
 
 
+WHOLE: set[Any] = set()
+"""Functions that are marked by ``whole``."""
 LOOPS: set[Any] = set()
-"""Functions that are one program in eager mode whatever their size, at every ``jit_level``: ``whole_loop``."""
+"""Those that are one program in eager mode whatever their size, at every ``jit_level``: ``whole_loop``."""
 
 
 def whole_loop(fn: Fn) -> Fn:

@@ -262,11 +262,11 @@ class EagerEngine(PlainReads):
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As one program, where that is worth it."""
-        return composites.call(fn, args, kwargs, composites.run)
+        return composites.call(fn, args, kwargs)
 
     def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """By what is kept of such a call."""
-        return composites.call(fn, args, kwargs, None)
+        return composites.call(fn, args, kwargs)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the buffer of ``value``: buffers are never written, so sharing one is safe."""

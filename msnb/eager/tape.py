@@ -257,11 +257,11 @@ class RecordingEngine(PlainReads):
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As one program, where that is worth it."""
-        return composites.call(fn, args, kwargs, composites.run, self.recorder)
+        return composites.call(fn, args, kwargs, self.recorder)
 
     def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """By what is kept of such a call."""
-        return composites.call(fn, args, kwargs, None, self.recorder)
+        return composites.call(fn, args, kwargs, self.recorder)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The target takes the buffer and the number of the value."""
