@@ -48,6 +48,10 @@ class Engine(Protocol):
         """bool, int or float of a tensor that stands for a Python number; None of all others."""
         ...
 
+    def number(self, value: Any) -> Any:
+        """An operand; a Python number as one that what is kept of a call (``cached``) does not depend on."""
+        ...
+
     def given(self, value: Any) -> Any:
         """A tree that framework code is about to look into on behalf of a program: capture reads and guards it."""
         ...
@@ -76,7 +80,7 @@ class PlainReads:
 
     def __init_subclass__(cls) -> None:
         if "apply" in cls.__dict__ and "cached" not in cls.__dict__:
-            cls.cached = PlainReads.cached  # type: ignore[method-assign]
+            cls.cached, cls.number = PlainReads.cached, PlainReads.number  # type: ignore[method-assign]
 
     def pair(self, op: Any, a: Any, b: Any) -> Any:
         """``apply`` of two tensors and no attributes: the way of ``x + y``, which an engine may shorten."""
@@ -93,6 +97,10 @@ class PlainReads:
     def number_kind(self, value: Any) -> type | None:
         """Numbers are Python's own."""
         return None
+
+    def number(self, value: Any) -> Any:
+        """The operand itself."""
+        return value
 
     def given(self, value: Any) -> Any:
         """The tree itself."""

@@ -17,12 +17,12 @@ from marshal import dumps
 from typing import Any, NamedTuple
 
 from msnb.base import device_registry, events, op_listeners, reraise_interrupt
-from msnb.core import DType, EngineRestore, Parameter, PlainReads, Tensor, TensorType, using
+from msnb.core import WEAK, DType, EngineRestore, Parameter, PlainReads, Tensor, TensorType, make, using
 from msnb.core.engine import LOOPS, WHOLE
 from msnb.core.temporary_writes import mark, mark_through, part_of
-from msnb.eager.dispatch import DispatchEntry, composites, eager, look_up
+from msnb.eager.dispatch import DispatchEntry, EagerEngine, composites, eager, look_up
 from msnb.eager.kernel_list import kernel_program, listed
-from msnb.eager.tape import CallLines, OpLine
+from msnb.eager.tape import CallLines, OpLine, RecordingEngine
 from msnb.ops.definition import Op, ValuesAndIndices
 from msnb.parallel.context import wanted
 
@@ -360,5 +360,10 @@ def _kept_places(entry: DispatchEntry, refs: list[int], made: list[int], at: dic
     return tuple([at[p] for p in (*(refs[k] for k in operands), *(made if results else ()))])
 
 
+def _number(engine: Any, value: Any) -> Any:
+    return make(value, WEAK[value.__class__]) if value.__class__ in WEAK else value
+
+
 composites.call = call
+EagerEngine.number = RecordingEngine.number = _number  # type: ignore[method-assign, assignment]
 eager.whole = eager.cached = call  # type: ignore[method-assign]
