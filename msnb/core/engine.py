@@ -162,6 +162,11 @@ def cached(fn: Fn) -> Fn:
     return call  # type: ignore[return-value]
 
 
+def keep_calls(module: dict[str, Any], names: str) -> None:
+    """``cached`` for functions of a module, by their names."""
+    module.update({name: cached(module[name]) for name in names.split()})
+
+
 def named(fn: Fn) -> Fn:
     """Mark a pure framework function that keeps its name in a program that is written for others, and runs op by op
     everywhere else."""

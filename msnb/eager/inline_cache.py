@@ -111,28 +111,21 @@ def _uncached(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return composites.run(fn, args, kwargs) if fn in WHOLE else fn(*args, **kwargs)
 
 
-def _plainly(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return fn(*args, **kwargs)
-
-
 def _learned(key: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
     """What to do with such calls: run what was traced, one program, or the function as it is."""
-    if fn in WHOLE and (fn in LOOPS or _work(tensors) >= device_registry.current().features.worth_fusing):
+    work = max([t.size for t in tensors], default=0)
+    if fn in WHOLE and (fn in LOOPS or work >= device_registry.current().features.worth_fusing):
         found: Any = composites.run
     else:
         try:
             found = CallTracer().traced(fn, args, kwargs, tensors)
         except (TraceError, Exception) as error:
             reraise_interrupt(error)
-            found = _plainly
+            found = _uncached
     for old in [*_calls][: MOST // 2] if len(_calls) >= MOST else ():
         _calls.pop(old, None)
     _calls[key] = found
     return found
-
-
-def _work(tensors: list[Tensor]) -> int:
-    return max([t.size for t in tensors], default=0)
 
 
 class TraceError(BaseException):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core import Tensor, TensorType, cached, dtypes, tensor_type
+from msnb.core import Tensor, TensorType, cached, dtypes, keep_calls, tensor_type
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
@@ -360,3 +360,6 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         return UNINDEX(w, t, spec=("t",), shape=counts.shape)
     numbers = find("nonzero")(counts >= 0)  # in a program, where the data tell how many there are: [n, 1]
     return find("sum")(where(find("equal")(t, numbers), w, 0), axis=(1,))
+
+
+keep_calls(globals(), "median searchsorted")
