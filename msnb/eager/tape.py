@@ -144,33 +144,33 @@ class RecordingEngine(PlainReads):
         class_b = b.__class__
         try:
             if class_b in WEAK:
-                entry, data, track = op.fast[a._type, WEAK[class_b]], b, None
+                entry, one, first, other, second = op.fast[a._type, WEAK[class_b]], a._data, a._rec, b, None
             elif a.__class__ in WEAK:
-                return self._general(op, inputs, attrs)
+                entry, one, first, other, second = op.fast[WEAK[a.__class__], b._type], a, None, b._data, b._rec
             else:
-                entry, data, track = op.fast[a._type, b._type], b._data, b._rec
-            result = entry.kernel(a._data, data)
+                entry, one, first, other, second = op.fast[a._type, b._type], a._data, a._rec, b._data, b._rec
+            result = entry.kernel(one, other)
         except Exception as error:  # as in plain dispatch: the general way knows what to say
             reraise_interrupt(error)
             return self._general(op, inputs, attrs)
         if entry.type is None:
             return self._general(op, inputs, attrs)
-        return self._noted(entry, a, data, track, result)
+        return self._noted(entry, one, first, other, second, result)
 
     def pair(self, op: Op, a: Tensor, b: Tensor) -> Any:
         """Two tensors: ``apply`` with nothing left to ask."""
         if op_listeners:
             return self._general(op, (a, b), {})
         try:
-            one, other, data = a._type, b._type, b._data
-            entry = op.fast[one] if one is other else op.fast[one, other]
-            result = entry.kernel(a._data, data)
+            one, other, kind, kind_b = a._data, b._data, a._type, b._type
+            entry = op.fast[kind] if kind is kind_b else op.fast[kind, kind_b]
+            result = entry.kernel(one, other)
         except Exception as error:
             reraise_interrupt(error)
             return self._general(op, (a, b), {})
         if entry.type is None:
             return self._general(op, (a, b), {})
-        return self._noted(entry, a, data, b._rec, result)
+        return self._noted(entry, one, a._rec, other, b._rec, result)
 
     def _one(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """One plain tensor, where nobody listens."""
@@ -196,20 +196,19 @@ class RecordingEngine(PlainReads):
         rec.saved.append((*kept, result) if keep[1] else kept)
         return make(result, entry.type, (rec, n, None))
 
-    def _noted(self, entry: DispatchEntry, a: Tensor, data: Any, track: Any, result: Any) -> Tensor:
+    def _noted(self, entry: DispatchEntry, one: Any, first: Any, other: Any, second: Any, result: Any) -> Tensor:
         keep = entry.keep
         if keep is None:
             return make(result, entry.type)  # type: ignore[arg-type]
         rec = self.recorder
-        first = a._rec
         i = first[1] if first is not None and first[0] is rec else UNTRACKED
-        j = track[1] if track is not None and track[0] is rec else UNTRACKED
+        j = second[1] if second is not None and second[0] is rec else UNTRACKED
         if i < 0 and j < 0:
             return make(result, entry.type)  # type: ignore[arg-type]
         n = rec.count
         rec.count = n + 1
         rec.lines.append((entry, (i, j), n))
-        rec.saved.append(_kept_pair(keep, a._data, data, result))
+        rec.saved.append(_kept_pair(keep, one, other, result))
         return make(result, entry.type, (rec, n, None))  # type: ignore[arg-type]
 
     def _general(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

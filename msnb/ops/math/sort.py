@@ -45,9 +45,9 @@ def _sort_body(xp: Any, x: Any, *, axis: int, descending: bool) -> Any:
     if not descending:
         order = xp.argsort(x, axis=axis, kind="stable")
     else:
-        turned = xp.argsort(xp.flip(x, axis), axis=axis, kind="stable")
-        order = x.shape[axis] - 1 - xp.flip(turned, axis)
-    return xp.take_along_axis(x, order, axis=axis), order
+        back = (*[slice(None)] * (axis % x.ndim), slice(None, None, -1))
+        order = x.shape[axis] - 1 - xp.argsort(x[back], axis=axis, kind="stable")[back]
+    return x[order] if x.ndim == 1 else xp.take_along_axis(x, order, axis=axis), order
 
 
 def _sort_grad(douts: Any, outs: Any, types: Any, axis: int) -> Any:
