@@ -23,10 +23,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 ROUNDS, TIMES, PASSES = 7, 300, 3
-# name: (here, in PyTorch), with x [4, 8], v [8], w [16, 8], i [2] of integers, classes [4], and a dense layer 8 -> 16
+# name: (here, in PyTorch), with x and y [4, 8], v [8], w [16, 8], i [2] of integers, classes [4], dense a layer 8 -> 16
 CASES: dict[str, tuple[str, str]] = {
     "add": ("x + x", "x + x"),
     "multiply by a number": ("x * 2.0", "x * 2.0"),
+    "number minus it": ("1.0 - x", "1.0 - x"),
     "exp": ("ops.exp(x)", "torch.exp(x)"),
     "relu": ("ops.relu(x)", "F.relu(x)"),
     "sigmoid": ("ops.sigmoid(x)", "torch.sigmoid(x)"),
@@ -35,6 +36,9 @@ CASES: dict[str, tuple[str, str]] = {
     "index": ("x[0]", "x[0]"),
     "slice": ("x[:, 1:3]", "x[:, 1:3]"),
     "index by a tensor": ("x[i]", "x[i]"),
+    "write at an index": ("y.__setitem__(0, v)", "y.__setitem__(0, v)"),
+    "write a number": ("y.__setitem__((0, 1), 2.0)", "y.__setitem__((0, 1), 2.0)"),
+    "index_add": ("y.index_add(0, i, x[:2])", "y.index_add(0, i, x[:2])"),
     "reshape": ("x.reshape(8, 4)", "x.reshape(8, 4)"),
     "transpose": ("x.T", "x.T"),
     "unsqueeze": ("x.unsqueeze(0)", "x.unsqueeze(0)"),
@@ -70,7 +74,7 @@ Names = dict[str, Any]
 def arrays() -> Names:
     """The operands of every case."""
     rng = np.random.default_rng(0)
-    shapes = {"x": (4, 8), "v": (8,), "w": (16, 8)}
+    shapes = {"x": (4, 8), "v": (8,), "w": (16, 8), "y": (4, 8)}
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
@@ -86,7 +90,7 @@ def here() -> tuple[Names, Callable[[Callable[[Names], None], Names], None]]:
 
     def recorded(run: Callable[[Names], None], names: Names) -> None:
         def loss(x: Any, v: Any, w: Any) -> Any:
-            run({**names, "x": x, "v": v, "w": w})
+            run({**names, "x": x, "v": v, "w": w, "y": names["x"].copy()})
             return x.sum()
 
         ms.grad(loss, (0, 1, 2))(names["x"], names["v"], names["w"])
@@ -105,7 +109,7 @@ def in_torch() -> tuple[Names, Callable[[Callable[[Names], None], Names], None]]
     names |= {"torch": torch, "F": functional, "dense": torch.nn.Linear(8, 16), "norm": torch.nn.LayerNorm(8)}
 
     def recorded(run: Callable[[Names], None], names: Names) -> None:
-        run({**names, **{k: names[k].clone().requires_grad_() for k in "xvw"}})
+        run({**names, **{k: names[k].clone().requires_grad_() for k in "xvw"}, "y": names["y"].clone()})
 
     return names, recorded
 

@@ -48,6 +48,10 @@ class Engine(Protocol):
         """bool, int or float of a tensor that stands for a Python number; None of all others."""
         ...
 
+    def number(self, value: Any) -> Any:
+        """An operand; a Python number as one that what is kept of a call (``cached``) does not depend on."""
+        ...
+
     def given(self, value: Any) -> Any:
         """A tree that framework code is about to look into on behalf of a program: capture reads and guards it."""
         ...
@@ -76,7 +80,7 @@ class PlainReads:
 
     def __init_subclass__(cls) -> None:
         if "apply" in cls.__dict__ and "cached" not in cls.__dict__:
-            cls.cached = PlainReads.cached  # type: ignore[method-assign]
+            cls.cached, cls.number = PlainReads.cached, PlainReads.number  # type: ignore[method-assign]
 
     def pair(self, op: Any, a: Any, b: Any) -> Any:
         """``apply`` of two tensors and no attributes: the way of ``x + y``, which an engine may shorten."""
@@ -93,6 +97,10 @@ class PlainReads:
     def number_kind(self, value: Any) -> type | None:
         """Numbers are Python's own."""
         return None
+
+    def number(self, value: Any) -> Any:
+        """The operand itself."""
+        return value
 
     def given(self, value: Any) -> Any:
         """The tree itself."""
@@ -135,6 +143,7 @@ def guarded(owner: Any, name: str) -> Any:
 
 def whole(fn: Fn) -> Fn:
     """Mark a pure framework function of tensors and settings: eager mode may run it as one program."""
+    WHOLE.add(fn)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -153,6 +162,11 @@ def cached(fn: Fn) -> Fn:
     return call  # type: ignore[return-value]
 
 
+def keep_calls(module: dict[str, Any], names: str) -> None:
+    """``cached`` for functions of a module, by their names."""
+    module.update({name: cached(module[name]) for name in names.split()})
+
+
 def named(fn: Fn) -> Fn:
     """Mark a pure framework function that keeps its name in a program that is written for others, and runs op by op
     everywhere else."""
@@ -165,8 +179,10 @@ def named(fn: Fn) -> Fn:
     return call  # type: ignore[return-value]
 
 
+WHOLE: set[Any] = set()
+"""Functions that are marked by ``whole``."""
 LOOPS: set[Any] = set()
-"""Functions that are one program in eager mode whatever their size, at every ``jit_level``: ``whole_loop``."""
+"""Those that are one program in eager mode whatever their size, at every ``jit_level``: ``whole_loop``."""
 
 
 def whole_loop(fn: Fn) -> Fn:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import itemgetter, methodcaller
 from typing import Any, ClassVar, Protocol, cast
 
@@ -233,8 +234,7 @@ def body_kernel(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any])
     direct = native_ufunc(xp, op, types, attrs) or numpy_call(xp, op, types, attrs)
     if direct is not None:
         return direct
-    run = _bind(xp, op, attrs)
-    run = _promoting(xp, op, types, run)
+    run = _promoting(xp, op, types, partial(op.body, xp, **attrs))
     return _converting_results(xp, op, types, attrs, run)
 
 
@@ -292,13 +292,6 @@ def numpy_call(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) 
 
 def _are_static(types: Sequence[Type]) -> bool:
     return all(isinstance(t, TensorType) and t.is_static for t in types)
-
-
-def _bind(xp: Any, op: Op, attrs: dict[str, Any]) -> Kernel:
-    body = op.body
-    if attrs:
-        return lambda *arrays: body(xp, *arrays, **attrs)
-    return lambda *arrays: body(xp, *arrays)
 
 
 def _promoting(xp: Any, op: Op, types: tuple[Type, ...], run: Kernel) -> Kernel:

@@ -23,7 +23,7 @@ from msnb.core import Engine, EngineRestore, PlainReads, Tensor, TensorType, mak
 from msnb.core.tensor import made
 from msnb.eager.autocast import worn_by
 from msnb.eager.dispatch import DispatchEntry, EagerEngine, as_operand, eager, type_of
-from msnb.eager.kernel_list import kernel_list
+from msnb.eager.kernel_list import kernels_of
 from msnb.eager.tape import UNTRACKED, CallLines, Line, OpLine, Tape
 from msnb.ir import GraphBuilder, HostFn
 from msnb.ops.definition import Op, as_tensor, find
@@ -160,19 +160,18 @@ class LineProgram:
                     _ask(b, sent, found, count, (entry, numbers, first), inputs, outs, douts)
             b.output(*(g for _, g in found))
         prune(b.graph)
-        self._kernels, places = kernel_list(b.graph)
-        types = [v.type for v in b.graph.outputs]
-        self._flows: list[tuple[int, Any, int]] = [(n, t, at) for (n, _), t, at in zip(found, types, places)]
+        self._kernels = kernels_of(b.graph)
+        self._flows: list[tuple[int, Any]] = [(n, v.type) for (n, _), v in zip(found, b.graph.outputs)]
 
     def run(self, cotangents: dict[int, Any], numbers: Sequence[int], saved: Sequence[Any], douts: list[Any]) -> bool:
         """Add what the line sends back; False where a kernel failed: then the rule in Python tells why."""
         try:
-            env = self._kernels([*saved, *[d for d in douts if d is not None]])
+            gradients = self._kernels([*saved, *[d for d in douts if d is not None]])
         except Exception as error:
             reraise_interrupt(error)
             return False
-        for at, t, place in self._flows:
-            number, g = numbers[at], env[place]
+        for (at, t), g in zip(self._flows, gradients):
+            number = numbers[at]
             before = cotangents.get(number)
             if before is None:
                 cotangents[number] = g

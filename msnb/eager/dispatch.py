@@ -76,6 +76,7 @@ def keeps(op: Op, operand_types: tuple[Type, ...], types: tuple[Type, ...]) -> t
     return tuple(kept), "out" in wanted or "outs" in wanted
 
 
+_WEAK = WEAK
 MOST = 2048
 """Signatures of an op that are kept; then the older half goes (with sizes that never come again a kernel is 5 kB)."""
 
@@ -110,7 +111,7 @@ def type_of(x: Any) -> TensorType:
 
 def attrs_key(attrs: dict[str, Any]) -> tuple[Any, ...]:
     """Attribute values with their Python types."""
-    return tuple([(v, v.__class__) for v in attrs.values()])
+    return (*attrs.values(), *map(type, attrs.values()))
 
 
 def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> DispatchEntry:
@@ -149,8 +150,11 @@ def kernel_failed(op: Op, operands: Any, error: Exception, results: tuple[Type, 
 
 def look_up(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[DispatchEntry, list[Any]]:
     """The general way: any number of operands of any legal kind."""
-    operands = [x if isinstance(x, Tensor) else as_operand(op, inputs, i) for i, x in enumerate(inputs)]
-    types: tuple[Type, ...] = tuple([type_of(x) for x in operands])
+    operands = [*inputs]
+    types: Any = tuple([x._type if isinstance(x, Tensor) else _WEAK.get(x.__class__) for x in inputs])
+    if None in types:
+        operands = [x if isinstance(x, Tensor) else as_operand(op, inputs, i) for i, x in enumerate(inputs)]
+        types = tuple(map(type_of, operands))
     entry = op.fast.get(types if not attrs else (types, attrs_key(attrs)))
     return entry or entry_for(op, types, attrs), operands
 
@@ -173,7 +177,6 @@ def _actual(t: Type, buffer: Any) -> Any:
     return type_of_buffer(buffer) if isinstance(t, TensorType) and not t.is_static else t
 
 
-_WEAK = WEAK
 _new = object.__new__
 
 
@@ -187,18 +190,20 @@ class EagerEngine(PlainReads):
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op`` on Tensors and Python scalars and wrap the result."""
-        if attrs or op_listeners:
-            return self.apply_with(op, inputs, attrs)
-        if len(inputs) != 2:
+        if len(inputs) == 1:
             return self.apply_one(op, inputs, attrs)
+        if attrs or op_listeners or len(inputs) != 2:
+            return self.apply_any(op, inputs, attrs)
         a, b = inputs
         class_b = b.__class__
         try:
             if class_b in _WEAK:
-                entry, data = op.fast[a._type, _WEAK[class_b]], b
+                entry, one, other = op.fast[a._type, _WEAK[class_b]], a._data, b
+            elif a.__class__ in _WEAK:
+                entry, one, other = op.fast[_WEAK[a.__class__], b._type], a, b._data
             else:
-                entry, data = op.fast[a._type, b._type], b._data
-            result = entry.kernel(a._data, data)
+                entry, one, other = op.fast[a._type, b._type], a._data, b._data
+            result = entry.kernel(one, other)
         except Exception as error:  # unknown signature, odd operand, failing kernel: the general way tells in full
             reraise_interrupt(error)
             return self.apply_any(op, inputs, attrs)
@@ -222,28 +227,17 @@ class EagerEngine(PlainReads):
         return t
 
     def apply_one(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """One plain tensor: the same short way."""
+        """One plain tensor: the same short way, where nobody listens."""
         try:
             (a,) = inputs
-            entry = op.fast[(a._type,)]
-            result = entry.kernel(a._data)
+            entry = op.fast.get(((a._type,), attrs_key(attrs)) if attrs else (a._type,)) if not op_listeners else None
+            result = None if entry is None else entry.kernel(a._data)
         except Exception as error:
             reraise_interrupt(error)
+            entry = None
+        if entry is None:
             return self.apply_any(op, inputs, attrs)
         return make(result, entry.type) if entry.type is not None else wrap(entry, result)
-
-    def apply_with(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """One plain tensor and attributes: the short way again, where nobody listens."""
-        try:
-            (a,) = inputs
-            entry = None if op_listeners else op.fast.get(((a._type,), attrs_key(attrs)))
-            result = None if entry is None or entry.type is None else entry.kernel(a._data)
-        except Exception as error:
-            reraise_interrupt(error)
-            entry = result = None
-        if entry is None or result is None:
-            return self.apply_any(op, inputs, attrs)
-        return make(result, entry.type)
 
     def apply_any(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """The general way."""
@@ -261,12 +255,12 @@ class EagerEngine(PlainReads):
         return out
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """As one program, where that is worth it."""
-        return composites.call(fn, args, kwargs, composites.run)
+        """By what is kept of such a call, or as one program, where that is worth it."""
+        return composites.call(fn, args, kwargs)
 
     def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """By what is kept of such a call."""
-        return composites.call(fn, args, kwargs, None)
+        return composites.call(fn, args, kwargs)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the buffer of ``value``: buffers are never written, so sharing one is safe."""

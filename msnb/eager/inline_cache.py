@@ -12,16 +12,17 @@ refuses, as does an operation that draws, writes or calls back. What refuses, or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from marshal import dumps
 from typing import Any, NamedTuple
 
 from msnb.base import device_registry, events, op_listeners, reraise_interrupt
-from msnb.core import DType, EngineRestore, Parameter, PlainReads, Tensor, TensorType, make, using
-from msnb.core.engine import LOOPS
+from msnb.core import WEAK, DType, EngineRestore, Parameter, PlainReads, Tensor, TensorType, make, using
+from msnb.core.engine import LOOPS, WHOLE
 from msnb.core.temporary_writes import mark, mark_through, part_of
-from msnb.eager.dispatch import DispatchEntry, composites, look_up
-from msnb.eager.kernel_list import KernelList
-from msnb.eager.tape import CallLines, OpLine
+from msnb.eager.dispatch import DispatchEntry, EagerEngine, composites, eager, look_up
+from msnb.eager.kernel_list import kernel_program, listed
+from msnb.eager.tape import CallLines, OpLine, RecordingEngine
 from msnb.ops.definition import Op, ValuesAndIndices
 from msnb.parallel.context import wanted
 
@@ -34,6 +35,7 @@ _LONG = 64  # longer lists are data
 _LARGE = 1 << 20  # bytes: what is made on the way dies at the end of a kept call only
 _ATOMS = frozenset({int, bool, str, type(None), type(Ellipsis)})
 _INTS = frozenset({int})
+_FLOATS, _LISTS, _ENDS = frozenset({float, complex}), frozenset({tuple, list}), frozenset({int, type(None)})
 _calls: dict[Any, Any] = {}
 _new = object.__new__
 
@@ -46,8 +48,42 @@ def forget(changes: Any = None) -> None:
 events.subscribe("context", forget)
 
 
-def signature(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Tensor]] | None:
-    """The key of a call and its tensors in order; None for arguments that are no key."""
+def _enter(v: Any, kind: type, key: list[Any], tensors: list[Tensor]) -> bool:
+    """Append an argument; False for one that is no part of a key."""
+    if kind is Tensor or kind is Parameter:
+        key += (kind, v._type)
+        tensors.append(v)
+    elif kind in _ATOMS or kind is DType or kind is tuple and len(v) <= _LONG and _INTS.issuperset(map(type, v)):
+        key += (kind, v)
+    elif kind in _FLOATS:  # -0.0 is not 0.0, and a NaN is itself
+        key += (kind, dumps(v, 2))
+    elif kind is slice:
+        ends = v.start, v.stop, v.step
+        if not _ENDS.issuperset(map(type, ends)):
+            key.append(kind)
+            return _enter(ends, list, key, tensors)
+        key += ends  # numbers, where the others have their types
+    elif kind in _LISTS:
+        key += (kind, len(v))
+        for e in v if len(v) <= _LONG else (_ENDS,):
+            if not _enter(e, e.__class__, key, tensors):
+                return False
+    else:
+        return False
+    return True
+
+
+def _enter_named(kwargs: dict[str, Any], key: list[Any], tensors: list[Tensor]) -> bool:
+    key += kwargs
+    return all(_enter(v, v.__class__, key, tensors) for v in kwargs.values())
+
+
+def call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], tape: Any = None) -> Any:
+    """``fn(*args, **kwargs)`` by what is kept of such a call.
+
+    Args:
+        tape: where the operations are noted, if anywhere.
+    """
     key: list[Any] = [fn]
     tensors: list[Tensor] = []
     for v in args:
@@ -55,88 +91,41 @@ def signature(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[t
         if kind is Tensor:
             key.append(v._type)
             tensors.append(v)
-        elif kind is Parameter:
-            key += (kind, v._type)
-            tensors.append(v)
-        elif kind in _ATOMS or kind is tuple and _INTS.issuperset(map(type, v)) and len(v) <= _LONG:
+        elif kind in _ATOMS:
             key += (kind, v)
         elif not _enter(v, kind, key, tensors):
-            return None
-    for name, v in kwargs.items():
-        key.append(name)
-        if not _enter(v, v.__class__, key, tensors):
-            return None
-    return tuple(key), tensors
-
-
-def _enter(v: Any, kind: type, key: list[Any], tensors: list[Tensor]) -> bool:
-    """Append an argument; False for one that is no part of a key."""
-    if kind is Tensor or kind is Parameter:
-        key += (kind, v._type)
-        tensors.append(v)
-    elif kind in _ATOMS or kind is DType:
-        key += (kind, v)
-    elif kind is float or kind is complex:  # -0.0 is not 0.0, and a NaN is itself
-        key += (kind, dumps(v, 2))
-    elif kind is tuple or kind is list:
-        key += (kind, len(v))
-        return len(v) <= _LONG and all(_enter(e, e.__class__, key, tensors) for e in v)
-    elif kind is slice:
-        key.append(kind)
-        return all(_enter(e, e.__class__, key, tensors) for e in (v.start, v.stop, v.step))
-    else:
-        return False
-    return True
-
-
-def call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], whole: Any, tape: Any = None) -> Any:
-    """``fn(*args, **kwargs)`` by what is kept of such a call.
-
-    Args:
-        whole: runs the function as one program, where that is worth it; None for a function that never does.
-        tape: where the operations are noted, if anywhere.
-    """
-    found = None if op_listeners or wanted.key is not None else signature(fn, args, kwargs)
-    if found is None:
-        return fn(*args, **kwargs) if whole is None else whole(fn, args, kwargs)
-    key, tensors = found
-    known = _calls.get(key)
-    if known is None:
-        known = _remember(key, _learned(fn, args, kwargs, tensors, whole))
-    if known.__class__ is not CachedCall:
-        return known(fn, args, kwargs)
+            return _uncached(fn, args, kwargs)
+    if op_listeners or wanted.key is not None or kwargs and not _enter_named(kwargs, key, tensors):
+        return _uncached(fn, args, kwargs)
+    found = _calls.get(tuple(key)) or _learned(tuple(key), fn, args, kwargs, tensors)
+    if found.__class__ is not CachedCall:
+        return found(fn, args, kwargs)
     try:
-        return known.run(tensors) if tape is None else known.record(tensors, tape)
+        return found.run(tensors) if tape is None else found.record(tensors, tape)
     except Exception as error:
         reraise_interrupt(error)
         return fn(*args, **kwargs)
 
 
-def _remember(key: Any, known: Any) -> Any:
-    if len(_calls) >= MOST:
-        for old in [*_calls][: MOST // 2]:
-            _calls.pop(old, None)
-    _calls[key] = known
-    return known
+def _uncached(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return composites.run(fn, args, kwargs) if fn in WHOLE else fn(*args, **kwargs)
 
 
-def _plainly(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return fn(*args, **kwargs)
-
-
-def _learned(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor], whole: Any) -> Any:
+def _learned(key: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
     """What to do with such calls: run what was traced, one program, or the function as it is."""
-    if whole is not None and (fn in LOOPS or _work(tensors) >= device_registry.current().features.worth_fusing):
-        return whole
-    try:
-        return CallTracer().traced(fn, args, kwargs, tensors)
-    except (TraceError, Exception) as error:
-        reraise_interrupt(error)
-        return _plainly
-
-
-def _work(tensors: list[Tensor]) -> int:
-    return max([t.size for t in tensors], default=0)
+    work = max([t.size for t in tensors], default=0)
+    if fn in WHOLE and (fn in LOOPS or work >= device_registry.current().features.worth_fusing):
+        found: Any = composites.run
+    else:
+        try:
+            found = CallTracer().traced(fn, args, kwargs, tensors)
+        except (TraceError, Exception) as error:
+            reraise_interrupt(error)
+            found = _uncached
+    for old in [*_calls][: MOST // 2] if len(_calls) >= MOST else ():
+        _calls.pop(old, None)
+    _calls[key] = found
+    return found
 
 
 class TraceError(BaseException):
@@ -264,7 +253,7 @@ class TracedCall(NamedTuple):
 class CachedCall:
     """The operations of one call. Places: its tensors, then constants, then results."""
 
-    __slots__ = ("_first", "_kernels", "_kind", "_lines", "_noted", "_outs", "_single")
+    __slots__ = ("_first", "_kind", "_lines", "_made", "_noted", "_outs", "_program", "record", "run")
 
     def __init__(self, program: TracedCall, outs: Any, kind: type, count: int) -> None:
         steps, constants = program.steps, program.constants
@@ -275,54 +264,50 @@ class CachedCall:
             for entry, refs, made in steps
         ]
         kernels: list[Any] = [(entry.kernel, refs, made) for refs, made, entry, _ in self._lines]
-        self._kernels: KernelList = KernelList(list(constants.values()), kernels)
+        self._program: Any = partial(kernel_program, count, [*constants.values()], kernels)
         self._outs: list[tuple[int, Any, Any]] = [
             (at[program.places[id(o)]], o._type, _way_in(o, program.places, count)) for o in outs
         ]
-        self._kind, self._first = kind, count
-        self._noted: dict[tuple[bool, ...], tuple[CallLines | None, list[int], dict[int, int]]] = {}
-        self._single: Any = None
-        if len(steps) == 1 and kind is Tensor and kernels[0][1:] == ((0,), 1) and self._outs[0][0] == 1:
-            self._single = kernels[0][0], *self._outs[0][1:], *self._lines[0][2:]
+        self._kind, self._first, self._made = kind, count, count + len(constants)
+        self._noted: dict[tuple[bool, ...], Any] = {}
+        self.run: Any = self._written([], [], {}, [], {})
+        self.record: Any = self._record
 
-    def run(self, tensors: list[Tensor]) -> Any:
-        """The results of a call."""
-        if self._single is None:
-            return self._wrapped(tensors, self._kernels([t._data for t in tensors]), None, ())
-        out = _new(Tensor)  # one operation on one tensor: the same, written out
-        kernel, out._type, way, _, _ = self._single
-        out._data, out._rec, out._kept = kernel(tensors[0]._data), None, None
-        if way is not None:
-            mark(out, tensors[0], way[1][0])
-        return out
+    def _written(
+        self, start: list[str], end: list[str], names: dict[str, Any], saved: list[int], numbers: dict[int, int]
+    ) -> Any:
+        """The function that runs the operations and makes the results; ``numbers`` of those that are tracked, from
+        that of the first on."""
+        scope = {"new": _new, "Tensor": Tensor, "mark": mark, "mark_through": mark_through, **names}
+        scope["pack"], end = _PACKS.get(self._kind), [*end]
+        for i, (at, scope[f"type{i}"], way) in enumerate(self._outs):
+            if at < self._first:
+                end.append(f"o{i} = t{at}")
+                continue
+            rec = f"tape, first + {numbers[at]}, None" if at in numbers else None
+            end += [f"o{i} = new(Tensor)", f"o{i}._data = v{at}", f"o{i}._type = type{i}", f"o{i}._kept = None"]
+            end.append(f"o{i}._rec = {rec}")
+            if way is not None:
+                scope[f"way{i}"] = way[1] if len(way[1]) > 1 else way[1][0]
+                end.append(f"mark{'_through' if len(way[1]) > 1 else ''}(o{i}, t{way[0]}, way{i})")
+        end.append("return o0" if self._kind is Tensor else f"return pack(({listed(range(len(self._outs)), 'o')}))")
+        return self._program([*saved, *(at for at, *_ in self._outs)], start, end, scope)
 
-    def record(self, tensors: list[Tensor], tape: Any) -> Any:
+    def _record(self, tensors: list[Tensor], tape: Any) -> Any:
         """The results of a call, its operations noted where they depend on what is watched."""
-        if self._single is not None:
-            return self._record_single(tensors, tape)
-        numbers = [_UNTRACKED if t._rec is None else tape.number_of(t) for t in tensors]
-        tracked = tuple([n >= 0 for n in numbers])
-        if True not in tracked:
-            return self.run(tensors)
-        noted = self._noted.get(tracked)
-        if noted is None:
-            noted = self._noted[tracked] = self._lines_noted(tracked)
-        call, kept, at = noted
-        env = self._kernels([t._data for t in tensors])
-        if call is None:
-            return self._wrapped(tensors, env, None, ())
-        first = tape.count
-        tape.count = first + len(call.types)
-        tape.lines.append((call, tuple(numbers), first))
-        tape.saved.append(tuple([env[i] for i in kept]))
-        return self._wrapped(tensors, env, tape, {place: first + k for place, k in at.items()})
+        tracked = tuple([tape.number_of(t) >= 0 for t in tensors])
+        if tracked not in self._noted:
+            self._noted[tracked] = self._recorded(tracked) or self.run
+        if self._noted[tracked] is not self.run:
+            self.record = self._noted[tracked]  # asks itself whether it is for such a call
+        return self._noted[tracked](tensors, tape)
 
-    def _lines_noted(self, tracked: tuple[bool, ...]) -> tuple[CallLines | None, list[int], dict[int, int]]:
-        """Where these tensors are tracked: the lines, the places of what their rules read, results by place."""
+    def _recorded(self, tracked: tuple[bool, ...]) -> Any:
+        """The function that also notes the lines, where these tensors are tracked; None where there are none."""
         numbers: dict[int, int] = {i: i for i, t in enumerate(tracked) if t}
         lines: list[OpLine] = []
         saved: list[int] = []
-        made, count = len(self._kernels.constants) + self._first, self._first
+        made, count = self._made, self._first
         for refs, results, entry, kept in self._lines:
             own = tuple([numbers.get(i, _UNTRACKED) for i in refs])
             if kept is not None and max(own, default=_UNTRACKED) >= 0:
@@ -332,33 +317,20 @@ class CachedCall:
                 count += results
             made += results
         given = {at: numbers[at] - self._first for at, *_ in self._outs if at >= self._first and at in numbers}
-        call = CallLines(lines, self._first, list(dict.fromkeys(given.values()))) if given else None
-        return call, saved, given
+        if not given:
+            return None
+        alone = len(self._lines) == 1 and self._lines[0][0] == (*range(self._first),)
+        call = lines[0][0] if alone else CallLines(lines, self._first, list(dict.fromkeys(given.values())))
+        end = [f"tape.lines.append((call, ({listed(range(self._first), 'n')}), tape.count))", "first = tape.count"]
+        end += [f"tape.count = first + {len(call.types)}", f"tape.saved.append(({listed(saved)}))"]
+        return self._written(_numbering(tracked), end, {"call": call, "otherwise": self._record}, saved, given)
 
-    def _record_single(self, tensors: list[Tensor], tape: Any) -> Tensor:
-        track = tensors[0]._rec
-        number = _UNTRACKED if track is None else track[1] if track[0] is tape else tape.number_of(tensors[0])
-        out: Tensor = self.run(tensors)
-        entry, kept = self._single[3:]
-        if number >= 0 and kept is not None:
-            first = tape.count
-            tape.count = first + 1
-            tape.lines.append((entry, (number,), first))
-            tape.saved.append(tuple([out._data if i else tensors[0]._data for i in kept]) if kept else kept)
-            out._rec = (tape, first, None)
-        return out
 
-    def _wrapped(self, tensors: list[Tensor], env: list[Any], tape: Any, numbers: Any) -> Any:
-        made = []
-        for at, t, way in self._outs:
-            if at < self._first:
-                made.append(tensors[at])
-                continue
-            rec = (tape, numbers[at], None) if at in numbers else None
-            made.append(make(env[at], t, rec))
-            if way is not None:
-                mark_through(made[-1], tensors[way[0]], way[1])
-        return made[0] if self._kind is Tensor else _PACKS[self._kind](made)
+def _numbering(tracked: tuple[bool, ...]) -> list[str]:
+    """Lines that find the numbers of a call's tensors on the tape; where others are tracked, another function runs."""
+    found = "n{0} = -1 if t{0}._rec is None else t{0}._rec[1] if t{0}._rec[0] is tape else tape.number_of(t{0})"
+    other = " or ".join([f"n{i} {'<' if t else '>='} 0" for i, t in enumerate(tracked)])
+    return [*map(found.format, range(len(tracked))), f"if {other}: return otherwise(given, tape)"]
 
 
 def _way_in(out: Tensor, places: dict[int, int], count: int) -> tuple[int, list[Any]] | None:
@@ -381,4 +353,10 @@ def _kept_places(entry: DispatchEntry, refs: list[int], made: list[int], at: dic
     return tuple([at[p] for p in (*(refs[k] for k in operands), *(made if results else ()))])
 
 
+def _number(engine: Any, value: Any) -> Any:
+    return make(value, WEAK[value.__class__]) if value.__class__ in WEAK else value
+
+
 composites.call = call
+EagerEngine.number = RecordingEngine.number = _number  # type: ignore[method-assign, assignment]
+eager.whole = eager.cached = call  # type: ignore[method-assign]

@@ -136,91 +136,79 @@ class RecordingEngine(PlainReads):
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op``; note it if it depends on a watched tensor."""
-        if attrs or op_listeners:
-            return self._with(op, inputs, attrs)
-        if len(inputs) != 2:
+        if len(inputs) == 1:
             return self._one(op, inputs, attrs)
+        if attrs or op_listeners or len(inputs) != 2:
+            return self._general(op, inputs, attrs)
         a, b = inputs
         class_b = b.__class__
         try:
             if class_b in WEAK:
-                entry, data, track = op.fast[a._type, WEAK[class_b]], b, None
+                entry, one, first, other, second = op.fast[a._type, WEAK[class_b]], a._data, a._rec, b, None
+            elif a.__class__ in WEAK:
+                entry, one, first, other, second = op.fast[WEAK[a.__class__], b._type], a, None, b._data, b._rec
             else:
-                entry, data, track = op.fast[a._type, b._type], b._data, b._rec
-            result = entry.kernel(a._data, data)
+                entry, one, first, other, second = op.fast[a._type, b._type], a._data, a._rec, b._data, b._rec
+            result = entry.kernel(one, other)
         except Exception as error:  # as in plain dispatch: the general way knows what to say
             reraise_interrupt(error)
             return self._general(op, inputs, attrs)
         if entry.type is None:
             return self._general(op, inputs, attrs)
-        return self._noted(entry, a, data, track, result)
+        return self._noted(entry, one, first, other, second, result)
 
     def pair(self, op: Op, a: Tensor, b: Tensor) -> Any:
         """Two tensors: ``apply`` with nothing left to ask."""
         if op_listeners:
             return self._general(op, (a, b), {})
         try:
-            one, other, data = a._type, b._type, b._data
-            entry = op.fast[one] if one is other else op.fast[one, other]
-            result = entry.kernel(a._data, data)
+            one, other, kind, kind_b = a._data, b._data, a._type, b._type
+            entry = op.fast[kind] if kind is kind_b else op.fast[kind, kind_b]
+            result = entry.kernel(one, other)
         except Exception as error:
             reraise_interrupt(error)
             return self._general(op, (a, b), {})
         if entry.type is None:
             return self._general(op, (a, b), {})
-        return self._noted(entry, a, data, b._rec, result)
+        return self._noted(entry, one, a._rec, other, b._rec, result)
 
     def _one(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """One plain tensor, where nobody listens."""
+        entry = result = None
         try:
             (a,) = inputs
-            entry = op.fast[(a._type,)]
-            data = a._data
-            result = entry.kernel(data)
+            if not (op_listeners or "host" in op.traits):
+                entry = op.fast.get(((a._type,), attrs_key(attrs)) if attrs else (a._type,))
+            if entry is not None and entry.type is not None:
+                result = entry.kernel(a._data)
         except Exception as error:
             reraise_interrupt(error)
-            return self._general(op, inputs, attrs)
-        if entry.type is None or "host" in op.traits:
-            return self._general(op, inputs, attrs)
-        return self._noted_one(entry, a, data, result)
+        return self._general(op, inputs, attrs) if result is None else self._noted_one(entry, a, a._data, result)
 
-    def _with(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """One plain tensor and attributes, where nobody listens."""
-        try:
-            (a,) = inputs
-            entry = None if op_listeners or "host" in op.traits else op.fast.get(((a._type,), attrs_key(attrs)))
-            result = None if entry is None or entry.type is None else entry.kernel(a._data)
-        except Exception as error:
-            reraise_interrupt(error)
-            entry = result = None
-        if entry is None or result is None:
-            return self._general(op, inputs, attrs)
-        return self._noted_one(entry, a, a._data, result)
-
-    def _noted_one(self, entry: DispatchEntry, a: Tensor, data: Any, result: Any) -> Tensor:
+    def _noted_one(self, entry: Any, a: Tensor, data: Any, result: Any) -> Tensor:
         track, rec, keep = a._rec, self.recorder, entry.keep
         if keep is None or track is None or track[0] is not rec:
-            return make(result, entry.type)  # type: ignore[arg-type]
+            return make(result, entry.type)
         n = rec.count
         rec.count = n + 1
         rec.lines.append((entry, (track[1],), n))
         kept = (data,) if keep[0] else ()
         rec.saved.append((*kept, result) if keep[1] else kept)
-        return make(result, entry.type, (rec, n, None))  # type: ignore[arg-type]
+        return make(result, entry.type, (rec, n, None))
 
-    def _noted(self, entry: DispatchEntry, a: Tensor, data: Any, track: Any, result: Any) -> Tensor:
+    def _noted(self, entry: DispatchEntry, one: Any, first: Any, other: Any, second: Any, result: Any) -> Tensor:
         keep = entry.keep
         if keep is None:
             return make(result, entry.type)  # type: ignore[arg-type]
         rec = self.recorder
-        first = a._rec
         i = first[1] if first is not None and first[0] is rec else UNTRACKED
-        j = track[1] if track is not None and track[0] is rec else UNTRACKED
+        j = second[1] if second is not None and second[0] is rec else UNTRACKED
         if i < 0 and j < 0:
             return make(result, entry.type)  # type: ignore[arg-type]
         n = rec.count
         rec.count = n + 1
         rec.lines.append((entry, (i, j), n))
-        rec.saved.append(_kept_pair(keep, a._data, data, result))
+        rec.saved.append(_kept_pair(keep, one, other, result))
         return make(result, entry.type, (rec, n, None))  # type: ignore[arg-type]
 
     def _general(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -256,12 +244,12 @@ class RecordingEngine(PlainReads):
             _enter(rec, entry, numbers, operands, outs, buffers, fn)
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """As one program, where that is worth it."""
-        return composites.call(fn, args, kwargs, composites.run, self.recorder)
+        """By what is kept of such a call, or as one program, where that is worth it."""
+        return composites.call(fn, args, kwargs, self.recorder)
 
     def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """By what is kept of such a call."""
-        return composites.call(fn, args, kwargs, None, self.recorder)
+        return composites.call(fn, args, kwargs, self.recorder)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The target takes the buffer and the number of the value."""

@@ -28,16 +28,20 @@ class Broken(BaseException):
 
 @pytest.fixture
 def unforgiving(monkeypatch: Any) -> None:
-    for name in ("run", "record"):
-        way = getattr(CachedCall, name)
+    written = CachedCall._written
 
-        def run(*args: Any, way: Any = way) -> Any:
+    def careful(*args: Any) -> Any:
+        way = written(*args)
+
+        def run(*given: Any) -> Any:
             try:
-                return way(*args)
+                return way(*given)
             except Exception as error:
                 raise Broken from error
 
-        monkeypatch.setattr(CachedCall, name, run)
+        return run
+
+    monkeypatch.setattr(CachedCall, "_written", careful)
     sweep = LineProgram.run
 
     def swept(*args: Any) -> bool:

@@ -28,8 +28,9 @@ def total(xp: Any, x: Any, axes: tuple[int, ...] | None, keepdims: bool, dtype: 
         keepdims: keep the summed axes with size 1.
         dtype: of the sum; None: as the library sums integers.
     """
-    if x.size < LONG:
-        return xp.sum(x, axis=axes, keepdims=keepdims, dtype=dtype)
+    if x.size < LONG:  # at once: small sums are many
+        add: Any = np.add.reduce if xp is np else xp.sum
+        return add(x, axis=axes, keepdims=keepdims, dtype=dtype)
     axes = tuple(range(x.ndim)) if axes is None else axes
     wide = None if dtype is None else _WIDER.get(np.dtype(dtype).name)
     if wide is None or _steps(x.shape, axes) < LONG:

@@ -37,7 +37,8 @@ _NEAR, _FAR, _GONE = 0.46875, 4.0, 27.3
 def _horner(coefficients: Sequence[float], x: Any) -> Any:
     total = coefficients[0] * x + coefficients[1]
     for c in coefficients[2:]:
-        total = total * x + c
+        total *= x
+        total += c
     return total
 
 
@@ -48,12 +49,14 @@ def _ratio(top: Sequence[float], low: Sequence[float], x: Any) -> Any:
 def _tail(xp: Any, a: Any) -> Any:
     """erfc(a) for a >= 0.46875; the operands of the interval not meant are clamped to keep them finite."""
     a = xp.minimum(a, _GONE)
-    middle = _ratio(_MID_TOP, _MID_LOW, xp.minimum(a, _FAR))
-    far_a = xp.maximum(a, _FAR)
-    z = 1 / (far_a * far_a)
-    far = (_ONE_BY_ROOT_PI - z * _ratio(_FAR_TOP, _FAR_LOW, z)) / far_a
+    found = _ratio(_MID_TOP, _MID_LOW, xp.minimum(a, _FAR))
+    if xp is not np or not a.max(initial=0.0) <= _FAR:
+        far_a = xp.maximum(a, _FAR)
+        z = 1 / (far_a * far_a)
+        far = (_ONE_BY_ROOT_PI - z * _ratio(_FAR_TOP, _FAR_LOW, z)) / far_a
+        found = xp.where(a <= _FAR, found, far)
     high = xp.floor(a * 16) / 16
-    return xp.exp(-high * high) * xp.exp(-(a - high) * (a + high)) * xp.where(a <= _FAR, middle, far)
+    return xp.exp(-high * high) * xp.exp(-(a - high) * (a + high)) * found
 
 
 def _near(x: Any) -> Any:
@@ -64,8 +67,7 @@ def erf_body(xp: Any, x: Any) -> Any:
     """erf of a float array, computed in float64."""
     x = x.astype(np.float64)
     a = xp.abs(x)
-    outer = 1 - _tail(xp, xp.maximum(a, _NEAR))
-    return xp.where(a <= _NEAR, _near(xp.clip(x, -_NEAR, _NEAR)), xp.copysign(outer, x))
+    return xp.where(a <= _NEAR, _near(xp.clip(x, -_NEAR, _NEAR)), xp.copysign(1 - _tail(xp, xp.maximum(a, _NEAR)), x))
 
 
 def erfc_body(xp: Any, x: Any) -> Any:

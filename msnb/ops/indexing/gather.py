@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DataSizeError, DTypeError, IndexOutOfRange, ShapeError
-from msnb.core import Shape, Tensor, TensorType, cached, tensor_type
+from msnb.core import Shape, Tensor, TensorType, keep_calls, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
@@ -108,7 +108,6 @@ GATHER: Op = define(
 )
 
 
-@cached
 def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0, *, dim: int | None = None) -> Tensor:
     """The slices of ``x`` along ``axis`` that ``index`` names.
 
@@ -156,7 +155,6 @@ def _gather_lanes(x: Any, index: Any, axis: int, lead: int) -> Tensor:
     return reshape(out, (*shape, *out.shape[1:]))
 
 
-@cached
 @worded
 def index_select(x: Any, axis: int, index: Any) -> Tensor:
     """``gather`` with the arguments in PyTorch's order; ``index`` is a vector."""
@@ -166,7 +164,6 @@ def index_select(x: Any, axis: int, index: Any) -> Tensor:
     return gather(x, i, axis)
 
 
-@cached
 @worded
 def take(x: Any, index: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
     """NumPy's take: along an axis, or from the flattened tensor.
@@ -195,7 +192,6 @@ def coordinates(name: str, index: Any, rank: int) -> tuple[Any, ...]:
     return unstack(i, -1)
 
 
-@cached
 def gather_nd(x: Any, index: Any) -> Tensor:
     """The elements (or slices) of ``x`` at coordinates.
 
@@ -230,7 +226,6 @@ def along(name: str, shape: Shape, index: Any, axis: int) -> tuple[Any, ...]:
     return tuple(grid)
 
 
-@cached
 @worded
 def gather_elements(x: Any, axis: int, index: Any) -> Tensor:
     """One index per element of the result: ``out[i][j] = x[index[i][j]][j]`` for axis 0.
@@ -286,3 +281,6 @@ def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Tensor:
 
 # names of MindSpore and PyTorch for the same
 gather_d = gather_elements
+
+
+keep_calls(globals(), "gather gather_elements gather_nd index_select take take_along_dim")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import DType, Tensor, TensorType, int32, int64, tensor_type
+from msnb.core import DType, Tensor, TensorType, int32, int64, keep_calls, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
@@ -373,3 +373,6 @@ def index_copy(x: Any, axis: int, index: Any, src: Any) -> Tensor:
 def index_fill(x: Any, axis: int, index: Any, value: Any) -> Tensor:
     """``x`` with one number in the slices along ``axis`` that ``index`` names."""
     return _rows("index_fill", x, axis, index, value, "none")
+
+
+keep_calls(globals(), "index_add scatter scatter_nd index_fill tensor_scatter_update tensor_scatter_add")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core import Dim, Tensor, TensorType, cached, result_dtype, tensor_type
+from msnb.core import Dim, Tensor, TensorType, cached, keep_calls, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
@@ -345,3 +345,6 @@ def multi_dot(xs: Sequence[Any]) -> Tensor:
 
 def _multiply_tree(tree: Any, ts: Sequence[Any]) -> Tensor:
     return ts[tree] if isinstance(tree, int) else matmul(*(_multiply_tree(part, ts) for part in tree))
+
+
+keep_calls(globals(), "tensordot kron")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core import Tensor, TensorType, cached, dtypes, tensor_type
+from msnb.core import Tensor, TensorType, cached, dtypes, keep_calls, tensor_type
 from msnb.core.temporary_writes import mark, own
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
@@ -228,3 +228,6 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64) -> Tensor:
     """The row and column indices [2, n] of an upper triangle, int32 or int64."""
     return as_tensor(np.stack(np.triu_indices(int(row), int(offset), int(col))).astype(dtypes.as_dtype(dtype).numpy))
+
+
+keep_calls(globals(), "trace diagonal")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
-from msnb.core import Tensor, cached, dtypes
+from msnb.core import Tensor, cached, dtypes, keep_calls
 from msnb.ops.definition import as_float, as_floats, as_tensor, find, normal_axis, operand_lines, wide_integers, worded
 from msnb.ops.definition.operand_checks import number_class
 from msnb.ops.elementwise import arithmetic, equal, identity, isnan, transcendental, where
@@ -433,3 +433,6 @@ def xdivy(x: Any, y: Any) -> Tensor:
 
 # names of MindSpore and PyTorch for the same
 addn = add_n
+
+
+keep_calls(globals(), "clip_by_norm clip_by_global_norm nan_to_num normalize lerp")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.engine import keep_calls
 from msnb.core.tensor import Array, Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
@@ -416,3 +417,6 @@ def sequence_mask(lengths: Any, maxlen: int | None = None) -> Tensor:
     t = as_tensor(lengths)
     longest = int(functional.max(t)) if maxlen is None else maxlen
     return arange(longest) < expand_dims(t, -1)
+
+
+keep_calls(globals(), "cdist dist quantile diff")

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core.engine import named, whole
+from msnb.core.engine import keep_calls, named, whole
 from msnb.core.tensor import Tensor
 from msnb.ops.definition import as_float, as_tensor, find, normal_axis, operand_lines, worded
 from msnb.ops.elementwise import arithmetic, stop_gradient, transcendental, where
@@ -324,3 +324,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, axis: i
 
 swish, hard_sigmoid, hard_swish, hard_tanh = silu, hardsigmoid, hardswish, hardtanh
 log_sigmoid = logsigmoid
+
+
+keep_calls(globals(), "glu")

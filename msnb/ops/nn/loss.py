@@ -12,7 +12,7 @@ from typing import Any
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core.dtypes import guard
-from msnb.core.engine import cached, whole
+from msnb.core.engine import cached, keep_calls, whole
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
@@ -503,3 +503,6 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
         apart = arithmetic.minimum(apart, far(positive, negative))
     loss = arithmetic.clamp_min(far(anchor, positive) - apart + margin, 0)
     return _reduced("triplet_margin_loss", loss, reduction)
+
+
+keep_calls(globals(), "cosine_similarity margin_ranking_loss")

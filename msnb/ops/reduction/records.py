@@ -156,9 +156,7 @@ def _sum_grad(dout: Any, x: Any, types: Any, axis: Any, keepdims: Any) -> Any:
 
 
 def _sum(xp: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
-    if x.size < LONG:  # at once: small sums are many
-        return xp.sum(x, axis=None if axis == () else axis, keepdims=keepdims, dtype=_wide(x))
-    return total(xp, x, normal_axes("sum", axis, x.ndim), keepdims, _wide(x))
+    return total(xp, x, _over(axis) if x.size < LONG else normal_axes("sum", axis, x.ndim), keepdims, _wide(x))
 
 
 def _by_ufunc(ufunc: Any, mean: bool = False) -> Callable[..., Any]:
@@ -189,7 +187,7 @@ SUM = _reduction(
 def _mean(xp: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
     """NaN where there are no elements, as 0 / 0."""
     axes = normal_axes("mean", axis, x.ndim)
-    n = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
+    n = math.prod(x.shape[i] for i in axes)
     whole = total(xp, x, axes, keepdims, np.float64 if x.dtype.kind in "biu" else _wide(x))
     return whole / n if n else whole * np.nan
 
@@ -365,7 +363,7 @@ def _var(xp: Any, x: Any, *, axis: Any, keepdims: Any, ddof: Any) -> Any:
     elif x.dtype.itemsize == 2:
         x = x.astype(np.float32)
     axes = normal_axes("var", axis, x.ndim)
-    n = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
+    n = math.prod(x.shape[i] for i in axes)
     if n <= ddof:
         return xp.sum(xp.abs(x), axis=axes, keepdims=keepdims) * np.nan
     apart = x - total(xp, x, axes, True, x.dtype) / n

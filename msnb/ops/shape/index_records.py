@@ -289,6 +289,19 @@ def _update_body(xp: Any, x: Any, value: Any, *indices: Any, spec: Spec) -> Any:
     return out
 
 
+def _update_numpy(types: Any, outs: Any, *, spec: Spec) -> Any:
+    if len(types) > 2 or not alike((types[0], *outs)):
+        return None
+    key, number = key_of(spec, ()), types[1].dtype.numpy if types[1].weak else None
+
+    def run(x: Any, value: Any) -> Any:
+        out = x.copy()
+        out[key] = value if number is None else np.asarray(value, number)
+        return out
+
+    return run
+
+
 def _update_grad(dout: Any, indices: Any, spec: Spec) -> Any:
     taken = INDEX_TAKEN if indices else INDEX
     return INDEX_UPDATE(dout, 0, *indices, spec=spec), taken(dout, *indices, spec=spec), *_no_more(len(indices))
@@ -301,6 +314,7 @@ INDEX_UPDATE: Op = define(
     attrs=("spec",),
     infer=_update_type,
     body=_update_body,
+    numpy=_update_numpy,
     grad=_update_grad,
     axes=update_axes,
     batch=_update_batch,

@@ -105,10 +105,16 @@ def updated(x: Any, key: Any, value: Any) -> Tensor:
         >>> ms.ops.index_update(ms.Tensor([1, 2, 3]), slice(1, None), 0).tolist()
         [1, 0, 0]
     """
-    v = value if isinstance(value, (bool, int, float, complex, Tensor)) else as_tensor(value)
+    number = isinstance(value, (bool, int, float, complex))
+    v = slot.engine.number(value) if number or isinstance(value, Tensor) else as_tensor(value)
+    return _updated(x, key, v)  # type: ignore[no-any-return]
+
+
+@cached
+def _updated(x: Any, key: Any, v: Any) -> Any:
     masked = _where_masked(x, key, v)
     if masked is not None:
-        return masked  # type: ignore[no-any-return]
+        return masked
     source, spec, indices = parse(x, key)
     if isinstance(v, Tensor):
         place = IndexPlan("index_update", source._type, tuple(i._type for i in indices), spec)
@@ -127,11 +133,9 @@ def _where_masked(x: Any, key: Any, value: Any) -> Any:
     # a value with one row per selected element goes the general way: its rows depend on the mask's values
     if isinstance(value, Tensor) and value.ndim > after:
         return None
-    if isinstance(value, Tensor) and value.dtype is not x.dtype:
-        value = value.astype(x.dtype)
-    value = (
-        value if not isinstance(value, Tensor) or not after else broadcast_to(value, shape=x.shape[x.ndim - after :])
-    )
+    if isinstance(value, Tensor) and not value._type.weak:
+        value = value if value.dtype is x.dtype else value.astype(x.dtype)
+        value = broadcast_to(value, shape=x.shape[x.ndim - after :]) if after else value
     out = where(reshape(mask, (*mask.shape, *(1,) * after)), value, x)
     return out if out.dtype is x.dtype else out.astype(x.dtype)
 
