@@ -295,7 +295,7 @@ def one_of_two_lists(box: Box, x: Any) -> Any:
     return left, right
 
 
-@refused("is read after that object was written")
+@program((0.0,), (5.0,))
 def a_value_of_an_unknown_turn(box: Box, x: Any) -> Any:
     out = box.q * 1
     total = box.q * 1

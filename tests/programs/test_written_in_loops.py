@@ -85,6 +85,10 @@ while w.sum()<60: y[0]+=1.; y=z; z=w; w=w*2
 y[1]=9.; z[2]=7.
 return x, y, z, w
 y=x
+while y.sum()<30: y=y*2 if y[0]<4 else y+1
+y[0]=-1.
+return x, y
+y=x
 while x.sum()<30: y=y*2; x[0]+=y[1]
 return x, y
 def step(v):

@@ -113,7 +113,6 @@ class Capture(GraphBuilder):
     def lift(self, x: Any) -> Value:
         """Outside values become inputs, program values stay or pass through the params of this body."""
         if isinstance(x, SymbolicTensor) and type(x) is SymbolicTensor:
-            self.session.aliases.check(x)
             return super().lift(x)
         if is_lazy(x):
             return super().lift(self.session.inputs.scalar(x))

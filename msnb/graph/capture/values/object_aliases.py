@@ -6,7 +6,8 @@
     a[0] = 1                  and so does self.p: where(c, a, p)
 
 A loop is the same question with "did it run?" as its condition. At the start of a turn nobody knows which turn it is;
-a loop that writes to the one or the other is captured once more and carries a flag, "it is still that object".
+a loop that writes to the one or the other, or leaves something merged, is captured once more and carries a flag,
+"it is still that object", which the passes drop where nobody asks.
 Lists, dicts and objects that were merged out of two are refused when they are written to.
 """
 
@@ -33,7 +34,7 @@ class Alias:
     owner: Tensor
     condition: Callable[[], Any] | None
     truth: bool
-    want: Callable[[], None] | None = None
+    want: Callable[[], None] = lambda: None
 
 
 class Aliases:
@@ -46,7 +47,6 @@ class Aliases:
     def __init__(self) -> None:
         self.shared: set[Value] = set()
         self.found: list[Alias] = []
-        self._stale: dict[int, Any] = {}
         self._blended: dict[int, Any] = {}
 
     def add(self, *alias: Any) -> None:
@@ -69,24 +69,17 @@ class Aliases:
             for here_, there in ((alias.owner, alias.merged), (alias.merged, alias.owner)):
                 if here_ is target and id(there) not in seen and _is_alive(engine, alias.merged):
                     seen.add(id(there))
-                    if self._move(engine, alias, target, there):
+                    if alias.condition is None:
+                        alias.want()
+                    else:
+                        self._move(engine, alias, target, there, _truth(alias.condition()))
                         self._pass_on(engine, there, seen)
 
-    def _move(self, engine: Any, alias: Alias, target: Any, other: Any) -> bool:
-        """``other`` may be ``target``, which was written. False: nobody knows, and nobody may read it."""
-        if alias.condition is None and alias.want is not None:
-            alias.want()
-            return False
-        if alias.condition is None:
-            if other is not alias.merged:
-                raise _refusal("is written to")
-            self._stale[id(other)] = other
-            return False
-        condition = _truth(alias.condition())
+    def _move(self, engine: Any, alias: Alias, target: Any, other: Any, condition: Any) -> None:
+        """``other`` may be ``target``, which was written."""
         new, old = engine.lift_as(target, other._type), engine.lift(other)
         pair = (new, old) if alias.truth else (old, new)
         engine.put(other, find("where")(condition, *map(engine.wrap, pair)))
-        return True
 
     def same(self, tensor: Any, owner: Any) -> Any:
         """Is ``tensor`` the object ``owner``: True, False, a tensor of one truth; None: a loop must know more first."""
@@ -94,24 +87,13 @@ class Aliases:
         for alias in self.found if not found else ():
             if alias.merged is not tensor or (deeper := self.same(alias.owner, owner)) is False:
                 continue
-            if alias.condition is None and alias.want is None:
-                raise _refusal("is written to")
             if alias.condition is None or deeper is None:
-                return None if alias.want is None else alias.want()
+                return alias.want()
             this = _truth(alias.condition())
             this = this if alias.truth else find("logical_not")(this)
             this = this if deeper is True else find("logical_and")(this, deeper)
             found = this if found is False else find("logical_or")(found, this)
         return found
-
-    def check(self, tensor: Any) -> None:
-        """A tensor is read.
-
-        Raises:
-            CaptureError: it may be an object that was written since, and nobody knows.
-        """
-        if id(tensor) in self._stale:
-            raise _refusal("is read after that object was written")
 
     # ---- lists, dicts, objects ----
 

@@ -146,9 +146,9 @@ class LoopCapture(Handle):
     def _alias(self, c: LoopVariable, ran: Callable[[], Any]) -> None:
         """A variable that the loop rebinds is another object than before, if the loop ran at all."""
         aliases = self.outer.session.aliases
-        for result, before, after, unsure in c.objects:
+        for result, before, after in c.objects:
             aliases.add(result, before, ran, False) if before is not None else None
-            aliases.add(result, after, None if unsure else ran, True) if after is not None else None
+            aliases.add(result, after, ran, True) if after is not None else None
         for result, owner, flag in c.flags.held:
             aliases.add(result, owner, lambda flag=flag: flag, True)
 

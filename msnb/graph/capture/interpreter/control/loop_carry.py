@@ -43,10 +43,10 @@ class IdentityFlags:
     """Whether the leaves of a loop variable are still objects from outside of the loop, carried beside them.
 
     Attributes:
-        wanted: the leaves of which it must be known: these, or those objects, are written in the loop.
+        wanted: the leaves of which it must be known: these, or those objects, are written in the loop, or the body
+            leaves one of several objects.
         held: of each such leaf and object the flag, at the start of the body or after the loop.
         left: the flags that the body leaves.
-        unsure: leaves that the body leaves merged out of several objects.
     """
 
     TYPE = tensor_type((), bool_)
@@ -55,7 +55,6 @@ class IdentityFlags:
         self.wanted: set[int] = set()
         self.held: list[tuple[Any, Any, Any]] = []
         self.left: list[Any] = []
-        self.unsure: set[int] = set()
 
     def start(self, builder: Any, leaves: list[Any], owners: list[Any], aliases: Any) -> None:
         """The start of the body: each leaf may be one of its ``owners``."""
@@ -102,7 +101,7 @@ class LoopVariable:
         self.place: MutationTarget | None = place
         self.late: bool = False
         self.after: list[Any] = []
-        self.objects: list[tuple[Any, Any, Any, bool]] = []
+        self.objects: list[tuple[Any, Any, Any]] = []
         self._set(before)
 
     def _set(self, before: Any) -> None:
@@ -170,7 +169,7 @@ class LoopVariable:
                 self.ends[i] = leaf
                 stable &= self.after[i] is leaf
             if builder.session.aliases.is_merged(leaf):
-                self.flags.unsure.add(i)
+                self.flags.wanted.add(i)
         return stable
 
     def _settle_missing(self, after: Any) -> bool:
@@ -239,7 +238,7 @@ class LoopVariable:
         if self.place is None:
             pairs = zip(leaves, self.leaves, self.ends)
             self.objects = [
-                (leaf, before if is_object(before) else None, end, i in self.flags.unsure)
+                (leaf, before if is_object(before) else None, end)
                 for i, (leaf, before, end) in enumerate(pairs)
                 if self.types[i] is not None and i not in self.flags.wanted
             ]
