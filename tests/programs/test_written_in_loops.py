@@ -88,6 +88,23 @@ y=x
 while y.sum()<30: y=y*2 if y[0]<4 else y+1
 y[0]=-1.
 return x, y
+y=x; z=x
+while y.sum()<20:
+    if y[0]<2: y=y*2; z=y
+    else: y=y+1
+y[0]=-1.; z[1]=-2.
+return x, y, z
+y=x; z=x
+while z.sum()<30: y[0]+=1.; t=y*2; y=t; z=t
+z[1]=-2.
+return x, y, z
+y=x; z=x
+while z.sum()<30:
+    y[0]+=1.
+    if y[0]>2: t=y*2; y=t; z=t
+    else: z=z+1
+z[1]=-2.
+return x, y, z
 y=x
 while x.sum()<30: y=y*2; x[0]+=y[1]
 return x, y

@@ -222,6 +222,7 @@ class Merge:
     Attributes:
         choose: ``choose(a, b)``: the function, or the text, of two, whose branch runs.
         gone: which of the branches has returned: nothing that follows it in the function runs.
+        objects: of a result of the If node the values that it is merged out of.
     """
 
     def __init__(
@@ -232,7 +233,7 @@ class Merge:
         self.dead = dead
         self.changes = changes
         self.born = born
-        self.aliases: list[tuple[int, int, Any]] = []
+        self.objects: dict[int, tuple[Any, Any]] = {}
         self.choose: Callable[[Any, Any], Any] | None = None
         self.gone = (False, False)
 
@@ -337,7 +338,7 @@ class Merge:
         number = pythonic.is_number(a) and pythonic.is_number(b)
         values = self._lifted(label, a, b, lines, number)
         at = len(self.builders[0].graph.outputs)
-        self.aliases += [(at, i, x) for i, x in outer if is_object(x)]
+        self.objects[at] = objects
         for builder, value in zip(self.builders, values):
             builder.graph.outputs.append(value)
         return lambda results: pythonic.mark(results[at]) if number else results[at]

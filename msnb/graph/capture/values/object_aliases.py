@@ -13,13 +13,17 @@ Lists, dicts and objects that were merged out of two are refused when they are w
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from msnb.base.errors import CaptureError
 from msnb.base.source_location import here
+from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
+from msnb.graph.capture.values.lazy_values import is_lazy
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.graph import Value
 from msnb.ops.definition.record import find
@@ -61,39 +65,83 @@ class Aliases:
 
     def written(self, engine: Any, target: Any) -> None:
         """The Tensor object ``target`` has a new value: so has whatever may be the same object."""
-        if self.found:
-            self._pass_on(engine, target, {id(target)})
+        known: dict[Any, Any] = {}
+        for other in self._related(engine, target) if self.found else ():
+            condition = self.same(target, other, known)
+            if condition is not None and condition is not False:
+                new, old = engine.lift_as(target, other._type), engine.lift(other)
+                pair = engine.wrap(new), engine.wrap(old)
+                engine.put(other, pair[0] if condition is True else find("where")(condition, *pair))
 
-    def _pass_on(self, engine: Any, target: Any, seen: set[int]) -> None:
-        for alias in list(self.found):
-            for here_, there in ((alias.owner, alias.merged), (alias.merged, alias.owner)):
-                if here_ is target and id(there) not in seen and _is_alive(engine, alias.merged):
-                    seen.add(id(there))
-                    if alias.condition is None:
-                        alias.want()
-                    else:
-                        self._move(engine, alias, target, there, _truth(alias.condition()))
-                        self._pass_on(engine, there, seen)
+    def _related(self, engine: Any, target: Any) -> list[Any]:
+        """The objects that are tied to one by any chain of aliases."""
+        found, waiting = {id(target): target}, [target]
+        alive = [alias for alias in self.found if _is_alive(engine, alias.merged)]
+        while waiting:
+            at = waiting.pop()
+            ends = [(alias.owner, alias.merged) for alias in alive]
+            for there in [b if a is at else a for a, b in ends if a is at or b is at]:
+                if id(there) not in found:
+                    found[id(there)] = there
+                    waiting.append(there)
+        return list(found.values())[1:]
 
-    def _move(self, engine: Any, alias: Alias, target: Any, other: Any, condition: Any) -> None:
-        """``other`` may be ``target``, which was written."""
-        new, old = engine.lift_as(target, other._type), engine.lift(other)
-        pair = (new, old) if alias.truth else (old, new)
-        engine.put(other, find("where")(condition, *map(engine.wrap, pair)))
+    def reach(self, tensor: Any) -> list[Any]:
+        """The objects that a tensor was merged out of, with itself."""
+        found = {id(tensor): tensor}
+        for alias in reversed(self.found):  # what was merged last first
+            if id(alias.merged) in found:
+                found[id(alias.owner)] = alias.owner
+        return list(found.values())
 
-    def same(self, tensor: Any, owner: Any) -> Any:
-        """Is ``tensor`` the object ``owner``: True, False, a tensor of one truth; None: a loop must know more first."""
-        found: Any = tensor is owner
-        for alias in self.found if not found else ():
-            if alias.merged is not tensor or (deeper := self.same(alias.owner, owner)) is False:
+    def same(self, tensor: Any, other: Any, known: dict[Any, Any] | None = None) -> Any:
+        """Are they one object: True, False, a tensor of one truth; None: a loop must know more first.
+
+        What was merged later is asked what it is; ``known``: the answers so far.
+        """
+        known, key = {} if known is None else known, frozenset((id(tensor), id(other)))
+        if tensor is other or key in known:
+            return tensor is other or known[key]
+        later, earlier = (tensor, other) if self._rank(tensor) >= self._rank(other) else (other, tensor)
+        found: Any = False
+        for alias in self.found:
+            if alias.merged is later:
+                deeper = self.same(alias.owner, earlier, known)
+            else:
+                deeper = alias.merged is earlier and alias.owner is later
+            if deeper is False:
                 continue
             if alias.condition is None or deeper is None:
-                return alias.want()
-            this = _truth(alias.condition())
-            this = this if alias.truth else find("logical_not")(this)
-            this = this if deeper is True else find("logical_and")(this, deeper)
+                alias.want()
+                found = None
+                break
+            this = _both(deeper, _truth(alias))
             found = this if found is False else find("logical_or")(found, this)
+        known[key] = found
         return found
+
+    def _rank(self, tensor: Any) -> int:
+        return next((i for i, alias in enumerate(self.found) if alias.merged is tensor), -1)
+
+    def links(self, builder: Any, ends: dict[Any, Any]) -> list[tuple[Any, Any]]:
+        """Of the tensors that a block leaves, by key: (key, object from outside that it may be) and (key, key)."""
+        groups, outside = defaultdict(list), {}
+        for key, end in ends.items():
+            for obj in self.reach(end) if isinstance(end, Tensor) and not is_lazy(end) else ():
+                if isinstance(obj, SymbolicTensor) and obj._builder.graph is builder.graph:
+                    groups[id(obj)].append(key)
+                else:
+                    outside[key, id(obj)] = key, obj
+        pairs = dict.fromkeys(pair for group in groups.values() for pair in combinations(reversed(dict.fromkeys(group)), 2))
+        return [*outside.values(), *pairs]
+
+    def told(self, builder: Any, tensor: Any, other: Any) -> Any:
+        """``same``, in the graph of a block."""
+        slot.engine, outer = builder, slot.engine
+        try:
+            return self.same(tensor, other)
+        finally:
+            slot.engine = outer
 
     # ---- lists, dicts, objects ----
 
@@ -113,8 +161,15 @@ class Aliases:
             raise _refusal(f"is a {type(owner).__name__} that is written to")
 
 
-def _truth(condition: Any) -> Any:
-    return find("reshape")(condition, shape=()) if condition.shape else condition
+def _truth(alias: Alias) -> Any:
+    assert alias.condition is not None
+    condition = alias.condition()
+    condition = find("reshape")(condition, shape=()) if condition.shape else condition
+    return condition if alias.truth else find("logical_not")(condition)
+
+
+def _both(left: Any, right: Any) -> Any:
+    return right if left is True else find("logical_and")(left, right)
 
 
 def _is_alive(engine: Any, merged: SymbolicTensor) -> bool:

@@ -7,14 +7,15 @@ join      variables and written locations merge, one If node gives the results, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from msnb.base.errors import UnsupportedSyntaxError
 from msnb.base.source_location import here
-from msnb.core.dtypes import int32
+from msnb.core.dtypes import bool_, int32
 from msnb.core.engine import slot
+from msnb.core.types import tensor_type
 from msnb.graph.capture.interpreter import program_errors, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import stack
@@ -152,15 +153,34 @@ def join(
     merge.gone = any(a is True for a, _ in flags), any(b is True for _, b in flags)
     plans = [merge.plan(*v) for v in values]
     places = writes.merge_changes(merge, then.changes, other.changes)
+    links = list(_links(outer.session.aliases, merge))
     args = align(then.builder, other.builder)
     graphs = then.builder.graph, other.builder.graph
     useful = graphs[0].outputs or any(map(has_effects, graphs))
     results = control_flow.if_(outer, pred, *graphs, args) if useful else ()
-    for at, side, obj in merge.aliases:
-        outer.session.aliases.add(results[at], obj, lambda: as_bool(pred), side == 0)
+    for at, known, flag, yes in links:
+        condition = (lambda: as_bool(pred)) if flag is None else partial(results.__getitem__, flag)
+        outer.session.aliases.add(results[at], results[known] if isinstance(known, int) else known, condition, yes)
     for plan, write in places:
         write(plan(list(results)))
     return [plan(list(results)) for plan in plans]
+
+
+def _links(aliases: Any, merge: Merge) -> Iterator[tuple[int, Any, int | None, bool]]:
+    """Which results are one object from outside, or each other: (result, object or result, the result that tells it or
+    None where the branch does, its truth)."""
+    sides = [{at: objects[side] for at, objects in merge.objects.items()} for side in (0, 1)]
+    found = [link for builder, ends in zip(merge.builders, sides) for link in aliases.links(builder, ends)]
+    for at, other in {(at, id(other)): (at, other) for at, other in found}.values():
+        others = [ends[other] if isinstance(other, int) else other for ends in sides]
+        told = [aliases.told(b, ends[at], x) for b, ends, x in zip(merge.builders, sides, others)]
+        told = [False if found is None else found for found in told]  # a loop around it is captured once more
+        if all(isinstance(found, bool) for found in told):
+            yield from ((at, other, None, side == 0) for side, found in enumerate(told) if found)
+            continue
+        for builder, found in zip(merge.builders, told):
+            builder.graph.outputs.append(builder.lift_as(found, tensor_type((), bool_)))
+        yield at, other, len(merge.builders[0].graph.outputs) - 1, True
 
 
 def _chosen(outer: Capture, pred: Any, then: Any, other: Any) -> Any:

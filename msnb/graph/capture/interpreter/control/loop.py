@@ -27,7 +27,7 @@ from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.graph.capture.interpreter import reads, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.branch import Body, Handle, align, grab
-from msnb.graph.capture.interpreter.control.loop_carry import LoopVariable, from_change
+from msnb.graph.capture.interpreter.control.loop_carry import IdentityFlags, LoopVariable, from_change
 from msnb.graph.capture.interpreter.control.symbolic_range import SymbolicRange
 from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable, flatten, same, type_of
@@ -56,6 +56,7 @@ class LoopCapture(Handle):
         self.phase: str = "python"
         self.values: tuple[Any, ...] = ()
         self.carried: list[LoopVariable] = []
+        self.identity: IdentityFlags = IdentityFlags()
         self.turns = 0
 
     def vars(self) -> tuple[Any, ...]:
@@ -95,12 +96,13 @@ class LoopCapture(Handle):
         own = tuple(builder.param(t, n) for t, n in first)
         self.placed: dict[Any, Any] = {}
         for c in self.carried:
-            value = c.start(builder, self.outer.session.aliases)
+            value = c.start(builder)
             if c.place is not None:
                 self.outer.session.journal.write(c.place, value)
                 self.placed[c.place.key] = c.place.get()
             else:
                 values[c.label] = False if free_flag and c.label == self.flag else value
+        self.identity.start(builder, self.carried, self.outer.session.aliases)
         self.values, self.load = self._values(values), True
         return own
 
@@ -115,6 +117,7 @@ class LoopCapture(Handle):
         for c in self.carried:
             left = after[c.label] if c.place is None else changes.pop(c.place.key).after
             stable &= c.settle(left, body.builder, body.changes)
+        stable &= self.identity.settle(body.builder, self.carried)
         for change in changes.values():
             self.carried.append(from_change(change, self.pythonic))
             stable = False
@@ -131,7 +134,6 @@ class LoopCapture(Handle):
         values: dict[str, Any] = {}
         for c in self.carried:
             value = c.finish(results)
-            self._alias(c, ran)
             if c.place is not None:
                 if c.late or c.missing:
                     writes.store_late(c.place, self._after(c, value, ran))
@@ -139,18 +141,10 @@ class LoopCapture(Handle):
                     writes.store(c.place, value)
             else:
                 values[c.label] = self._after(c, value, ran)
+        self.identity.finish(self.outer.session.aliases, self.carried, results, ran)
         self.values = self._values(values)
         self.load = True
         self.phase = "over"
-
-    def _alias(self, c: LoopVariable, ran: Callable[[], Any]) -> None:
-        """A variable that the loop rebinds is another object than before, if the loop ran at all."""
-        aliases = self.outer.session.aliases
-        for result, before, after in c.objects:
-            aliases.add(result, before, ran, False) if before is not None else None
-            aliases.add(result, after, ran, True) if after is not None else None
-        for result, owner, flag in c.flags.held:
-            aliases.add(result, owner, lambda flag=flag: flag, True)
 
     def _after(self, c: LoopVariable, value: Any, ran: Callable[[], Any]) -> Any:
         at = f" (line {c.line})" if c.line else ""
@@ -161,8 +155,10 @@ class LoopCapture(Handle):
 
     def add_while(self, cond: Capture, body: Capture, extra: list[Any], extra_out: list[Any]) -> None:
         """Append the While node. ``extra``: carries of the loop itself (counter, condition), first."""
-        entries = [*extra, *(v for c in self.carried for v in c.entry(self.outer))]
-        body.graph.outputs = [*extra_out, *(v for c in self.carried for v in c.outputs(body))]
+        flags = self.identity
+        entries = [*extra, *(v for c in self.carried for v in c.entry(self.outer)), *flags.entry(self.outer)]
+        left = [body.lift_as(flag, flags.TYPE) for flag in flags.left]
+        body.graph.outputs = [*extra_out, *(v for c in self.carried for v in c.outputs(body)), *left]
         inv = align(cond, body, keep=len(entries))
         results = control_flow.while_(self.outer, cond.graph, body.graph, entries, inv)
         self.conclude(list(results[len(extra) :]), lambda: control_flow.replay(cond.graph, [*entries, *inv])[0])
@@ -293,6 +289,7 @@ class While(LoopCapture):
         cond.param(out.type, "go")
         for c in self.carried:
             c.start(cond)
+        self.identity.start(cond, self.carried)
         cond.graph.outputs = [cond.graph.params[0]]
         self.add_while(cond, body, [self.entry_truth], [out])
 
@@ -375,6 +372,7 @@ class For(LoopCapture):
         cond: Capture = self.outer.body("cond")
         counter = self.pythonic.mark(cond.param(self.counter_type, "i"))
         started = {c.label: c.start(cond) for c in self.carried}
+        self.identity.start(cond, self.carried)
         slot.engine = cond
         try:
             going = self._going(counter)

@@ -11,6 +11,7 @@ leaves a tensor.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -40,41 +41,73 @@ from msnb.ir.builder import SymbolicTensor
 
 
 class IdentityFlags:
-    """Whether the leaves of a loop variable are still objects from outside of the loop, carried beside them.
+    """Which of the tensors that a loop carries are one object, with each other or with one from outside: flags that are
+    carried beside them.
 
     Attributes:
-        wanted: the leaves of which it must be known: these, or those objects, are written in the loop, or the body
-            leaves one of several objects.
-        held: of each such leaf and object the flag, at the start of the body or after the loop.
+        wanted: the leaves, as (variable, number), of which it must be known what objects from outside they are: the one
+            or the other is written in the loop, or the body leaves one of several objects.
+        pairs: leaves that the body may leave as one object.
+        held: of a leaf and such an object or leaf the flag, at the start of the body.
         left: the flags that the body leaves.
     """
 
     TYPE = tensor_type((), bool_)
 
     def __init__(self) -> None:
-        self.wanted: set[int] = set()
-        self.held: list[tuple[Any, Any, Any]] = []
+        self.wanted: set[Any] = set()
+        self.pairs: list[tuple[Any, Any]] = []
         self.left: list[Any] = []
 
-    def start(self, builder: Any, leaves: list[Any], owners: list[Any], aliases: Any) -> None:
-        """The start of the body: each leaf may be one of its ``owners``."""
-        self.held, self._known = [], set(self.wanted)
-        pairs = [(i, x) for i, group in enumerate(owners) for x in {id(x): x for x in group}.values() if is_object(x)]
-        for i, owner in pairs:
-            flag = builder.param(self.TYPE, "is old") if i in self._known else None
-            self.held += [] if flag is None else [(i, owner, flag)]
+    def start(self, builder: Any, carried: list[LoopVariable], aliases: Any = None) -> None:
+        """The start of the body, or of the condition."""
+        self.held: list[tuple[Any, Any, Any]] = []
+        self._known = len(self.wanted), len(self.pairs), sum(len(c.owners(i)) for c, i in _slots(carried))
+        outside = [((c, i), owner) for c, i in _slots(carried) for owner in c.owners(i)]
+        for at, other in (*outside, *self.pairs):
+            flag = builder.param(self.TYPE, "is same") if at in self.wanted or type(other) is tuple else None
+            self.held += [] if flag is None else [(at, other, flag)]
             if aliases is not None:
                 known = None if flag is None else partial(_itself, flag)
-                aliases.add(leaves[i], owner, known, True, partial(self.wanted.add, i))
+                aliases.add(_at("starts", at), _at("starts", other), known, True, partial(self.wanted.add, at))
 
-    def settle(self, builder: Any, leaves: list[Any]) -> bool:
+    def entry(self, builder: Any) -> list[Any]:
+        """The flags before the loop."""
+        pairs = [(_at("leaves", at), _at("leaves", other)) for at, other, _ in self.held]
+        return [builder.wrap(builder.lift_as(a is b and is_object(a), self.TYPE)) for a, b in pairs]
+
+    def settle(self, builder: Any, carried: list[LoopVariable]) -> bool:
         """The end of the body. True when all is known that must be."""
-        slot.engine, outer = builder, slot.engine
-        try:
-            self.left = [builder.session.aliases.same(leaves[i], owner) for i, owner, _ in self.held]
-        finally:
-            slot.engine = outer
-        return self.wanted == self._known and all(flag is not None for flag in self.left)
+        aliases = builder.session.aliases
+        ends = {(c, i): c.ends[i] for c, i in _slots(carried) if i < len(c.ends)}
+        self.wanted |= {at for at, end in ends.items() if aliases.is_merged(end)}
+        for (c, i), other in aliases.links(builder, ends):
+            if type(other) is not tuple:
+                c.outside[i][id(other)] = other
+            elif ((c, i), other) not in self.pairs:
+                self.pairs.append(((c, i), other))
+        now = len(self.wanted), len(self.pairs), sum(len(c.owners(i)) for c, i in _slots(carried))
+        if now != self._known:
+            return False
+        self.left = [aliases.told(builder, _at("ends", at), _at("ends", other)) for at, other, _ in self.held]
+        return len(self.wanted) == now[0] and all(flag is not None for flag in self.left)
+
+    def finish(self, aliases: Any, carried: list[LoopVariable], results: list[Any], ran: Callable[[], Any]) -> None:
+        """After the loop: which objects its results are."""
+        for at, other, _ in self.held:
+            aliases.add(_at("results", at), _at("results", other), partial(_itself, results.pop(0)), True)
+        for c, i in (at for at in _slots(carried) if at not in self.wanted):
+            for owner in c.owners(i):
+                for held, truth in ((c.leaves[i], False), (c.ends[i], True)):
+                    aliases.add(c.results[i], owner, ran, truth) if held is owner else None
+
+
+def _slots(carried: list[LoopVariable]) -> list[Any]:
+    return [(c, i) for c in carried if c.place is None for i, type_ in enumerate(c.types) if type_ is not None]
+
+
+def _at(what: str, at: Any) -> Any:
+    return getattr(at[0], what)[at[1]] if type(at) is tuple else at
 
 
 def _itself(flag: Any) -> Any:
@@ -101,7 +134,6 @@ class LoopVariable:
         self.place: MutationTarget | None = place
         self.late: bool = False
         self.after: list[Any] = []
-        self.objects: list[tuple[Any, Any, Any]] = []
         self._set(before)
 
     def _set(self, before: Any) -> None:
@@ -112,8 +144,8 @@ class LoopVariable:
             type_of(x) if is_tensor(x) and (not is_object(x) or isinstance(x, SymbolicTensor)) else None
             for x in self.leaves
         ]
-        self.ends: list[Any] = [None] * len(self.leaves)
-        self.flags: IdentityFlags = IdentityFlags()
+        self.ends: list[Any] = []
+        self.outside: list[dict[int, Any]] = [{id(x): x} if is_object(x) else {} for x in self.leaves]
         self.numbers: list[bool] = [self.pythonic.has(x) for x in self.leaves]
 
     @property
@@ -121,14 +153,17 @@ class LoopVariable:
         """Has it no value before the loop?"""
         return isinstance(self.before, UndefinedVariable)
 
-    def start(self, builder: Any, aliases: Any = None) -> Any:
+    def owners(self, i: int) -> list[Any]:
+        """The objects from outside that a leaf may be at the start of the body."""
+        return list(self.outside[i].values())
+
+    def start(self, builder: Any) -> Any:
         """Its value at the start of the body: a param per carried leaf."""
-        leaves = []
+        leaves: list[Any] = []
+        self.starts = leaves
         for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
             name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
             leaves.append(leaf if type_ is None else self._mark(i, builder.param(type_, name)))
-        owners = [] if self.place is not None else list(zip(self.leaves, self.ends))
-        self.flags.start(builder, leaves, [() if t is None else pair for pair, t in zip(owners, self.types)], aliases)
         if self.place is not None and (self.late or self.missing):
             return UndefinedVariable(self.label, "the loop sets it, and a tensor decides how often that runs")
         return UndefinedVariable(self.label) if self.late else self.rebuild(leaves)
@@ -139,7 +174,6 @@ class LoopVariable:
     def entry(self, builder: Any) -> list[Any]:
         """The values of its carried leaves before the loop, in the graph around it."""
         pairs = [(leaf, t) for leaf, t in zip(self.leaves, self.types) if t is not None]
-        pairs += [(owner is self.leaves[i], IdentityFlags.TYPE) for i, owner, _ in self.flags.held]
         return [builder.wrap(builder.lift_as(x, t)) for x, t in pairs]
 
     def settle(self, after: Any, builder: Any, changes: Any = None) -> bool:
@@ -152,25 +186,12 @@ class LoopVariable:
             return self._settle_missing(after)
         if isinstance(after, UndefinedVariable):
             raise self._error(CaptureError, after)
-        leaves, _, key = flatten(after)
+        self.ends, _, key = flatten(after)
         if key != self.key:
             raise self._grows(after) if type(after) is type(self.before) else self._error(CaptureError, after)
-        session = builder.session
-        self.after = [end_of(session, changes, x) if x is not self.leaves[i] else x for i, x in enumerate(leaves)]
-        stable = sum(not self._leaf(i, x) for i, x in enumerate(self.after)) == 0
-        return stable & self._same_ends(leaves, builder) and self.flags.settle(builder, leaves)
-
-    def _same_ends(self, leaves: list[Any], builder: Any) -> bool:
-        """Which objects from outside does the body leave? One that it writes to as well must be known at its start."""
-        stable = True
-        for i, leaf in enumerate(leaves):
-            outer = is_object(leaf) and not (isinstance(leaf, SymbolicTensor) and leaf._builder.graph is builder.graph)
-            if outer and self.types[i] is not None and self.ends[i] is not leaf:
-                self.ends[i] = leaf
-                stable &= self.after[i] is leaf
-            if builder.session.aliases.is_merged(leaf):
-                self.flags.wanted.add(i)
-        return stable
+        pairs = zip(self.ends, self.leaves)
+        self.after = [end_of(builder.session, changes, x) if x is not before else x for x, before in pairs]
+        return sum(not self._leaf(i, x) for i, x in enumerate(self.after)) == 0
 
     def _settle_missing(self, after: Any) -> bool:
         """No value before the loop: carried as zeros that nobody reads. What a program may read of it after the loop is
@@ -224,7 +245,6 @@ class LoopVariable:
     def outputs(self, builder: Any) -> list[Any]:
         """What the body gives back for its carried leaves."""
         pairs = [(x, t) for x, t in zip(getattr(self, "after", []), self.types) if t is not None]
-        pairs += [(flag, IdentityFlags.TYPE) for flag in self.flags.left]
         return [builder.lift_as(x, t) for x, t in pairs]
 
     def finish(self, results: list[Any]) -> Any:
@@ -235,14 +255,7 @@ class LoopVariable:
             leaf if t is None else self._mark(i, results.pop(0))
             for i, (leaf, t) in enumerate(zip(self.leaves, self.types))
         ]
-        if self.place is None:
-            pairs = zip(leaves, self.leaves, self.ends)
-            self.objects = [
-                (leaf, before if is_object(before) else None, end)
-                for i, (leaf, before, end) in enumerate(pairs)
-                if self.types[i] is not None and i not in self.flags.wanted
-            ]
-            self.flags.held = [(leaves[i], owner, results.pop(0)) for i, owner, _ in self.flags.held]
+        self.results = leaves
         return self.rebuild(leaves)
 
     def _differs(self, before: TensorType, after: TensorType, value: Any, first: Any) -> Exception:
