@@ -174,12 +174,9 @@ def register_printer(printer: Callable[[Graph], str]) -> None:
 def copy_node(node: Node, into: Graph, seen: dict[Value, Value], twins: dict[Node, Node] | None = None) -> Node:
     """Append a copy of ``node`` to ``into``; ``seen`` (old values to new) and ``twins`` (nodes) are extended."""
     new = into.add(
-        node.op,
-        [seen[v] for v in node.inputs],
-        node.attrs,
-        [o.type for o in node.outputs],
+        node.op, [seen[v] for v in node.inputs], node.attrs, [o.type for o in node.outputs],
         [g.copy(twins=twins) for g in node.graphs],
-    )
+    )  # fmt: skip
     new.where, new.scope, new.primal, new.why = node.where, node.scope, node.primal, node.why
     new.marks = node.marks
     if twins is not None:

@@ -132,10 +132,6 @@ def _same_type(a: StackType, b: StackType) -> StackType:
     return a
 
 
-def _where_type(mask: TensorType, a: StackType, b: StackType) -> StackType:
-    return _same_type(a, b)
-
-
 def with_axis(t: Type, size: int, axis: int = 0) -> Type:
     """A type whose tensors have one more axis."""
     if isinstance(t, StackType):
@@ -218,7 +214,7 @@ STACK_ADD: Op = _stack_op(
 )  # fmt: skip
 STACK_WHERE: Op = _stack_op(
     "stack_where", "mask, a, b", "Entry by entry a where the mask holds, else b; tops aligned.", "..., , ->",
-    infer=_where_type, body=_where,
+    infer=lambda mask, a, b: _same_type(a, b), body=_where,
     grad=lambda dout, mask: (
         None, STACK_WHERE(mask, dout, _nothing(dout)), STACK_WHERE(mask, _nothing(dout), dout)
     ),

@@ -87,7 +87,7 @@ class Optimizer(GradientSteps):
         self.param_groups: tuple[ParamGroup, ...] = every
         self._group_of = tuple(i if self.is_group else 0 for _, i in pairs)
         # without groups norms do not decay, as in MindSpore; with them the user decides
-        self._may_decay = tuple(self.is_group or not _is_norm(p.name) for p in self.parameters)
+        self._may_decay = tuple(self.is_group or not ("beta" in p.name or "gamma" in p.name) for p in self.parameters)
         self._like_mindspore = like_mindspore()
         first = Tensor([0] if self._like_mindspore else 0, dtypes.int32)
         self.global_step: Parameter = Parameter(first, name="global_step", requires_grad=False)
@@ -308,7 +308,3 @@ def _need_distinct(parameters: Sequence[Parameter]) -> None:
         if id(p) in seen:
             raise ValueError(f"the parameter {p.name} was given twice.")
         seen.add(id(p))
-
-
-def _is_norm(name: str) -> bool:
-    return "beta" in name or "gamma" in name

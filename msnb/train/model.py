@@ -351,25 +351,12 @@ class Model:
 
     def _params(self, mode: str, epochs: int, size: int, train: Any, valid: Any, sink: bool) -> RunParams:
         return RunParams(
-            mode=mode,
-            network=self._network,
-            train_network=self._train_network,
-            eval_network=self._eval_network,
-            loss_fn=self._loss_fn,
-            optimizer=self._optimizer,
-            metrics=self._metrics,
-            epoch_num=epochs,
-            batch_num=size,
-            cur_epoch_num=0,
-            cur_step_num=0,
-            train_dataset=train,
-            valid_dataset=valid,
-            eval_results={},
-            dataset_sink_mode=sink,
-            device_number=get_auto_parallel_context("device_num"),
-            parallel_mode=get_auto_parallel_context("parallel_mode"),
-            list_callback=(),
-        )
+            mode=mode, network=self._network, train_network=self._train_network, eval_network=self._eval_network,
+            loss_fn=self._loss_fn, optimizer=self._optimizer, metrics=self._metrics, epoch_num=epochs, batch_num=size,
+            cur_epoch_num=0, cur_step_num=0, train_dataset=train, valid_dataset=valid, eval_results={},
+            dataset_sink_mode=sink, device_number=get_auto_parallel_context("device_num"),
+            parallel_mode=get_auto_parallel_context("parallel_mode"), list_callback=(),
+        )  # fmt: skip
 
     def _call(self, network: Cell, row: tuple[Any, ...], dataset: Any) -> Any:
         steps = (self._train_network, self._sunk)

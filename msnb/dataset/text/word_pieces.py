@@ -130,13 +130,9 @@ class WordpieceTokenizer(TextTransform):
     pieces: _Pieces
 
     def __init__(
-        self,
-        vocab: Vocab,
-        suffix_indicator: str = "##",
-        max_bytes_per_token: int = 100,
-        unknown_token: str = "[UNK]",
+        self, vocab: Vocab, suffix_indicator: str = "##", max_bytes_per_token: int = 100, unknown_token: str = "[UNK]",
         with_offsets: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.pieces = _Pieces("WordpieceTokenizer", vocab, suffix_indicator, max_bytes_per_token, unknown_token)
         self.with_offsets: bool = flag(with_offsets)
 
@@ -158,17 +154,10 @@ class BertTokenizer(BasicTokenizer):
     """
 
     def __init__(
-        self,
-        vocab: Vocab,
-        suffix_indicator: str = "##",
-        max_bytes_per_token: int = 100,
-        unknown_token: str = "[UNK]",
-        lower_case: bool = False,
-        keep_whitespace: bool = False,
-        normalization_form: NormalizeForm = NormalizeForm.NONE,
-        preserve_unused_token: bool = True,
-        with_offsets: bool = False,
-    ) -> None:
+        self, vocab: Vocab, suffix_indicator: str = "##", max_bytes_per_token: int = 100, unknown_token: str = "[UNK]",
+        lower_case: bool = False, keep_whitespace: bool = False, normalization_form: NormalizeForm = NormalizeForm.NONE,
+        preserve_unused_token: bool = True, with_offsets: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets)
         self.pieces: _Pieces = _Pieces("BertTokenizer", vocab, suffix_indicator, max_bytes_per_token, unknown_token)
 

@@ -185,9 +185,7 @@ def _constant(node: Node) -> Inst:
 def _meeting(node: Node) -> DType:
     """The dtype in which the operands of an elementwise node meet."""
     types = [type_of(v) for v in node.inputs]
-    if node.op.name == "where":
-        return type_of(node.out).dtype
-    if not types:
+    if node.op.name == "where" or not types:
         return type_of(node.out).dtype
     if not node.op.promotes:
         return types[0].dtype

@@ -84,7 +84,7 @@ class Summary:
 
     def _row(self, layer: Layer) -> tuple[str, ...]:
         name = "  " * (layer.depth - 1) + layer.name.rsplit(".", 1)[-1] if layer.depth else "all"
-        return name, layer.kind, layer.output, f"{layer.parameters:,}", _short(layer.flops), _bytes(layer.bytes)
+        return name, layer.kind, layer.output, f"{layer.parameters:,}", f"{layer.flops:.3g}", _bytes(layer.bytes)
 
     @property
     def totals(self) -> str:
@@ -168,10 +168,6 @@ def _flops(node: Node) -> float:
     if not node.graphs:
         return flops_of(node)
     return max(sum(map(_flops, body.nodes)) for body in node.graphs)
-
-
-def _short(value: float) -> str:
-    return f"{value:.3g}"
 
 
 def _bytes(n: int) -> str:

@@ -42,10 +42,9 @@ _OTHER_WAY = (
 
 
 class _BatchNorm(Cell):
-    """What the batch norms share; ``_ndims`` are the numbers of axes they take, ``_said`` the same in words."""
+    """What the batch norms share; ``_ndims`` are the numbers of axes they take."""
 
     _ndims: tuple[int, ...] = ()
-    _said = ""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True,
@@ -106,8 +105,8 @@ class _BatchNorm(Cell):
     def _need_shape(self, x: Any) -> None:
         if x.ndim not in self._ndims or x.shape[self._axis(x)] != self.num_features:
             raise ShapeError(
-                f"{type(self).__name__}({self.num_features}) needs x of {self._said} axes with {self.num_features} "
-                f"channels on axis {self._axis(x)}.",
+                f"{type(self).__name__}({self.num_features}) needs x of {' or '.join(map(str, self._ndims))} axes with "
+                f"{self.num_features} channels on axis {self._axis(x)}.",
                 operands=[f"x: {x._type!r}"],
             )
 
@@ -137,7 +136,6 @@ class BatchNorm1d(_BatchNorm):
     """
 
     _ndims = (2, 3)
-    _said = "2 or 3"
 
 
 class BatchNorm2d(_BatchNorm):
@@ -152,7 +150,6 @@ class BatchNorm2d(_BatchNorm):
     """
 
     _ndims = (4,)
-    _said = "4"
 
 
 class BatchNorm3d(_BatchNorm):
@@ -167,7 +164,6 @@ class BatchNorm3d(_BatchNorm):
     """
 
     _ndims = (5,)
-    _said = "5"
 
     def _add_parameters(self, gamma: Any, beta: Any, mean: Any, variance: Any, dtype: Any) -> None:
         """In MindSpore's checkpoints they live in a layer of images, called ``bn2d``."""

@@ -28,10 +28,6 @@ def _rnn(activation: str, a: Any, state: State, weight: Any) -> State:
     return (rnn_gates(activation, a, ops.matmul(state[0], weight)),)
 
 
-def _lstm(a: Any, state: State, weight: Any) -> State:
-    return lstm_gates(a, ops.matmul(state[0], weight), state[1])
-
-
 def _gru(a: Any, state: State, weight: Any, bias: Any = None) -> State:
     product = ops.matmul(state[0], weight)
     return (gru_gates(a, product if bias is None else product + bias, state[0]),)
@@ -40,7 +36,7 @@ def _gru(a: Any, state: State, weight: Any, bias: Any = None) -> State:
 STEPS: dict[str, Callable[..., State]] = {
     "rnn tanh": partial(_rnn, "tanh"),
     "rnn relu": partial(_rnn, "relu"),
-    "lstm": _lstm,
+    "lstm": lambda a, state, weight: lstm_gates(a, ops.matmul(state[0], weight), state[1]),
     "gru": _gru,
 }
 """``step(gates made of x, state, W_hh^T, biases of the product...) -> state``; the first of a state is the output."""

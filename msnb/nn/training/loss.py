@@ -145,13 +145,9 @@ class CrossEntropyLoss(LossBase):
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
         return ops.cross_entropy(
-            logits,
-            labels,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
+            logits, labels, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
             label_smoothing=self.label_smoothing,
-        )
+        )  # fmt: skip
 
 
 class CTCLoss(LossBase):

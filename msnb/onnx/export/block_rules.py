@@ -55,10 +55,6 @@ def _softplus(writer: NodeWriter, scope: Scope, types: Mapping[str, TensorType])
     return writer.emit("Softplus", scope["x"]) if scope["beta"] == 1 and scope["threshold"] >= 20 else None
 
 
-def _gelu(writer: NodeWriter, scope: Scope, types: Mapping[str, TensorType]) -> Any:
-    return writer.emit("Gelu", scope["x"], approximate=scope["approximate"])
-
-
 def _vector(writer: NodeWriter, value: Any, size: int, fill: float, like: ModelValue) -> ModelValue:
     """A weight as a vector, or ones, or zeros."""
     if value is None:
@@ -193,7 +189,7 @@ _RULES: dict[str, str | Callable[[NodeWriter, Scope, Mapping[str, TensorType]], 
     "log_softmax": _plain_softmax("LogSoftmax"),
     "elu": "Elu(x, alpha=alpha)",
     "selu": "Selu(x)",
-    "gelu": _gelu,
+    "gelu": lambda writer, scope, types: writer.emit("Gelu", scope["x"], approximate=scope["approximate"]),
     "silu": "Mul(x, Sigmoid(x))",
     "mish": "Mish(x)",
     "softplus": _softplus,

@@ -129,12 +129,8 @@ def _transpose(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
     return found
 
 
-def _to_shape(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
-    return writer.reshape(xs[0], shape_of(node.out))
-
-
 _VIEWS: dict[str, Callable[[NodeWriter, Node, Values], ModelValue]] = {
-    "reshape": _to_shape,
+    "reshape": lambda writer, node, xs: writer.reshape(xs[0], shape_of(node.out)),
     "identity": lambda writer, node, xs: xs[0],
     "broadcast": lambda writer, node, xs: writer.emit("Expand", xs[0], writer.shape(shape_of(node.out))),
     "transpose": _transpose,

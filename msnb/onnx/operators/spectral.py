@@ -16,10 +16,6 @@ def _complex(x: Any) -> Any:
     return ops.complex(x[..., 0], x[..., 1]) if x.shape[-1] == 2 else ops.complex(x[..., 0], ops.zeros_like(x[..., 0]))
 
 
-def _pair(z: Any, dtype: Any) -> Any:
-    return ops.stack([ops.real(z), ops.imag(z)], -1).astype(dtype)
-
-
 @operator("DFT", since=17)
 def old_dft(x: Tensor, length: Known | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Any:
     """Version 17: the axis is an attribute."""
@@ -41,7 +37,7 @@ def dft(x: Tensor, length: Known | None = None, axis: Known | None = None, *, in
     if onesided:
         count = found.shape[along] // 2 + 1
         found = ops.gather(found, Tensor(np.arange(count)), along)
-    return _pair(found, x.dtype)
+    return ops.stack([ops.real(found), ops.imag(found)], -1).astype(x.dtype)
 
 
 @operator("STFT")

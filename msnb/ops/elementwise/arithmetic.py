@@ -129,10 +129,6 @@ positive: Op = unary(
 )  # fmt: skip
 
 
-def _abs_infer(x: Any) -> Any:
-    return x.with_dtype(result_dtype((x,)).real)
-
-
 def _abs_grad(dout: Any, x: Any, out: Any) -> Any:
     if not x.dtype.is_complex:
         return dout * sign(x)
@@ -142,16 +138,12 @@ def _abs_grad(dout: Any, x: Any, out: Any) -> Any:
 
 abs: Op = unary(
     "abs", lambda xp, x: xp.absolute(x), "abs(x)", "Absolute value (modulus of complex numbers).", _abs_grad,
-    infer=_abs_infer,
+    infer=lambda x: x.with_dtype(result_dtype((x,)).real),
 )  # fmt: skip
 
 
-def _sign(xp: Any, x: Any) -> Any:
-    return x if x.dtype.kind == "b" else xp.sign(x)
-
-
 sign: Op = unary(
-    "sign", _sign, "sign(x)", "-1, 0 or 1 by the sign; NaN stays NaN.",
+    "sign", lambda xp, x: x if x.dtype.kind == "b" else xp.sign(x), "sign(x)", "-1, 0 or 1 by the sign; NaN stays NaN.",
     no_grad="piecewise constant: the derivative is zero wherever it exists", kinds="bif",
 )  # fmt: skip
 square: Op = unary(

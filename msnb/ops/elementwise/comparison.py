@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ShapeError
-from msnb.core import TensorType, dtypes, result_dtype, tensor_type
+from msnb.core import dtypes, result_dtype, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Op, common_shape, define, example_inputs, find
 from msnb.ops.definition.type_inference import KINDS
 from msnb.ops.elementwise.factory import binary, unary
@@ -53,10 +53,6 @@ isinf: Op = _test("isinf", "isinf(x)", "True where x is plus or minus infinity."
 isfinite: Op = _test("isfinite", "(isnan(x) | isinf(x)) == 0", "True where x is neither NaN nor infinite.")
 
 
-def _where_infer(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
-    return tensor_type(common_shape("where", condition, x, y), result_dtype((x, y)))
-
-
 def _where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """Python scalars stay weak under NumPy's own rules; two arrays meet by ours."""
     chosen = xp.asarray(condition).astype(np.bool_, copy=False)
@@ -85,7 +81,7 @@ where: Op = define(
     "where",
     "condition, x, y",
     numpy=_where_numpy,
-    infer=_where_infer,
+    infer=lambda condition, x, y: tensor_type(common_shape("where", condition, x, y), result_dtype((x, y))),
     body=_where,
     scalar="where(condition, x, y)",
     grad=lambda dout, condition: (None, find("where")(condition, dout, 0), find("where")(condition, 0, dout)),

@@ -91,7 +91,7 @@ def flatten(x: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) 
     if order not in ("C", "F"):
         raise AttributeValueError(f"flatten: order is 'C' or 'F', not {order!r}.")
     if order == "F":
-        t = TRANSPOSE(t, perm=tuple(range(t.ndim))[::-1]) if start_dim == 0 else _columns_first(t)
+        t = TRANSPOSE(t, perm=tuple(range(t.ndim))[::-1] if start_dim == 0 else (0, *range(t.ndim - 1, 0, -1)))
     if not t.ndim:
         return reshape(t, (1,))
     if t.ndim == 1 and start_dim == 1:
@@ -100,10 +100,6 @@ def flatten(x: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) 
     if first > last:
         raise AttributeValueError(f"flatten: start_dim {start_dim} lies behind end_dim {end_dim}.")
     return reshape(t, (*t.shape[:first], product(t.shape[first : last + 1]), *t.shape[last + 1 :]))
-
-
-def _columns_first(t: Any) -> Any:
-    return TRANSPOSE(t, perm=(0, *range(t.ndim - 1, 0, -1)))
 
 
 def ravel(x: Any) -> Tensor:

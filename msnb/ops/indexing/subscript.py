@@ -143,7 +143,7 @@ def parse(x: Any, key: Any) -> tuple[Any, tuple[Any, ...], list[Any]]:
     for e in written_out(x, entries(key)):
         if isinstance(e, bool) or (isinstance(e, Tensor) and e.dtype is dtypes.bool_):
             if isinstance(e, bool) or not e.ndim:
-                x = _with_axis(x, axis)
+                x = EXPAND_DIMS(x, axis=axis)
             new, own = _mask_tensors(x, axis, e)
             spec += new[-1:] if new[0] is None else new
             found += own
@@ -152,10 +152,6 @@ def parse(x: Any, key: Any) -> tuple[Any, tuple[Any, ...], list[Any]]:
         spec.append(_static(x, axis, e, found))
         axis += e is not None
     return x, tuple(spec), found
-
-
-def _with_axis(x: Any, axis: int) -> Any:
-    return EXPAND_DIMS(x, axis=axis)
 
 
 def _static(x: Any, axis: int, e: Any, found: list[Any]) -> Any:

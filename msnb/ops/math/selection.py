@@ -58,10 +58,6 @@ def _labels(types: Any, attrs: Any) -> str:
     return f"{' '.join(left)} -> {one}, {one}"
 
 
-def _work(types: Any, out_types: Any, attrs: Any) -> Work:
-    return Work(vector=float(types[0].size if types[0].is_static else 0))
-
-
 TOP_K: Op = define(
     "top_k",
     "x",
@@ -72,7 +68,7 @@ TOP_K: Op = define(
     grad=_grad,
     axes=_labels,
     batch=one_batched(lambda x, k, axis, largest: TOP_K(x, k=k, axis=axis + 1 if axis >= 0 else axis, largest=largest)),
-    work=_work,
+    work=lambda types, out_types, attrs: Work(vector=float(types[0].size if types[0].is_static else 0)),
     doc="The k largest (or smallest) elements along an axis in order, and where each stood.",
     examples=(
         Example((_A,), {"k": 2, "axis": 1}),

@@ -229,14 +229,6 @@ def _grad_axes(types: Any, attrs: Any) -> str:
     return f"{row} d!, {key}, {key}, {row} d!, {row}, {row} -> {row} d!, {key}, {key}"
 
 
-def _work(types: Any, out_types: Any, attrs: Any) -> Work:
-    return _products(types, 2, attrs)
-
-
-def _grad_work(types: Any, out_types: Any, attrs: Any) -> Work:
-    return _products(types, 5, attrs)
-
-
 def _products(types: Any, count: int, attrs: Any) -> Work:
     """So many products over all pairs of a query and a key; half of them where only those before are seen."""
     q, k = types[:2]
@@ -274,7 +266,7 @@ FLASH_ATTENTION: Op = define(
     grad=_grad,
     axes=_axes,
     batch=_batched("flash_attention"),
-    work=_work,
+    work=lambda types, out_types, attrs: _products(types, 2, attrs),
     traits=("pure", "contraction"),
     doc="softmax(scale q k^T) v over heads [b, h, l, d], and the logarithm of each softmax's sum, [b, h, l]; "
     "is_causal: position i sees the keys 0 to i.",
@@ -303,7 +295,7 @@ FLASH_ATTENTION_GRAD: Op = define(
     grad=_grad_of_grad,
     axes=_grad_axes,
     batch=_batched("flash_attention_grad"),
-    work=_grad_work,
+    work=lambda types, out_types, attrs: _products(types, 5, attrs),
     traits=("pure", "contraction"),
     doc="The gradients of flash_attention by q, k and v; dy is the gradient of its out, and delta is sum(dy out) of "
     "each query, less the gradient of its lse.",

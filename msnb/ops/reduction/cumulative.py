@@ -78,14 +78,6 @@ def _given(dtype: Any) -> Any:
     return np.float32 if dtype.itemsize == 2 else dtype
 
 
-def _cumsum(xp: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
-    return _scan(xp, "cumsum", 0, x, axis % x.ndim, exclusive, reverse)
-
-
-def _cumprod(xp: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
-    return _scan(xp, "cumprod", 1, x, axis % x.ndim, exclusive, reverse)
-
-
 def _cumsum_grad(dout: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     return CUMSUM(dout, axis=axis, exclusive=exclusive, reverse=not reverse)
 
@@ -159,17 +151,20 @@ _EXAMPLES = (
 )
 
 
-def _cumulative(name: str, body: Any, grad: Any, doc: str, *extra: Example, onnx: str = "") -> Op:
+def _cumulative(name: str, start: int, grad: Any, doc: str, *extra: Example, onnx: str = "") -> Op:
+    def body(xp: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+        return _scan(xp, name, start, x, axis % x.ndim, exclusive, reverse)
+
     return define(
         name, "x", attrs=_BOTH, infer=_running(name, "bifc", _widened), body=body, grad=grad, doc=doc, axes=_labels,
         examples=(*_EXAMPLES, *extra), wrong=(_AXIS_WRONG,), family="cumulative", onnx=onnx,
     )  # fmt: skip
 
 
-CUMSUM = _cumulative("cumsum", _cumsum, _cumsum_grad, "Running sum along an axis.",
+CUMSUM = _cumulative("cumsum", 0, _cumsum_grad, "Running sum along an axis.",
                      onnx="CumSum(x, axis, exclusive=exclusive, reverse=reverse)")  # fmt: skip
 CUMPROD = _cumulative(
-    "cumprod", _cumprod, _cumprod_grad, "Running product along an axis; zeros do no harm to its gradient.",
+    "cumprod", 1, _cumprod_grad, "Running product along an axis; zeros do no harm to its gradient.",
     Example((np.array([[0.5, 0.0, 2.0, 0.0, 1.5]]),), {"axis": 1}),
 )  # fmt: skip
 LINEAR_RECURRENCE = define(

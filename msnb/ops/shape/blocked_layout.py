@@ -26,6 +26,7 @@ _PLAIN = np.arange(96.0).reshape(4, 6, 2, 2) / 16
 _BLOCKS = BlockedFormat(order=(0, 1, 2, 3), inner=((1, 3), (0, 2)))
 _ATTRS = {"order": _BLOCKS.order, "inner": _BLOCKS.inner}
 _BLOCKED = _BLOCKS.block(np, _PLAIN)
+_MOVES: dict[str, Any] = {"attrs": ("order", "inner"), "work": moves_only, "traits": ("pure", "linear")}
 
 
 def _all_whole(types: Any, out_types: Any) -> str:
@@ -56,14 +57,12 @@ def _block_type(x: TensorType, *, order: Any, inner: Any) -> TensorType:
 BLOCK: Op = define(
     "block",
     "x",
-    attrs=("order", "inner"),
     infer=_block_type,
     body=lambda xp, x, *, order, inner: BlockedFormat(order, inner).block(xp, x),
     grad=lambda dout, order, inner: UNBLOCK(dout, order=order, inner=inner),
     axes=lambda types, attrs: _all_whole(types, _block_type(types[0], **attrs)),
     batch=one_batched(lambda x, **attrs: BLOCK(x, **_behind_batch(attrs))),
-    work=moves_only,
-    traits=("pure", "linear"),
+    **_MOVES,
     doc="A tensor in blocks: another order of its elements in memory.",
     examples=(Example((_PLAIN,), _ATTRS), Example((_PLAIN,), {"order": (0, 2, 3, 1), "inner": ((0, 2),)})),
     wrong=(InvalidExample((_PLAIN,), {**_ATTRS, "inner": ((1, 4),)}, "does not divide into blocks", ShapeError),),
@@ -87,14 +86,12 @@ def _unblock_type(x: TensorType, *, order: Any, inner: Any) -> TensorType:
 UNBLOCK: Op = define(
     "unblock",
     "x",
-    attrs=("order", "inner"),
     infer=_unblock_type,
     body=lambda xp, x, *, order, inner: BlockedFormat(order, inner).unblock(xp, x),
     grad=lambda dout, order, inner: BLOCK(dout, order=order, inner=inner),
     axes=lambda types, attrs: _all_whole(types, _unblock_type(types[0], **attrs)),
     batch=one_batched(lambda x, **attrs: UNBLOCK(x, **_behind_batch(attrs))),
-    work=moves_only,
-    traits=("pure", "linear"),
+    **_MOVES,
     doc="The plain tensor of one in blocks.",
     examples=(Example((_BLOCKED,), _ATTRS),),
     wrong=(InvalidExample((_PLAIN,), _ATTRS, "does not lie in blocks", ShapeError),),

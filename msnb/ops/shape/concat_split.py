@@ -88,10 +88,6 @@ def _concat_grad(dout: Any, types: Any, axis: int) -> Any:
     return split_sizes(dout, tuple(t.shape[normal_axis("concat", axis, t.ndim)] for t in types), axis)
 
 
-def _concat_batched(xs: Sequence[Any], axis: int) -> Any:
-    return CONCAT(*xs, axis=axis + 1 if axis >= 0 else axis)
-
-
 CONCAT: Op = define(
     "concat",
     "*xs",
@@ -102,7 +98,7 @@ CONCAT: Op = define(
     numpy=lambda types, outs, axis: (lambda *xs: np.concatenate(xs, axis)) if alike(types) else None,
     grad=_concat_grad,
     axes=lambda types, attrs: _along(types, 1, attrs["axis"]),
-    batch=all_spread(_concat_batched),
+    batch=all_spread(lambda xs, axis: CONCAT(*xs, axis=axis + 1 if axis >= 0 else axis)),
     work=moves_only,
     traits=("pure", "linear"),
     promotes=True,

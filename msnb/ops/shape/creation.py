@@ -360,15 +360,11 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Tensor:
     return LINSPACE(start=float(start), stop=float(end), num=steps, dtype=as_dtype(dtype or dtypes.float32))
 
 
-def _eye_infer(*, n: int, m: int, k: int, dtype: DType) -> TensorType:
-    return tensor_type(normal_shape("eye", (n, m)), dtype)
-
-
 EYE = define(
     "eye",
     "",
     attrs={"n": 1, "m": 1, "k": 0, "dtype": dtypes.float32},
-    infer=_eye_infer,
+    infer=lambda *, n, m, k, dtype: tensor_type(normal_shape("eye", (n, m)), dtype),
     body=lambda xp, *, n, m, k, dtype: xp.eye(n, m, k, dtype=dtype.numpy),
     doc="Ones on the k-th diagonal of an n x m matrix, zeros elsewhere.",
     no_grad="it has no inputs",

@@ -127,10 +127,6 @@ def write_batch(
     return op(x, value, *own, spec=new), True
 
 
-def _update_batch(axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], *, spec: Spec) -> tuple[Any, bool]:
-    return write_batch(INDEX_UPDATE, axis_size, inputs, batched, spec)
-
-
 def _unindex_batch(
     axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], *, spec: Spec, shape: Shape
 ) -> tuple[Any, bool]:
@@ -317,7 +313,7 @@ INDEX_UPDATE: Op = define(
     numpy=_update_numpy,
     grad=_update_grad,
     axes=update_axes,
-    batch=_update_batch,
+    batch=lambda axis_size, inputs, batched, *, spec: write_batch(INDEX_UPDATE, axis_size, inputs, batched, spec),
     work=moves_only,
     traits=("pure", "linear"),
     doc="x with a value written at an index; of several writes to one place the last one counts.",

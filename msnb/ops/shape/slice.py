@@ -51,10 +51,6 @@ def _slice_shape(name: str, x: TensorType, begin: Any, end: Any, step: Any) -> S
     return cut + x.shape[len(begin) :]
 
 
-def _slice_type(x: TensorType, *, begin: Any, end: Any, step: Any) -> TensorType:
-    return tensor_type(_slice_shape("slice", x, begin, end, step), strong_dtype(x))
-
-
 def _slice_axes(types: Any, attrs: Any) -> str:
     labels = _LABELS[: types[0].ndim]
     cut = len(attrs["begin"])
@@ -73,7 +69,7 @@ SLICE: Op = define(
     "slice",
     "x",
     attrs=("begin", "end", "step"),
-    infer=_slice_type,
+    infer=lambda x, *, begin, end, step: tensor_type(_slice_shape("slice", x, begin, end, step), strong_dtype(x)),
     body=lambda xp, x, *, begin, end, step: x[_slices(begin, end, step)],
     grad=lambda dout, types, attrs: UNSLICE(dout, shape=types[0].shape, **attrs),
     axes=_slice_axes,

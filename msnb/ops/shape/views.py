@@ -478,10 +478,6 @@ def _squeeze_axes(types: Any, attrs: Any) -> str:
     return " ".join(labels) + " -> " + " ".join(c for i, c in enumerate(labels) if i not in gone)
 
 
-def _squeeze_batched(x: Any, axis: Any) -> Any:
-    return SQUEEZE(x, axis=tuple(a + 1 for a in _squeezed(x.shape[1:], axis)))
-
-
 SQUEEZE: Op = define(
     "squeeze",
     "x",
@@ -490,7 +486,7 @@ SQUEEZE: Op = define(
     body=lambda xp, x, *, axis: x if axis == () else xp.squeeze(x, axis),
     grad=lambda dout, types: reshape(dout, shape=types[0].shape),
     axes=_squeeze_axes,
-    batch=one_batched(_squeeze_batched),
+    batch=one_batched(lambda x, axis: SQUEEZE(x, axis=tuple(a + 1 for a in _squeezed(x.shape[1:], axis)))),
     work=moves_only,
     traits=("pure", "view", "linear"),
     view="reshape",

@@ -251,16 +251,10 @@ def conv1d_transpose(
     x, weight = as_tensor(x), as_tensor(weight)
     _need_axes(name, x, weight, 3, "batch, channels, length")
     y = conv2d_transpose(
-        expand_dims(x, 2),
-        expand_dims(weight, 2),
-        bias,
-        (1, _one(name, "stride", stride)),
-        pad_mode,
-        _row_pads(name, padding),
-        (0, _one(name, "output_padding", output_padding)),
-        (1, _one(name, "dilation", dilation)),
-        groups,
-    )
+        expand_dims(x, 2), expand_dims(weight, 2), bias, (1, _one(name, "stride", stride)), pad_mode,
+        _row_pads(name, padding), (0, _one(name, "output_padding", output_padding)),
+        (1, _one(name, "dilation", dilation)), groups,
+    )  # fmt: skip
     return squeeze(y, 2)
 
 

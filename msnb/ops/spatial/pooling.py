@@ -28,7 +28,13 @@ from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D
 
 
 def _plan(
-    name: str, x: Any, kernel_size: IntOrInts, stride: Any, pad_mode: str, padding: IntOrInts, data_format: str,
+    name: str,
+    x: Any,
+    kernel_size: IntOrInts,
+    stride: Any,
+    pad_mode: str,
+    padding: IntOrInts,
+    data_format: str,
     ceil_mode: bool,
 ) -> tuple[Pair, Pair, tuple[int, ...]]:
     need_format(name, data_format)
@@ -118,14 +124,9 @@ def avg_pool2d(
     kernel, strides, pads = _plan("avg_pool2d", x, kernel_size, stride, pad_mode, padding, data_format, ceil_mode)
     counted = bool(count_include_pad) and pad_mode != "same"
     return AVG_POOL2D(
-        x,
-        kernel=kernel,
-        stride=strides,
-        pads=pads,
-        ceil_mode=bool(ceil_mode),
-        count_include_pad=counted,
+        x, kernel=kernel, stride=strides, pads=pads, ceil_mode=bool(ceil_mode), count_include_pad=counted,
         data_format=data_format,
-    )
+    )  # fmt: skip
 
 
 def _in_row(

@@ -63,14 +63,6 @@ def _pooled(
     return tensor_type(image_shape(x.shape[0], channels_of(x.shape, data_format), outs, data_format), x.dtype)
 
 
-def _infer_max(x: TensorType, **attrs: Any) -> TensorType:
-    return _pooled("max_pool2d", x, **attrs)
-
-
-def _infer_avg(x: TensorType, *, count_include_pad: bool, **attrs: Any) -> TensorType:
-    return _pooled("avg_pool2d", x, **attrs)
-
-
 def _need_shape(name: str, what: str, t: TensorType, shape: Shape) -> None:
     if t.shape != shape:
         raise ShapeError(
@@ -260,7 +252,7 @@ MAX_POOL2D: Op = define(
     "x",
     onnx="pool2d",
     attrs=_WINDOW,
-    infer=_infer_max,
+    infer=lambda x, **attrs: _pooled("max_pool2d", x, **attrs),
     grad=lambda dout, x, out, attrs: MAX_POOL2D_GRAD(x, out, dout, **attrs),
     doc="The largest value of each window of images [n, channels, rows, columns].",
     **_pooling("max_pool2d", "xy", _body_max),
@@ -312,7 +304,7 @@ AVG_POOL2D: Op = define(
     "x",
     onnx="pool2d",
     attrs=_MEAN,
-    infer=_infer_avg,
+    infer=lambda x, *, count_include_pad, **attrs: _pooled("avg_pool2d", x, **attrs),
     grad=lambda dout, types, attrs: AVG_POOL2D_GRAD(
         dout, size=known_places("avg_pool2d", types[0], attrs["data_format"]), **attrs
     ),

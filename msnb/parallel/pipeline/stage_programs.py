@@ -152,11 +152,7 @@ class _TeamSteps:
 
     def before(self, v: Value) -> int:
         """How many steps can be taken without a value."""
-        return next((i for i, step in enumerate(self.steps) if v in _read(step)), len(self.steps))
-
-
-def _read(step: spmd.Local) -> list[Value]:
-    return [v for v, _ in reads(step)]
+        return next((i for i, step in enumerate(self.steps) if v in (read for read, _ in reads(step))), len(self.steps))
 
 
 def assembled(placement: Placement, problems: Callable[[int, TrainingGraph], CostGraphBuilder],

@@ -85,7 +85,7 @@ def load_torch_state_dict(net: Any, source: Any, strict: bool = True) -> TorchWe
     """
     if not hasattr(net, "parameters_and_names"):
         raise ArgumentError(f"load_torch_state_dict takes a Cell, not {type(net).__name__}.")
-    given = _arrays(_state(source))
+    given = dict(_array(name, value) for name, value in _state(source).items())
     own = dict(state_of(net))
     report = TorchWeights()
     for name in own:
@@ -148,10 +148,6 @@ def _read(path: str) -> Any:
     if torch_checkpoint.is_one(first):
         return torch_checkpoint.read(path, safetensors_file.damaged(path))
     return safetensors_file.read(path)[0]
-
-
-def _arrays(state: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(_array(name, value) for name, value in state.items())
 
 
 def _array(name: Any, value: Any) -> tuple[str, Any]:

@@ -1,9 +1,9 @@
 """``torch.cond`` and ``while_loop`` as ``if`` and ``while``: their graphs become blocks of the lines around them.
 
-    if gt:                      go = i < 5
-        a = x * 2               while go:
-    else:                           i = i + 1
-        a = x + 1                   go = i < 5
+if gt:                      go = i < 5
+    a = x * 2               while go:
+else:                           i = i + 1
+    a = x + 1                   go = i < 5
 """
 
 from __future__ import annotations
@@ -33,17 +33,13 @@ def loop_lines(writer: Any, call: Call, names: list[str]) -> list[Text]:
     """The lines of a ``while_loop`` whose carried values get these names."""
     test, body, carried, more = list(call.arguments.values())[:4]
     constants = [writer.value(operand.name) for operand in more or ()]
-    starts = [_start(writer, value) for value in carried]
+    starts = [writer.value(value.name) if isinstance(value, Ref) else repr(value) for value in carried]
     go = writer.fresh_name("go")
     check = [line[4:] if isinstance(line, str) else [line[0][4:], *line[1:]] for line in
              _block(writer, test, [*names, *constants], [go])]  # fmt: skip
     lines: list[Text] = [[f"{', '.join(names)} = {', '.join(starts)}"], *check, [f"while {go}:"]]
     lines += _block(writer, body, [*names, *constants], names)
     return [*lines, *([_INDENT + line[0], *line[1:]] for line in check)]
-
-
-def _start(writer: Any, value: Any) -> str:
-    return writer.value(value.name) if isinstance(value, Ref) else repr(value)
 
 
 def _block(writer: Any, block: ExportedProgram, operands: list[str], names: list[str]) -> list[Text]:

@@ -23,7 +23,7 @@ from msnb.devices.codegen.row_sweeps import RowSweeps
 from msnb.devices.codegen.size_generic import ANY
 from msnb.devices.cpu.llvm.target import Target
 from msnb.devices.llvm import is_scalar, memory_name
-from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
+from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
 from msnb.ir.kernel.scalar_expressions import HEAVY
 
 BLOCK = 4096
@@ -184,7 +184,7 @@ class KernelSchedule:
                 continue
             b = access.buffer
             for r, buffer in enumerate(kernel.reads):
-                if buffer.size != buffers[b].size or not self._alike(buffer, buffers[b]):
+                if (buffer.size, buffer.dtype.itemsize) != (buffers[b].size, buffers[b].dtype.itemsize):
                     continue
                 loads = [i for i in self.insts if i.op == "load" and i.attr.buffer == r]
                 same = all((i.attr.strides, i.attr.offset) == (access.strides, access.offset) for i in loads)
@@ -197,9 +197,6 @@ class KernelSchedule:
         walked = self.kernel.walks(access, value) or self.mode == "range"
         dims = [*self.outer, *(self.inner if walked else [])]
         return all(access.strides[d] or self.kernel.sizes[d] == 1 for d in dims)
-
-    def _alike(self, a: Buffer, b: Buffer) -> bool:
-        return a.dtype.itemsize == b.dtype.itemsize
 
     def _last_read(self, load: Inst) -> int:
         if not self.kernel.along(load):

@@ -103,11 +103,7 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     made = _made_for(node, kind, element)
     if node.outputs[0].type.dtype not in _HALVES:  # type: ignore[union-attr]
         return made
-    return HalfRecipe(made, node) if _converts() else None
-
-
-def _converts() -> bool:
-    return api() is not None
+    return HalfRecipe(made, node) if api() is not None else None
 
 
 def _known(t: Any) -> bool:

@@ -50,7 +50,7 @@ class DeviceMaths(Maths):
 
     def exp(self, x: str) -> str:
         """e^x."""
-        x = self._least(self._most(x, -FAR), FAR)
+        x = self._extreme("minimum", self._most(x, -FAR), FAR)
         y = self.mul(x, self.c(LOG2_E))
         low = self.fma(x, self.c(LOG2_E_LOW), self.fma(x, self.c(LOG2_E), self._minus(y), exact=True))
         return self.mul(self._each("ex2.approx.f", y), self.fma(low, self.c(LN2), self.c(1.0)))
@@ -58,9 +58,6 @@ class DeviceMaths(Maths):
     def _most(self, x: str, low: float) -> str:
         """The larger of both; NaN stays."""
         return self._extreme("maximum", x, low)
-
-    def _least(self, x: str, high: float) -> str:
-        return self._extreme("minimum", x, high)
 
     def _extreme(self, name: str, x: str, bound: float) -> str:
         function = f"llvm.{name}.{self.e.suffix(self.kind)}"

@@ -117,7 +117,7 @@ class HostRewriter:
             *registers,
             memory,
             _RUNTIME,
-            _declared_end(),
+            f"declare {_end_kind()} @llvm.coro.end(ptr, i1, token)",
             *([matrix_unit.code()] if self._unit else []),
             *sorted(needed),
             *self._math.values(),
@@ -305,10 +305,6 @@ simt.leave:
 def _coroutine_end() -> str:
     call = f"call {_end_kind()} @llvm.coro.end(ptr %simt.handle, i1 false, token none)"
     return call if _end_kind() == "void" else f"%simt.ended = {call}"
-
-
-def _declared_end() -> str:
-    return f"declare {_end_kind()} @llvm.coro.end(ptr, i1, token)"
 
 
 def _end_kind() -> str:

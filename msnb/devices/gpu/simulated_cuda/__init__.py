@@ -154,24 +154,14 @@ class Device:
 runtime.getDevice = lambda: Device.current
 runtime.setDevice = lambda index: Device(index).use()
 cuda = types.SimpleNamespace(
-    Device=Device,
-    runtime=runtime,
-    Stream=simulated_streams.Stream,
-    Event=simulated_streams.SimulatedEvent,
-    Graph=simulated_streams.Graph,
-    graph=types.SimpleNamespace(Graph=simulated_streams.Graph),
-    get_current_stream=simulated_streams.get_current_stream,
-    get_elapsed_time=simulated_streams.get_elapsed_time,
-    MemoryPool=simulated_memory.MemoryPool,
-    MemoryPointer=simulated_memory.MemoryPointer,
-    Memory=simulated_memory.Memory,
-    alloc=simulated_memory.alloc,
-    alloc_pinned_memory=simulated_memory.PinnedMemory,
-    set_allocator=simulated_memory.set_allocator,
-    get_allocator=simulated_memory.get_allocator,
-    using_allocator=simulated_memory.using_allocator,
-    is_available=lambda: True,
-)
+    Device=Device, runtime=runtime, Stream=simulated_streams.Stream, Event=simulated_streams.SimulatedEvent,
+    Graph=simulated_streams.Graph, graph=types.SimpleNamespace(Graph=simulated_streams.Graph),
+    get_current_stream=simulated_streams.get_current_stream, get_elapsed_time=simulated_streams.get_elapsed_time,
+    MemoryPool=simulated_memory.MemoryPool, MemoryPointer=simulated_memory.MemoryPointer,
+    Memory=simulated_memory.Memory, alloc=simulated_memory.alloc, alloc_pinned_memory=simulated_memory.PinnedMemory,
+    set_allocator=simulated_memory.set_allocator, get_allocator=simulated_memory.get_allocator,
+    using_allocator=simulated_memory.using_allocator, is_available=lambda: True,
+)  # fmt: skip
 
 
 def reset() -> None:

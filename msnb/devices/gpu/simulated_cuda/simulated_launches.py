@@ -117,25 +117,14 @@ def mem_get_info() -> tuple[int, int]:
 
 
 runtime = types.SimpleNamespace(
-    CUDARuntimeError=CUDARuntimeError,
-    memcpyHostToHost=0,
-    memcpyHostToDevice=simulated_memory.HOST_TO_DEVICE,
-    memcpyDeviceToHost=simulated_memory.DEVICE_TO_HOST,
-    memcpyDeviceToDevice=simulated_memory.DEVICE_TO_DEVICE,
-    memcpyAsync=simulated_memory.memcpy_async,
-    memcpy=memcpy,
-    memsetAsync=simulated_memory.memset_async,
-    memset=simulated_memory.memset_async,
-    deviceSynchronize=device_synchronize,
+    CUDARuntimeError=CUDARuntimeError, memcpyHostToHost=0, memcpyHostToDevice=simulated_memory.HOST_TO_DEVICE,
+    memcpyDeviceToHost=simulated_memory.DEVICE_TO_HOST, memcpyDeviceToDevice=simulated_memory.DEVICE_TO_DEVICE,
+    memcpyAsync=simulated_memory.memcpy_async, memcpy=memcpy, memsetAsync=simulated_memory.memset_async,
+    memset=simulated_memory.memset_async, deviceSynchronize=device_synchronize,
     streamSynchronize=lambda stream: simulated_streams.stream_of(stream).synchronize(),
     streamBeginCapture=lambda stream, mode=0: simulated_streams.stream_of(stream).begin_capture(mode),
-    streamIsCapturing=lambda stream: simulated_streams.stream_of(stream).is_capturing(),
-    streamCaptureModeGlobal=0,
-    streamCaptureModeThreadLocal=1,
-    streamCaptureModeRelaxed=2,
-    getDeviceCount=lambda: 2,
-    getDeviceProperties=lambda index: dict(PROPERTIES),
-    memGetInfo=mem_get_info,
-    runtimeGetVersion=lambda: 12090,
+    streamIsCapturing=lambda stream: simulated_streams.stream_of(stream).is_capturing(), streamCaptureModeGlobal=0,
+    streamCaptureModeThreadLocal=1, streamCaptureModeRelaxed=2, getDeviceCount=lambda: 2,
+    getDeviceProperties=lambda index: dict(PROPERTIES), memGetInfo=mem_get_info, runtimeGetVersion=lambda: 12090,
     driverGetVersion=lambda: 12090,
-)
+)  # fmt: skip

@@ -150,13 +150,9 @@ def _summed(sweep: GraphRewriter, x: Value, axes: Axes) -> Value:
     if there is None:
         mean = _mean_of_deviations(x, axes)
         if mean is not None:
-            return sweep.emit("multiply", mean, _zero(sweep))
+            return sweep.emit("multiply", mean, sweep.constant(0.0, WEAK[float]))
         there = sweep.emit("sum_to", x, shape=shape)
     return _reshaped(sweep, there, shape)
-
-
-def _zero(sweep: GraphRewriter) -> Value:
-    return sweep.constant(0.0, WEAK[float])
 
 
 def _mean_of_deviations(x: Value, axes: Axes) -> Value | None:

@@ -75,10 +75,6 @@ def _matmul_transposed(sweep: GraphRewriter, node: Node) -> Found:
     return sweep.emit("transpose", product, perm=(*range(n - 2), n - 1, n - 2))
 
 
-def _past_gradient(sweep: GraphRewriter, node: Node) -> Found:
-    return node.inputs[0]
-
-
 def _results_as_given(sweep: GraphRewriter, node: Node) -> Found:
     n_in = node.attrs.get("n_in", 0)
     return node.inputs[n_in : n_in + len(node.outputs)]
@@ -150,7 +146,7 @@ SHAPES: tuple[RewriteRule, ...] = (
     ),
     RewriteRule(
         "past the gradient", "gradients are taken before compilation: stop_gradient(x) is x", ("stop_gradient",),
-        _past_gradient,
+        lambda sweep, node: node.inputs[0],
         (case(("%1 = stop_gradient(x) : f32[2]", "%2 = stop_gradient(%1) : f32[2]", "%2"), "x"),),
     ),
     RewriteRule(

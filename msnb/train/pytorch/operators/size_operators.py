@@ -19,12 +19,8 @@ def _parts(a: dict[str, Any]) -> str:
     return f"({', '.join(places)}{',' * (len(places) == 1)})"
 
 
-def _arithmetic(a: dict[str, Any]) -> str:
-    return f"{{left}} {_SIGNS[a['sign']]} {{right}}"
-
-
 TABLE: dict[str, Any] = {
     "size.shape": "{self}.shape", "size.axis": "{self}.shape[{axis}]", "size.part": "{self}[{index}]",
     "size.parts": _parts, "size.tuple": "({self},)", "size.first": "{self}[0]", "size.joined": _joined,
-    "size.arithmetic": _arithmetic,
+    "size.arithmetic": lambda a: f"{{left}} {_SIGNS[a['sign']]} {{right}}",
 }  # fmt: skip

@@ -76,16 +76,14 @@ class ImageTemplate:
         rows, all_words = table.rows.copy(), table.words.copy()
         rows[self._rows], all_words[self._words] = numbers, words
         return replace(
-            image,
-            table=ProgramTable(rows, all_words, links, table.row_links, table.word_links),
-            peak=peak,
+            image, table=ProgramTable(rows, all_words, links, table.row_links, table.word_links), peak=peak,
             arena=[(slot, offset) for (slot, _), offset in zip(image.arena, arena)],
             tensors=[(i, slot, t) for (i, slot, _), t in zip(image.tensors, tensors)],
             fresh=[f._replace(type=t) for f, t in zip(image.fresh, fresh)],
             consts=[(slot, const) for (slot, _), const in zip(image.consts, consts)],
             bottoms=[(slot, t) for (slot, _), t in zip(image.bottoms, bottoms)],
             steps=[Step(node, s.reads, s.writes) for s, node in zip(image.steps, nodes)],
-        )
+        )  # fmt: skip
 
 
 def _varying(trace: SizeTrace, image: Image, table: InstructionTable) -> tuple[Any, ...]:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msnb.devices.gpu.kernels.attention.block_place import Band
 from msnb.devices.gpu.kernels.attention.shared_tile import ELEMENT
 from msnb.devices.gpu.kernels.attention.tile_emitter import TileEmitter, Word
 from msnb.devices.gpu.kernels.attention.warp_product import Sums
-
-
-def _if_inside(e: TileEmitter, row: Word, count: int, action: Callable[[], None]) -> None:
-    e.when(e.less(row, count), action)
 
 
 def store_rows(e: TileEmitter, buffer: str, sums: Sums, line: Word, row: Word, count: int, band: Band) -> None:
@@ -37,7 +31,7 @@ def store_rows(e: TileEmitter, buffer: str, sums: Sums, line: Word, row: Word, c
                     word = e.packed(eight[2 * half], eight[2 * half + 1])
                     e.do(f"store i32 {word}, ptr addrspace(1) {e.in_global(place, 8 * ELEMENT * n)}, align 4")
 
-            _if_inside(e, mine, count, store)
+            e.when(e.less(mine, count), store)
 
 
 def store_numbers(

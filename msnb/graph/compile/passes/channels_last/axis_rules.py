@@ -104,10 +104,6 @@ def _along(node: Node) -> Attrs | None:
     return {**node.attrs, "axis": _now(node.attrs["axis"])} if isinstance(node.attrs["axis"], int) else None
 
 
-def _padded(node: Node) -> Attrs | None:
-    return {**node.attrs, "pads": turned(node.attrs["pads"])}
-
-
 def _boxed(node: Node) -> Attrs | None:
     """A box names the leading axes; turned, it must name all four."""
     missing = 4 - len(node.attrs["begin"])
@@ -120,7 +116,7 @@ _RULES: dict[str, Callable[[Node], Attrs | None]] = {
     **dict.fromkeys(("zeros", "ones", "full", "broadcast_to"), _shaped),
     **dict.fromkeys(("concat", "split"), _along),
     **dict.fromkeys(("slice", "unslice", "slice_update"), _boxed),
-    "pad": _padded,
+    "pad": lambda node: {**node.attrs, "pads": turned(node.attrs["pads"])},
 }
 
 
