@@ -1,5 +1,5 @@
-"""Random programs whose tensors become one object, and come apart again, in nested branches and loops, and are written in
-place: a compiled program leaves in each what PyNative mode does."""
+"""Random programs whose tensors become one object, and come apart again, in nested branches and loops, and are written
+in place: a compiled program leaves in each what PyNative mode does."""
 
 from random import Random
 
@@ -25,7 +25,8 @@ def block(random, depth, indent):
         elif kind < 0.45:
             lines.append(f"{a} = {b}")
         elif kind < 0.6:
-            lines.append(f"{a} = {b} * 2" if random.random() < 0.5 else f"t = {b} + 1; {a} = t; {random.choice(NAMES)} = t")
+            twice = f"t = {b} + 1; {a} = t; {random.choice(NAMES)} = t"
+            lines.append(f"{a} = {b} * 2" if random.random() < 0.5 else twice)
         elif kind < 0.65:
             lines.append("self.p[1] += 1.")
         elif kind < 0.85 and depth:
@@ -39,10 +40,9 @@ def block(random, depth, indent):
 
 
 def program(random):
-    body = ["y = x", "z = x + 1", *block(random, 3, "")] if random.random() < 0.5 else ["y = z = x", *block(random, 3, "")]
-    return "class Net(nn.Cell):\n    def construct(self, x):\n" + "\n".join(
-        "        " + line for line in [*body, "y[2] -= 5.", "z[0] -= 7.", "return x, y, z"]
-    )
+    begin = random.choice((["y = x", "z = x + 1"], ["y = z = x"]))
+    body = [*begin, *block(random, 3, ""), "y[2] -= 5.", "z[0] -= 7.", "return x, y, z"]
+    return "\n".join(["class Net(nn.Cell):", "    def construct(self, x):", *("        " + line for line in body)])
 
 
 def outcome(mode, source, given):

@@ -222,7 +222,7 @@ class Merge:
     Attributes:
         choose: ``choose(a, b)``: the function, or the text, of two, whose branch runs.
         gone: which of the branches has returned: nothing that follows it in the function runs.
-        objects: of a result of the If node the values that it is merged out of.
+        objects: of a result of the If node the values that it is merged out of; None for one that was ``filled`` in.
     """
 
     def __init__(
@@ -233,7 +233,8 @@ class Merge:
         self.dead = dead
         self.changes = changes
         self.born = born
-        self.objects: dict[int, tuple[Any, Any]] = {}
+        self.objects: dict[int, tuple[Any, ...]] = {}
+        self.filled: dict[int, Any] = {}
         self.choose: Callable[[Any, Any], Any] | None = None
         self.gone = (False, False)
 
@@ -297,7 +298,9 @@ class Merge:
         if isinstance(live, UndefinedVariable):
             return live
         leaves, rebuild, _ = flatten(live)
-        return rebuild([zeros_of(leaf) for leaf in leaves])
+        made = [zeros_of(leaf) for leaf in leaves]
+        self.filled.update((id(x), x) for x in made)
+        return rebuild(made)
 
     def _holes(self, label: str, a: Any, b: Any) -> tuple[Any, Any]:
         """What a side that has returned did not set is never read there, nor is the slot of a return value that was
@@ -338,7 +341,7 @@ class Merge:
         number = pythonic.is_number(a) and pythonic.is_number(b)
         values = self._lifted(label, a, b, lines, number)
         at = len(self.builders[0].graph.outputs)
-        self.objects[at] = objects
+        self.objects[at] = tuple(None if id(x) in self.filled else x for x in objects)
         for builder, value in zip(self.builders, values):
             builder.graph.outputs.append(value)
         return lambda results: pythonic.mark(results[at]) if number else results[at]

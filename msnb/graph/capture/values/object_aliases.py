@@ -132,14 +132,16 @@ class Aliases:
                     groups[id(obj)].append(key)
                 else:
                     outside[key, id(obj)] = key, obj
-        pairs = dict.fromkeys(pair for group in groups.values() for pair in combinations(reversed(dict.fromkeys(group)), 2))
+        keys = [[*dict.fromkeys(group)][::-1] for group in groups.values()]
+        pairs = dict.fromkeys(pair for group in keys for pair in combinations(group, 2))
         return [*outside.values(), *pairs]
 
     def told(self, builder: Any, tensor: Any, other: Any) -> Any:
-        """``same``, in the graph of a block."""
+        """``same``, in the graph of a block; what nobody knows is False: the loop around will be captured once more."""
         slot.engine, outer = builder, slot.engine
         try:
-            return self.same(tensor, other)
+            found = self.same(tensor, other)
+            return False if found is None else found
         finally:
             slot.engine = outer
 

@@ -174,7 +174,6 @@ def _links(aliases: Any, merge: Merge) -> Iterator[tuple[int, Any, int | None, b
     for at, other in {(at, id(other)): (at, other) for at, other in found}.values():
         others = [ends[other] if isinstance(other, int) else other for ends in sides]
         told = [aliases.told(b, ends[at], x) for b, ends, x in zip(merge.builders, sides, others)]
-        told = [False if found is None else found for found in told]  # a loop around it is captured once more
         if all(isinstance(found, bool) for found in told):
             yield from ((at, other, None, side == 0) for side, found in enumerate(told) if found)
             continue

@@ -69,7 +69,7 @@ class IdentityFlags:
             self.held += [] if flag is None else [(at, other, flag)]
             if aliases is not None:
                 known = None if flag is None else partial(_itself, flag)
-                aliases.add(_at("starts", at), _at("starts", other), known, True, partial(self.wanted.add, at))
+                aliases.add(_at("tensors", at), _at("tensors", other), known, True, partial(self.wanted.add, at))
 
     def entry(self, builder: Any) -> list[Any]:
         """The flags before the loop."""
@@ -90,16 +90,16 @@ class IdentityFlags:
         if now != self._known:
             return False
         self.left = [aliases.told(builder, _at("ends", at), _at("ends", other)) for at, other, _ in self.held]
-        return len(self.wanted) == now[0] and all(flag is not None for flag in self.left)
+        return len(self.wanted) == now[0]
 
     def finish(self, aliases: Any, carried: list[LoopVariable], results: list[Any], ran: Callable[[], Any]) -> None:
         """After the loop: which objects its results are."""
         for at, other, _ in self.held:
-            aliases.add(_at("results", at), _at("results", other), partial(_itself, results.pop(0)), True)
+            aliases.add(_at("tensors", at), _at("tensors", other), partial(_itself, results.pop(0)), True)
         for c, i in (at for at in _slots(carried) if at not in self.wanted):
             for owner in c.owners(i):
                 for held, truth in ((c.leaves[i], False), (c.ends[i], True)):
-                    aliases.add(c.results[i], owner, ran, truth) if held is owner else None
+                    aliases.add(c.tensors[i], owner, ran, truth) if held is owner else None
 
 
 def _slots(carried: list[LoopVariable]) -> list[Any]:
@@ -120,6 +120,8 @@ class LoopVariable:
     Attributes:
         before: its value before the loop.
         types: per leaf, the type it is carried with; None while it is a Python value that does not change.
+        tensors: what stands for the leaves at the start of the body, and after the loop; ``ends`` at its end.
+        outside: of each leaf the objects from outside of the loop that it may be, by identity.
     """
 
     leaves: list[Any]
@@ -160,7 +162,7 @@ class LoopVariable:
     def start(self, builder: Any) -> Any:
         """Its value at the start of the body: a param per carried leaf."""
         leaves: list[Any] = []
-        self.starts = leaves
+        self.tensors = leaves
         for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
             name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
             leaves.append(leaf if type_ is None else self._mark(i, builder.param(type_, name)))
@@ -189,8 +191,8 @@ class LoopVariable:
         self.ends, _, key = flatten(after)
         if key != self.key:
             raise self._grows(after) if type(after) is type(self.before) else self._error(CaptureError, after)
-        pairs = zip(self.ends, self.leaves)
-        self.after = [end_of(builder.session, changes, x) if x is not before else x for x, before in pairs]
+        stays = [x is before and t is None for x, before, t in zip(self.ends, self.leaves, self.types)]
+        self.after = [x if stay else end_of(builder.session, changes, x) for x, stay in zip(self.ends, stays)]
         return sum(not self._leaf(i, x) for i, x in enumerate(self.after)) == 0
 
     def _settle_missing(self, after: Any) -> bool:
@@ -255,7 +257,7 @@ class LoopVariable:
             leaf if t is None else self._mark(i, results.pop(0))
             for i, (leaf, t) in enumerate(zip(self.leaves, self.types))
         ]
-        self.results = leaves
+        self.tensors = leaves
         return self.rebuild(leaves)
 
     def _differs(self, before: TensorType, after: TensorType, value: Any, first: Any) -> Exception:
