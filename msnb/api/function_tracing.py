@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.autodiff.deferred_gradient import written_out
-from msnb.base.errors import ArgumentError, GradientError
+from msnb.base import ArgumentError, GradientError
 from msnb.core import Parameter, Tensor, TensorType, pytree, slot
 from msnb.ir.builder import ClosedFunction, GraphBuilder, Lane
 from msnb.ir.graph import Graph

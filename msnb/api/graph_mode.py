@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from msnb.base.settings import in_graph_mode
 from msnb.base.threads import fork_locks
-from msnb.core.engine import slot
+from msnb.core import slot
 from msnb.eager.dispatch import EagerEngine
 
 Fn = Callable[..., Any]

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msnb.api.cell_inputs import declared_inputs
-from msnb.base.errors import DTypeError, ShapeError
+from msnb.base import DTypeError, ShapeError
 from msnb.core.tensor import AbstractTensor, Tensor
 from msnb.core.types import Symbol
 from msnb.graph.capture.size_template import SizeChange

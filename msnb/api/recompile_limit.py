@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from msnb.api.graph_breaks import run_plainly
+from msnb.core import Tensor
 from msnb.core.pytree import flatten
-from msnb.core.tensor import Tensor
 
 MANY, LEAST, LARGE = 8, 4, 2048  # versions; and nodes that LEAST versions or more have together
 STREAK, OFTEN = 3, 32

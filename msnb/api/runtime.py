@@ -24,7 +24,7 @@ from msnb.api.streams import (
     set_cur_stream,
 )
 from msnb.base import DeviceError, device_registry, events, get_context, set_context
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 
 __all__ = [
     "Event", "Stream", "StreamCtx", "communication_stream", "current_stream", "default_stream",

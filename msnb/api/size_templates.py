@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from msnb.base.errors import MsnbError, reraise_interrupt
+from msnb.base import MsnbError, reraise_interrupt
 from msnb.graph.capture import CapturedProgram
 from msnb.graph.capture.size_template import LEAST, SizeChange, SizeTemplate, changed_axes, symbols_for, template
 from msnb.graph.capture.values.size_symbols import Axis

@@ -27,7 +27,7 @@ from msnb.as_mindspore.assignments import settle_layers, stored
 from msnb.as_mindspore.differences import ANSWERS
 from msnb.as_mindspore.module_paths import FURTHER, PATHS
 from msnb.as_mindspore.placeholders import placeholder
-from msnb.base.errors import DatasetError, MsnbError
+from msnb.base import DatasetError, MsnbError
 from msnb.base.events import tell_refusals
 from msnb.eager.inline_cache import forget as forget_calls
 from msnb.graph.capture.interpreter.reads import more_methods

@@ -20,7 +20,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, ClassVar
 
-from msnb.base.errors import ContextError
+from msnb.base import ContextError
 
 __all__ = ["critical", "debug", "error", "get_level", "get_log_config", "info", "warning"]
 

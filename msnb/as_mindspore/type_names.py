@@ -14,7 +14,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, cast
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.core import DType, Tensor, TensorType as _TensorType
 from msnb.dataset.pipeline import nodes
 from msnb.dataset.pipeline.batch import Batch, PaddedBatch

@@ -20,7 +20,7 @@ from msnb.autodiff.gradient_rules import need_gradient_type
 from msnb.autodiff.reverse_mode import check_differentiable, stamped, vjp
 from msnb.autodiff.subgraphs import inline
 from msnb.base import MsnbError, timed
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type
 from msnb.ir import GRADIENT, Graph, GraphBuilder, Node, Value, copy_node
 from msnb.ir.analysis.structural_hash import host_functions
 from msnb.ir.text.printer import called

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import GradientError
+from msnb.base import GradientError
 from msnb.core import StackType, Tensor, TensorType, Type, result_dtype, tensor_type
 from msnb.ir import Node, SymbolicTensor
 from msnb.ir.control_flow import STACK_NEW

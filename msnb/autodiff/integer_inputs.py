@@ -17,7 +17,7 @@ from typing import Any
 
 from msnb.autodiff.reverse_control_flow import is_recursive
 from msnb.autodiff.reverse_mode import stamped
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.core import DType, TensorType, Type, bool_, float32, float64, int64
 from msnb.ir import CUSTOM_GRADIENT, WITH_VJP, Graph, GraphBuilder, Node, Value, control_flow, copy_node
 from msnb.ops.definition.record import Op, find

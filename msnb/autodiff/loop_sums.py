@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.autodiff.gradient_rules import add_up
-from msnb.core.types import Size, TensorType
+from msnb.core import Size, TensorType
 from msnb.ir import GraphBuilder, Node, Value
 from msnb.ops.definition import find, has_sizes, product
 

@@ -39,8 +39,8 @@ from msnb.autodiff.gradient_rules import need_gradient_type
 from msnb.autodiff.reverse_loops import differentiate_scan, differentiate_while
 from msnb.autodiff.reverse_mode import CONTROL_RULES, VJP, Pull, Pullback
 from msnb.autodiff.subgraphs import Places, inline, made_inside, params, share_places, spread_grads, with_places
-from msnb.base.errors import GradientError
-from msnb.core.types import Type
+from msnb.base import GradientError
+from msnb.core import Type
 from msnb.ir import Graph, GraphBuilder, Node, control_flow
 
 Differentiated = tuple[Sequence[Any], Pull]

@@ -30,7 +30,7 @@ from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import add_up, ask_rule, fit, gradient_type, need_gradient_type, zeros_like
 from msnb.autodiff.subgraphs import reindex
 from msnb.base import GradientError, timed
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.ir import Graph, GraphBuilder, Module, Node, SymbolicTensor, Value, copy_node
 from msnb.ops.definition.record import Op
 

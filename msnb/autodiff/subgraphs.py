@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.autodiff.gradient_rules import zeros
-from msnb.core.types import TensorType, Type, tensor_type
+from msnb.core import TensorType, Type, tensor_type
 from msnb.ir import Graph, GraphBuilder, Node, Value, copy_node
 
 Places = list[tuple[Type, list[int]]]

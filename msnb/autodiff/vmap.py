@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from msnb.autodiff.reverse_mode import stamped
 from msnb.base import MsnbError, events, timed
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type
 from msnb.ir import Graph, GraphBuilder, Node, Value, control_flow, copy_node
 from msnb.ir.analysis.nested_nodes import draws
 from msnb.ir.stack_type import spread, with_axis

@@ -14,7 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from msnb.base.errors import DTypeError
+from msnb.base import DTypeError
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from msnb.base.errors import AttributeValueError, DeviceError
+from msnb.base import AttributeValueError, DeviceError
 
 WORLD_GROUP = "world_group"
 WORLD_NAMES = (WORLD_GROUP, "hccl_world_group", "nccl_world_group", "mccl_world_group")

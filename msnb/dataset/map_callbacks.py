@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.dataset.pipeline.epoch_rng import Epoch
 from msnb.dataset.pipeline.map import Map
 from msnb.dataset.pipeline.nodes import Node

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError, reraise_interrupt
+from msnb.base import ArgumentError, AttributeValueError, DatasetError, reraise_interrupt
 from msnb.base.files import bounded_reader
 from msnb.base.files.atomic_write import write_whole
 from msnb.dataset.pipeline.rows import Array, describe

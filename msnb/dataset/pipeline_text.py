@@ -26,10 +26,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, DatasetError
+from msnb.base import ArgumentError, DatasetError
 from msnb.base.files.atomic_write import write_whole
 from msnb.base.files.bounded_reader import read_file, read_json
-from msnb.core.dtypes import as_dtype
+from msnb.core import as_dtype
 from msnb.dataset.pipeline import nodes
 from msnb.dataset.pipeline.batch import Batch, PaddedBatch
 from msnb.dataset.pipeline.bucket_batch import BucketBatch

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.errors import DTypeError
+from msnb.base import DTypeError
 
 
 class StringType:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.errors import MsnbError, ShapeError
+from msnb.base import MsnbError, ShapeError
 from msnb.core import DType, TensorType, Type, bool_, int64
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.inspection import DeviceMachine, LaunchCost, Listing, NodeLowering, PlannedBuffer

@@ -14,7 +14,7 @@ import numpy as np
 from msnb.base import device_registry
 from msnb.base.errors import IntegerOverflowError, MsnbError, OutOfMemoryError
 from msnb.base.free_memory import CHECKED, out_of_memory, require
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type
 from msnb.ops.definition.record import Op
 
 _NO_ROOM = frozenset(("view", "effect", "stack", "control", "collective", "host", "constant", "custom"))

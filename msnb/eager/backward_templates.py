@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msnb.autodiff import vjp
-from msnb.base.errors import reraise_interrupt
+from msnb.base import reraise_interrupt
 from msnb.core.types import Dim, Size, TensorType, tensor_type
 from msnb.eager.dispatch import DispatchEntry
 from msnb.eager.recorded_calls import Sized

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from msnb.autodiff import vjp
-from msnb.base.errors import reraise_interrupt
+from msnb.base import reraise_interrupt
 from msnb.core import Dim, Tensor, TensorType, make, slot, tensor_type
 from msnb.eager.recorded_calls import CompiledVjp, Sized, call_pair, tracked_inputs, types_of, vjp_of
 from msnb.eager.residual_selection import slim

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import GradientError
+from msnb.base import GradientError
 from msnb.core import Type, slot
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import HostFn, host_call

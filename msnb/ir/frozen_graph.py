@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msnb.base.errors import ArgumentError, DTypeError, ShapeError
+from msnb.base import ArgumentError, DTypeError, ShapeError
 from msnb.core import Parameter, Tensor, TensorType, random, slot
 from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.graph import Graph, Node

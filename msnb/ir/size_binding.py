@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-from msnb.base.errors import reraise_interrupt
+from msnb.base import reraise_interrupt
 from msnb.core import ConcretizationError, Dim, SizeTrace, StackType, TensorType, Type, tensor_type, trace_of
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import HOST_CALL

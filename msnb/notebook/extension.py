@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.graph.compile import CompiledProgram
 from msnb.ir.graph import Graph
 from msnb.notebook.errors import report

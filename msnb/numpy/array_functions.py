@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.dtypes import float32
+from msnb.base import ArgumentError, AttributeValueError
+from msnb.core import float32
 from msnb.numpy.creation import asarray as array
 
 __all__ = ["average", "bincount", "size", "swapaxes", "trapz"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from msnb import ops
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.core import DType, Tensor, as_dtype, float32, int32, slot
 from msnb.ops.definition.operand_checks import holds_tensors
 

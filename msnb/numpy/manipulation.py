@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.numpy.array_functions import reflected_oddly, with_ramps, with_statistics
 from msnb.numpy.creation import asarray as array
 

@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.dtypes import as_dtype, float32, float64
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
+from msnb.core import as_dtype, float32, float64
 from msnb.numpy.creation import asarray as array, linspace
 from msnb.numpy.dtype_results import in_dtype, operands_of
 from msnb.numpy.selections import row

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import Tensor, bool_, float32, int32, int64
 from msnb.numpy.creation import asarray as array, result_type
 from msnb.ops.definition.type_inference import normal_axis, operand_lines

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.dtypes import as_dtype, float32
+from msnb.base import ArgumentError, AttributeValueError
+from msnb.core import as_dtype, float32
 from msnb.numpy.creation import asarray as array
 from msnb.numpy.dtype_results import in_dtype
 

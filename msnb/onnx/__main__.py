@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import MsnbError
-from msnb.core.tensor import Tensor
+from msnb.base import MsnbError
+from msnb.core import Tensor
 from msnb.onnx.backend import BackendRep
 from msnb.onnx.model_graph import ModelInput
 from msnb.onnx.model_reader import onnx_package, read_model

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from msnb.api.jit import jit
-from msnb.base.errors import CaptureError, CheckpointError
-from msnb.core.tensor import Tensor
+from msnb.base import CaptureError, CheckpointError
+from msnb.core import Tensor
 from msnb.onnx.model_reader import as_model, onnx_package
 from msnb.onnx.operator_table import has_tensors, known
 from msnb.onnx.program import OnnxProgram, program_of

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CheckpointError
+from msnb.base import CheckpointError
 from msnb.base.files.bounded_reader import read_file
 from msnb.onnx.model_graph import ModelGraph, ModelInput, ModelNode
 

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from msnb.base.errors import DTypeError
+from msnb.base import DTypeError
 from msnb.core import Tensor, dtypes
 from msnb.onnx.model_graph import ModelNode
 

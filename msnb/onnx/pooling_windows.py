@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError
+from msnb.core import Tensor
 
 
 @dataclass(frozen=True)

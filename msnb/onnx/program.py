@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, CheckpointError, DTypeError, MsnbError, ShapeError
+from msnb.base import ArgumentError, CheckpointError, DTypeError, MsnbError, ShapeError
 from msnb.core import EngineRestore, Parameter, Tensor, dtypes, using
 from msnb.eager.dispatch import eager
 from msnb.ir.frozen_graph import SavedGraph

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import WORLD_GROUP, Tensor, TensorType, as_dtype, float64, members_of, process_group, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import REQUIRED, Example, InvalidExample, Op, define, moves_only

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.core import Parameter, dtypes
 from msnb.optim.gradient_steps import correction, wide
 from msnb.optim.lr_schedules import positive, share

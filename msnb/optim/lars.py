@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError
-from msnb.core.parameter import Parameter
+from msnb.base import ArgumentError
+from msnb.core import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
 

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells import Cell, like_mindspore, put_last
 from msnb.ops.definition.keyword_aliases import worded

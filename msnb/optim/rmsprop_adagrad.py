@@ -14,8 +14,8 @@ from typing import Any
 
 from msnb import ops
 from msnb.base import events
+from msnb.core import Parameter, ParameterTuple
 from msnb.core.dtypes import guard
-from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
 

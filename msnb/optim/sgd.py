@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.core.parameter import Parameter, ParameterTuple
+from msnb.core import Parameter, ParameterTuple
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
 

@@ -20,8 +20,7 @@ from types import FunctionType
 from typing import Any
 
 from msnb import nn
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError, events
 from msnb.core import dtypes
 from msnb.eager.autocast import HALVES, Autocast
 from msnb.nn.cells.cell import Cell

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from msnb.base.errors import ArgumentError, DatasetError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, DatasetError
+from msnb.core import Tensor
 
 
 class DataFeed:

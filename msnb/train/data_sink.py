@@ -23,7 +23,7 @@ import numpy as np
 
 from msnb.api.transforms.scan import NotAScan, over_rows
 from msnb.base import events, in_graph_mode
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.dataset.pipeline.workers.prefetch import read_ahead
 from msnb.nn.cells.cell import Cell
 from msnb.parallel.context import wanted

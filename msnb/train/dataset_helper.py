@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError
+from msnb.core import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.train.data_feed import DataFeed
 

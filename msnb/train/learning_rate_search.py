@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.core import Parameter, Tensor, random
 from msnb.train.callbacks.callback import RunContext, loss_of
 from msnb.train.callbacks.control_callbacks import LearningRateWriter

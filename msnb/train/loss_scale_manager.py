@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.nn.training.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell, need_scale, need_window
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from msnb.api.function_tracing import FunctionTrace
 from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook, need_hook, note_hooks, noted_hooks
-from msnb.base.errors import ArgumentError, GradientError, ShapeError, reraise_interrupt
+from msnb.base import ArgumentError, GradientError, ShapeError, reraise_interrupt
 from msnb.core import Parameter, Tensor, pytree, slot
 from msnb.core.tensor import made, make
 from msnb.eager.recorded_calls import tracked_inputs

@@ -15,7 +15,7 @@ from msnb.api.transforms.gradient_request import Position
 from msnb.api.transforms.gradients import named
 from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.api.transforms.vjp_jvp_vmap import aux_count, broadcast_results, first_of, need_float, tensor_tree
-from msnb.base.errors import ArgumentError, DTypeError
+from msnb.base import ArgumentError, DTypeError
 from msnb.core import Tensor, TensorType, pytree
 from msnb.ir import Graph, replay
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from msnb.api.graph_mode import compiled_in_graph_mode
 from msnb.autodiff.deferred_gradient import written_out
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.core import EngineRestore, Parameter, Tensor, make, pytree, slot, using
 from msnb.eager.autocast import casting, wear, worn_by
 from msnb.eager.dispatch import EagerEngine

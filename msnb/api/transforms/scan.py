@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.base.errors import CaptureError, ShapeError
+from msnb.base import CaptureError, ShapeError
 from msnb.core import EngineRestore, Tensor, TensorType, pytree, slot, tensor_type
 from msnb.eager.autocast import wear, worn_by
 from msnb.ir import ClosedFunction, Graph, GraphBuilder, Value, control_flow

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msnb.api.graph_mode import compiled_in_graph_mode
-from msnb.base.errors import ArgumentError
-from msnb.core.engine import slot
+from msnb.base import ArgumentError
+from msnb.core import slot
 from msnb.core.shard_annotation import sharding, unplaced
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.api.transforms.vjp_jvp_vmap import jvp
-from msnb.base.errors import ArgumentError, AttributeValueError, GradientError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, GradientError, ShapeError
 from msnb.core import Tensor, as_tuple
 
 Fn = Callable[..., Any]

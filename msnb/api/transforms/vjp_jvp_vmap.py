@@ -17,7 +17,7 @@ from msnb.api.function_tracing import FunctionTrace, snapshot_of, tensors_of
 from msnb.api.transforms.gradient_request import as_tensor, listed
 from msnb.api.transforms.gradients import hooked, named, with_constants, zeroing_constants
 from msnb.api.transforms.staged_transforms import TransformStep, staged
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core import EngineRestore, Parameter, Tensor, TensorType, make, pytree, slot, tensor_type
 from msnb.eager.recording import Recording, is_eager
 from msnb.ir import GraphBuilder, replay

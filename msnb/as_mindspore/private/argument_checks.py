@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.types import TensorType
+from msnb.base import ArgumentError, AttributeValueError
+from msnb.core import TensorType
 
 _Name: TypeAlias = "str | None"
 

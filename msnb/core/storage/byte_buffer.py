@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.tensor import Tensor, from_numpy
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DTypeError, ShapeError
+from msnb.base import DTypeError, ShapeError
 from msnb.core.dtypes import DType
 from msnb.core.storage.aligned_memory import Array, copied
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.dataset.audio.audio_kinds import ComplexTransform, SoundTransform, check_kind, check_real
 from msnb.dataset.audio.sound_enums import DensityFunction, FadeShape, GainType, ScaleType
 from msnb.dataset.audio.sound_filters import filtered

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.dataset.audio.audio_kinds import SoundTransform, check_kind, check_real
 from msnb.dataset.audio.loudness import AmplitudeToDB
 from msnb.dataset.audio.sound_enums import BorderType, MelType, NormMode, NormType, WindowType

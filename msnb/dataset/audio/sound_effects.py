@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.dataset.audio.audio_kinds import SoundTransform, check_kind, check_real
 from msnb.dataset.audio.sound_enums import BorderType, Interpolation, Modulation, ResampleMethod, WindowType
 from msnb.dataset.audio.sound_filters import check_rate

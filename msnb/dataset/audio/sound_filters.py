@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.dataset.audio.audio_kinds import SoundTransform, check_real
 from msnb.dataset.pipeline import Array, flag
 

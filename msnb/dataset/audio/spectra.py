@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.dataset.audio.audio_kinds import ComplexTransform, SoundTransform, check_kind, check_real, joined, parted
 from msnb.dataset.audio.sound_enums import BorderType, WindowType
 from msnb.dataset.audio.sound_filters import check_rate

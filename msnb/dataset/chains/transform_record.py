@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.errors import reraise_interrupt
+from msnb.base import reraise_interrupt
 from msnb.dataset.chains.image_map import ImageMap
 
 OPENING, GEOMETRY, PIXELS, LAYOUT = "opening", "geometry", "pixels", "layout"

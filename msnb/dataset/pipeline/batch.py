@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DatasetError
+from msnb.base import DatasetError
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.map import ColumnNode
 from msnb.dataset.pipeline.nodes import Count, Node, enter, failure

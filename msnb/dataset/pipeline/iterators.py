@@ -16,8 +16,8 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from msnb.base.errors import DatasetError
-from msnb.core.tensor import Tensor
+from msnb.base import DatasetError
+from msnb.core import Tensor
 from msnb.dataset.pipeline.epoch_rng import Epoch
 from msnb.dataset.pipeline.nodes import Node
 from msnb.dataset.pipeline.rows import Array, Row, holds_dict, mapped, opened

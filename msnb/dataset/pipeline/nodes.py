@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DatasetError, reraise_interrupt
+from msnb.base import AttributeValueError, DatasetError, reraise_interrupt
 from msnb.base.source_location import users_frame
 from msnb.dataset.pipeline.epoch_rng import Epoch, Path, row_draws
 from msnb.dataset.pipeline.rows import Row, describe_columns, name_of, opened, positions

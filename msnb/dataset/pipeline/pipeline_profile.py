@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from msnb.base.errors import DatasetError
+from msnb.base import DatasetError
 from msnb.dataset.pipeline.epoch_rng import Epoch
 from msnb.dataset.pipeline.nodes import Count, Node, Prefetch, UnaryNode
 from msnb.dataset.pipeline.rows import Row

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.core.dtypes import as_dtype
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
+from msnb.core import as_dtype
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, failure
 from msnb.dataset.pipeline.rows import Array, Row, name_of, positions, to_column

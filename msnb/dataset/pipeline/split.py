@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 
 
 def bounds(sizes: Sequence[int] | Sequence[float], total: int) -> list[tuple[int, int]]:

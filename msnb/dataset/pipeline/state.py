@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.json_schema import TEXT, Int, Misfit, Record, Rows, Table, misfit
 from msnb.dataset.pipeline.nodes import Node, Prefetch
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DatasetError
+from msnb.base import AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_file
 from msnb.dataset.pipeline import Array, Dataset, choose, workers_of
 from msnb.dataset.row_cache import DatasetCache, as_cache

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline import Array, Dataset, check_count, choose, workers_of
 from msnb.dataset.sources.numpy_slices import sliced
 from msnb.dataset.vision.resampling import resize

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_file
 from msnb.dataset.pipeline import Dataset, IndexedSource, Row, choose, workers_of
 from msnb.dataset.row_cache import DatasetCache, cached

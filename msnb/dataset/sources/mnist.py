@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DatasetError
+from msnb.base import AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import Refuse, need_room, open_file, room
 from msnb.dataset.pipeline import Array, Dataset, choose, workers_of
 from msnb.dataset.row_cache import DatasetCache, as_cache

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline import Array, Dataset, IndexedSource, Row, Sampler, as_columns, choose, to_array, workers_of
 from msnb.dataset.pipeline.source_nodes import Gather
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.core.dtypes import as_dtype
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
+from msnb.core import as_dtype
 from msnb.dataset.pipeline import Array, check_count, describe, flag, to_array
 from msnb.dataset.text.text_transform import EachString, TextTransform
 from msnb.dataset.text.tokenizers import compiled

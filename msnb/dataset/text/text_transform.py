@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DatasetError
+from msnb.base import DatasetError
 from msnb.dataset.pipeline import Array, describe, flag
 from msnb.dataset.transforms.basic import Transform
 

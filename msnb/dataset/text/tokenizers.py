@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline import Array, check_count, flag, to_array
 from msnb.dataset.text.text_transform import Span, TextTransform, Tokenizer
 

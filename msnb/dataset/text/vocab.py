@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_text
-from msnb.core.dtypes import as_dtype
+from msnb.core import as_dtype
 from msnb.dataset.pipeline.rows import Array, check_count
 from msnb.dataset.text.text_transform import TextTransform
 

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.dataset.pipeline import Array, check_count, flag
 from msnb.dataset.text.string_transforms import NormalizeForm, check_form, normalized
 from msnb.dataset.text.text_transform import Span, TextTransform, Tokenizer, tokens_of

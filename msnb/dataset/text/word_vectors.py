@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import open_file
 from msnb.dataset.pipeline import Array, check_count, flag
 from msnb.dataset.text.text_transform import TextTransform

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError, ShapeError
-from msnb.core.dtypes import as_dtype
+from msnb.base import ArgumentError, AttributeValueError, DatasetError, ShapeError
+from msnb.core import as_dtype
 from msnb.dataset.pipeline.rows import Array, check_count, describe, to_array
 
 __all__ = [

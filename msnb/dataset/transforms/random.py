@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.transforms.basic import Compose, flatten
 

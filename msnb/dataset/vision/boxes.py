@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, DatasetError
+from msnb.base import ArgumentError, DatasetError
 from msnb.dataset.pipeline import Array, describe, draws, to_array
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import ANY_INTERPOLATION, Inter

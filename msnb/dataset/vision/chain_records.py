@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ShapeError
+from msnb.base import ShapeError
 from msnb.dataset.chains import transform_record as records
 from msnb.dataset.chains.image_map import ImageMap
 from msnb.dataset.chains.transform_record import GEOMETRY, LAYOUT, OPENING, PIXELS, Draws, Record

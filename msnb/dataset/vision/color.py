@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DatasetError
+from msnb.base import AttributeValueError, DatasetError
 from msnb.dataset.pipeline import Array, describe, draws
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.images import ImageTransform, like

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, DatasetError, ShapeError
+from msnb.base import ArgumentError, DatasetError, ShapeError
 from msnb.dataset.pipeline.rows import Array, check_count, describe
 from msnb.dataset.vision.enums import Border, Inter
 from msnb.dataset.vision.images import ImageTransform, check_interpolation, four_sides, pad_image, two_sides

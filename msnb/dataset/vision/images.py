@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError, ShapeError
 from msnb.dataset.pipeline.rows import Array, check_count, describe, is_picture
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.vision.enums import Border, Inter

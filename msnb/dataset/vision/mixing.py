@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.dataset.pipeline import Array, check_count, describe, draws, to_array
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.images import check_number, like

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.core.dtypes import as_dtype
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
+from msnb.core import as_dtype
 from msnb.dataset.pipeline import Array, check_count, describe, draws
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.transforms.random import check_probability

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.dtypes import as_dtype
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
+from msnb.core import as_dtype
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform, TypeCast
 from msnb.dataset.vision.images import check_image

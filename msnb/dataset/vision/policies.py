@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline import Array, check_count, draws
 from msnb.dataset.transforms.basic import flatten
 from msnb.dataset.transforms.random import check_probability

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline import Array, draws
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import ANY_INTERPOLATION, Border, Inter

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline import Array, check_count, describe, draws
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.transforms.random import check_probability

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.dataset.pipeline import Array, draws
 from msnb.dataset.transforms.random import check_probability
 from msnb.dataset.vision.enums import Inter

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.devices.ascend.chip import CORE, Core
 from msnb.devices.ascend.formats import blocks
 

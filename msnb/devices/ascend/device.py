@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base import get_context, notice
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type
 from msnb.devices.ascend.chip import CHIPS, Chip
 from msnb.devices.ascend.peak_memory import check_memory
 from msnb.devices.device import ArrayDevice, Executable, Kernel

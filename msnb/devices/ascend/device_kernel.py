@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.ascend import roofline
 from msnb.devices.ascend.chip import Chip
 from msnb.ops.definition.record import Op

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ShapeError
-from msnb.core.tensor import Array
+from msnb.base import ShapeError
+from msnb.core import Array
 
 C0 = 16
 

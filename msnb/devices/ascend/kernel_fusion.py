@@ -36,7 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.ascend import roofline
 from msnb.devices.ascend.chip import CORE, Chip
 from msnb.devices.ascend.device_kernel import (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.ir.graph import Graph, Node, Value, owner
 from msnb.ir.node_cost import size_of
 

@@ -29,7 +29,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.ascend.chip import CORE, Chip
 from msnb.ops.definition import Op, channel_axis, places_of
 

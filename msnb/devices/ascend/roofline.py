@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.ascend.chip import Chip
 from msnb.devices.ascend.pooling_cost import BLOCK, is_depthwise_grad, slides, window_seconds
 from msnb.ops.definition import Op, Work, channel_axis, places_of

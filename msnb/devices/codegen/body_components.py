@@ -5,7 +5,7 @@ fused(p1, g1, p2, g2, lr)        p1 - lr g1   and   p2 - lr g2      two parts; l
 
 from __future__ import annotations
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ops.elementwise.constant import constant
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core import TensorType, Type
 from msnb.core.symbolic_int import Symbolic, plain, trace_of
-from msnb.core.types import TensorType, Type
 from msnb.devices.device import body_kernel
 from msnb.ir import FUSED, Const, Node, Value
 from msnb.ops.definition.record import Op

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core.symbolic_int import trace_of
+from msnb.core import trace_of
 from msnb.ir.kernel.kernel_ir import Access, Kernel
 
 LINES, ROWS = 256, 16

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import View, apply_view, dense_strides, whole
 

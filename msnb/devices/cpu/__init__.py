@@ -15,8 +15,8 @@ import numpy as np
 from msnb.base import get_context, notice, register_device
 from msnb.base.disk_cache import folder
 from msnb.base.threads import fork_locks
+from msnb.core import TensorType, Type
 from msnb.core.storage.memory_format import BlockedFormat
-from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import blas_threads
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel, ProgramTemplate
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer

@@ -14,7 +14,7 @@ import math
 from typing import Any
 
 from msnb.base import events
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type
 from msnb.ops.definition.record import Op
 
 _LAPACK = ("linalg", "factors")  # families whose bodies call it

@@ -13,7 +13,7 @@ import gc
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msnb.base.errors import DeviceError, MsnbError, OutOfMemoryError
+from msnb.base import DeviceError, MsnbError, OutOfMemoryError
 from msnb.base.free_memory import size
 from msnb.core.tensor import Tensor, holds_data
 

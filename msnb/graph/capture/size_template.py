@@ -15,9 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from msnb.base.errors import reraise_interrupt
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, TensorType
+from msnb.base import reraise_interrupt
+from msnb.core import Dim, Tensor, TensorType
 from msnb.graph.capture.guards.exact_check import Guard, compile_guards
 from msnb.graph.capture.guards.fast_check import bound_check
 from msnb.graph.capture.tracing import CapturedProgram, trace

@@ -21,8 +21,7 @@ from typing import Any
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.base.errors import UnsupportedSyntaxError
 from msnb.base.threads.fork_locks import in_child, settled
-from msnb.core import pytree
-from msnb.core.engine import slot
+from msnb.core import pytree, slot
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.storage.packed_storage import give
 from msnb.core.tensor import Tensor, made

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple
 
-from msnb.base.errors import reraise_interrupt
+from msnb.base import reraise_interrupt
 from msnb.devices.device import Device, Executable, ProgramTemplate
 from msnb.ir import FUSED, Graph, SizeError, bind_sizes
 from msnb.ir.node_cost import bytes_of, flops_of

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from msnb.base.errors import MsnbError, VerifyError, reraise_interrupt
+from msnb.base import MsnbError, VerifyError, reraise_interrupt
 from msnb.core.types import TOKEN, Dim, TensorType, Type
 from msnb.ir.control_flow import CALL, FUSED, HOST_CALL, IF, SCAN, WHILE
 from msnb.ir.graph import Graph, Node, Value

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 
 _TOKENS = re.compile(
     r"""(?P<space>[ \t]+)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.base.files.bounded_reader import fits_memory
 from msnb.core import dtypes
 from msnb.core.types import HOST, TOKEN, WEAK, Dim, Size, StackType, TensorType, Type, tensor_type

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from msnb.base.errors import CheckpointError
+from msnb.base import CheckpointError
 from msnb.core import Parameter, Tensor, slot
 from msnb.nn.cells.cell_tree import CellTree, joined, members
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msnb.base import MsnbError, device_registry, events, get_context
-from msnb.core.engine import EngineRestore, slot
+from msnb.core import EngineRestore, slot
 from msnb.core.tensor import Tensor, shared_of
 from msnb.eager.dispatch import eager
 from msnb.graph.capture import CapturedProgram, trace

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.parameter import ParameterTuple
+from msnb.base import ArgumentError, AttributeValueError
+from msnb.core import ParameterTuple
 from msnb.ir.frozen_graph import SavedGraph
 from msnb.nn.cells.cell import Cell
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from msnb.base.errors import DTypeError
+from msnb.base import DTypeError
 from msnb.core import DType, ShardRequest, Tensor, as_dtype, dtypes, pytree
 from msnb.eager.autocast import HALVES, Autocast
 from msnb.ops.elementwise.cast import cast

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError
+from msnb.core import Tensor
 from msnb.graph.capture import trace
 from msnb.graph.compile import PASSES, Log
 from msnb.ir.graph import Graph, Node

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.core import Parameter, Tensor, dtypes
 from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import initializer

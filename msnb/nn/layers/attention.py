@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Parameter, dtypes
 from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import XavierNormal, XavierUniform, initializer

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base import ArgumentError, ShapeError
 from msnb.core import Parameter, Tensor, cached, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import HeUniform, Normal, Uniform, initializer

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import dtypes
 from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.initializer import fans

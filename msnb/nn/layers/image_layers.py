@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.nn.cells.cell import Cell
 
 __all__ = [

@@ -14,7 +14,7 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ShapeError
+from msnb.base import ShapeError
 from msnb.core import Parameter, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.basic import positive_int

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, ShapeError
+from msnb.core import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.pooling import AdaptivePooling
 from msnb.ops.definition.type_inference import need_ints, need_numbers, operand_lines

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import ParameterTuple, dtypes
 from msnb.nn.cells import Cell, like_mindspore, put_last
 from msnb.nn.layers.basic import need_last, positive_int

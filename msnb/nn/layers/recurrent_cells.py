@@ -16,7 +16,7 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Parameter, dtypes
 from msnb.core.engine import whole
 from msnb.nn.cells.cell import Cell

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import process_group
 from msnb.nn.layers.normalization import BatchNorm2d
 from msnb.ops.collective import ALL_REDUCE

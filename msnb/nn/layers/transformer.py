@@ -13,7 +13,7 @@ import copy
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.core import dtypes
 from msnb.nn.cells import Cell, like_mindspore, put_last
 from msnb.nn.cells.container import CellList

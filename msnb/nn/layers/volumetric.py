@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import dtypes
 from msnb.nn.layers.convolution import Convolution, ConvolutionTranspose
 from msnb.nn.layers.pooling import AdaptivePooling, AveragePooling, MaxPooling

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, DTypeError, ShapeError
+from msnb.core import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.type_inference import need_numbers
 

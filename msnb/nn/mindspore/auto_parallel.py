@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_cells import GradAccumulationCell, MicroBatchInterleaved as MicroBatchInterleaved
 from msnb.nn.training.training_cells import PipelineCell

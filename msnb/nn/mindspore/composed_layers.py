@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import Parameter, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import Uniform, initializer

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.mindspore.composed_layers import EmbeddingLookup

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.nn.cells.cell import Cell
 from msnb.ops.spatial.resize import resize_bilinear
 

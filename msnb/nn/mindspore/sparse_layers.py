@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.type_inference import need_bools
 from msnb.ops.mindspore.sparse_primitives import sparse_dense_matmul

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.eager.recording import known_false
 from msnb.nn.probability.distribution_cell import Distribution
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import dtypes
 from msnb.eager.recording import known_false
 from msnb.nn.probability.distribution_cell import Distribution

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import Parameter, Tensor, dtypes
 from msnb.eager.recording import known_false
 from msnb.nn.cells.cell import Cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.ops.mindspore.primitive_results import seed_state
 from msnb.ops.random.draws import drawn_normal, drawn_uniform, next_key
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.nn.cells.cell import Cell
 from msnb.nn.probability.distribution_cell import Distribution
 

@@ -10,8 +10,8 @@ from typing import Any
 from msnb import ops
 from msnb.api import GradOperation, jvp, vjp
 from msnb.api.transforms.gradients import forward_and_grad
-from msnb.base.errors import ArgumentError
-from msnb.core.parameter import Parameter, ParameterTuple
+from msnb.base import ArgumentError
+from msnb.core import Parameter, ParameterTuple
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.training_cells import PipelineCell, WithLossCell, need_cell
 

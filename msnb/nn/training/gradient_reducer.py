@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import WORLD_GROUP, AbsentGroup, current, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.parallel.context import DATA_PARALLEL, HYBRID_PARALLEL, get_auto_parallel_context, set_value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.type_inference import need_numbers, operand_lines

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
+from msnb.core import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.loss import LossBase
 

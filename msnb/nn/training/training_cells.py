@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msnb.api.transforms.gradients import GradOperation, value_and_grad
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.core.microbatch_scope import in_micro, parts_of
 from msnb.nn.cells import Cell, like_mindspore
 from msnb.nn.training.gradient_reducer import IdentityReducer, reducer_of

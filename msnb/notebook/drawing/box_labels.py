@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ir import CALL, Node, Value
 from msnb.ir.text.literals import LiteralTable, is_inline, write_attr, write_type
 from msnb.ir.text.printer import differing_attrs

@@ -21,7 +21,7 @@ import traceback
 from types import TracebackType
 from typing import Any
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.base.source_location import PACKAGE_DIR, Origin, Where, is_internal
 from msnb.notebook.charts.display import shell as showing_shell
 from msnb.notebook.charts.html_fragments import Row, details, pre, table

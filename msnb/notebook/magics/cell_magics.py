@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.graph.compile import compile_graph
 from msnb.notebook.magics.cell_names import run_cell_body
 from msnb.notebook.magics.magic import Line

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import ArgumentError, DeviceError
+from msnb.base import ArgumentError, DeviceError
 from msnb.notebook.magics.magic import Line, Magic, argument
 from msnb.parallel.engine.client.engine_client import Engine
 

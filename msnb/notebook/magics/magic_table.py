@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.base.settings import GRAPH_MODE, PYNATIVE_MODE, get_context, in_graph_mode, set_context
 from msnb.graph.compile import CompiledProgram
 from msnb.ir.graph import Graph

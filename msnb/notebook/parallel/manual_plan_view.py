@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, count, table
 from msnb.notebook.drawing import MOST_BOXES, Picture, picture_of
 from msnb.notebook.parallel.plan_charts import holdings_svg, step_svg

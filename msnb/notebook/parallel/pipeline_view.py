@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, count, pre, table
 from msnb.notebook.parallel.plan_charts import holdings_svg, mesh_svg, pipeline_svg
 from msnb.notebook.views.roofline_view import seconds_word

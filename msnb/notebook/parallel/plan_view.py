@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, count, pre, table
 from msnb.notebook.drawing.colors import TINTS
 from msnb.notebook.drawing.graph_picture import MOST_BOXES, picture_of

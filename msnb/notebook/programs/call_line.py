@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 
 Call = tuple[Any, list[Any], dict[str, Any]]
 LINE = "<magic>"  # the file name of what stands on a magic's line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.devices.ascend.aicore import aicore as step
 from msnb.notebook.parallel.aicore_view import AicoreView
 from msnb.notebook.parallel.manual_plan_view import ManualPlanView

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from msnb.base.errors import ArgumentError, MsnbError
+from msnb.base import ArgumentError, MsnbError
 from msnb.devices.inspection import DeviceMachine
 from msnb.graph.compile import CompiledProgram, compile_graph
 from msnb.ir.graph import Graph

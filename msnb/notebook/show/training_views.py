@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from msnb.base import PYNATIVE_MODE, ArgumentError, AttributeValueError, ShapeError, set_context
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.notebook.training.curves import CurvesView, watching as watch
 from msnb.notebook.training.data_view import DataView

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import events
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.notebook.charts.display import display_bundle, shell
 from msnb.notebook.charts.html_fragments import Row, columns, figure, number_word, table
 from msnb.notebook.charts.plot import Curve, Panel, curves_svg

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline import Dataset, config
 from msnb.dataset.pipeline.pipeline_profile import NodeCost, PipelineProfile, measure
 from msnb.notebook.charts.bars import Bar, bars_svg

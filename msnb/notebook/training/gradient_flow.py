@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.api import grad
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.core import Parameter, Tensor, plain_numbers
 from msnb.core.random import state
 from msnb.notebook.charts.html_fragments import Row, columns, number_word, table

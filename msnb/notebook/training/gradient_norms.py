@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.tensor_summary import plain_numbers
+from msnb.core import plain_numbers
 from msnb.ir.graph import Node
 from msnb.notebook.charts.html_fragments import Row, columns, number_word, table
 from msnb.notebook.drawing import MOST_BOXES, Overlay, Picture, ids_of

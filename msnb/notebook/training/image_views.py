@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base import ArgumentError, ShapeError
 from msnb.core import Array, Tensor, plain_numbers
 from msnb.notebook.charts.html_fragments import count, pre
 from msnb.notebook.charts.plot import card

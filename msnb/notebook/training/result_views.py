@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ShapeError
+from msnb.base import ShapeError
 from msnb.notebook.charts.html_fragments import Row, columns, number_word, table
 from msnb.notebook.charts.plot import HEAD, HUES, LEFT, TALL, Scale, W, card, grid
 from msnb.notebook.drawing import ALARM, INK, SOFT, number, rect, shortened, text as words

@@ -12,7 +12,7 @@ from typing import Any
 
 from msnb.api.graph_mode import compiled_cell
 from msnb.api.jit import CompiledFunction, Version
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.notebook.charts.html_fragments import Row, columns, count, pre, table
 from msnb.notebook.drawing import Picture, picture_of
 from msnb.notebook.programs.capture_target import name_of

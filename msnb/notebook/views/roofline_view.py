@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.ir.graph import Node
 from msnb.ir.node_cost import bytes_of, flops_of
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, number_word, table

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.core import Tensor, TensorType, make, plain_numbers
 from msnb.core.tensor_summary import sparkline, value_words
 from msnb.ir.graph import Node, Value

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.errors import ArgumentError
-from msnb.core.tensor import Array, Tensor
+from msnb.base import ArgumentError
+from msnb.core import Array, Tensor
 from msnb.core.tensor_summary import plain_numbers, sparkline, value_words
 from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import bytes_word, figure, number_word, pre

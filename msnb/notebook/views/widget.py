@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 
 if TYPE_CHECKING:
     from msnb.notebook.views.view import View

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.numpy.fft import (
     fft,

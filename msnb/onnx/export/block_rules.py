@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError
+from msnb.base import CaptureError
 from msnb.core import TensorType, dtypes
 from msnb.onnx.export.expression import evaluate
 from msnb.onnx.export.node_writer import ModelValue, NodeWriter

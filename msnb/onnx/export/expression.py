@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from msnb.base.errors import CaptureError
+from msnb.base import CaptureError
 from msnb.core import dtypes
 from msnb.ir.kernel.scalar_expressions import parsed
 from msnb.onnx.export.node_writer import ModelValue, NodeWriter

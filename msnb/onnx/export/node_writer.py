@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError, reraise_interrupt
+from msnb.base import CaptureError, reraise_interrupt
 from msnb.core import WEAK, DType, Shape, TensorType, dtypes, result_dtype, tensor_type
 from msnb.ir.graph import Value
 from msnb.onnx.model_reader import onnx_package

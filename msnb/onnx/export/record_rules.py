@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.base.errors import CaptureError
+from msnb.base import CaptureError
 from msnb.core import Dim, dtypes, result_dtype
 from msnb.ir.graph import Node
 from msnb.onnx.export.expression import evaluate

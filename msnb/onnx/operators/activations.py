@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.onnx.operator_table import operator
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError
+from msnb.core import Tensor
 from msnb.dataset.vision.decode import FORMATS, decoded
 from msnb.onnx.operator_table import Known, operator
 from msnb.onnx.operators.shape_manipulation import ints

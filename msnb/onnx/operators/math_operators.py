@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError
+from msnb.core import Tensor
 from msnb.onnx.operator_table import Known, known, operator, tensor
 from msnb.onnx.operators.shape_manipulation import plain
 

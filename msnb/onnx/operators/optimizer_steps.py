@@ -7,7 +7,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.api.transforms.gradients import grad
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.onnx.operator_table import operator
 
 _PREVIEW = "ai.onnx.preview.training"

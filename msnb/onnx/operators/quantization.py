@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from msnb import ops
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.onnx.model_reader import numpy_dtype
 from msnb.onnx.operator_table import Known, has_tensors, known, operator, tensor
 from msnb.onnx.operators.convolutions import conv_integer

@@ -12,8 +12,8 @@ import numpy as np
 
 from msnb import ops
 from msnb.api.transforms.scan import scan
-from msnb.base.errors import AttributeValueError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError
+from msnb.core import Tensor
 from msnb.onnx.operator_table import operator
 from msnb.onnx.operators import activations as act
 

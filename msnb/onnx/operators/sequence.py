@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.onnx.operator_table import Known, operator, tensor
 from msnb.onnx.operators.shape_manipulation import concat, ints
 

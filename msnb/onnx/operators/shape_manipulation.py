@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, ShapeError
+from msnb.core import Tensor
 from msnb.onnx.model_reader import numpy_dtype
 from msnb.onnx.operator_table import Known, has_tensors, known, operator, tensor
 

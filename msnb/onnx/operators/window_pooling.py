@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.onnx.operator_table import Known, known, operator
 from msnb.onnx.pooling_windows import WindowGeometry, counts, geometry, windows
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core.types import Dim, Shape, Size
 from msnb.ops.definition.window_geometry import Pair
 

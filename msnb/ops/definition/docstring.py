@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.core import TensorType, dtypes, result_dtype, tensor_type
 
 if TYPE_CHECKING:

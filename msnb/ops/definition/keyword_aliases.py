@@ -22,7 +22,7 @@ import inspect
 from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 
 _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 _WORDS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.core import Dim, DType, Size, Tensor, TensorType, dtypes, result_dtype, slot
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, no_tensor
 from msnb.ops.definition.record import find

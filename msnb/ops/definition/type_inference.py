@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, MsnbError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, MsnbError, ShapeError
 from msnb.core import Dim, DType, Shape, Size, TensorType, dtypes, result_dtype, tensor_type
 from msnb.core.types import size_text
 from msnb.ops.definition.symbolic_sizes import is_bindable

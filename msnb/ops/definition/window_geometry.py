@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core.types import Dim, Size, TensorType
 from msnb.ops.definition.type_inference import int_error, operand_lines
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import result_dtype
+from msnb.core import result_dtype
 from msnb.ops.definition import Op, example_inputs, find
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.core import DType, Tensor, TensorType, as_dtype, dtypes, result_dtype, slot
 from msnb.ops.definition import Example, InvalidExample, Op, define, example_inputs, find
 from msnb.ops.elementwise.factory import unary

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ShapeError
+from msnb.base import ShapeError
 from msnb.core import dtypes, result_dtype, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Op, common_shape, define, example_inputs, find
 from msnb.ops.definition.type_inference import KINDS

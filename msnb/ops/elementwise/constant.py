@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ops.definition.record import Op, define
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, DTypeError, ShapeError
+from msnb.base import ArgumentError, DTypeError, ShapeError
 from msnb.core import DType, Tensor
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, family_of, find

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.ops.definition import Op, as_floats, example_inputs, find
 from msnb.ops.elementwise.error_function import erf_body, erfc_body, erfinv_body
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary

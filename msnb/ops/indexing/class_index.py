@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, IndexOutOfRange
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ops.definition import Example, InvalidExample, Op, alike, define, operand_lines
 
 FAMILY = "labels"  # of the records in this module: pictures and the JSON of graphs name it

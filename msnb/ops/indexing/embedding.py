@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Parameter, Tensor, cached
 from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise import abs as absolute, assign, equal, logical_and, stop_gradient, where

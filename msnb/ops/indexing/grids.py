@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, ShapeError
+from msnb.core import Tensor
 from msnb.ops.definition import as_floats, as_ints, as_tensor, operand_lines
 from msnb.ops.elementwise import arithmetic, cast, equal, identity, isnan, transcendental, where
 from msnb.ops.indexing.gather import GATHER

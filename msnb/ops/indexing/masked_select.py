@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DTypeError, ShapeError
+from msnb.base import DTypeError, ShapeError
 from msnb.core import Tensor, TensorType, cached, dtypes, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.elementwise.identity_and_effects import changed
 from msnb.ops.indexing.gather import coordinates

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, cached
 from msnb.core.temporary_writes import own
 from msnb.ops.definition.keyword_aliases import worded

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Tensor, slot
 from msnb.core.dtypes import promote
 from msnb.ops.definition import as_tensor, need_ints, normal_axis, operand_lines

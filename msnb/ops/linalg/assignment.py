@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import TensorType, dtypes, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Op, define, operand_lines
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, ShapeError
+from msnb.core import Tensor
 from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise.comparison import less_equal
 from msnb.ops.elementwise.logic import logical_and, logical_or

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base import ArgumentError, ShapeError
 from msnb.core import Shape, Size, Tensor, TensorType, cached, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, tensors
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, GradientError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core import Tensor, TensorType, dtypes, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_tensor

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base import ArgumentError, ShapeError
 from msnb.core import Dim, Tensor, TensorType, cached, keep_calls, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from msnb.base.errors import DTypeError, ShapeError
+from msnb.base import DTypeError, ShapeError
 from msnb.core import Tensor, TensorType, dtypes, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import TensorType, dtypes, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Op, as_tensor, define, operand_lines
 from msnb.ops.elementwise.cast import cast

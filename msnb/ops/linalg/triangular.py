@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import Tensor, TensorType, cached, dtypes, keep_calls, tensor_type
 from msnb.core.temporary_writes import mark, own
 from msnb.ops.definition.keyword_aliases import worded

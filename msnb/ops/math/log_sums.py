@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.ops.definition import as_tensor, normal_axis, worded
 from msnb.ops.elementwise.identity_and_effects import identity
 from msnb.ops.elementwise.transcendental import logaddexp

@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, TensorType, dtypes, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.keyword_aliases import worded

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import TensorType, dtypes, tensor_type
 from msnb.ops.definition.operand_checks import one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find

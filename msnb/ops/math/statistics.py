@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core.engine import keep_calls
-from msnb.core.tensor import Array, Tensor
+from msnb.base import AttributeValueError, DTypeError, ShapeError
+from msnb.core import Array, Tensor, keep_calls
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_ints, as_sizes
 from msnb.ops.mindspore.primitive_results import places_of_firsts

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.ops.definition import as_ints, as_tensor, pair, reach, resolve_pads
 from msnb.ops.spatial.convolution_records import CONV2D_INPUT_GRAD
 

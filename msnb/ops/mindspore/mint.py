@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from msnb import ops
 from msnb.base import ArgumentError, AttributeValueError, public_names
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 
 Function: TypeAlias = Callable[..., Any]
 _SAME = (

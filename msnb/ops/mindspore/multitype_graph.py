@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.core import DType, Parameter, Tensor, slot
 from msnb.ops.elementwise.identity_and_effects import identity
 

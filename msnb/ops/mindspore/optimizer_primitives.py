@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, ShapeError
+from msnb.core import Tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.identity_and_effects import assign
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.ops.definition import as_ints, operand_lines
 from msnb.ops.spatial import fractional_pooling as fractional

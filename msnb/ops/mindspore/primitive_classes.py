@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import msnb.ops.mindspore.primitive_results as results
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.core import WORLD_GROUP, ShardRequest, Tensor, dtypes, sharding, slot
 from msnb.ops.definition.keyword_aliases import argument_names, in_own_words
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor

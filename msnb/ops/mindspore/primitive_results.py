@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Parameter, dtypes
 from msnb.core.random import legal_seed
 from msnb.ops.definition import as_tensor, operand_lines

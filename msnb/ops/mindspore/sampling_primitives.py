@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.ops.definition import as_sizes, as_tensor, operand_lines
 from msnb.ops.random.draws import drawn_order, drawn_uniform, own_key

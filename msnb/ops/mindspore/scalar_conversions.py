@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.core import Tensor, as_dtype, float32
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.shape.creation import arange

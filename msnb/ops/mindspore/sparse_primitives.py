@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.sparse.compressed_rows import CSRTensor, coo_to_csr, csr_of

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, DTypeError, ShapeError
+from msnb.core import Tensor
 from msnb.ops.definition import as_tensor, need_float, operand_lines
 from msnb.ops.elementwise import arithmetic, exp, stop_gradient, where
 from msnb.ops.indexing.gather import gather_elements

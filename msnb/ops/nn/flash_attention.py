@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DTypeError, ShapeError
+from msnb.base import DTypeError, ShapeError
 from msnb.core import Size, TensorType, dtypes, tensor_type
 from msnb.ops.definition.operand_checks import spread
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError, events
+from msnb.core import Tensor
 from msnb.core.dtypes import guard
 from msnb.core.engine import cached, keep_calls, whole
-from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.record import find

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import rsqrt, square, stop_gradient

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import DType, Tensor, TensorType, as_dtype, dtypes, random as stream, slot, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.operand_checks import as_sizes

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError
 from msnb.core import Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.elementwise import arithmetic, logic, stop_gradient, transcendental

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DTypeError, ShapeError
+from msnb.base import DTypeError, ShapeError
 from msnb.core import DType, Tensor, TensorType, cached, dtypes, result_dtype
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.keyword_aliases import worded

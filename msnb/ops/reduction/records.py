@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DTypeError, ShapeError
+from msnb.base import DTypeError, ShapeError
 from msnb.core import Dim, DType, Size, TensorType, dtypes
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.accurate_sum import LONG, total

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ShapeError
+from msnb.base import ShapeError
+from msnb.core import TensorType, tensor_type
 from msnb.core.storage.memory_format import BlockedFormat
-from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.type_inference import operand_lines

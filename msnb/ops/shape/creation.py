@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DeviceError, ShapeError
 from msnb.core import WEAK, Dim, DType, Size, Tensor, TensorType, as_dtype, cached, dtypes, slot, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, IndexOutOfRange
-from msnb.core.types import Dim, Shape, Size, TensorType
+from msnb.core import Dim, Shape, Size, TensorType
 from msnb.ops.definition import bound_of, common_shape, operand_lines, sliced
 
 Spec = tuple[Any, ...]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import Shape, Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.elementwise.cast import cast

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base import ArgumentError, ShapeError
 from msnb.core import Shape, Tensor, dtypes
 from msnb.ops.definition.operand_checks import as_ints
 from msnb.ops.elementwise.cast import cast

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, IndexOutOfRange, ShapeError
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import TensorType, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Op, define, operand_lines
 from msnb.ops.shape.concat_split import stack
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DTypeError, IndexOutOfRange, ShapeError
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import TensorType, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Work, as_size, define, operand_lines
 from msnb.ops.elementwise.factory import adjoint
 from msnb.ops.shape.index_spec import may_equal

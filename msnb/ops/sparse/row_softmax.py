@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DTypeError, ShapeError
-from msnb.core.types import TensorType, tensor_type
+from msnb.base import DTypeError, ShapeError
+from msnb.core import TensorType, tensor_type
 from msnb.ops.definition import Example, InvalidExample, define, operand_lines
 from msnb.ops.indexing.gather import take
 from msnb.ops.shape.index_records import UNINDEX

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, ShapeError
+from msnb.base import ArgumentError, ShapeError
 from msnb.core import Shape, Tensor
 from msnb.ops.shape.index_records import UNINDEX
 from msnb.ops.sparse.row_pointers import check_columns

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import AttributeValueError, DTypeError, ShapeError
+from msnb.core import Tensor
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.elementwise.arithmetic import maximum
 from msnb.ops.elementwise.transcendental import sqrt

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
+from msnb.core import Tensor
 from msnb.ops.definition import as_sizes, as_tensor, normal_axis
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.factory import adjoint

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import ArgumentError, DTypeError, ShapeError
+from msnb.base import ArgumentError, DTypeError, ShapeError
 from msnb.core import DType, Parameter, Shape, Tensor
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor
 from msnb.ops.elementwise.cast import cast

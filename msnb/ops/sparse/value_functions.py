@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from msnb.base.errors import ArgumentError
+from msnb.base import ArgumentError
 from msnb.ops.elementwise import arithmetic, comparison, transcendental
 from msnb.ops.nn import activation
 from msnb.ops.sparse.compressed_rows import CSRTensor

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, TensorType, dtypes, tensor_type
 from msnb.ops.definition import Example, InvalidExample, Op, Work, as_tensor, define, need_float, operand_lines
 from msnb.ops.elementwise import arithmetic, stop_gradient, transcendental, where

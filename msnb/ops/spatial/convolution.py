@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import Dim, Size, Tensor
 from msnb.ops.definition.data_format import NCHW, NHWC, channels_of, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor

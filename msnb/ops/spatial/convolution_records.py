@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core.types import Dim, Shape, TensorType, tensor_type
+from msnb.base import AttributeValueError, DTypeError, ShapeError
+from msnb.core import Dim, Shape, TensorType, tensor_type
 from msnb.ops.definition.data_format import (
     NCHW,
     NHWC,

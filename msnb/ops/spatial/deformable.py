@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise import floor, where

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.ops.definition import as_tensor, operand_lines, per_axis
 from msnb.ops.elementwise.arithmetic import floor, minimum

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Tensor, float32, keep_calls
 from msnb.ops.definition import as_ints, as_tensor, need_float, operand_lines
 from msnb.ops.elementwise import arithmetic, identity, where

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ShapeError
-from msnb.core.tensor import Array, Tensor
+from msnb.base import ShapeError
+from msnb.core import Array, Tensor
 from msnb.ops.definition import as_tensor, operand_lines, per_axis, reach, resolve_pads
 from msnb.ops.definition.window_geometry import out_size
 from msnb.ops.indexing.gather import gather

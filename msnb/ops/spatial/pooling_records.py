@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Dim, Shape, TensorType, float32, tensor_type
 from msnb.ops.definition.data_format import (
     NCHW,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import DType, Tensor, float32
 from msnb.ops.definition import as_sizes, as_tensor, need_float
 from msnb.ops.indexing.gather import GATHER

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.ops.definition import as_tensor, need_float, operand_lines
 from msnb.ops.elementwise import arithmetic, where

@@ -16,9 +16,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import ShapeError
-from msnb.core.engine import keep_calls
-from msnb.core.tensor import Tensor
+from msnb.base import ShapeError
+from msnb.core import Tensor, keep_calls
 from msnb.ops.definition import IntOrInts, as_tensor, int_error, operand_lines, pair, reach
 from msnb.ops.indexing.pad import PAD
 from msnb.ops.shape import INDEX, UNINDEX, reshape, stack, transpose

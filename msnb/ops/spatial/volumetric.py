@@ -20,7 +20,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Dim, Tensor
 from msnb.ops.definition import IntOrInts, as_tensor, int_error, operand_lines, per_axis, reach, resolve_pads
 from msnb.ops.indexing.pad import PAD

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Tensor, TensorType, dtypes
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.operand_checks import as_tensor

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, GradientError
+from msnb.base import AttributeValueError, DTypeError, GradientError
 from msnb.core import dtypes
 from msnb.ops.definition import Example, InvalidExample, Op, as_tensor, define, elementwise, example_inputs
 from msnb.ops.elementwise.cast import cast

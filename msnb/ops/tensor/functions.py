@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.ops.definition import Op, as_tensor, normal_axis, operand_lines
 from msnb.ops.elementwise import cast, exp, logic, where

@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.base import AttributeValueError, DTypeError, ShapeError
 from msnb.core import Parameter, Tensor, dtypes, temporary_writes
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.identity_and_effects import assign

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, CaptureError, DTypeError
+from msnb.base import AttributeValueError, CaptureError, DTypeError
 from msnb.core import Parameter, Tensor, bool_, slot
 from msnb.core.types import plain_number
 from msnb.ops.definition import Op, as_tensor, no_operand

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import DType, Shape, Tensor, as_dtype, cached, slot
 from msnb.ops.definition import as_float, as_tensor, operand_lines
 from msnb.ops.elementwise import identity, rsqrt, stop_gradient, where

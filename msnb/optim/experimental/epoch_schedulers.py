@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.core import Parameter, Tensor, dtypes
 from msnb.optim.experimental.grouped_optimizer import GroupedOptimizer
 

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import Parameter, ParameterTuple, dtypes
 from msnb.optim.experimental.grouped_optimizer import GroupedMethod
 from msnb.optim.gradient_steps import correction, with_decay

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.ops.mindspore.multitype_graph import HyperMap
 from msnb.optim.gradient_steps import GradientSteps, with_decay

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from msnb.base import GRAPH_MODE, AttributeValueError, get_context
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.ascend.aicore import aicore
 from msnb.devices.ascend.chip import CHIPS, Chip
 from msnb.devices.ascend.chrome_trace import write_trace

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import Tensor, TensorType, pytree
 from msnb.parallel.engine.client.engine_client import Engine
 from msnb.parallel.engine.client.remote_plan import engine_for, loaded, run_on, sent_by

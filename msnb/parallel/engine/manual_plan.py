@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError
+from msnb.base import ArgumentError, AttributeValueError, DeviceError
 from msnb.core import Parameter, Tensor, TensorType, pytree, slot
 from msnb.core.process_group import AbsentGroup, within
 from msnb.devices.ascend.peak_memory import peak_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.base.gc_pause import at_rest
 from msnb.ir.graph import Node, Value
 from msnb.parallel.pipeline.microbatches import MicrobatchedProgram, copied

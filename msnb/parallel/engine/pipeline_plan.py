@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from msnb.base.errors import AttributeValueError, CheckpointError
+from msnb.base import AttributeValueError, CheckpointError
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.engine.executable_plan import Runnable, RunnablePlan
 from msnb.parallel.engine.microbatch_replication import MicrobatchReplication

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from msnb.base import events
 from msnb.base.gc_pause import at_rest
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ir.graph import Value
 from msnb.parallel import context
 from msnb.parallel.engine.executable_plan import RunnablePlan

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.ascend.chrome_trace import write_trace
 from msnb.devices.ascend.device_kernel import Kernel, Task
 from msnb.devices.ascend.kernel_fusion import Grouping

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
+from msnb.core import TensorType
 from msnb.core.microbatch_scope import micro_of
-from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.planner.cost_graph_builder import names_of
 from msnb.parallel.program.training_graph import TrainingGraph

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.parallel.context import get_auto_parallel_context
 
 AUTO = "auto"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core.microbatch_scope import stage_of
 from msnb.ir.graph import Node, Value
 from msnb.parallel.pipeline.stage_partition import Costs, Cut, cut

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.ir.graph import Node, Value
 from msnb.parallel.partition.partitioner import Partitioner
 from msnb.parallel.partition.remat_insertion import reads, taken_again

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
-from msnb.core.types import TensorType
+from msnb.base import AttributeValueError
+from msnb.core import TensorType
 from msnb.devices.ascend.chip import Chip
 from msnb.devices.ascend.roofline import op_seconds, work_of
 from msnb.parallel.context import EVERY_SUM, GRADIENT_SUMS

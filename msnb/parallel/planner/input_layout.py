@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
-from msnb.core.types import TensorType
+from msnb.base import AttributeValueError
+from msnb.core import TensorType
 from msnb.ir.graph import Value, type_of
 from msnb.parallel.context import set_value
 from msnb.parallel.program.training_graph import TrainingGraph

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.ir.graph import Node
 from msnb.parallel.sharding.device_mesh import Mesh
 from msnb.parallel.sharding.strategies import OpSignature, Strategy, chosen

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core.shard_annotation import ShardHint, checked
 from msnb.ir.graph import Node
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder

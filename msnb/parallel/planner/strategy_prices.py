@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ir.graph import Node
 from msnb.parallel.planner.cost_model import BUCKET, MemoryRule, Model, TimeModel, is_free, part_bytes
 from msnb.parallel.planner.value_flow import ValueFlow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.planner.cost_model import ACTIVATION, NONE, WEIGHT
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.plans.strategy_files import write_strategies
 from msnb.parallel.program.spmd_program import Collective

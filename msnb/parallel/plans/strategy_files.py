@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msnb.base.errors import CheckpointError
+from msnb.base import CheckpointError
 from msnb.base.files.atomic_write import write_all, write_whole
 from msnb.base.files.bounded_reader import MOST_JSON, read_file, read_json
 from msnb.base.files.json_schema import shown

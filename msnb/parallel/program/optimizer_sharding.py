@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
-from msnb.core.types import TensorType
+from msnb.base import AttributeValueError
+from msnb.core import TensorType
 from msnb.ir.graph import Node, Value
 from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.program.training_graph import TrainingGraph

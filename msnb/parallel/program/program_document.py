@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from msnb.base.errors import CheckpointError, DeviceError, VerifyError
+from msnb.base import CheckpointError, DeviceError, VerifyError
 from msnb.base.files.bounded_reader import MOST_AXES, Refuse, fits_memory, read_json
 from msnb.base.files.json_schema import (
     ANYTHING,
@@ -44,8 +44,8 @@ from msnb.base.files.json_schema import (
     Table,
     misfit,
 )  # fmt: skip
+from msnb.core import TensorType
 from msnb.core.dtypes import ALL, as_dtype
-from msnb.core.types import TensorType
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text.parser import ParseError, parse

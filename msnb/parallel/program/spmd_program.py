@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.sharding.device_mesh import REDUCE, SCATTER, Mesh
 from msnb.parallel.sharding.halo import Halo, exchanges, returns

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from msnb.autodiff import vjp
-from msnb.base.errors import AttributeValueError
-from msnb.core.types import TensorType, Type
+from msnb.base import AttributeValueError
+from msnb.core import TensorType, Type
 from msnb.ir import IF, Graph, GraphBuilder, Node, Value, copy_node
 from msnb.parallel.sharding.layout import TensorLayout
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.parallel.search.cost_graph import CostGraph, NoPlan
 
 

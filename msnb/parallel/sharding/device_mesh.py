@@ -35,7 +35,7 @@ from functools import cached_property
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.base.files.bounded_reader import MOST_AXES
 from msnb.devices.ascend.chip import ASCEND310, ASCEND910, Chip as Chip
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ops.definition.window_geometry import WindowExtent
 from msnb.parallel.sharding.device_mesh import HALO, HALO_ADD, Mesh
 from msnb.parallel.sharding.layout import Axes, TensorLayout

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.core import TensorType, float32, tensor_type
 from msnb.ops.definition.record import Op
 

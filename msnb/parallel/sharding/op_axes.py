@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ops.definition.record import Op
 from msnb.ops.definition.window_geometry import Slide
 

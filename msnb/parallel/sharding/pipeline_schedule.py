@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 
 SCHEDULERS = ("gpipe", "1f1b", "interleaved")
 Task = tuple[str, int, int]  # "F" or "B", piece, micro-batch

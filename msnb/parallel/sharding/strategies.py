@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
-from msnb.core.types import TensorType
+from msnb.base import AttributeValueError
+from msnb.core import TensorType
 from msnb.ir.graph import Node
 from msnb.ops.definition.record import Op
 from msnb.ops.definition.window_geometry import of_part

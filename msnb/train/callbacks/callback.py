@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError
+from msnb.core import Tensor
 
 __all__ = ["Callback", "RunContext", "RunParams"]
 

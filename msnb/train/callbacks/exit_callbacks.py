@@ -11,7 +11,7 @@ import signal
 from types import FrameType, TracebackType
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.train.callbacks.callback import Callback, RunContext
 from msnb.train.files.checkpoint import load_checkpoint, save_checkpoint
 from msnb.train.files.model_files import export

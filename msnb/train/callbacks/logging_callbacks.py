@@ -15,8 +15,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError
+from msnb.core import Tensor
 from msnb.train.callbacks.callback import Callback, RunContext, loss_of
 
 __all__ = ["History", "LambdaCallback", "LossMonitor", "ProgressBar", "TimeMonitor"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import ArgumentError, AttributeValueError, events
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams, loss_of
 from msnb.train.summary.summary_record import SummaryRecord
 

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from typing import Any
 
-from msnb.base.errors import DatasetError
+from msnb.base import DatasetError
 from msnb.dataset.map_callbacks import DatasetRunContext, DSCallback
 from msnb.train.callbacks.callback import Callback, RunContext
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, CaptureError
+from msnb.base import ArgumentError, CaptureError
 from msnb.core import Dim, Tensor, tensor_type
 from msnb.graph.capture.size_template import LEAST, template
 from msnb.graph.capture.tracing import CapturedProgram, trace

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError, CheckpointError, MsnbError
+from msnb.base import CaptureError, CheckpointError, MsnbError
 from msnb.base.files import json_schema
 from msnb.base.files.bounded_reader import Refuse, read_json
 from msnb.base.files.json_schema import FLAG, INDEX, INT, NUMBER, TEXT, Either, Kind, OneOf, Record, Rows, Table

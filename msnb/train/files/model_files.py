@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from msnb.base.errors import ArgumentError, AttributeValueError, CheckpointError
+from msnb.base import ArgumentError, AttributeValueError, CheckpointError
 from msnb.ir.frozen_graph import SavedGraph
 from msnb.train.files import mindir
 from msnb.train.files.dynamic_sizes import Dynamic

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from msnb.core.tensor import Tensor, make
+from msnb.core import Tensor, make
 
 _LEAVES = {
     "w": ("weight", "a"), "a": ("weight", "w"), "weight": ("w", "a"), "moving_mean": ("mean",),

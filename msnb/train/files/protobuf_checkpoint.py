@@ -21,7 +21,7 @@ import numpy as np
 
 from msnb.base.files.bounded_reader import Refuse, fits_memory
 from msnb.base.files.protobuf_message import BYTES, message_field, varint
-from msnb.core.tensor import Array
+from msnb.core import Array
 
 DTYPES: dict[str, Any] = {
     "Bool": np.bool_, "Int8": np.int8, "Int16": np.int16, "Int32": np.int32, "Int64": np.int64,

@@ -13,12 +13,12 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msnb.base.errors import CheckpointError
+from msnb.base import CheckpointError
 from msnb.base.files import tensor_file
 from msnb.base.files.atomic_write import write_all, write_whole
 from msnb.base.files.bounded_reader import MOST_JSON, Refuse, open_file, read_json, size_of
 from msnb.base.files.json_schema import FLAG, TEXT, FixedRow, Rows
-from msnb.core.tensor import Array
+from msnb.core import Array
 
 PARAMETERS, CONSTANT = "msnb.parameters", "constant "
 _ROWS = Rows(FixedRow(TEXT, FLAG))

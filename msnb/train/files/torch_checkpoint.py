@@ -17,7 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from msnb.base.errors import CheckpointError
+from msnb.base import CheckpointError
 from msnb.base.files.array_archive import Array
 from msnb.base.files.bounded_reader import Refuse
 from msnb.base.files.zip_archive import open_archive

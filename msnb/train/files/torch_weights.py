@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, CheckpointError
+from msnb.base import ArgumentError, CheckpointError
 from msnb.core import Tensor, make, slot
 from msnb.train.files import safetensors_file, torch_checkpoint, weight_shards
 from msnb.train.files.parameter_loading import state_of

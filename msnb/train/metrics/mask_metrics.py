@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError
+from msnb.core import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.train.metrics.metric import Array, Metric, as_array, misfit, need_bools
 from msnb.train.metrics.score_metrics import need_int

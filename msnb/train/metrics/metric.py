@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
+from msnb.core import Tensor
 
 __all__ = [
     "Accuracy", "ConfusionMatrix", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Precision", "Recall",

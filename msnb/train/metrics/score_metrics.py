@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.train.metrics.metric import Array, Metric, as_array, misfit, need_bools
 
 __all__ = ["ROC", "BleuScore", "CosineSimilarity", "Perplexity", "auc"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from msnb.base import ArgumentError, events
 from msnb.base.source_location import here
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 
 __all__ = ["TraceSpan", "TraceRecorder", "mstx"]
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from msnb.api import value_and_grad
 from msnb.base.settings import set_context
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.ops import mul, sum as sum_of
 
 TOLERANCE, GRADIENT_TOLERANCE, NEGLIGIBLE, SEED = 1e-4, 1e-3, 1e-3, 7

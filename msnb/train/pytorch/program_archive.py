@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CheckpointError, MsnbError
+from msnb.base import CheckpointError, MsnbError
 from msnb.base.files.array_archive import Array
 from msnb.base.files.bounded_reader import Refuse, need_room, read_json
 from msnb.base.files.json_schema import ANYTHING

@@ -22,7 +22,7 @@ import numpy as np
 
 from msnb.base import AttributeValueError, events
 from msnb.base.files.protobuf_message import message_field, varint
-from msnb.core.tensor import Array
+from msnb.core import Array
 from msnb.dataset.sources.records.checksum import masked
 
 _DTYPES = {

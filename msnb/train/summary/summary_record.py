@@ -24,7 +24,7 @@ from urllib.parse import quote
 import numpy as np
 
 from msnb.base import ArgumentError, AttributeValueError, events
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.train.summary import event_file
 
 __all__ = ["SummaryRecord"]

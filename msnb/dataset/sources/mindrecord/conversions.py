@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.picture_files import encode_jpeg
 from msnb.dataset.pipeline.rows import as_columns, positions
 from msnb.dataset.sources.mindrecord.file_writer import FileWriter

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DatasetError
+from msnb.base import DatasetError
 from msnb.base.files.bounded_reader import open_file, read_bytes, read_json, size_of
 from msnb.base.files.json_schema import TEXT, Either, Int, OneOf, Record, Rows, Table
 from msnb.dataset.pipeline.rows import Array

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DatasetError, reraise_interrupt
+from msnb.base import DatasetError, reraise_interrupt
 from msnb.base.files.bounded_reader import Refuse, read_file
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.sources.tables.record_file import refusal

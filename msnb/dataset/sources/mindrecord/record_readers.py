@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.dataset.pipeline import Array, Dataset, IndexedSource, Row, as_columns, check_count, positions, workers_of
 from msnb.dataset.pipeline.dataset import register_writer
 from msnb.dataset.row_cache import DatasetCache, cached

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.base.files.bounded_reader import Refuse
 from msnb.dataset.pipeline.rows import Array
 

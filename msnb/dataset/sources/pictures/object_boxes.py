@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.base.files.bounded_reader import Refuse, read_file, read_json
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, DatasetError
+from msnb.base import ArgumentError, DatasetError
 from msnb.base.files.bounded_reader import need_room, read_file, room
 from msnb.dataset.pipeline.rows import Array, Row, check_count
 from msnb.dataset.row_cache import DatasetCache

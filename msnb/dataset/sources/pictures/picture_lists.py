@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DatasetError
+from msnb.base import AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_json
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache

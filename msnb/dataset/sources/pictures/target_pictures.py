@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base.errors import DatasetError
+from msnb.base import DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.matlab_file import read_matlab, read_structure

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.dataset.pipeline import Array, Row, as_columns, check_count, config, positions
 from msnb.dataset.pipeline.epoch_rng import Path
 from msnb.dataset.row_cache import DatasetCache

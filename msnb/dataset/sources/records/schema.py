@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError
 from msnb.base.files.bounded_reader import read_json, read_text
-from msnb.core.dtypes import as_dtype
+from msnb.core import as_dtype
 from msnb.dataset.pipeline.rows import check_count
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.string_tensor import string

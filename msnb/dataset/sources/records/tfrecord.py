@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.base.files.bounded_reader import Refuse, need_room, open_file, read_bytes, read_file, room, size_of
 from msnb.dataset.pipeline.rows import Array, Row, as_columns, positions
 from msnb.dataset.row_cache import DatasetCache

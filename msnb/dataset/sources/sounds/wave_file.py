@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from msnb.base.errors import DatasetError
+from msnb.base import DatasetError
 from msnb.base.files.bounded_reader import Refuse, read_file
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.sources.tables.record_file import refusal

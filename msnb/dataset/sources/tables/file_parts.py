@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DatasetError
+from msnb.base import AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_file, read_text
 from msnb.dataset.pipeline.rows import Array
 from msnb.dataset.sources.tables.record_file import refusal

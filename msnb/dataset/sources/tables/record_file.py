@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from msnb.base.errors import DatasetError
+from msnb.base import DatasetError
 from msnb.base.files.bounded_reader import Refuse, open_file, read_bytes
 from msnb.dataset.pipeline.rows import Array
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline import Array, Dataset, IndexedSource, Row, Sampler, choose, workers_of
 from msnb.dataset.pipeline.samplers import DistributedSampler, Labels, RandomSampler
 from msnb.dataset.row_cache import cached

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline.rows import Array, Row, as_columns
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import SentencesDataset, TextsDataset, UsageDataset

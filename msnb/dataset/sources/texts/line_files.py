@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.tables.families import TextsDataset

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.base.files.bounded_reader import read_text
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.row_cache import DatasetCache

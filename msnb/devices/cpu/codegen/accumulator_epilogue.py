@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from msnb.core.dtypes import int64
-from msnb.core.symbolic_int import is_symbolic
+from msnb.core import int64, is_symbolic
 from msnb.devices.cpu.codegen.kernel_schedule import KernelSchedule, Scratch
 from msnb.devices.llvm import Emitter, combine, emit, identity, memory_name, type_name
 from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel

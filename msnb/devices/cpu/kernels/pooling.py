@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msnb.base.threads import fork_locks
-from msnb.core import TensorType, bfloat16, clamped, float16, float32
-from msnb.core.dtypes import float64
+from msnb.core import TensorType, bfloat16, clamped, float16, float32, float64
 from msnb.devices.cpu.kernels.pooling_kernel import CHUNK, Pool, render
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf

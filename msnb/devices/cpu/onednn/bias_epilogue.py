@@ -12,7 +12,7 @@ alone 0.13.
 
 from __future__ import annotations
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ir import FUSED, Node, Value
 from msnb.ops.definition.data_format import NHWC
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from msnb.core import TensorType, tensor_type
 from msnb.core.dtypes import DType, bfloat16, float16, float32, uint8
-from msnb.core.types import TensorType, tensor_type
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, reorder

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from msnb.base.threads import fork_locks
-from msnb.core.symbolic_int import trace_of
+from msnb.core import trace_of
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn.c_api import Api, Attributes, Desc, OneDNNError, api, dims_array

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.symbolic_int import Symbolic
+from msnb.core import Symbolic
 from msnb.devices.cpu import thread_pool as threads
 from msnb.devices.cpu.llvm.jit import Library, Symbol
 from msnb.devices.cpu.native_kernel import Relocation

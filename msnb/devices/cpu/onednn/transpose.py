@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from msnb.core.dtypes import DType, float32, int32
+from msnb.core import DType, float32, int32
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c, primitive_chain as chain
 from msnb.devices.cpu.onednn.primitives import Layout, reorder

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.devices.gpu.codegen.gpu_target import GpuTarget
 from msnb.ir.kernel.kernel_ir import Access, Inst, Kernel
 

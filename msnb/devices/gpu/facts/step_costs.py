@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import GpuKernel
 from msnb.devices.gpu.codegen.row_schedule import RowSchedule
 from msnb.devices.gpu.program.library_call import precision

@@ -16,7 +16,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.core import DType, TensorType
 from msnb.devices.gpu.codegen import FAULT, NEWEST, TAG, GpuKernel, GpuTarget, Launch, ThreadEmitter
 from msnb.devices.gpu.codegen.gpu_kernel import Size3

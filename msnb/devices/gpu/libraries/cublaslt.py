@@ -29,7 +29,7 @@ from ctypes import byref, c_double, c_float, c_int, c_int32, c_int64, c_uint32, 
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.devices.gpu.libraries import cublaslt_api as c
 from msnb.devices.gpu.libraries.gemm_layout import ColumnMatrix, Gemm, MatrixLayout, gemm
 from msnb.devices.gpu.libraries.library_search import load

@@ -16,7 +16,7 @@ import functools
 from ctypes import POINTER, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.devices.gpu.libraries.library_search import load
 
 # cudaDataType_t

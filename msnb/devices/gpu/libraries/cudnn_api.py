@@ -16,7 +16,7 @@ import threading
 from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_void_p
 from typing import Any, NoReturn
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.devices.gpu.libraries.library_search import load
 
 # cudnnDataType_t

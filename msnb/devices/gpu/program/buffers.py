@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 
 ALIGN = 256
 PARAM, CELL, CONST, ARENA, RESULT = "param", "cell", "const", "arena", "result"

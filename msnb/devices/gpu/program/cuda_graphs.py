@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import reraise_interrupt
+from msnb.base import reraise_interrupt
 from msnb.devices.gpu.program.buffers import PARAM, DeviceBuffer
 from msnb.devices.gpu.program.program_memory import ProgramMemory
 

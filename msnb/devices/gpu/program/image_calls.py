@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.settings import get_context
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import TensorType, tensor_type
 from msnb.devices.codegen.copy_kernels import copy_of_view
 from msnb.devices.gpu.libraries import cublaslt, cudnn, cudnn_api
 from msnb.devices.gpu.libraries.gemm_layout import MatrixLayout

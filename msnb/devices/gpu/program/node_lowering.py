@@ -12,7 +12,7 @@ A view that lies densely in its base is nobody's work.
 from __future__ import annotations
 
 from msnb.base.events import notice
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type
 from msnb.devices.codegen.body_components import components
 from msnb.devices.codegen.copy_kernels import moves
 from msnb.devices.codegen.kernel_lowering import lower

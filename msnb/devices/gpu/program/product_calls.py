@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from msnb.core.types import TensorType, tensor_type
+from msnb.core import TensorType, tensor_type
 from msnb.devices.codegen.copy_kernels import copy_of_view
 from msnb.devices.gpu.libraries import cublaslt
 from msnb.devices.gpu.libraries.gemm_layout import MatrixLayout, folded

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Environment
 from msnb.devices.gpu.program.step_builder import ProgramBuild
 from msnb.ir.graph import Graph, type_of

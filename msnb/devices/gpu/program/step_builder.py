@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core.types import TensorType, TokenType
+from msnb.core import TensorType, TokenType
 from msnb.devices.gpu.program.buffers import ARENA, DeviceBuffer, Place, plan_arena
 from msnb.devices.gpu.program.control_steps import is_recordable, turns
 from msnb.devices.gpu.program.library_call import LibraryCall

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.gpu.codegen.gpu_kernel import FAULT, TAG, GpuKernel
 from msnb.devices.gpu.loaded_kernels import KernelCache
 from msnb.devices.gpu.program.buffers import ARENA, DeviceBuffer, Environment, Place

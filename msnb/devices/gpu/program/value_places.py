@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.codegen.constant_evaluation import ConstantEvaluator
 from msnb.devices.codegen.value_views import Views
 from msnb.devices.gpu.program.buffers import ARENA, CELL, CONST, PARAM, RESULT, DeviceBuffer, Place

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.devices.gpu.simt.module_text import size_of
 from msnb.devices.gpu.simt.native_runtime import ATOMIC, LOAD, STORE
 

@@ -5,7 +5,7 @@ A name such as ``rcp.approx.ftz.f`` is an operation (rcp), how it rounds, and a 
 
 from __future__ import annotations
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 
 _TYPES = {"f": "float", "f32": "float", "d": "double", "f64": "double"}
 _UNARY = {

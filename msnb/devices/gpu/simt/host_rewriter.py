@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.devices.gpu.simt import matrix_unit
 from msnb.devices.gpu.simt.access_watch import Access, found_access, is_private, private_names, watched
 from msnb.devices.gpu.simt.device_math import declared, device_function, unknown

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.devices.gpu.simt.native_runtime import compiler
 
 _SCALARS = {"i1": 1, "i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "ptr": 8}

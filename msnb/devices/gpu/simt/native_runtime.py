@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 
 BLOCK_THREADS = 1024
 PAGE_GRANULES = 1 << 12

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
 
-from msnb.base.errors import CaptureError
+from msnb.base import CaptureError
 from msnb.base.source_text import KEPT
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from msnb.base import device_registry
+from msnb.base import device_registry, reraise_interrupt
 from msnb.base.compile_timing import timed
-from msnb.base.errors import reraise_interrupt
 from msnb.base.source_location import Where
 from msnb.graph.capture.frontend import conversion_cache
 from msnb.graph.capture.guards.fast_check import quick_check

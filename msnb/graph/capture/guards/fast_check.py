@@ -26,10 +26,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from msnb.base import device_registry
-from msnb.base.errors import reraise_interrupt
+from msnb.base import device_registry, reraise_interrupt
 from msnb.base.source_location import is_own
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.graph.capture.frontend import conversion_cache
 from msnb.graph.capture.values.object_table import ABSENT, on_class
 from msnb.graph.capture.values.sources import Emitter, PathKey, Source

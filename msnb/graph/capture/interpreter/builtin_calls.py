@@ -24,11 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError, MsnbError
+from msnb.base import CaptureError, MsnbError
 from msnb.base.source_location import here
-from msnb.core import dtypes
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, dtypes
 from msnb.core.types import WEAK, Dim, need_index, result_dtype, tensor_type
 from msnb.graph.capture.guards.buffer_content import contents
 from msnb.graph.capture.interpreter import reads, side_effects, special_methods as operators, writes

@@ -23,12 +23,10 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Any
 
-from msnb.base.errors import CaptureError
+from msnb.base import CaptureError
 from msnb.base.settings import get_context
 from msnb.base.source_location import here, is_own
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, slot
 from msnb.graph.capture.frontend import converter
 from msnb.graph.capture.interpreter import builtin_calls, reads, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture

@@ -17,8 +17,7 @@ from msnb.autodiff import deferred_gradient
 from msnb.base.errors import ConcretizationError, MsnbError
 from msnb.base.gc_pause import at_rest
 from msnb.base.source_location import Origin, here, users_frames
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor
 from msnb.core.types import WEAK, TensorType, Type, truth_of_many
 from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_session import Session

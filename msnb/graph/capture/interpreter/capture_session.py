@@ -26,11 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError, MsnbError
+from msnb.base import CaptureError, MsnbError
 from msnb.base.source_location import here
-from msnb.core.dtypes import DType
+from msnb.core import DType, TensorType
 from msnb.core.tensor import AbstractTensor, Tensor
-from msnb.core.types import TensorType
 from msnb.graph.capture.guards.buffer_content import contents, same_contents
 from msnb.graph.capture.guards.exact_check import Guard
 from msnb.graph.capture.values import sources as paths

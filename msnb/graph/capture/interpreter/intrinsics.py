@@ -15,10 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import temporary_writes
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, slot, temporary_writes
 from msnb.graph.capture.interpreter import array_mutations, reads, side_effects, special_methods, writes
 from msnb.graph.capture.interpreter.call import call
 from msnb.graph.capture.interpreter.capture_engine import Capture

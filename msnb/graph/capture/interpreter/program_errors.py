@@ -17,8 +17,7 @@ from typing import Any, NoReturn
 
 from msnb.base.errors import CaptureError, MsnbError, is_interrupt
 from msnb.base.source_location import Origin, here, is_internal, users_frames
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, slot
 from msnb.graph.capture.interpreter import side_effects
 from msnb.graph.capture.interpreter.capture_engine import Capture, run_root
 from msnb.graph.capture.interpreter.capture_session import Session, stack

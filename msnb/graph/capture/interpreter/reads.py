@@ -15,9 +15,7 @@ import numpy as np
 
 from msnb.base.errors import ConcretizationError
 from msnb.base.source_location import here, is_own
-from msnb.core import pytree
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, pytree, slot
 from msnb.core.types import need_index
 from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
 from msnb.graph.capture.interpreter.control import attribute_lookup

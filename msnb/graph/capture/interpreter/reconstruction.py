@@ -20,9 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim
+from msnb.core import Dim, Parameter, Tensor
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.reads import plain_key
 from msnb.graph.capture.interpreter.side_effects import Text, open_values, refill

@@ -19,12 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base import events
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError, events
 from msnb.base.source_location import Origin, here
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim
+from msnb.core import Dim, Tensor, slot
 from msnb.graph.capture.interpreter import reads, special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values import sources

@@ -18,8 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, slot
 from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import CONTAINERS

@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CaptureError
+from msnb.base import CaptureError
 from msnb.base.source_location import here
-from msnb.core import temporary_writes
-from msnb.core.engine import slot
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor, slot, temporary_writes
 from msnb.graph.capture.interpreter import array_mutations, reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session

@@ -23,8 +23,7 @@ import numpy as np
 
 from msnb.base.errors import BranchTypeError, MsnbError, UndefinedNameError
 from msnb.base.source_location import here
-from msnb.core.tensor import Tensor, type_of_buffer
-from msnb.core.types import WEAK, TensorType
+from msnb.core import WEAK, Tensor, TensorType, type_of_buffer
 from msnb.graph.capture.frontend.jump_lowering import RETURN
 from msnb.graph.capture.values.function_choice import is_text, join_functions, join_texts, tensors_of
 from msnb.graph.capture.values.lazy_values import (

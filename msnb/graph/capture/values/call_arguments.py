@@ -10,8 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msnb.core.dtypes import DType
-from msnb.core.tensor import Tensor
+from msnb.core import DType, Tensor
 
 _PLAIN = (type(None), bool, int, float, str, DType)
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from msnb.base.errors import ConcretizationError
 from msnb.base.source_location import here
-from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, Size, result_dtype
+from msnb.core import WEAK, Size, Tensor, result_dtype
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.mutation_journal import root_of
 from msnb.ops.definition import symbolic_sizes

@@ -13,7 +13,7 @@ from typing import Any
 
 from msnb.base.errors import BranchTypeError, CaptureError, DTypeError, MsnbError, ShapeError
 from msnb.base.source_location import Where
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.graph.capture.values.lazy_values import is_lazy, is_number
 
 IN_MINDSPORE = "in MindSpore's words: Cannot join the return values of different branches."

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from msnb.base.errors import CaptureError
+from msnb.base import CaptureError
 from msnb.base.source_location import here
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, slot
 from msnb.graph.capture.values.lazy_values import is_lazy
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.graph import Value

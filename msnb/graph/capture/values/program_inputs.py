@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.tensor import Tensor, type_of_buffer
-from msnb.core.types import WEAK
+from msnb.core import WEAK, Tensor, type_of_buffer
 from msnb.graph.capture.values.lazy_values import LazyScalar, TrackedArray
 from msnb.graph.capture.values.sources import Source
 from msnb.ir.builder import SymbolicTensor

@@ -13,9 +13,8 @@ import functools
 import operator
 from typing import Any
 
+from msnb.core import WEAK, Dim, Tensor, TensorType, tensor_type
 from msnb.core.dtypes import bool_, float64, int64, promote, promote_weak
-from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, Dim, TensorType, tensor_type
 from msnb.graph.capture.values.lazy_values import concrete, is_number, plain
 from msnb.ir.graph import Value
 from msnb.ops.definition.record import Op, find

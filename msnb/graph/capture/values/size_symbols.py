@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.base.errors import ConcretizationError
-from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, Size, TensorType, tensor_type
+from msnb.core import Dim, Size, Tensor, TensorType, tensor_type
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import LazyScalar
 from msnb.graph.capture.values.sources import Source

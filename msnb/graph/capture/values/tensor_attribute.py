@@ -6,8 +6,7 @@ import functools
 from typing import Any
 
 from msnb.base.source_location import is_own
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor
 from msnb.core.types import not_one
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import needs_value

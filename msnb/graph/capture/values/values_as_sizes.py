@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import events
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.graph.capture.values import sources
 from msnb.ir.builder import GraphBuilder, SymbolicTensor
 from msnb.ir.graph import Value

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type
 from msnb.devices.device import body_kernel
 from msnb.graph.compile.rewriting import Answer, Case, GraphRewriter, const_of, sweep_pass
 from msnb.graph.compile.rewriting.rewriter import Rule

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.graph.compile.passes.rolled_loop import RolledLoop, Row, row_of
 from msnb.graph.compile.rewriting.pass_record import Pass
 from msnb.ir import SCAN, Graph, Node, Value

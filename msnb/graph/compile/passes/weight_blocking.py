@@ -27,8 +27,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from msnb.core import TensorType, tensor_type
 from msnb.core.storage.memory_format import BlockedFormat
-from msnb.core.types import TensorType, tensor_type
 from msnb.graph.compile.rewriting import Log, Pass
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.definition.record import Op

@@ -5,7 +5,7 @@ each once, so all questions together walk the graph once.
 
 from __future__ import annotations
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.ir.graph import Node, Value
 from msnb.ops.definition import has_sizes, normal_axes

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.graph.compile.rewriting.node_facts import array_of, const_of
 from msnb.graph.compile.rewriting.pass_record import Case
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter

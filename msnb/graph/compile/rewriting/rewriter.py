@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core.types import TensorType, Type
+from msnb.core import TensorType, Type
 from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.ir import CALL, Const, Graph, Module, Node, Value

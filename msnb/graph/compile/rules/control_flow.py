@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, const_of, truth
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.analysis.nested_nodes import effects

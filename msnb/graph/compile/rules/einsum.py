@@ -9,7 +9,7 @@ operations in 16 bits stay as they are.
 
 from __future__ import annotations
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule
 from msnb.graph.compile.rules.arithmetic import case
 from msnb.ir.graph import Node

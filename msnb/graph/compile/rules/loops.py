@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.graph.compile.rewriting import Case, Found, GraphRewriter, RewriteRule, const_of
 from msnb.ir import SCAN, Graph, Node, Value, copy_node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.graph.compile.rewriting import Found, GraphRewriter, RewriteRule, kind, op_of
 from msnb.graph.compile.rules.arithmetic import case, unchanged
 from msnb.graph.compile.rules.matmul import swaps_last

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.ops.definition import as_tensor, need_bools
 from msnb.ops.linalg.assignment import ASSIGNMENT
 

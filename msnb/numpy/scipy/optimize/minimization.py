@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from msnb import ops
-from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.core.tensor import Tensor
+from msnb.base import ArgumentError, AttributeValueError, ShapeError
+from msnb.core import Tensor
 from msnb.numpy.scipy.optimize.wolfe_search import Evaluation, LineSearchResults, evaluation, search
 from msnb.ops.definition import as_tensor, operand_lines
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from msnb import ops
 from msnb.api import value_and_grad
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 
 ZOOM_STEPS = 10

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import Tensor, dtypes
 from msnb.ops.definition import as_size, as_tensor, operand_lines
 from msnb.ops.random.draws import drawn_uniform

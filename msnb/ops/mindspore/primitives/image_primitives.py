@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.ops.definition import as_tensor, need_float, operand_lines
 from msnb.ops.random.draws import drawn_normal, drawn_uniform

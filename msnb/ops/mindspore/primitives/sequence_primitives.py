@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
-from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.base import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.ops.definition import as_sizes, as_tensor, need_float, operand_lines
 from msnb.ops.elementwise.cast import limit

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.base.errors import AttributeValueError
+from msnb.base import AttributeValueError
 from msnb.core import process_group
 from msnb.core.process_group import WORLD_GROUP, current, ranks_of
 from msnb.parallel.engine.client import process_group_api

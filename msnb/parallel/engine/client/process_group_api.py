@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-from msnb.base.errors import AttributeValueError, DeviceError
+from msnb.base import AttributeValueError, DeviceError
 from msnb.core import process_group
 from msnb.core.process_group import (
     WORLD_GROUP,

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.parallel.engine.comm.rank_failures import RankStop
 from msnb.parallel.engine.comm.rank_requests import CollectiveRequest, ReplicatedWork, Request, Run, SendRequest
 from msnb.parallel.engine.comm.simulated_collectives import reduced

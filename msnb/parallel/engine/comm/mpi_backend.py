@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.parallel.engine.comm.communicator import Array, Communicator
 from msnb.parallel.engine.comm.rank_failures import CollectiveTimeout
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.devices.gpu.nccl import NcclLink
 from msnb.parallel.engine.comm.communicator import Array, Communicator
 from msnb.parallel.engine.comm.rank_failures import CollectiveTimeout

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError
-from msnb.core.process_group import current
+from msnb.base import AttributeValueError
+from msnb.core import current
 from msnb.parallel.engine.comm.tensor_collectives import exchange, member, members_of_group, one_for_each
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 
 
 class CollectiveTimeout(DeviceError, TimeoutError):

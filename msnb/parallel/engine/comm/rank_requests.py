@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from msnb.core.dtypes import DType
+from msnb.core import DType
 from msnb.ir.graph import Graph, Value
 from msnb.parallel.program.spmd_program import Buffer, RecvStep, RunStep, SendStep, Step
 from msnb.parallel.sharding.reshard import Move

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.core import WORLD_GROUP, Array, Tensor, current, members_of
 
 __all__ = [

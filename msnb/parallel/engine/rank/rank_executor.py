@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.device import ArrayDevice
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.graph import Graph, Value, copy_node

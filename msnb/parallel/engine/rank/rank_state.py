@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msnb.base.settings import set_context
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.ir.graph import Value
 from msnb.parallel.engine.comm.communicator import Communicator
 from msnb.parallel.engine.comm.shards import hands_in, on_host, part_of

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import CheckpointError
+from msnb.base import CheckpointError
 from msnb.base.files import tensor_file
 from msnb.base.files.bounded_reader import MOST_JSON, fits_memory, read_file, read_json
 from msnb.base.files.json_schema import INDEX, FixedRow, Int, OneOf, Record, Rows, Table

@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.core import process_group
 from msnb.parallel.engine.comm.communicator import Communicator
 from msnb.parallel.engine.comm.mpi_backend import MpiComm

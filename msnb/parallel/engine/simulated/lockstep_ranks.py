@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.parallel.engine.comm.rank_requests import CollectiveRequest, RecvRequest, ReplicatedWork, Request, SendRequest
 from msnb.parallel.engine.comm.shards import together
 from msnb.parallel.engine.comm.simulated_collectives import bytes_sent, run_move

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import DeviceError
+from msnb.base import DeviceError
 from msnb.base.threads import worker_threads
 from msnb.core.process_group import within
 from msnb.parallel.engine.comm.rank_failures import RankStop

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.core.types import StackType, TensorType
+from msnb.core import StackType, TensorType
 from msnb.devices.cpu.program.program_image import FIXED, FRESH, PARAM, Fresh, Image, ProgramTable, Step
 from msnb.devices.cpu.program.build.graph_lowering import Lowering
 from msnb.devices.cpu.program.build.memory_planner import MemoryPlan

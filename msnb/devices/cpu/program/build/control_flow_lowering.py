@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msnb.core.types import StackType, TensorType, Type
+from msnb.core import StackType, TensorType, Type
 from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.build.instructions import BufferRef, InstructionList, Label, NotLowerable
 from msnb.devices.cpu.program.build.kernel_selection import Choice

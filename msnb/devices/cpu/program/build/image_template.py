@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.symbolic_int import PARTS, ConcretizationError, SizeTrace, Symbolic, trace_of
-from msnb.core.types import Type
+from msnb.core import Type
 from msnb.devices.cpu.codegen.kernel_library import KernelRecipe
 from msnb.devices.cpu.native_kernel import NativeKernel, Relocation
 from msnb.devices.cpu.onednn.trampoline import SymbolicRun

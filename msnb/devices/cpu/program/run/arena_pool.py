@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import OutOfMemoryError
+from msnb.base import OutOfMemoryError
 from msnb.base.free_memory import CHECKED, free_memory, size
 from msnb.base.threads import fork_locks
 from msnb.core.storage import aligned_memory

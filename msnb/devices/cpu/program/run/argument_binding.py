@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.dtypes import DType
+from msnb.core import DType
 from msnb.core.storage.aligned_memory import AlignedBuffer, Array, owns_memory
 from msnb.devices.cpu.program.program_image import Image
 from msnb.devices.cpu.program.run.host_steps import array_at

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ShapeError, reraise_interrupt
+from msnb.base import ShapeError, reraise_interrupt
 from msnb.core import Array, TensorType
 from msnb.devices.cpu.program.program_image import Step
 from msnb.devices.reference_executor import ReferenceProgram, explained

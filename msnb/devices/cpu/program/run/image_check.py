@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from msnb.core.types import StackType, TensorType
+from msnb.core import StackType, TensorType
 from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.program_image import FIXED, FRESH, PARAM, Image, ProgramTable
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.symbolic_int import ConcretizationError
+from msnb.core import ConcretizationError
 from msnb.devices.cpu.program.build.image_template import ImageTemplate
 from msnb.devices.cpu.program.program_image import FIXED, Image
 from msnb.ir.graph import Graph

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.base.errors import MsnbError
+from msnb.base import MsnbError
 from msnb.core import DType, TensorType
 from msnb.devices.codegen.index_walk import PlaceWalk, place_walk
 from msnb.devices.gpu.kernels.kernel_builder import NARROW, ThreadCode

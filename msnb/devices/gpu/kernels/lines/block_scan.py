@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msnb.core.dtypes import DType
+from msnb.core import DType
 from msnb.devices.gpu.codegen.thread_emitter import WARP
 from msnb.devices.gpu.kernels.kernel_builder import ThreadCode
 from msnb.devices.llvm.emitter import type_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from msnb.core.types import TensorType
+from msnb.core import TensorType
 from msnb.devices.gpu.kernels.kernel_builder import Term, ThreadCode
 
 

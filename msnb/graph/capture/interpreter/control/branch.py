@@ -13,9 +13,7 @@ from typing import Any
 
 from msnb.base.errors import UnsupportedSyntaxError
 from msnb.base.source_location import here
-from msnb.core.dtypes import bool_, int32
-from msnb.core.engine import slot
-from msnb.core.types import tensor_type
+from msnb.core import bool_, int32, slot, tensor_type
 from msnb.graph.capture.interpreter import program_errors, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import stack

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.base.errors import IndexOutOfRange
-from msnb.core.engine import slot
+from msnb.core import slot
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.branch import SKIP, Body, Ternary
 from msnb.graph.capture.interpreter.program_errors import keep_inside

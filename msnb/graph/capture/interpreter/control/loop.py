@@ -18,12 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from msnb.base.errors import CaptureError
+from msnb.base import CaptureError
 from msnb.base.source_location import here
-from msnb.core.dtypes import bool_
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
+from msnb.core import WEAK, Tensor, TensorType, bool_, result_dtype, slot, tensor_type
 from msnb.graph.capture.interpreter import reads, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.branch import Body, Handle, align, grab

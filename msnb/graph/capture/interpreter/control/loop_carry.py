@@ -15,11 +15,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from msnb.base.errors import CaptureError, DTypeError, MsnbError, ShapeError
+from msnb.base import CaptureError, DTypeError, MsnbError, ShapeError
 from msnb.base.source_location import here
-from msnb.core.dtypes import bool_
-from msnb.core.engine import slot
-from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
+from msnb.core import WEAK, TensorType, bool_, result_dtype, slot, tensor_type
 from msnb.graph.capture.frontend.jump_lowering import RETURN
 from msnb.graph.capture.interpreter import array_mutations, writes
 from msnb.graph.capture.values.branch_merge import (

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from copyreg import _slotnames  # type: ignore[attr-defined]
 from typing import Any
 
-from msnb.core import pytree
-from msnb.core.engine import slot
+from msnb.core import pytree, slot
 from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values.object_table import is_heap

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.core import pytree
-from msnb.core.tensor import Tensor
-from msnb.core.types import Type
+from msnb.core import Tensor, Type, pytree
 from msnb.graph.capture.interpreter import program_errors, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import stack

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core import Parameter, Tensor
 from msnb.graph.capture.interpreter import reads, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy

@@ -24,10 +24,7 @@ from typing import Any, NamedTuple
 from msnb.base.errors import CaptureError, MsnbError, StackError
 from msnb.base.settings import get_context
 from msnb.base.source_location import here
-from msnb.core.dtypes import bool_, float32, int32, int64
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.core.types import tensor_type
+from msnb.core import Parameter, Tensor, bool_, float32, int32, int64, tensor_type
 from msnb.graph.capture.frontend import converter
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import stack

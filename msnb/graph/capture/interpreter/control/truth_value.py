@@ -5,9 +5,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from msnb.core import dtypes
-from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core import Tensor, dtypes, slot
 from msnb.core.types import not_one, tensor_type, truth_of_many
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values import sources

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core.types import Shape, TensorType
+from msnb.core import Shape, TensorType
 from msnb.ir.graph import Node, Value
 from msnb.ops.definition import NHWC, TO_LAST, has_sizes, normal_axes
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.types import Shape, TensorType, tensor_type
+from msnb.core import Shape, TensorType, tensor_type
 from msnb.graph.compile.passes.channels_last.axis_rules import four, is_free, is_image, is_seed, shape_of, small, turned
 from msnb.graph.compile.passes.channels_last.value_choice import Choice
 from msnb.graph.compile.rewriting import Case, Log, Pass, map_module, register_pass
