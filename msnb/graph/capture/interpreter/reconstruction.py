@@ -144,10 +144,12 @@ class Reconstruction:
         keys = [plain_key(None, key) for key in dict.keys(value)] if is_map else []
         parts = [self.add(v) for v in (dict.values(value) if is_map else raw_items(value))]
         space, more = self._attributes(value), [value.maxlen] if isinstance(value, deque) else []
+        model = remade(value, (), *more)  # of the class alone: the program does not keep what it was captured with
+        getattr(model, "__dict__", {}).clear()
 
         def make(outs: list[Any], held: list[Any], done: list[Any]) -> Any:
             found = [done[i] for i in parts]
-            made = remade(value, dict(zip(keys, found)) if is_map else found, *more)
+            made = remade(model, dict(zip(keys, found)) if is_map else found, *more)
             return _with_attributes(made, {name: done[i] for name, i in space})
 
         return make
