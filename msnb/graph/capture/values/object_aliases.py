@@ -24,7 +24,7 @@ from msnb.base.source_location import here
 from msnb.core import Tensor, slot
 from msnb.graph.capture.values.lazy_values import is_lazy
 from msnb.ir.builder import SymbolicTensor
-from msnb.ir.graph import Value
+from msnb.ir.graph import Graph, Value
 from msnb.ops.definition.record import find
 
 
@@ -49,84 +49,39 @@ class Aliases:
 
     def __init__(self) -> None:
         self.shared: set[Value] = set()
-        self.found: list[Alias] = []
+        self._of_graph: dict[int, tuple[Graph, list[Alias]]] = {}
         self._blended: dict[int, Any] = {}
 
     def add(self, *alias: Any) -> None:
-        """``merged`` may be ``owner``."""
-        self.found.append(Alias(*alias))
+        """``merged`` may be ``owner``: objects from outside of a block first, then its results of one another."""
+        graph = alias[0]._builder.graph
+        self._of_graph.setdefault(id(graph), (graph, []))[1].append(Alias(*alias))
 
-    def is_merged(self, tensor: Any) -> bool:
-        """Is it one of several objects, a tensor decides which?"""
-        return any(alias.merged is tensor for alias in self.found)
+    def _of(self, builder: Any) -> list[Alias]:
+        return self._of_graph[id(builder.graph)][1] if id(builder.graph) in self._of_graph else []
+
+    def is_merged(self, builder: Any, tensor: Any) -> bool:
+        """Is it one of several objects, a tensor of this graph decides which?"""
+        return any(alias.merged is tensor for alias in self._of(builder))
 
     # ---- writes ----
 
     def written(self, engine: Any, target: Any) -> None:
         """The Tensor object ``target`` has a new value: so has whatever may be the same object."""
-        known: dict[Any, Any] = {}
-        for other in self._related(engine, target) if self.found else ():
-            condition = self.same(target, other, known)
-            if condition is not None and condition is not False:
-                new, old = engine.lift_as(target, other._type), engine.lift(other)
-                pair = engine.wrap(new), engine.wrap(old)
-                engine.put(other, pair[0] if condition is True else find("where")(condition, *pair))
-
-    def _related(self, engine: Any, target: Any) -> list[Any]:
-        """The objects that are tied to one by any chain of aliases."""
-        found, waiting = {id(target): target}, [target]
-        alive = [alias for alias in self.found if _is_alive(engine, alias.merged)]
-        while waiting:
-            at = waiting.pop()
-            ends = [(alias.owner, alias.merged) for alias in alive]
-            for there in [b if a is at else a for a, b in ends if a is at or b is at]:
-                if id(there) not in found:
-                    found[id(there)] = there
-                    waiting.append(there)
-        return list(found.values())[1:]
-
-    def reach(self, tensor: Any) -> list[Any]:
-        """The objects that a tensor was merged out of, with itself."""
-        found = {id(tensor): tensor}
-        for alias in reversed(self.found):  # what was merged last first
-            if id(alias.merged) in found:
-                found[id(alias.owner)] = alias.owner
-        return list(found.values())
-
-    def same(self, tensor: Any, other: Any, known: dict[Any, Any] | None = None) -> Any:
-        """Are they one object: True, False, a tensor of one truth; None: a loop must know more first.
-
-        What was merged later is asked what it is; ``known``: the answers so far.
-        """
-        known, key = {} if known is None else known, frozenset((id(tensor), id(other)))
-        if tensor is other or key in known:
-            return tensor is other or known[key]
-        later, earlier = (tensor, other) if self._rank(tensor) >= self._rank(other) else (other, tensor)
-        found: Any = False
-        for alias in self.found:
-            if alias.merged is later:
-                deeper = self.same(alias.owner, earlier, known)
-            else:
-                deeper = alias.merged is earlier and alias.owner is later
-            if deeper is False:
-                continue
-            if alias.condition is None or deeper is None:
-                alias.want()
-                found = None
-                break
-            this = _both(deeper, _truth(alias))
-            found = this if found is False else find("logical_or")(found, this)
-        known[key] = found
-        return found
-
-    def _rank(self, tensor: Any) -> int:
-        return next((i for i, alias in enumerate(self.found) if alias.merged is tensor), -1)
+        alive: list[Alias] = []
+        builder = engine if self._of_graph else None
+        while builder is not None:  # the graphs that are open, the outermost first
+            alive[:0] = self._of(builder)
+            builder = builder.parent
+        for other, condition in list(_identities(target, alive).values())[1:]:
+            new, old = engine.lift_as(target, other._type), engine.lift(other)
+            engine.put(other, find("where")(condition, engine.wrap(new), engine.wrap(old)))
 
     def links(self, builder: Any, ends: dict[Any, Any]) -> list[tuple[Any, Any]]:
         """Of the tensors that a block leaves, by key: (key, object from outside that it may be) and (key, key)."""
         groups, outside = defaultdict(list), {}
         for key, end in ends.items():
-            for obj in self.reach(end) if isinstance(end, Tensor) and not is_lazy(end) else ():
+            for obj in _parts(end, self._of(builder)) if isinstance(end, Tensor) and not is_lazy(end) else ():
                 if isinstance(obj, SymbolicTensor) and obj._builder.graph is builder.graph:
                     groups[id(obj)].append(key)
                 else:
@@ -136,11 +91,10 @@ class Aliases:
         return [*outside.values(), *pairs]
 
     def told(self, builder: Any, tensor: Any, other: Any) -> Any:
-        """``same``, in the graph of a block; what nobody knows is False: the loop around will be captured once more."""
+        """Are they one object, as far as this block decides: True, False or a tensor of one truth."""
         slot.engine, outer = builder, slot.engine
         try:
-            found = self.same(tensor, other)
-            return False if found is None else found
+            return _identities(tensor, self._of(builder)).get(id(other), (other, False))[1]
         finally:
             slot.engine = outer
 
@@ -162,25 +116,41 @@ class Aliases:
             raise _refusal(f"is a {type(owner).__name__} that is written to")
 
 
-def _truth(alias: Alias) -> Any:
-    assert alias.condition is not None
+def _parts(tensor: Any, aliases: list[Alias]) -> list[Any]:
+    """The objects that a tensor was merged out of, with itself."""
+    found = {id(tensor): tensor}
+    for alias in reversed(aliases):
+        if id(alias.merged) in found:
+            found[id(alias.owner)] = alias.owner
+    return list(found.values())
+
+
+def _identities(tensor: Any, aliases: list[Alias]) -> dict[int, tuple[Any, Any]]:
+    """Of each object that a tensor may be the condition, by these aliases; first itself.
+
+    Backward, what was merged last first: what it may be. Then forward: what else may be one of these.
+    """
+    found: dict[int, tuple[Any, Any]] = {id(tensor): (tensor, True)}
+    for alias in reversed(aliases):
+        _pass(found, alias, alias.merged, alias.owner)
+    for alias in aliases:
+        if alias.merged is not tensor:
+            _pass(found, alias, alias.owner, alias.merged)
+    return found
+
+
+def _pass(found: dict[int, tuple[Any, Any]], alias: Alias, known: Any, other: Any) -> None:
+    if id(known) not in found or other is next(iter(found.values()))[0]:
+        return
+    if alias.condition is None:
+        alias.want()
+        return
     condition = alias.condition()
     condition = find("reshape")(condition, shape=()) if condition.shape else condition
-    return condition if alias.truth else find("logical_not")(condition)
-
-
-def _both(left: Any, right: Any) -> Any:
-    return right if left is True else find("logical_and")(left, right)
-
-
-def _is_alive(engine: Any, merged: SymbolicTensor) -> bool:
-    """Does the tensor belong to a graph that is still open?"""
-    builder = engine
-    while builder is not None:
-        if builder.graph is merged._builder.graph:
-            return True
-        builder = builder.parent
-    return False
+    condition = condition if alias.truth else find("logical_not")(condition)
+    so_far, before = found[id(known)][1], found.get(id(other), (other, None))[1]
+    condition = condition if so_far is True else find("logical_and")(so_far, condition)
+    found[id(other)] = other, condition if before is None else find("logical_or")(before, condition)
 
 
 def _refusal(what: str) -> CaptureError:

@@ -169,7 +169,8 @@ def _links(aliases: Any, merge: Merge) -> Iterator[tuple[int, Any, int | None, b
     None where the branch does, its truth)."""
     sides = [{at: objects[side] for at, objects in merge.objects.items()} for side in (0, 1)]
     found = [link for builder, ends in zip(merge.builders, sides) for link in aliases.links(builder, ends)]
-    for at, other in {(at, id(other)): (at, other) for at, other in found}.values():
+    known = {(at, id(other)): (at, other) for at, other in found}.values()
+    for at, other in sorted(known, key=lambda link: link if isinstance(link[1], int) else (-1, -1)):  # objects first
         others = [ends[other] if isinstance(other, int) else other for ends in sides]
         told = [aliases.told(b, ends[at], x) for b, ends, x in zip(merge.builders, sides, others)]
         if all(isinstance(found, bool) for found in told):

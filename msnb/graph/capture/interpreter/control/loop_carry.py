@@ -62,6 +62,8 @@ class IdentityFlags:
         self.held: list[tuple[Any, Any, Any]] = []
         self._known = len(self.wanted), len(self.pairs), sum(len(c.owners(i)) for c, i in _slots(carried))
         outside = [((c, i), owner) for c, i in _slots(carried) for owner in c.owners(i)]
+        order = {at: n for n, at in enumerate(_slots(carried))}
+        self.pairs.sort(key=lambda pair: (order[pair[0]], order[pair[1]]))
         for at, other in (*outside, *self.pairs):
             flag = builder.param(self.TYPE, "is same") if at in self.wanted or type(other) is tuple else None
             self.held += [] if flag is None else [(at, other, flag)]
@@ -78,7 +80,7 @@ class IdentityFlags:
         """The end of the body. True when all is known that must be."""
         aliases = builder.session.aliases
         ends = {(c, i): c.ends[i] for c, i in _slots(carried) if i < len(c.ends)}
-        self.wanted |= {at for at, end in ends.items() if aliases.is_merged(end)}
+        self.wanted |= {at for at, end in ends.items() if aliases.is_merged(builder, end)}
         for (c, i), other in aliases.links(builder, ends):
             if type(other) is not tuple:
                 c.outside[i][id(other)] = other
@@ -92,12 +94,12 @@ class IdentityFlags:
 
     def finish(self, aliases: Any, carried: list[LoopVariable], results: list[Any], ran: Callable[[], Any]) -> None:
         """After the loop: which objects its results are."""
-        for at, other, _ in self.held:
-            aliases.add(_at("tensors", at), _at("tensors", other), partial(_itself, results.pop(0)), True)
         for c, i in (at for at in _slots(carried) if at not in self.wanted):
             for owner in c.owners(i):
                 for held, truth in ((c.leaves[i], False), (c.ends[i], True)):
                     aliases.add(c.tensors[i], owner, ran, truth) if held is owner else None
+        for at, other, _ in self.held:
+            aliases.add(_at("tensors", at), _at("tensors", other), partial(_itself, results.pop(0)), True)
 
 
 def _slots(carried: list[LoopVariable]) -> list[Any]:
