@@ -1,7 +1,9 @@
 """Random programs whose tensors become one object, and come apart again, in nested branches and loops, and are written
 in place: a compiled program leaves in each what PyNative mode does."""
 
+import re
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -42,14 +44,15 @@ def block(random, depth, indent):
 def program(random):
     begin = random.choice((["y = x", "z = x + 1"], ["y = z = x"]))
     body = [*begin, *block(random, 3, ""), "y[2] -= 5.", "z[0] -= 7.", "return x, y, z"]
-    return "\n".join(["class Net(nn.Cell):", "    def construct(self, x):", *("        " + line for line in body)])
+    lines = ["class Net(nn.Cell):", "    def construct(self, x):", *("        " + line for line in body)]
+    return re.sub(r"\bz\b", random.choice(("z", "a.z", "rows[0]")), "\n".join(lines))
 
 
 def outcome(mode, source, given):
     ms.set_context(mode=mode)
     file = f"<random objects {hash((mode, source))}>"
     register_source(file, source)
-    space = {"ms": ms, "nn": nn, "__name__": "__main__"}
+    space = {"ms": ms, "nn": nn, "__name__": "__main__", "a": SimpleNamespace(z=None), "rows": [None]}
     exec(compile(source, file, "exec"), space)
     net = space["Net"]()
     net.p = Parameter(Tensor([1.0, 2.0, 3.0]), name="p")

@@ -33,7 +33,7 @@ from msnb.graph.capture.values.branch_merge import (
 )  # fmt: skip
 from msnb.graph.capture.values.lazy_values import is_number, plain, same_values
 from msnb.graph.capture.values.merge_errors import IN_MINDSPORE, error_kind, may_break, place
-from msnb.graph.capture.values.mutation_journal import MISSING, ArrayPlace, Change, MutationTarget
+from msnb.graph.capture.values.mutation_journal import MISSING, ArrayPlace, Change, MutationTarget, TensorPlace
 from msnb.graph.capture.values.python_numbers import PythonNumbers, number_type
 from msnb.ir.builder import SymbolicTensor
 
@@ -103,7 +103,8 @@ class IdentityFlags:
 
 
 def _slots(carried: list[LoopVariable]) -> list[Any]:
-    return [(c, i) for c in carried if c.place is None for i, type_ in enumerate(c.types) if type_ is not None]
+    held = [c for c in carried if not isinstance(c.place, (TensorPlace, ArrayPlace))]  # those are values, no objects
+    return [(c, i) for c in held for i, type_ in enumerate(c.types) if type_ is not None]
 
 
 def _at(what: str, at: Any) -> Any:
