@@ -57,12 +57,13 @@ class Aliases:
         graph = alias[0]._builder.graph
         self._of_graph.setdefault(id(graph), (graph, []))[1].append(Alias(*alias))
 
-    def _of(self, builder: Any) -> list[Alias]:
+    def of(self, builder: Any) -> list[Alias]:
+        """The aliases of a graph, in their order."""
         return self._of_graph[id(builder.graph)][1] if id(builder.graph) in self._of_graph else []
 
     def is_merged(self, builder: Any, tensor: Any) -> bool:
         """Is it one of several objects, a tensor of this graph decides which?"""
-        return any(alias.merged is tensor for alias in self._of(builder))
+        return any(alias.merged is tensor for alias in self.of(builder))
 
     # ---- writes ----
 
@@ -71,7 +72,7 @@ class Aliases:
         alive: list[Alias] = []
         builder = engine if self._of_graph else None
         while builder is not None:  # the graphs that are open, the outermost first
-            alive[:0] = self._of(builder)
+            alive[:0] = self.of(builder)
             builder = builder.parent
         for other, condition in list(_identities(target, alive).values())[1:]:
             new, old = engine.lift_as(target, other._type), engine.lift(other)
@@ -81,7 +82,7 @@ class Aliases:
         """Of the tensors that a block leaves, by key: (key, object from outside that it may be) and (key, key)."""
         groups, outside = defaultdict(list), {}
         for key, end in ends.items():
-            for obj in _parts(end, self._of(builder)) if isinstance(end, Tensor) and not is_lazy(end) else ():
+            for obj in _parts(end, self.of(builder)) if isinstance(end, Tensor) and not is_lazy(end) else ():
                 if isinstance(obj, SymbolicTensor) and obj._builder.graph is builder.graph:
                     groups[id(obj)].append(key)
                 else:
@@ -94,7 +95,7 @@ class Aliases:
         """Are they one object, as far as this block decides: True, False or a tensor of one truth."""
         slot.engine, outer = builder, slot.engine
         try:
-            return _identities(tensor, self._of(builder)).get(id(other), (other, False))[1]
+            return _identities(tensor, self.of(builder)).get(id(other), (other, False))[1]
         finally:
             slot.engine = outer
 

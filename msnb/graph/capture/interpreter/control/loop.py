@@ -177,7 +177,7 @@ class While(LoopCapture):
         if self.phase == "python":
             self.space: dict[str, Any] = grab(self.names, space)
             if isinstance(engine, Capture):
-                self.mark: int = len(engine.graph.nodes)
+                self.mark: tuple[int, int] = len(engine.graph.nodes), len(engine.session.aliases.of(engine))
                 engine.session.journal.push()
         elif self.phase == "cond":
             self.open("cond", False)
@@ -212,7 +212,7 @@ class While(LoopCapture):
             return answer
         assert isinstance(engine, Capture)
         engine.session.journal.pop()
-        del engine.graph.nodes[self.mark :]
+        del engine.graph.nodes[self.mark[0] :], engine.session.aliases.of(engine)[self.mark[1] :]
         self.begin_capture(engine, self.space)
         self.phase = "cond"
         return False
