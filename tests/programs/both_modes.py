@@ -39,6 +39,17 @@ def both(source, make, changes, left, name="program"):
     return found
 
 
+def bodies(text):
+    """The programs of a text, each up to a line that sets ``r``."""
+    found, lines = [], []
+    for line in text.split("\n"):
+        lines.append(line)
+        if "r=" in line:
+            found.append("\n    ".join(lines))
+            lines = []
+    return found
+
+
 def plain(value):
     """Something that ``==`` compares by what it tells."""
     if isinstance(value, (Tensor, np.ndarray)):

@@ -2,7 +2,7 @@
 share their ``__dict__``, and a dict from outside may be one between two calls and none at the next."""
 
 import pytest
-from both_modes import both, plain
+from both_modes import bodies, both, plain
 
 import msnb as ms
 from msnb import nn
@@ -105,15 +105,6 @@ class Shared:
         self.__dict__ = self.space
 
 
-def bodies():
-    lines = []
-    for line in PROGRAMS.split("\n"):
-        lines.append(line)
-        if "r=" in line:
-            yield "\n    ".join(lines)
-            lines = []
-
-
 def fresh():
     a, net, other = Holder(), nn.Cell(), nn.Cell()
     net.k = other.k = 1.0
@@ -130,7 +121,7 @@ def left(space):
     return plain(held | {"d": space["d"], "k": [space["net"].k, space["other"].k]})
 
 
-@pytest.mark.parametrize("body", list(bodies()))
+@pytest.mark.parametrize("body", bodies(PROGRAMS))
 def test_attribute_is_an_entry(body):
     source = f"def program(x):\n    global c, d, other\n    {body}\n    return x * r\n"
     for change in CHANGES:

@@ -4,7 +4,7 @@ somebody else left it. Objects that a program writes to may become one object, a
 import collections
 
 import pytest
-from both_modes import both, plain
+from both_modes import bodies, both, plain
 
 import msnb as ms
 from msnb import nn
@@ -76,15 +76,6 @@ class Holder:
         self.b, self.l = 1.0, [1.0, 2.0]
 
 
-def bodies():
-    lines = []
-    for line in PROGRAMS.split("\n"):
-        lines.append(line)
-        if "r=" in line:
-            yield "\n    ".join(lines)
-            lines = []
-
-
 def fresh():
     net, other = nn.Cell(), nn.Cell()
     net.k = other.k = 1.0
@@ -99,7 +90,7 @@ def left(space):
     return plain(values | {"a": vars(space["a"]), "c": vars(space["c"]), "k": [space["net"].k, space["other"].k]})
 
 
-@pytest.mark.parametrize("body", list(bodies()))
+@pytest.mark.parametrize("body", bodies(PROGRAMS))
 def test_each_call_writes(body):
     source = f"def program(x):\n    global K, c, other\n    {body}\n    return x * r\n"
     for change in CHANGES:
