@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import msnb as ms
-from msnb import Tensor
+from msnb import Parameter, Tensor, nn
 from msnb.graph.capture import register_source
 
 _numbers = itertools.count()
@@ -48,6 +48,29 @@ def bodies(text):
             found.append("\n    ".join(lines))
             lines = []
     return found
+
+
+def cell_outcome(mode, body, given):
+    """What two calls of a Cell, whose ``construct`` has this body, give and leave in ``x`` and its Parameter ``p``."""
+    ms.set_context(mode=mode)
+    source = f"class Net(nn.Cell):\n    def construct(self, x):\n        {body}\n"
+    file = f"<cell {next(_numbers)}>"
+    register_source(file, source)
+    space = {"ms": ms, "nn": nn, "zeros": lambda n: ms.ops.zeros(n), "__name__": "__main__"}
+    exec(compile(source, file, "exec"), space)
+    net = space["Net"]()
+    net.p = Parameter(Tensor([1.0, 2.0, 3.0]), name="p")
+    x, found = Tensor(np.array(given, np.float32)), []
+    called = ms.jit(net, fullgraph=True) if mode == ms.GRAPH_MODE else net
+    for _ in range(2):
+        result = called(x)
+        found += _parts(result)
+        found += [x.asnumpy().copy(), net.p.asnumpy().copy()]
+    return found
+
+
+def _parts(value):
+    return [part for one in value for part in _parts(one)] if isinstance(value, (tuple, list)) else [np.array(value)]
 
 
 def plain(value):

@@ -3,10 +3,9 @@ writes of the turns in which it was still that object."""
 
 import numpy as np
 import pytest
+from both_modes import cell_outcome
 
 import msnb as ms
-from msnb import Parameter, Tensor, nn
-from msnb.graph.capture import register_source
 
 PROGRAMS = """y=zeros(3)
 while y.sum()<10: y[0]+=1.; y=y*2
@@ -124,31 +123,9 @@ def bodies():
             lines = []
 
 
-def outcome(mode, body, given):
-    ms.set_context(mode=mode)
-    source = f"class Net(nn.Cell):\n    def construct(self, x):\n        {body}\n"
-    file = f"<written in loops {hash((mode, body))}>"
-    register_source(file, source)
-    space = {"ms": ms, "nn": nn, "zeros": lambda n: ms.ops.zeros(n), "__name__": "__main__"}
-    exec(compile(source, file, "exec"), space)
-    net = space["Net"]()
-    net.p = Parameter(Tensor([1.0, 2.0, 3.0]), name="p")
-    x, found = Tensor(np.array(given, np.float32)), []
-    called = ms.jit(net, fullgraph=True) if mode == ms.GRAPH_MODE else net
-    for _ in range(2):
-        result = called(x)
-        found += _parts(result)
-        found += [x.asnumpy().copy(), net.p.asnumpy().copy()]
-    return found
-
-
-def _parts(value):
-    return [part for one in value for part in _parts(one)] if isinstance(value, (tuple, list)) else [np.array(value)]
-
-
 @pytest.mark.parametrize("given", [[1.0, 2.0, 0.5], [2.0, 7.0, 40.0], [0.0, 1.0, 1.0]], ids=str)
 @pytest.mark.parametrize("body", list(bodies()))
 def test_object_from_before_the_loop(body, given):
-    eager, graph = (outcome(mode, body, given) for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE))
+    eager, graph = (cell_outcome(mode, body, given) for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE))
     for left, right in zip(eager, graph, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-5)

@@ -241,7 +241,12 @@ def fitting(want: TensorType, new: Tensor) -> Tensor:
 def augmented(variable: Tensor, value: Any) -> Any:
     """What ``variable op= y`` leaves in the name: the variable, which takes the value; where a rule of assignments is
     installed, the value alone, as MindSpore's graphs have it (``cell.p op= y`` assigns it to the Parameter then)."""
-    return assign(variable, value) if _rule is None else value
+    return assign(variable, value) if is_assigned_in_place() else value
+
+
+def is_assigned_in_place() -> bool:
+    """Does ``p op= y`` write to the Parameter that the name ``p`` stands for?"""
+    return _rule is None
 
 
 def assign_add(variable: Tensor, value: Any) -> Tensor:

@@ -131,6 +131,10 @@ class Converter(expression_converter.Expressions):
         lines = {n: tuple(f.get(n, 0) for f in found) for n in sorted(every) if n in alive or n in scope.shared}
         return tuple(sorted(every)), lines
 
+    def _cells(self) -> str:
+        """Arguments that read each variable which inner functions may set, and so tell its cell."""
+        return "".join(f", lambda: {name}" for name in sorted(self.scopes[-1].shared))
+
     def _fresh(self, kind: str) -> str:
         self._made += 1
         return f"__{kind}{self._made}__"
@@ -155,7 +159,7 @@ class Converter(expression_converter.Expressions):
         self._open.append(t)
         body, orelse = self.statements(node.body), self.statements(node.orelse)
         self._open.pop()
-        out = written(f"{t} = __rt__.branch(None, {names!r}, {lines!r}, __rt__.locals())", node.test)
+        out = written(f"{t} = __rt__.branch(None, {names!r}, {lines!r}, __rt__.locals(){self._cells()})", node.test)
         out[0].value.args[0] = test
         out += self._when(f"{t}.then", self._kept_inside(t, body, node), node)
         turn = self._assign_names(names, f"{t}.turn(__rt__.locals())", node.test)
@@ -188,7 +192,7 @@ class Converter(expression_converter.Expressions):
         self._open.append(w)
         body = self.statements(node.body)
         self._open.pop()
-        out = written(f"{w} = __rt__.While({names!r}, {lines!r}, {flag!r}, {walrus!r})", node.test)
+        out = written(f"{w} = __rt__.While({names!r}, {lines!r}, {flag!r}, {walrus!r}{self._cells()})", node.test)
         loop = written(f"while {w}.more(__rt__.locals()): pass", node.test)
         take = self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
         tested = written(f"if {w}.enter or {w}.test(None): pass", node.test)
@@ -214,7 +218,7 @@ class Converter(expression_converter.Expressions):
         self._open.append(f)
         made = self.statements(body)
         self._open.pop()
-        out = written(f"{f} = __rt__.For(None, {names!r}, {lines!r}, {flag!r})", node.iter)
+        out = written(f"{f} = __rt__.For(None, {names!r}, {lines!r}, {flag!r}{self._cells()})", node.iter)
         out[0].value.args[0] = iterated
         loop = written(f"while {f}.more(__rt__.locals()): pass", node.iter)
         take = self._when(f"{f}.load", self._assign_names(names, f"{f}.vars()", node.iter), node.iter)

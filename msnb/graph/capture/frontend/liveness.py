@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from msnb.graph.capture.frontend.scope_analysis import COMPREHENSIONS, bindings
+from msnb.graph.capture.frontend.scope_analysis import COMPREHENSIONS, bindings, params, targets
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -37,7 +38,7 @@ def captured(nodes: Iterable[ast.AST]) -> set[str]:
     for root in nodes:
         for node in ast.walk(root):
             if isinstance(node, (*_SCOPES, ast.GeneratorExp)):
-                found |= loads(node)
+                found |= loads(node) - _own(node)
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
@@ -45,6 +46,15 @@ def captured(nodes: Iterable[ast.AST]) -> set[str]:
             ):
                 found |= {n.id for r in nodes for n in ast.walk(r) if isinstance(n, ast.Name)}
     return found
+
+
+def _own(node: Any) -> set[str]:
+    """The variables of a nested function, which hide those around it."""
+    if isinstance(node, ast.GeneratorExp):
+        return targets(node.generators)
+    found = bindings(node.body if isinstance(node.body, list) else [])
+    known = set() if isinstance(node, ast.ClassDef) else {*found.names, *params(node.args)}
+    return known - found.nonlocals - found.globals
 
 
 def loads(node: ast.AST) -> set[str]:

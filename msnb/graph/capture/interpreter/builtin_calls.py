@@ -402,13 +402,18 @@ def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
     if type(value) in (UndefinedVariable, Late):
         raise value.error()
     reads.guard_presence(engine.session, owner, name, value is not MISSING)
-    return value is not MISSING
+    return bool(_agreed(engine, owner, lambda x: value is not MISSING if x is owner else hasattr(x, name)))
 
 
 def _type(engine: Capture, *args: Any) -> Any:
     if len(args) == 1:
-        return args[0].__class__ if is_lazy(args[0]) else agreed(args[0], lambda x: _shown_type(engine, x))
+        return args[0].__class__ if is_lazy(args[0]) else _agreed(engine, args[0], lambda x: _shown_type(engine, x))
     return type(*args)
+
+
+def _agreed(engine: Capture, value: Any, ask: Callable[[Any], Any]) -> Any:
+    """What ``ask`` says of a value, and of all that it may be: a tensor decides."""
+    return agreed(value, ask, engine.session.aliases.parts(engine, value))
 
 
 def _shown_type(engine: Capture, value: Any) -> type:
@@ -529,13 +534,15 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr,
     delattr: _delattr, type: _type, dataclasses.replace: replaced,
     round: _round,
-    isinstance: lambda engine, x, kinds: agreed(x, lambda one: isinstance(engine.session.pythonic.shown(one), kinds)),
+    isinstance: lambda engine, x, kinds: _agreed(
+        engine, x, lambda one: isinstance(engine.session.pythonic.shown(one), kinds)
+    ),
     int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: extreme(max, "maximum", _opaque), min: extreme(min, "minimum", _opaque), sum: total,
     any: any_all(True), all: any_all(False),
     Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str),
     repr: _text(repr), format: _text(format),
-    ascii: _text(ascii), id: lambda engine, value: id(value),
+    ascii: _text(ascii), id: lambda engine, value: _agreed(engine, value, id),
     callable: lambda engine, value: callable(value), itertools.chain.from_iterable: _chained, warnings.warn: _warn,
     logging.Logger.log: _log(None), logging.Logger.debug: _log(10), logging.Logger.info: _log(20),
     logging.Logger.warning: _log(30), logging.Logger.error: _log(40), logging.Logger.critical: _log(50),

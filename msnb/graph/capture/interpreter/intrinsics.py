@@ -30,7 +30,7 @@ from msnb.graph.capture.interpreter.writes import del_attr, del_item, session_no
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import UndefinedVariable
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete as concrete, is_lazy
-from msnb.ops.elementwise.identity_and_effects import augmented
+from msnb.ops.elementwise.identity_and_effects import augmented, is_assigned_in_place
 
 locals = builtins.locals
 While, For = loop.While, loop.For
@@ -167,7 +167,8 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     if session is not None and isinstance(old, np.ndarray):
         return array_mutations.written_in_place(session, _INPLACE[op], old, value)
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
-        return sources.BINARY[op](old, value)
+        made = sources.BINARY[op](old, value)
+        return made if session is None or not is_assigned_in_place() else session.aliases.augmented(slot.engine, old, made)
     found = special_methods.inplace(op, old, value)
     if found is not NotImplemented:
         return found
@@ -263,9 +264,9 @@ def fstring(*parts: Any) -> Any:
 # ---- decisions ----
 
 
-def branch(value: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], space: dict[str, Any]) -> Any:
+def branch(value: Any, names: Any, lines: dict[str, tuple[int, ...]], space: dict[str, Any], *readers: Any) -> Any:
     """``if value``."""
-    made = blocks.Branch(names, lines)
+    made = blocks.Branch(names, lines, *readers)
     made.decide(value, space)
     return made
 

@@ -32,13 +32,13 @@ class FunctionChoice:
         raise NotImplementedError
 
 
-def agreed(value: Any, ask: Callable[[Any], Any]) -> Any:
-    """What ``ask`` says of a value; of a choice, what it says of all its options."""
-    if not isinstance(value, FunctionChoice):
-        return ask(value)
-    answers = [agreed(option, ask) for option in value.options]
+def agreed(value: Any, ask: Callable[[Any], Any], others: Sequence[Any] = ()) -> Any:
+    """What ``ask`` says of a value; of a choice, what it says of all its options; and of the ``others`` it may be."""
+    options = value.options if isinstance(value, FunctionChoice) else (value,)
+    answers = [ask(value) if option is value else agreed(option, ask) for option in (*options, *others)]
     if any(answer != answers[0] for answer in answers):
-        raise needs_value("what one of several functions is")
+        what = "what one" if isinstance(value, FunctionChoice) else "which"
+        raise needs_value(f"{what} of several objects this is")
     return answers[0]
 
 

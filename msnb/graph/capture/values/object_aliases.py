@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from msnb.base import CaptureError
 from msnb.base.source_location import here
-from msnb.core import Tensor, slot
+from msnb.core import Parameter, Tensor, slot
 from msnb.graph.capture.values.lazy_values import is_lazy
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.graph import Graph, Value
@@ -50,11 +51,13 @@ class Aliases:
     def __init__(self) -> None:
         self.shared: set[Value] = set()
         self._of_graph: dict[int, tuple[Graph, list[Alias]]] = {}
+        self._merged: set[int] = set()
         self._blended: dict[int, Any] = {}
 
     def add(self, *alias: Any) -> None:
         """``merged`` may be ``owner``: objects from outside of a block first, then its results of one another."""
         graph = alias[0]._builder.graph
+        self._merged.add(id(alias[0]))
         self._of_graph.setdefault(id(graph), (graph, []))[1].append(Alias(*alias))
 
     def of(self, builder: Any) -> list[Alias]:
@@ -67,14 +70,38 @@ class Aliases:
 
     # ---- writes ----
 
-    def written(self, engine: Any, target: Any) -> None:
-        """The Tensor object ``target`` has a new value: so has whatever may be the same object."""
+    def _open(self, engine: Any) -> list[Alias]:
+        """Of the graphs that are open, the outermost first."""
         alive: list[Alias] = []
         builder = engine if self._of_graph else None
-        while builder is not None:  # the graphs that are open, the outermost first
+        while builder is not None:
             alive[:0] = self.of(builder)
             builder = builder.parent
-        for other, condition in list(_identities(target, alive).values())[1:]:
+        return alive
+
+    def parts(self, engine: Any, tensor: Any) -> list[Any]:
+        """The other objects that a merged tensor may be."""
+        return _parts(tensor, self._open(engine))[1:] if id(tensor) in self._merged else []
+
+    def same(self, engine: Any, left: Any, right: Any) -> Any:
+        """``left is right`` of tensors: True, False or a tensor of one truth."""
+        if left is right or not {id(left), id(right)} & self._merged:
+            return left is right
+        return _identities(left, self._open(engine)).get(id(right), (right, False))[1]
+
+    def augmented(self, engine: Any, old: Any, new: Any) -> Any:
+        """``old op= y`` leaves ``new`` in the name; where ``old`` is a Parameter, that takes the value."""
+        if any(isinstance(part, Parameter) for part in self.parts(engine, old)):
+            new = engine.wrap(engine.lift_as(new, old._type))
+            for owner, condition in list(_identities(old, self._open(engine)).values())[1:]:
+                if isinstance(owner, Parameter):
+                    self.add(new, owner, partial(_itself, condition), True)
+            self.written(engine, new)
+        return new
+
+    def written(self, engine: Any, target: Any) -> None:
+        """The Tensor object ``target`` has a new value: so has whatever may be the same object."""
+        for other, condition in list(_identities(target, self._open(engine)).values())[1:]:
             new, old = engine.lift_as(target, other._type), engine.lift(other)
             engine.put(other, find("where")(condition, engine.wrap(new), engine.wrap(old)))
 
@@ -115,6 +142,10 @@ class Aliases:
         """
         if self._blended and self._blended.get(id(owner)) is owner and owner is not None:
             raise _refusal(f"is a {type(owner).__name__} that is written to")
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _parts(tensor: Any, aliases: list[Alias]) -> list[Any]:

@@ -6,9 +6,10 @@ import functools
 from typing import Any
 
 from msnb.base.source_location import is_own
-from msnb.core import Parameter, Tensor
+from msnb.core import Parameter, Tensor, slot
 from msnb.core.types import not_one
 from msnb.graph.capture.values import sources as paths
+from msnb.graph.capture.values.function_choice import agreed
 from msnb.graph.capture.values.lazy_values import needs_value
 from msnb.graph.capture.values.mutation_journal import attribute_key
 
@@ -34,6 +35,8 @@ def read(session: Any, owner: Tensor, name: str) -> Any:
             return functools.partial(_item_as_number, session, owner)
         raise session.inputs.root.no_value(session.state(owner).current)
     _guard_added(session, name)
+    if found := session.aliases.parts(slot.engine, owner):
+        agreed(owner, lambda x: hasattr(x, name), found)
     held = name == "name" or name in getattr(owner, "__dict__", ())  # a Parameter's name changes with its Cell's place
     if name in ("shape", "size"):
         return session.symbols.read(owner, name, session)

@@ -29,10 +29,12 @@ SKIP: Any = type("Skip", (), {"__repr__": lambda self: "<skipped>"})()
 
 
 class Body:
-    """One body under capture: its builder, and after ``close`` the writes it made."""
+    """One body under capture: its builder, and after ``close`` the writes it made, but those to the cells of variables
+    that its handle carries anyway."""
 
-    def __init__(self, outer: Capture, name: str) -> None:
+    def __init__(self, outer: Capture, name: str, carried: frozenset[Any] = frozenset()) -> None:
         self.outer = outer
+        self.carried = carried
         self.builder: Capture = outer.body(name)
         self.changes: dict[tuple[Any, ...], Change] = {}
         self.born: dict[int, Any] = {}
@@ -43,7 +45,8 @@ class Body:
     def close(self) -> None:
         """Back to the outer graph; the writes are taken back."""
         self.born = self.outer.session.journal.levels[-1].born
-        self.changes = self.outer.session.journal.pop()
+        changes = self.outer.session.journal.pop()
+        self.changes = {key: change for key, change in changes.items() if key not in self.carried}
         slot.engine = self.outer
 
 
@@ -52,7 +55,8 @@ class Handle:
 
     depth: tuple[int, int, int]
 
-    def __init__(self) -> None:
+    def __init__(self, *readers: Any) -> None:
+        self.cells = frozenset(("cell", id(read.__closure__[0])) for read in readers)
         self.then = self.other = self.symbolic = False
         self.outer: Any = None
         self.body: Body | None = None
@@ -93,8 +97,8 @@ class Branch(Handle):
     then: bool
     other: bool
 
-    def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]]) -> None:
-        super().__init__()
+    def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], *readers: Any) -> None:
+        super().__init__(*readers)
         self.names: tuple[str, ...] = names
         self.lines: dict[str, tuple[int, ...]] = lines
 
@@ -111,7 +115,7 @@ class Branch(Handle):
         self.pred = pred
         self.begin: dict[str, Any] = grab(self.names, space)
         self.start(engine)
-        self.body = Body(engine, "then")
+        self.body = Body(engine, "then", self.cells)
 
     def turn(self, space: dict[str, Any]) -> tuple[Any, ...]:
         """The first branch is done: put everything back for the second."""
@@ -119,7 +123,7 @@ class Branch(Handle):
         self.first: Body = self.body
         self.left: dict[str, Any] = grab(self.names, space)
         self.first.close()
-        self.body: Body = Body(self.outer, "else")
+        self.body: Body = Body(self.outer, "else", self.cells)
         return tuple(self.begin.values())
 
     def join(self, space: dict[str, Any]) -> tuple[Any, ...]:

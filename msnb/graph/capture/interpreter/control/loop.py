@@ -43,8 +43,8 @@ class LoopCapture(Handle):
 
     turns: int
 
-    def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str) -> None:
-        super().__init__()
+    def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str, *readers: Any) -> None:
+        super().__init__(*readers)
         self.names: tuple[str, ...] = names
         self.lines: dict[str, tuple[int, ...]] = lines
         self.flag: str = flag
@@ -88,7 +88,7 @@ class LoopCapture(Handle):
 
         ``free_flag``: inside the body the break flag is known to be unset.
         """
-        self.body: Body = Body(self.outer, name)
+        self.body: Body = Body(self.outer, name, self.cells)
         builder, values = self.body.builder, {}
         own = tuple(builder.param(t, n) for t, n in first)
         self.placed: dict[Any, Any] = {}
@@ -164,8 +164,8 @@ class LoopCapture(Handle):
 class While(LoopCapture):
     """``while``."""
 
-    def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str, walrus: bool) -> None:
-        super().__init__(names, lines, flag)
+    def __init__(self, names: Any, lines: dict[str, tuple[int, ...]], flag: str, walrus: bool, *readers: Any) -> None:
+        super().__init__(names, lines, flag, *readers)
         self.walrus = walrus
         self.over: bool = False
 
@@ -300,8 +300,8 @@ def _refuse(sentence: str, hint: str) -> CaptureError:
 class For(LoopCapture):
     """``for``: Python's own loop, a While over a range with a tensor bound, a Scan over a tensor."""
 
-    def __init__(self, iterated: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str) -> None:
-        super().__init__(names, lines, flag)
+    def __init__(self, iterated: Any, names: Any, lines: dict[str, tuple[int, ...]], flag: str, *readers: Any) -> None:
+        super().__init__(names, lines, flag, *readers)
         engine = slot.engine
         self.engine: Capture | None = engine if isinstance(engine, Capture) else None
         session = None if self.engine is None else self.engine.session

@@ -56,11 +56,15 @@ class IdentityFlags:
         self.wanted: set[Any] = set()
         self.pairs: list[tuple[Any, Any]] = []
         self.left: list[Any] = []
+        self._known: Any = None  # at the start of the turn: of the condition, where that is captured before the body
+
+    def _count(self, carried: list[LoopVariable]) -> tuple[int, int, int]:
+        return len(self.wanted), len(self.pairs), sum(len(c.owners(i)) for c, i in _slots(carried))
 
     def start(self, builder: Any, carried: list[LoopVariable], aliases: Any = None) -> None:
         """The start of the body, or of the condition."""
         self.held: list[tuple[Any, Any, Any]] = []
-        self._known = len(self.wanted), len(self.pairs), sum(len(c.owners(i)) for c, i in _slots(carried))
+        self._known = self._known or self._count(carried)
         outside = [((c, i), owner) for c, i in _slots(carried) for owner in c.owners(i)]
         order = {at: n for n, at in enumerate(_slots(carried))}
         self.pairs.sort(key=lambda pair: (order[pair[0]], order[pair[1]]))
@@ -86,8 +90,8 @@ class IdentityFlags:
                 c.outside[i][id(other)] = other
             elif ((c, i), other) not in self.pairs:
                 self.pairs.append(((c, i), other))
-        now = len(self.wanted), len(self.pairs), sum(len(c.owners(i)) for c, i in _slots(carried))
-        if now != self._known:
+        now, known, self._known = self._count(carried), self._known, None
+        if now != known:
             return False
         self.left = [aliases.told(builder, _at("ends", at), _at("ends", other)) for at, other, _ in self.held]
         return len(self.wanted) == now[0]

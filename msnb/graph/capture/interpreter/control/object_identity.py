@@ -5,10 +5,12 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from msnb.core import Tensor, slot
 from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import concrete, is_lazy, operand, plain
+from msnb.ops.definition.record import find
 
 
 def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
@@ -25,6 +27,10 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
         return same == (op == "is")
     if session is not None and session.pythonic.has_one_of(left, right) and left is not right:
         return session.pythonic.identity(op, left, right)
+    if session is not None and isinstance(left, Tensor) and isinstance(right, Tensor):
+        same = session.aliases.same(slot.engine, left, right)
+        if isinstance(same, Tensor):
+            return same if op == "is" else find("logical_not")(same)
     found = (left is right) == (op == "is")
     return found if session is None else _identity(session, left, right, op, found)
 
