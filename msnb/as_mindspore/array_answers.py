@@ -89,6 +89,16 @@ def indices(dimensions: Any, dtype: Any = dtypes.int32, sparse: bool = False) ->
     return list(found) if sparse else [found[i] for i in range(len(dimensions))]
 
 
+def take(a: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
+    """``numpy.take``; "clip" takes the nearest of the places from -n to n - 1, of which those below 0 count from the
+    back."""
+    x, places = mnp.array(a), mnp.array(indices)
+    if mode == "clip":
+        n = x.size if axis is None else x.shape[axis]
+        places, mode = ops.clip(places, -n, n - 1), "raise"
+    return ops.take(x, places, axis, mode)
+
+
 def _listed(fn: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arys: Tensor, **options: Any) -> Any:
         found = fn(*arys, **options)
@@ -468,6 +478,7 @@ def exchange(on: bool) -> None:
             "untyped_storage": _storage, "storage": _storage, "data_ptr": _address, "set_dtype": _set_dtype,
             "searchsorted": _searchsorted, "stride": _stride, "type": _type, "diag": _diag, "view": _view,
             "cumsum": worded(cumsum), "bincount": worded(bincount), "index_add": _index_add, "repeat": _repeat,
+            "take": worded(lambda self, index, axis=None, mode="clip": take(self, index, axis, mode)),
             "to_coo": lambda self: answers().dense_to_sparse_coo(self), "real": lambda self: ops.real(self),
             "round": lambda self, decimals=0: answers().round(self, decimals=decimals),
             "imag": lambda self: ops.imag(self), "__invert__": lambda self: ops.logical_not(self),
