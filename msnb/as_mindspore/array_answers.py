@@ -489,7 +489,8 @@ def exchange(on: bool) -> None:
             "param_prefix": property(lambda self: getattr(self, "_param_prefix", "")),
             "set_data_parallel": lambda self: None,  # of automatic parallelism alone
         },
-        Parameter: {"__repr__": _looks, "__str__": _looks, **_OF_PARAMETERS}, Dataset: {"dataset_size": _counted()},
+        Parameter: {"__repr__": _looks, "__str__": _looks, **_OF_PARAMETERS},
+        Dataset: {"dataset_size": _counted(), "children": property(Dataset.children)},
         Generator: {"_step": _step}, MAE: {"add": _add_rows}, MSE: {"add": _add_rows},
     }  # fmt: skip
     for owner, name, value in [(owner, *entry) for owner, table in theirs.items() for entry in table.items()]:
