@@ -2,7 +2,7 @@
 
     numpy                                           places and sums of int32 are int32, counts float32, several results
                                                     stand in a list
-    x.median() x.nansum() x.cumsum() x.diag() ...   as the functions of differences
+    x.median() x.nansum() x.cumsum() x.take(i) ...  as the functions of differences
     x.argmin() x.argsort() x.sort() x.topk(k)
     x.searchsorted(v) x.count_nonzero()             places are int32
     x.stride()                                      a list

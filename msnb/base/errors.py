@@ -76,7 +76,7 @@ class ArgumentError(MsnbError, TypeError):
 
 
 class IndexOutOfRange(MsnbError, IndexError, RuntimeError, ValueError):
-    """An index outside its axis; a ``RuntimeError`` and a ``ValueError`` too, as kernels of MindSpore and PyTorch raise."""
+    """An index outside its axis; a ``RuntimeError`` and ``ValueError`` too, as kernels of MindSpore raise."""
 
 
 class LinAlgError(MsnbError, np.linalg.LinAlgError):

@@ -1,5 +1,4 @@
-"""An index outside its axis: IndexError as in Python, RuntimeError or ValueError as MindSpore's kernels raise for one in
-a tensor."""
+"""An index outside its axis: IndexError as in Python, RuntimeError or ValueError as MindSpore's kernels raise."""
 
 from __future__ import annotations
 
