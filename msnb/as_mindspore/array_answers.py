@@ -2,7 +2,7 @@
 
     numpy                                           places and sums of int32 are int32, counts float32, several results
                                                     stand in a list
-    x.median() x.nansum() x.cumsum() x.diag() ...   as the functions of differences
+    x.median() x.nansum() x.cumsum() x.take(i) ...  as the functions of differences
     x.argmin() x.argsort() x.sort() x.topk(k)
     x.searchsorted(v) x.count_nonzero()             places are int32
     x.stride()                                      a list
@@ -87,6 +87,16 @@ def indices(dimensions: Any, dtype: Any = dtypes.int32, sparse: bool = False) ->
     """``numpy.indices`` as a list of grids."""
     found = mnp.indices(dimensions, dtype, sparse)
     return list(found) if sparse else [found[i] for i in range(len(dimensions))]
+
+
+def take(a: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
+    """``numpy.take``; "clip" takes the nearest of the places from -n to n - 1, of which those below 0 count from the
+    back."""
+    x, places = mnp.array(a), mnp.array(indices)
+    if mode == "clip":
+        n = x.size if axis is None else x.shape[axis]
+        places, mode = ops.clip(places, -n, n - 1), "raise"
+    return ops.take(x, places, axis, mode)
 
 
 def _listed(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -468,6 +478,7 @@ def exchange(on: bool) -> None:
             "untyped_storage": _storage, "storage": _storage, "data_ptr": _address, "set_dtype": _set_dtype,
             "searchsorted": _searchsorted, "stride": _stride, "type": _type, "diag": _diag, "view": _view,
             "cumsum": worded(cumsum), "bincount": worded(bincount), "index_add": _index_add, "repeat": _repeat,
+            "take": worded(lambda self, index, axis=None, mode="clip": take(self, index, axis, mode)),
             "to_coo": lambda self: answers().dense_to_sparse_coo(self), "real": lambda self: ops.real(self),
             "round": lambda self, decimals=0: answers().round(self, decimals=decimals),
             "imag": lambda self: ops.imag(self), "__invert__": lambda self: ops.logical_not(self),
@@ -478,7 +489,8 @@ def exchange(on: bool) -> None:
             "param_prefix": property(lambda self: getattr(self, "_param_prefix", "")),
             "set_data_parallel": lambda self: None,  # of automatic parallelism alone
         },
-        Parameter: {"__repr__": _looks, "__str__": _looks, **_OF_PARAMETERS}, Dataset: {"dataset_size": _counted()},
+        Parameter: {"__repr__": _looks, "__str__": _looks, **_OF_PARAMETERS},
+        Dataset: {"dataset_size": _counted(), "children": property(Dataset.children)},
         Generator: {"_step": _step}, MAE: {"add": _add_rows}, MSE: {"add": _add_rows},
     }  # fmt: skip
     for owner, name, value in [(owner, *entry) for owner, table in theirs.items() for entry in table.items()]:

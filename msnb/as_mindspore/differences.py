@@ -105,6 +105,8 @@ DIFFERENCES: tuple[Difference, ...] = (
            "tril_indices_from triu_indices_from unravel_index intersect1d",
            "int32", "int64", _DTYPE, "test_places_of_numpy"),
     _numpy("unique", "values as they come", "values in order", _SILENT, "test_unique_of_numpy"),
+    _numpy("take", 'by itself and "clip": from -n to n - 1', 'an error; "clip": from 0', _SILENT,
+           "test_places_outside_of_take"),
     _numpy("bincount", "float32", "int64", _DTYPE, "test_counts_of_numpy"),
     _numpy("indices", "a list", "a tensor", _PAIR, "test_lists_of_numpy"),
     *_each(_numpy, "", "atleast_1d atleast_2d atleast_3d",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, cast
 
-from msnb.base import ArgumentError
+from msnb.base import ArgumentError, DeviceError
 from msnb.core import DType, Tensor, TensorType as _TensorType
 from msnb.dataset.pipeline import nodes
 from msnb.dataset.pipeline.batch import Batch, PaddedBatch
@@ -98,6 +98,18 @@ class UntypedStorage:
     def data_ptr(self) -> int:
         """The address of the first byte, on the CPU."""
         return int(self._tensor.asnumpy().ctypes.data)
+
+    def copy_(self, src: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
+        """Write the bytes of a memory of the same size into the tensor; at once, also where ``non_blocking``.
+
+        Raises:
+            RuntimeError: ``src`` has another size.
+        """
+        if src.size() != self.size():
+            raise DeviceError(f"copy_: this memory has {self.size()} bytes, src has {src.size()}.")
+        found = src._tensor.asnumpy().reshape(-1).view(self._tensor.dtype.numpy)
+        self._tensor.assign_value(Tensor(found.reshape(self._tensor.shape)))
+        return self
 
     @property
     def device(self) -> str:

@@ -75,8 +75,8 @@ class ArgumentError(MsnbError, TypeError):
     """Arguments that do not fit a signature: too many, too few, unknown names, wrong kinds."""
 
 
-class IndexOutOfRange(MsnbError, IndexError, RuntimeError):
-    """An index outside its axis; a ``RuntimeError`` too, as kernels of MindSpore and PyTorch raise."""
+class IndexOutOfRange(MsnbError, IndexError, RuntimeError, ValueError):
+    """An index outside its axis; a ``RuntimeError`` and ``ValueError`` too, as kernels of MindSpore raise."""
 
 
 class LinAlgError(MsnbError, np.linalg.LinAlgError):

@@ -179,14 +179,16 @@ class ArrayDevice:
     def template(
         self, graph: Graph, sizes: Mapping[str, int], passes: Callable[[Graph], Graph], program: Executable
     ) -> ProgramTemplate | None:
-        """What gives the program of a graph with symbolic sizes for other sizes; None where each is compiled.
+        """What gives the program of a graph with symbolic sizes for other sizes, where none of its code has a size in
+        it; None where each is compiled.
 
         Args:
             graph: a program with symbols; sizes: their values for now.
             passes: make of it, bound to sizes, what ``compile`` is given.
             program: what was compiled for these sizes.
         """
-        return None
+        make = getattr(program, "template", None)
+        return None if make is None else make(graph, sizes, passes)
 
     def recall(self, content: Content, remake: Callable[[], Graph], packs: bool) -> Executable | None:
         """The program of a captured graph that ``keep`` left; by default none is kept."""

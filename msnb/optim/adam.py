@@ -119,8 +119,7 @@ class Adam(_Moments):
             events.ignored("Adam(use_lazy=True)", "gradients are dense, so every row is updated")
         if use_offload:
             events.ignored("Adam(use_offload=True)", "the state lies where the Parameters lie")
-        if use_locking:
-            events.ignored("Adam(use_locking=True)", "a step is written as a whole in any case")
+        self._tell_locking(use_locking)
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)
         self.use_nesterov: bool = bool(use_nesterov)
         self.use_amsgrad: bool = bool(use_amsgrad)

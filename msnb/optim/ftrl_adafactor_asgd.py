@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from msnb import ops
-from msnb.base import AttributeValueError, events
+from msnb.base import AttributeValueError
 from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.optim.adam import Adam
@@ -72,7 +72,7 @@ class FTRL(Optimizer):
         l1: float = 0.0, l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        _told(self, use_locking)
+        self._tell_locking(use_locking)
         if isinstance(lr_power, bool) or not isinstance(lr_power, (int, float)) or lr_power > 0:
             raise AttributeValueError(f"FTRL: lr_power must be a number of at most 0, got {lr_power!r}.")
         self.lr_power: float = float(lr_power)
@@ -117,7 +117,7 @@ class ProximalAdagrad(Optimizer):
         use_locking: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        _told(self, use_locking)
+        self._tell_locking(use_locking)
         self.l1: float = positive("l1", l1, zero=True)
         self.l2: float = positive("l2", l2, zero=True)
         self.accum: ParameterTuple = self.slots("accum", positive("accum", accum, zero=True))
@@ -304,8 +304,3 @@ def _scalars(prefix: str, first: float, parameters: Any) -> ParameterTuple:
     for p in found:
         p.requires_grad = False
     return found
-
-
-def _told(optimizer: Any, use_locking: bool) -> None:
-    if use_locking:
-        events.ignored(f"{type(optimizer).__name__}(use_locking=True)", "a step is written as a whole in any case")

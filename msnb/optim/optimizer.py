@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from msnb import ops
-from msnb.base import ArgumentError, AttributeValueError, ShapeError
+from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
 from msnb.core import Parameter, ParameterTuple, Tensor, dtypes
 from msnb.nn.cells import Cell, like_mindspore, put_last
 from msnb.ops.definition.keyword_aliases import worded
@@ -93,6 +93,10 @@ class Optimizer(GradientSteps):
         self.global_step: Parameter = Parameter(first, name="global_step", requires_grad=False)
         if self._like_mindspore:
             self._hold_rates()
+
+    def _tell_locking(self, use_locking: bool) -> None:
+        if use_locking:
+            events.ignored(f"{type(self).__name__}(use_locking=True)", "a step is written as a whole in any case")
 
     def _hold_rates(self) -> None:
         """Rates are Parameters, as in MindSpore's checkpoints, and come first."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.base import events
 from msnb.core import Parameter, ParameterTuple
 from msnb.core.dtypes import guard
 from msnb.optim.lr_schedules import positive
@@ -51,8 +50,7 @@ class RMSProp(Optimizer):
         self, params: Any, learning_rate: Any = 0.1, decay: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10,
         use_locking: bool = False, centered: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
     ) -> None:  # fmt: skip
-        if use_locking:
-            events.ignored("RMSProp(use_locking=True)", "a step is written as a whole in any case")
+        self._tell_locking(use_locking)
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.decay: float = positive("decay", decay, zero=True)
         self.epsilon: float = positive("epsilon", epsilon)

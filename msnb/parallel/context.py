@@ -236,9 +236,13 @@ def _check_together(values: dict[str, Any]) -> None:
         raise ContextError(f"cast_before_mirror={older} and gradient_fp32_sync={newer} contradict each other: the one "
                            "sums gradients in 16 bits where the other sums them in float32.")  # fmt: skip
     devices, rank = (values.get(k, KEYS[k].default) for k in ("device_num", "global_rank"))
-    if "device_num" in values and rank >= devices:
-        raise ContextError(f"global_rank={rank} is not below device_num={devices}; legal: 0 to {devices - 1}.")
     stages = values.get("pipeline_stages", 1)
+    if "device_num" not in values:
+        if stages > 1:
+            events.notice(f"pipeline_stages={stages} changes nothing before device_num=, a multiple of it, is set.")
+        return
+    if rank >= devices:
+        raise ContextError(f"global_rank={rank} is not below device_num={devices}; legal: 0 to {devices - 1}.")
     if devices % stages and "stage_devices" not in (values.get("pipeline_config") or {}):
         raise ContextError(f"pipeline_stages={stages} does not divide device_num={devices}.",
                            hint="pipeline_config={'stage_devices': 'auto'}, or one number per stage, gives stages "

@@ -154,3 +154,16 @@ def test_gradient_of_labels_whose_sum_is_not_one(mode: int) -> None:
         assert by_labels.tolist() == [[0.0, 0.0, 0.0]]
         np.testing.assert_allclose(run(fn, x, labels).asnumpy(), mine(x, labels).asnumpy(), rtol=1e-6)
     np.testing.assert_allclose(msnb.grad(mine)(x, labels).asnumpy(), [[-0.490743, -0.437184, 0.927927]], atol=1e-5)
+
+
+def test_places_outside_of_take(mode: int) -> None:
+    x, at = Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), Tensor([-9, -1, 2, 9], msnb.int32)
+    for take in (view("numpy.take"), lambda x, i, *more, **words: x.take(i, *more, **words)):
+        for more in ({}, {"mode": "clip"}):
+            assert run(lambda x, i, f=take, m=more: f(x, i, **m), x, at).tolist() == [1, 6, 3, 6]
+            assert run(lambda x, i, f=take, m=more: f(x, i, 1, **m), x, at).tolist() == [[1, 3, 3, 3], [4, 6, 6, 6]]
+        assert run(lambda x, i, f=take: f(x, i, 0, "wrap")[:, 0], x, at).tolist() == [4, 4, 1, 4]
+        with pytest.raises(IndexError):
+            run(lambda x, i, f=take: f(x, i, 0, mode="raise"), x, at).tolist()
+    assert run(lambda x, i: x.take(indices=i)[0] + x.take(index=i)[1], x, at).item() == 7
+    assert msnb.numpy.take(x, at, mode="clip").tolist() == ops.take(x, at, mode="clip").tolist() == [1, 1, 3, 6]

@@ -171,6 +171,7 @@ def test_how_many_rows_a_dataset_has() -> None:
 
     rows = ds.NumpySlicesDataset(np.ones((10, 2)), shuffle=False)
     assert (rows.dataset_size, rows.batch(3).dataset_size, rows.batch(3).repeat(2).dataset_size) == (10, 4, 8)
+    assert rows.children == [] and [d.dataset_size for d in rows.batch(3).children] == [10]
     rows.dataset_size = 3
     assert rows.dataset_size == 3
 

@@ -192,6 +192,14 @@ def test_the_memory_of_a_tensor() -> None:
     assert isinstance(storage, mindspore.UntypedStorage) and storage.size() == storage.nbytes() == len(storage) == 16
     assert storage.data_ptr() == x.data_ptr() == x.asnumpy().ctypes.data and storage.device == x.device
     assert storage.element_size() == 1 and not storage.is_shared()
+    y = ms.Tensor(np.arange(4), ms.int32)
+    assert y.untyped_storage().copy_(storage).size() == 16 and y.asnumpy().tobytes() == x.asnumpy().tobytes()
+    number, other = ms.Tensor(2.0), ms.Tensor(6.0)
+    number.untyped_storage().copy_(other.untyped_storage(), non_blocking=True)
+    other.assign_value(ms.Tensor(1.0))
+    assert number.item() == 6.0
+    with pytest.raises(RuntimeError, match="4 bytes, src has 16"):
+        number.untyped_storage().copy_(storage)
 
 
 def test_operators_of_inner_modules(mode: int) -> None:

@@ -197,6 +197,8 @@ def test_lists_and_dicts_of_cells() -> None:
         (lambda: net.cells_(1), NotImplementedError, "loop over it"),
         (lambda: net.by_name["z"], KeyError, "CellDict has a"),
         (lambda: net.by_name.update({"apply": nn.ReLU()}), KeyError, "is a method of Cell"),
+        (lambda: net.by_name.update({"a.b": nn.ReLU()}), KeyError, "a word without dots"),
+        (lambda: net.by_name.update({1: nn.ReLU()}), TypeError, "a word without dots or spaces, got 1"),
     ):
         with pytest.raises(error, match=said):
             call()

@@ -79,6 +79,16 @@ def test_wrong_values_name_the_legal_ones_and_change_nothing(changes, piece):
     assert context._set == {}
 
 
+def test_stages_wait_for_the_number_of_devices(notices):
+    ms.set_auto_parallel_context(pipeline_stages=2)
+    assert ms.get_auto_parallel_context("pipeline_stages") == 2
+    assert any("pipeline_stages=2 changes nothing before device_num=" in text for text in notices)
+    with pytest.raises(ValueError, match="does not divide device_num=3"):
+        ms.set_auto_parallel_context(device_num=3)
+    ms.set_auto_parallel_context(device_num=4)
+    ms.reset_auto_parallel_context()
+
+
 def test_a_bad_key_next_to_a_good_one_changes_nothing():
     with pytest.raises(ValueError):
         ms.set_auto_parallel_context(device_num=8, nonsense=1)

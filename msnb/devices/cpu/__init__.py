@@ -7,7 +7,7 @@ same graph runs on the reference bodies.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from msnb.base.threads import fork_locks
 from msnb.core import TensorType, Type
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import blas_threads
-from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel, ProgramTemplate
+from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir import FUSED, Graph, Node
 from msnb.ir.analysis.structural_hash import Content
@@ -79,19 +79,6 @@ class CPU(ArrayDevice):
         from msnb.devices.cpu.program.run.executor import NativeProgram
 
         return NativeProgram(self, graph)
-
-    def template(
-        self, graph: Graph, sizes: Mapping[str, int], passes: Callable[[Graph], Graph], program: Executable
-    ) -> ProgramTemplate | None:
-        """The image of a native program, where none of its code has a size in it.
-
-        Args:
-            graph: a program with symbols; sizes: their values for now.
-            passes: make of it, bound to sizes, what ``compile`` is given.
-            program: what was compiled for these sizes.
-        """
-        make = getattr(program, "template", None)
-        return None if make is None else make(graph, sizes, passes)
 
     def blocks_of(self, gradient: Node) -> BlockedFormat | None:
         """What oneDNN likes."""

@@ -238,7 +238,8 @@ class CellDict(_Container):
 
     def __setitem__(self, key: str, cell: Cell) -> None:
         if not isinstance(key, str) or not key or "." in key or " " in key:
-            raise KeyError(f"a key of CellDict is a word without dots or spaces, got {key!r}.")
+            error = KeyError if isinstance(key, str) else TypeError
+            raise error(f"a key of CellDict is a word without dots or spaces, got {key!r}.")
         if hasattr(type(self), key):
             raise KeyError(f"{key!r} is a method of Cell; choose another key.")
         setattr(self, key, _need_cell("CellDict", cell))

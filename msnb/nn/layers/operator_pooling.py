@@ -36,29 +36,27 @@ class AdaptiveMaxPool1d(AdaptivePooling):
         [[5.0, 3.0]]
     """
 
+    _pool = ops.adaptive_max_pool1d
+
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices: bool = return_indices
 
     def construct(self, input: Any) -> Any:
         """The layer."""
-        return ops.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+        return type(self)._pool(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(AdaptiveMaxPool1d):
     """The maxima of windows that cover images evenly; arguments as of ``AdaptiveMaxPool1d``."""
 
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        return ops.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+    _pool = ops.adaptive_max_pool2d
 
 
 class AdaptiveMaxPool3d(AdaptiveMaxPool1d):
     """The maxima of windows that cover volumes evenly; arguments as of ``AdaptiveMaxPool1d``."""
 
-    def construct(self, input: Any) -> Any:
-        """The layer."""
-        return ops.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+    _pool = ops.adaptive_max_pool3d
 
 
 class LPPool1d(Cell):
@@ -104,6 +102,8 @@ class MaxUnpool1d(Cell):
         [[0.0, 5.0, 0.0, 3.0]]
     """
 
+    _pool = ops.max_unpool1d
+
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
         need_ints(type(self).__name__, kernel_size=kernel_size, stride=stride, padding=padding)
@@ -113,7 +113,7 @@ class MaxUnpool1d(Cell):
 
     def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
         """The layer."""
-        return ops.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return type(self)._pool(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extend_repr(self) -> str:
         """Its sizes."""
@@ -123,17 +123,13 @@ class MaxUnpool1d(Cell):
 class MaxUnpool2d(MaxUnpool1d):
     """Values written where the maxima of images stood; arguments as in ``ops.max_unpool2d``."""
 
-    def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
-        """The layer."""
-        return ops.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _pool = ops.max_unpool2d
 
 
 class MaxUnpool3d(MaxUnpool1d):
     """Values written where the maxima of volumes stood; arguments as in ``ops.max_unpool3d``."""
 
-    def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
-        """The layer."""
-        return ops.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _pool = ops.max_unpool3d
 
 
 class LRN(Cell):

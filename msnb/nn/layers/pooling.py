@@ -26,10 +26,12 @@ def in_batch(axes: int, pooled: Callable[[Any], Any], x: Any) -> Any:
 
 
 class Pooling(Cell):
-    """What the pooling layers share; ``_rows``: it pools rows of samples, not images; ``_axes``: of a batch."""
+    """What the pooling layers share; ``_rows``: it pools rows of samples, not images; ``_axes``: of a batch; ``_pool``:
+    the function that it calls."""
 
     _rows = False
     _axes = 4
+    _pool: Any
 
     def __init__(
         self, kernel_size: IntOrInts = 1, stride: IntOrInts | None = None, pad_mode: str = "valid",
@@ -55,8 +57,13 @@ class Pooling(Cell):
         """The layer, of a batch or of one example without one."""
         return in_batch(self._axes, self._pooled, x)
 
-    def _pooled(self, x: Any) -> Any:
-        raise NotImplementedError
+    def _pooled(self, x: Any, **more: Any) -> Any:
+        if self._rows:
+            one(self.kernel_size), one(self.stride)
+        elif self._axes == 4:
+            more["data_format"] = self.data_format
+        sizes = self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode
+        return type(self)._pool(x, *sizes, **more)
 
     def _stride_unsaid(self) -> int:
         """1, MindSpore's default; warns once that PyTorch's is the window's size."""
@@ -89,9 +96,8 @@ class MaxPooling(Pooling):
         self.dilation: IntOrInts = dilation
         self.return_indices: bool = bool(return_indices)
 
-    @property
-    def _more(self) -> dict[str, Any]:
-        return {"dilation": self.dilation, "return_indices": self.return_indices}
+    def _pooled(self, x: Any, **more: Any) -> Any:
+        return super()._pooled(x, dilation=self.dilation, return_indices=self.return_indices)
 
 
 class MaxPool2d(MaxPooling):
@@ -104,9 +110,7 @@ class MaxPool2d(MaxPooling):
         [[[[5.0]]]]
     """
 
-    def _pooled(self, x: Any) -> Any:
-        rest = self.padding, self.ceil_mode, self.data_format
-        return ops.max_pool2d(x, self.kernel_size, self.stride, self.pad_mode, *rest, **self._more)
+    _pool = ops.max_pool2d
 
 
 def one(size: IntOrInts) -> int:
@@ -121,10 +125,7 @@ class MaxPool1d(MaxPooling):
 
     _rows = True
     _axes = 3
-
-    def _pooled(self, x: Any) -> Any:
-        sizes = one(self.kernel_size), one(self.stride)
-        return ops.max_pool1d(x, *sizes, self.pad_mode, self.padding, self.ceil_mode, **self._more)
+    _pool = ops.max_pool1d
 
 
 class AveragePooling(Pooling):
@@ -139,9 +140,13 @@ class AveragePooling(Pooling):
         self.divisor_override = divisor_override
         self.count_include_pad: bool = count_include_pad or divisor_override is not None
 
-    def _divided(self, mean: Any, pixels: int) -> Any:
+    def _pooled(self, x: Any, **more: Any) -> Any:
         """Means, or sums over the divisor that was asked for."""
-        return mean if self.divisor_override is None else mean * (pixels / self.divisor_override)
+        mean = super()._pooled(x, count_include_pad=self.count_include_pad)
+        if self.divisor_override is None:
+            return mean
+        sizes = (self.kernel_size,) * (self._axes - 2) if isinstance(self.kernel_size, int) else self.kernel_size
+        return mean * (math.prod(sizes) / self.divisor_override)
 
 
 class AvgPool2d(AveragePooling):
@@ -153,13 +158,7 @@ class AvgPool2d(AveragePooling):
         [[[[3.0]]]]
     """
 
-    def _pooled(self, x: Any) -> Any:
-        found = ops.avg_pool2d(
-            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
-            self.data_format,
-        )  # fmt: skip
-        size = self.kernel_size
-        return self._divided(found, size * size if isinstance(size, int) else math.prod(size))
+    _pool = ops.avg_pool2d
 
 
 class AvgPool1d(AveragePooling):
@@ -167,11 +166,7 @@ class AvgPool1d(AveragePooling):
 
     _rows = True
     _axes = 3
-
-    def _pooled(self, x: Any) -> Any:
-        kernel, step = one(self.kernel_size), one(self.stride)
-        found = ops.avg_pool1d(x, kernel, step, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad)
-        return self._divided(found, kernel)
+    _pool = ops.avg_pool1d
 
 
 class AdaptivePooling(Cell):

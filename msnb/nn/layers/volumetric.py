@@ -5,7 +5,6 @@ MindSpore's defaults as in the layers for images: pad_mode "same" and no bias, p
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from msnb import ops
@@ -104,11 +103,7 @@ class MaxPool3d(MaxPooling):
     """
 
     _axes = 5
-
-    def _pooled(self, x: Any) -> Any:
-        return ops.max_pool3d(
-            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, **self._more
-        )
+    _pool = ops.max_pool3d
 
 
 class AvgPool3d(AveragePooling):
@@ -123,13 +118,7 @@ class AvgPool3d(AveragePooling):
     """
 
     _axes = 5
-
-    def _pooled(self, x: Any) -> Any:
-        found = ops.avg_pool3d(
-            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
-        )
-        size = self.kernel_size
-        return self._divided(found, size**3 if isinstance(size, int) else math.prod(size))
+    _pool = ops.avg_pool3d
 
 
 class AdaptiveAvgPool3d(AdaptivePooling):
