@@ -12,8 +12,6 @@ The format's definition, functions and checks are the package ``onnx``'s (extra:
 another runtime.
 """
 
-from __future__ import annotations
-
 from msnb.onnx.export import write
 from msnb.onnx.program import OnnxProgram, load
 

@@ -10,8 +10,6 @@ The parts stand on different layers (``engine`` knows capture, the planner does 
 for.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from msnb.base import missing_names

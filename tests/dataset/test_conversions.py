@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from example_encoder import encode_example
 from msnb.mindrecord import (
     Cifar10ToMR,
     Cifar100ToMR,
@@ -27,7 +28,6 @@ from msnb.mindrecord import (
 
 from msnb.base.errors import DatasetError, MsnbError
 from msnb.dataset.sources.records.checksum import masked
-from msnb.dataset.sources.records.example_message import encode_example
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

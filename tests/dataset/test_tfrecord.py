@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from example_encoder import encode_example
 
 import msnb.dataset as ds
 from msnb.base.errors import DatasetError, MsnbError
 from msnb.dataset.sources.records.checksum import crc32c, masked
-from msnb.dataset.sources.records.example_message import encode_example
 
 ROWS: list[dict[str, Any]] = [
     {

@@ -1,7 +1,5 @@
 """MindSpore's kinds of borders, noises, scales and windows of sounds."""
 
-from __future__ import annotations
-
 import enum
 
 __all__ = [

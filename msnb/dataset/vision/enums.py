@@ -1,7 +1,5 @@
 """MindSpore's enums of images."""
 
-from __future__ import annotations
-
 import enum
 
 __all__ = ["Border", "Inter"]

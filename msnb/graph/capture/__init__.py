@@ -9,8 +9,6 @@ session, engine, journal                 one capture: its graph, its guards, its
 paths, scalars, guards, quick, recipe, tracing  what a later call checks, gathers, writes and gives back
 """
 
-from __future__ import annotations
-
 from msnb.graph.capture.frontend.function_source import register_source
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.tracing import CAPTURING, CapturedProgram, captures, trace

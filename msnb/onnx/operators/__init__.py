@@ -1,7 +1,5 @@
 """ONNX's operators by family: importing this package fills the table."""
 
-from __future__ import annotations
-
 from msnb.onnx.operators import (
     activations,
     axis_reductions,

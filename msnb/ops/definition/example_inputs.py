@@ -1,7 +1,5 @@
 """Arrays for the examples of op records: small, double precision, away from kinks, poles and ties."""
 
-from __future__ import annotations
-
 import numpy as np
 
 SIGNED = np.array([[0.5, -1.25, 2.1], [1.5, 0.25, -0.75]])

@@ -9,12 +9,11 @@ Source: TensorFlow, example.proto and feature.proto; "Encoding", protobuf.dev.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from msnb.base.files.bounded_reader import Refuse
-from msnb.base.files.protobuf_message import message_field, varint
 from msnb.dataset.pipeline.rows import Array
 
 Feature = list[bytes] | Array
@@ -115,20 +114,3 @@ def _varint(content: memoryview, at: int, refuse: Refuse) -> tuple[int, int]:
         if byte < 0x80:
             return value & 0xFFFFFFFFFFFFFFFF, at
     raise refuse("it is no tf.train.Example: a number has no end")
-
-
-def encode_example(row: Mapping[str, Feature]) -> bytes:
-    """The message of a row; names in alphabetical order."""
-    entries = b""
-    for name in sorted(row):
-        value = row[name]
-        if isinstance(value, list):
-            feature = message_field(1, b"".join(message_field(1, part) for part in value))
-        elif value.dtype.kind == "f":
-            feature = message_field(2, message_field(1, value.astype("<f4").tobytes()))
-        else:
-            feature = message_field(
-                3, message_field(1, b"".join(varint(int(v) & 0xFFFFFFFFFFFFFFFF) for v in value.ravel()))
-            )
-        entries += message_field(1, message_field(1, name.encode()) + message_field(2, feature))
-    return message_field(1, entries)

@@ -77,7 +77,6 @@ def array(a: Any, dtype: Any = None, copy: bool = True, order: Any = "K", **opti
 
 
 ascontiguousarray = lambda a, dtype=None: asarray(a, dtype, "C")
-asanyarray = asarray
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
@@ -144,15 +143,7 @@ class Device:
         found = runtime.getDeviceProperties(self.id)
         return {"MultiProcessorCount": found["multiProcessorCount"], "ClockRate": found["clockRate"]}
 
-    @property
-    def mem_info(self) -> tuple[int, int]:
-        """Free and total bytes."""
-        free, total = runtime.memGetInfo()
-        return free, total
 
-
-runtime.getDevice = lambda: Device.current
-runtime.setDevice = lambda index: Device(index).use()
 cuda = types.SimpleNamespace(
     Device=Device, runtime=runtime, Stream=simulated_streams.Stream, Event=simulated_streams.SimulatedEvent,
     Graph=simulated_streams.Graph, graph=types.SimpleNamespace(Graph=simulated_streams.Graph),

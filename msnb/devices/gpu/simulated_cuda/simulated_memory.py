@@ -135,23 +135,9 @@ class MemoryPointer:
         """Device to device."""
         memcpy_async(self.ptr, src.ptr, size, 3, stream)
 
-    copy_from_device = copy_from_device_async
-
-    def copy_from_host_async(self, mem: Any, size: int, stream: Any = None) -> None:
-        """Host to device; ``mem`` is an address or a ctypes pointer."""
-        memcpy_async(self.ptr, _address(mem), size, 1, stream)
-
-    def copy_to_host_async(self, mem: Any, size: int, stream: Any = None) -> None:
-        """Device to host."""
-        memcpy_async(_address(mem), self.ptr, size, 2, stream)
-
     def memset_async(self, value: int, size: int, stream: Any = None) -> None:
         """Fill with a byte."""
         memset_async(self.ptr, value, size, stream)
-
-
-def _address(mem: Any) -> int:
-    return mem if isinstance(mem, int) else getattr(mem, "value", None) or ctypes.cast(mem, ctypes.c_void_p).value or 0
 
 
 class MemoryPool:

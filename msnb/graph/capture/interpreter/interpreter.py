@@ -7,8 +7,6 @@ The parts import each other downwards only. A part that comes to Python code (a 
 asks the session's interpreter to run it.
 """
 
-from __future__ import annotations
-
 from msnb.graph.capture.interpreter import intrinsics, program_errors, side_effects, special_methods
 from msnb.graph.capture.interpreter.capture_session import Interpreter
 from msnb.graph.capture.interpreter.control.function_selection import selected

@@ -95,7 +95,7 @@ class Aliases:
             new = engine.wrap(engine.lift_as(new, old._type))
             for owner, condition in list(_identities(old, self._open(engine)).values())[1:]:
                 if isinstance(owner, Parameter):
-                    self.add(new, owner, partial(_itself, condition), True)
+                    self.add(new, owner, partial(itself, condition), True)
             self.written(engine, new)
         return new
 
@@ -144,7 +144,8 @@ class Aliases:
             raise _refusal(f"is a {type(owner).__name__} that is written to")
 
 
-def _itself(value: Any) -> Any:
+def itself(value: Any) -> Any:
+    """The condition of an alias that is known already."""
     return value
 
 

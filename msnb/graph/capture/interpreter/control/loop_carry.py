@@ -34,6 +34,7 @@ from msnb.graph.capture.values.branch_merge import (
 from msnb.graph.capture.values.lazy_values import is_number, plain, same_values
 from msnb.graph.capture.values.merge_errors import IN_MINDSPORE, error_kind, may_break, place
 from msnb.graph.capture.values.mutation_journal import MISSING, ArrayPlace, Change, MutationTarget, TensorPlace
+from msnb.graph.capture.values.object_aliases import itself
 from msnb.graph.capture.values.python_numbers import PythonNumbers, number_type
 from msnb.ir.builder import SymbolicTensor
 
@@ -72,7 +73,7 @@ class IdentityFlags:
             flag = builder.param(self.TYPE, "is same") if at in self.wanted or type(other) is tuple else None
             self.held += [] if flag is None else [(at, other, flag)]
             if aliases is not None:
-                known = None if flag is None else partial(_itself, flag)
+                known = None if flag is None else partial(itself, flag)
                 aliases.add(_at("tensors", at), _at("tensors", other), known, True, partial(self.wanted.add, at))
 
     def entry(self, builder: Any) -> list[Any]:
@@ -103,7 +104,7 @@ class IdentityFlags:
                 for held, truth in ((c.leaves[i], False), (c.ends[i], True)):
                     aliases.add(c.tensors[i], owner, ran, truth) if held is owner else None
         for at, other, _ in self.held:
-            aliases.add(_at("tensors", at), _at("tensors", other), partial(_itself, results.pop(0)), True)
+            aliases.add(_at("tensors", at), _at("tensors", other), partial(itself, results.pop(0)), True)
 
 
 def _slots(carried: list[LoopVariable]) -> list[Any]:
@@ -113,10 +114,6 @@ def _slots(carried: list[LoopVariable]) -> list[Any]:
 
 def _at(what: str, at: Any) -> Any:
     return getattr(at[0], what)[at[1]] if type(at) is tuple else at
-
-
-def _itself(flag: Any) -> Any:
-    return flag
 
 
 class LoopVariable:
