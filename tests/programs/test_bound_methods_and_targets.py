@@ -56,7 +56,8 @@ CASES = {
     "a method of the class": (
         lambda o, i: o.table.update(b=i), "return x * sum(o.table.fromkeys((1, 2), len(o.table)).values())"),
     "a method of the class from a list": (
-        lambda o, i: setattr(o, "fn", [dict, Counted][i % 2].fromkeys), "return x * len(o.fn('abc') if o.fn != abs else 'a')"),
+        lambda o, i: setattr(o, "fn", [dict, Counted][i % 2].fromkeys),
+        "return x * len(o.fn('abc') if o.fn != abs else 'a')"),
     "in a list": (nothing, "fns = [o.push, o.pop]\nfns[0](3)\nfns[0](4)\nreturn x * fns[1]() * len(o.rows)"),
     "set": (nothing, "o.add(len(o.group))\nreturn x * len(o.group)"),
     "in a loss": (nothing, "def loss(x):\n    o.push(1)\n    return (x * len(o.rows)).sum()\nreturn ms.grad(loss)(x)"),

@@ -54,7 +54,6 @@ def _takes(old: Any, value: Any) -> bool:
     return isinstance(value, Tensor) or (not old.shape and isinstance(value, (int, float)))
 
 
-
 class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     """A network or a layer. Subclass it, make Parameters and Cells in ``__init__``, compute in ``construct``.
 
@@ -366,8 +365,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         return self
 
     def set_grad(self: Self, requires_grad: bool = True) -> Self:
-        """Kept as ``requires_grad`` for MindSpore programs; gradients are asked for by ``ms.grad`` and friends. As in
-        MindSpore, a call and the gradient by the same arguments behind it move running statistics once."""
+        """Kept as ``requires_grad`` for MindSpore programs, whose gradients behind a call are of its forward pass."""
         self.__dict__["requires_grad"] = bool(requires_grad)
         if like_mindspore():
             others = tuple(hook for hook in self._forward_pre_hooks if hook is not note_call)

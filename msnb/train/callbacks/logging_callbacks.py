@@ -78,7 +78,7 @@ class TimeMonitor(Callback):
     """Prints the time of each epoch and of a step in it (milliseconds, measured).
 
     Args:
-        data_size: steps per epoch to divide by where none were counted; else what was run is what counts.
+        data_size: steps per epoch to divide by where none were counted.
         data_time: also print how much of the time went by between steps, in which data were waited for.
 
     Source: `mindspore.train.TimeMonitor`

@@ -47,8 +47,7 @@ def save_checkpoint(
             folders are made.
         integrated_save: False has no effect, which is said once: of one device a parameter is always whole.
         async_save: True has no effect, which is said once: the file is complete when the call returns.
-        append_dict: more to store: numbers, bools, strings, Tensors. What has the name and the shape of a parameter
-            is stored instead of it, in its dtype.
+        append_dict: more to store: numbers, bools, strings, Tensors; instead of a parameter of that name and shape.
         choice_func: keeps the parameters for whose names it returns True.
         format: "ckpt" or "safetensors": only the ending differs; "protobuf": a ``.ckpt`` that MindSpore reads.
             It keeps no note of which Parameters want a gradient.
@@ -82,7 +81,7 @@ def save_checkpoint(
         found = {name: value for name, value in found.items() if choice_func(name)}
     # a safetensors file holds arrays; strings go into its metadata
     texts = {k: v for k, v in (append_dict or {}).items() if isinstance(v, str)}
-    found = _with_numbers(found, {k: _value(k, v) for k, v in (append_dict or {}).items() if k not in texts})
+    found = _with(found, {k: _value(k, v) for k, v in (append_dict or {}).items() if k not in texts})
     arrays = {name: value._host() for name, value in found.items()}
     path = _with_ending(ckpt_file_name, format)
     if format == "protobuf":
@@ -236,10 +235,9 @@ def _unique(items: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
     return found
 
 
-def _with_numbers(found: dict[str, Tensor], added: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What is saved, with more entries; one of the name and shape of a parameter is stored instead of it."""
-    again = [name for name, value in added.items() if name in found and found[name].shape == value.shape]
-    found = found | {name: added.pop(name).astype(found[name].dtype) for name in again}
+def _with(found: dict[str, Tensor], added: dict[str, Tensor]) -> dict[str, Tensor]:
+    for name in [k for k, v in added.items() if k in found and found[k].shape == v.shape]:
+        found[name] = added.pop(name).astype(found[name].dtype)
     return _unique([*found.items(), *added.items()])
 
 
