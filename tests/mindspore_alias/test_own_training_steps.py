@@ -49,6 +49,18 @@ class ScaledStep(nn.TrainOneStepWithLossScaleCell):
         return loss, overflow, scale
 
 
+class StepOfACell(nn.Cell):
+    def __init__(self, network: Any, optimizer: Any) -> None:
+        super().__init__(auto_prefix=False)
+        self.network, self.optimizer, self.weights = network.set_grad(), optimizer, optimizer.parameters
+        self.grad = ops.GradOperation(get_by_list=True)
+
+    def construct(self, *inputs: Any) -> Any:
+        loss = self.network(*inputs)
+        self.optimizer(self.grad(self.network, self.weights)(*inputs))
+        return loss
+
+
 class WithoutSens(nn.TrainOneStepWithLossScaleCell):
     def construct(self, x: Any, y: Any) -> Any:
         loss = self.network(x, y)
@@ -238,3 +250,48 @@ def test_weight_decays_that_an_optimizer_of_ones_own_reads(mode: int, asks: bool
         np.testing.assert_allclose([float(a), float(b)], [3.9 - 0.4 * decays[0], 3.8 - 0.4 * decays[1]], rtol=1e-6)
         assert optimizer.exec_weight_decay
     assert not nn.SGD([{"params": [a], "weight_decay": 0.0}], 0.1, weight_decay=0.5).exec_weight_decay
+
+
+class Counting(nn.Cell):
+    """A loss with running statistics, and a count of the passes that it depends on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.dense = nn.BatchNorm1d(3), nn.Dense(3, 1, weight_init="ones", bias_init="zeros")
+        self.count = ms.Parameter(Tensor(0.0), requires_grad=False)
+
+    def construct(self, x: Any, y: Any) -> Any:
+        ops.assign_add(self.count, Tensor(1.0))
+        return self.count * ((self.dense(self.norm(x)) - y) ** 2).mean()
+
+
+@pytest.mark.parametrize("kind", [OwnStep, StepOfACell, WithoutSens])
+def test_a_step_of_ones_own_moves_running_statistics_once(mode: int, kind: type[Any]) -> None:
+    found = []
+    for one in (nn.TrainOneStepCell, kind):
+        net = Counting().set_train()
+        optimizer = nn.SGD(net.trainable_params(), 0.125 if one is not OwnStep else 0.25)  # which halves gradients
+        step = one(net, optimizer, Tensor(1.0)) if one is WithoutSens else one(net, optimizer)
+        losses = [step(Tensor(X), Tensor(Y)) for _ in range(3)]
+        losses = [loss[0] if isinstance(loss, tuple) else loss for loss in losses]
+        assert net.count.tolist() == 3.0
+        found.append([*map(float, losses), *net.norm.moving_mean.tolist(), *net.dense.weight.tolist()[0]])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-6)
+
+
+def test_what_a_gradient_of_the_same_arguments_begins_with() -> None:
+    net, x, y = Counting().set_train().set_grad(), Tensor(X), Tensor(Y)
+    gradient = ms.grad(net, None, net.trainable_params())
+
+    def count(call: Any) -> float:
+        call()
+        return float(net.count)
+
+    assert [count(lambda: net(x, y)), count(lambda: gradient(x, y)), count(lambda: gradient(x, y))] == [1, 1, 2]
+    assert [count(lambda: net(x, y)), count(lambda: gradient(x + 1, y)), count(lambda: gradient(x, y))] == [3, 4, 5]
+    net(x, y)
+    with pytest.raises(Exception, match="x"):
+        gradient(x, Tensor(np.ones((7, 5), np.float32)))
+    assert [count(lambda: net(x, y)), count(lambda: gradient(x, y))] == [float(net.count)] * 2
+    net.set_grad(False)
+    assert count(lambda: net(x, y)) + 1 == count(lambda: gradient(x, y))

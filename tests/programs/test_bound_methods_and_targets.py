@@ -32,6 +32,11 @@ class Held:
         self.pair, self.opened = (1, 2), Opened((1, (2, 3)))
 
 
+class Counted(dict):
+    def __len__(self):
+        return 7
+
+
 def another_pair(held, i):
     held.opened.value = (i, (i + 1, i + 2))
 
@@ -48,6 +53,11 @@ CASES = {
     "put": (nothing, "o.put('a', o.get('a') + 1)\nreturn x * o.table['a']"),
     "items": (lambda o, i: o.table.update(b=i), "return x * sum(v for k, v in o.pairs())"),
     "a method of a text": (lambda o, i: setattr(o, "upper", ("x" * i).upper), "return x * len(o.upper())"),
+    "a method of the class": (
+        lambda o, i: o.table.update(b=i), "return x * sum(o.table.fromkeys((1, 2), len(o.table)).values())"),
+    "a method of the class from a list": (
+        lambda o, i: setattr(o, "fn", [dict, Counted][i % 2].fromkeys),
+        "return x * len(o.fn('abc') if o.fn != abs else 'a')"),
     "in a list": (nothing, "fns = [o.push, o.pop]\nfns[0](3)\nfns[0](4)\nreturn x * fns[1]() * len(o.rows)"),
     "set": (nothing, "o.add(len(o.group))\nreturn x * len(o.group)"),
     "in a loss": (nothing, "def loss(x):\n    o.push(1)\n    return (x * len(o.rows)).sum()\nreturn ms.grad(loss)(x)"),

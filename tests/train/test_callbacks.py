@@ -163,6 +163,9 @@ def test_time_monitor(capsys: pytest.CaptureFixture[str]) -> None:
     assert [re.fullmatch(pattern, line)[1] for line in lines] == ["Train", "Train", "Eval"]
     total, each = (float(n) for n in re.findall(r"\d+\.\d{3}", lines[0]))
     assert each == pytest.approx(total / 2, abs=2e-3)
+    model().train(1, rows(), TimeMonitor(data_size=1000))  # as in MindSpore, the steps that are counted go first
+    total, each = (float(n) for n in re.findall(r"\d+\.\d{3}", capsys.readouterr().out))
+    assert each == pytest.approx(total / 2, abs=2e-3)
 
 
 class Terminal(io.StringIO):

@@ -68,6 +68,16 @@ def test_appended_numbers_and_strings(tmp_path: Path) -> None:
     assert loaded["note"] == "grün"
 
 
+def test_appended_entries_replace_parameters_of_their_shape(tmp_path: Path) -> None:
+    saved = {"momentum": ms.Parameter(ms.Tensor(0.5)), "w": ms.Parameter(ms.Tensor([1.0]))}
+    save_checkpoint(saved, tmp_path / "w.ckpt", append_dict={"momentum": 0.25})
+    loaded = load_checkpoint(tmp_path / "w.ckpt")
+    assert list(loaded) == ["momentum", "w"] and loaded["momentum"].dtype == ms.float32
+    assert float(loaded["momentum"]) == 0.25 and float(saved["momentum"]) == 0.5
+    with pytest.raises(CheckpointError, match="two parameters are called 'w'"):
+        save_checkpoint(saved, tmp_path / "w.ckpt", append_dict={"w": 0.25})
+
+
 def test_lists_in_both_spellings_and_requires_grad(tmp_path: Path) -> None:
     frozen = ms.Parameter(ms.Tensor([1.0]), "frozen", requires_grad=False)
     save_checkpoint([frozen, {"name": "n", "data": ms.Tensor([2])}], tmp_path / "l.ckpt")

@@ -19,6 +19,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 from msnb.api.compiler_hints import Mutable
 from msnb.api.function_tracing import places_of, snapshot_of
 from msnb.api.graph_mode import compiled_in_graph_mode
+from msnb.api.transforms.forward_pass import begin_again, forget_call
 from msnb.api.transforms.gradient_request import GradientRequest, Integers, Position, is_discrete, kept
 from msnb.api.transforms.staged_transforms import TransformStep, marked, run_staged
 from msnb.api.transforms.tensor_hooks import hooks_for
@@ -62,10 +63,15 @@ def _differentiable(losses: Sequence[Tensor]) -> list[Tensor]:
 
 def _value_and_grad(fn: Fn, request: GradientRequest, has_aux: bool, sens: Any = None) -> tuple[Any, Any]:
     run = _eagerly if is_eager(slot.engine) else _in_graph
-    if isinstance(slot.engine, EagerEngine):
-        value, gradients = step_undo.step(run, fn, request, has_aux, sens, updates=False)
-    else:
-        value, gradients = run(fn, request, has_aux, sens)
+    noted = begin_again(fn, request.args)
+    try:
+        if isinstance(slot.engine, EagerEngine):
+            value, gradients = step_undo.step(run, fn, request, has_aux, sens, updates=False)
+        else:
+            value, gradients = run(fn, request, has_aux, sens)
+    finally:
+        if noted:
+            forget_call(fn)
     gradients = [hooked(g, w) for g, w in zip(gradients, [*request.inputs, *request.weights])]
     return value, request.result(gradients)
 

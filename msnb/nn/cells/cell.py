@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msnb.api.graph_mode import call_cell
 from msnb.api.transforms.custom_gradient import custom_vjp
+from msnb.api.transforms.forward_pass import note_call
 from msnb.api.transforms.recompute import recomputed
 from msnb.base import ArgumentError, MissingName, MsnbError, ShapeError, in_graph_mode
 from msnb.base.errors import StackError
@@ -35,7 +36,7 @@ from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.argument_hints import explains_arguments, note_empty_result
 from msnb.nn.cells.cell_flags import CellFlags
 from msnb.nn.cells.cell_state import CellState, _Buffer
-from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, owned, resettle, uproot
+from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, like_mindspore, owned, resettle, uproot
 from msnb.nn.cells.hooks import CellHooks, after_hook, after_pre_hook, with_backward_hooks, with_backward_pre_hooks
 from msnb.nn.cells.mixed_precision import CellPrecision, cast_floats
 
@@ -51,7 +52,6 @@ def _takes(old: Any, value: Any) -> bool:
     if not isinstance(old, Parameter) or isinstance(value, Parameter):
         return False
     return isinstance(value, Tensor) or (not old.shape and isinstance(value, (int, float)))
-
 
 
 class Cell(CellState, CellHooks, CellPrecision, CellFlags):
@@ -365,8 +365,11 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         return self
 
     def set_grad(self: Self, requires_grad: bool = True) -> Self:
-        """Kept as ``requires_grad`` for MindSpore programs; gradients are asked for by ``ms.grad`` and friends."""
+        """Kept as ``requires_grad`` for MindSpore programs, whose gradients behind a call are of its forward pass."""
         self.__dict__["requires_grad"] = bool(requires_grad)
+        if like_mindspore():
+            others = tuple(hook for hook in self._forward_pre_hooks if hook is not note_call)
+            self._set_hooks("_forward_pre_hooks", (*others, note_call) if requires_grad else others)
         return self
 
     def recompute(self, mode: bool = True, **kwargs: Any) -> None:

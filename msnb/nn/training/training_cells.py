@@ -179,6 +179,8 @@ class TrainOneStepCell(Cell):
         self.return_grad: bool = bool(return_grad)
         if like_mindspore():
             self.weights: Any = optimizer.parameters
+            if not type(self).construct.__module__.startswith("msnb."):
+                network.set_grad()
         self.grad: GradOperation = GradOperation(get_by_list=True, sens_param=True)
         self.grad_no_sens: GradOperation = GradOperation(get_by_list=True)
         self.parallel_mode: str = get_auto_parallel_context("parallel_mode")

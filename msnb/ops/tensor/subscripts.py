@@ -15,37 +15,10 @@ from msnb.base import ArgumentError, events
 from msnb.core import Tensor, cached, slot, temporary_writes
 from msnb.ops.definition import Op, as_tensor
 from msnb.ops.elementwise.comparison import where
+from msnb.ops.indexing import rearrange, scatter
 from msnb.ops.indexing.gather import gather, gather_elements, gather_nd, index_select, take
 from msnb.ops.indexing.grids import expand_as, view_as
 from msnb.ops.indexing.masked_select import argwhere, masked_fill, masked_select, nonzero
-from msnb.ops.indexing.rearrange import (
-    flatten,
-    flip,
-    fliplr,
-    flipud,
-    moveaxis,
-    narrow,
-    ravel,
-    repeat_interleave,
-    roll,
-    rot90,
-    swapaxes,
-    tile,
-    unflatten,
-)  # fmt: skip
-from msnb.ops.indexing.scatter import (
-    index_add,
-    index_copy,
-    index_fill,
-    scatter,
-    tensor_scatter_add,
-    tensor_scatter_div,
-    tensor_scatter_max,
-    tensor_scatter_min,
-    tensor_scatter_mul,
-    tensor_scatter_sub,
-    tensor_scatter_update,
-)  # fmt: skip
 from msnb.ops.indexing.subscript import lone_mask, parse, trimmed
 from msnb.ops.linalg.matmul import addbmm, addmm, addmv, baddbmm, bmm, dot, inner, matmul, mm, mv, outer, turned
 from msnb.ops.linalg.triangular import diag, diag_embed, diagonal, trace, tril, triu
@@ -167,27 +140,27 @@ def _flatten_method(
         order, start_dim, end_dim = "C", order, end_dim if end is None else end
     elif end is not None:
         raise ArgumentError(f"flatten takes an order or two axes, not {order!r} and {end!r}.")
-    return flatten(x, order, start_dim=start_dim, end_dim=end_dim)
+    return rearrange.flatten(x, order, start_dim=start_dim, end_dim=end_dim)
 
 
 def _scatter_add_method(x: Any, axis: Any, index: Any, src: Any = None) -> Tensor:
     """One addition per element of ``index`` along ``axis``; or, called as ``x.scatter_add(indices, updates)``, of parts
     at places [..., k]."""
-    return tensor_scatter_add(x, axis, index) if src is None else scatter(x, axis, index, src, "add")
+    return scatter.tensor_scatter_add(x, axis, index) if src is None else scatter.scatter(x, axis, index, src, "add")
 
 
 def _repeat_method(x: Any, repeats: Any, *rest: Any, axis: Any = None) -> Tensor:
     """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; of three numbers or more, ``tile``, as
     in PyTorch; warns where that may be meant."""
     if not rest:
-        return repeat_interleave(x, repeats, axis)
+        return rearrange.repeat_interleave(x, repeats, axis)
     if axis is not None:
         raise ArgumentError(f"x.repeat{(repeats, *rest)} takes numbers of repeats, or repeats and axis.")
     if len(rest) > 1:
-        return tile(x, (repeats, *rest))
+        return rearrange.tile(x, (repeats, *rest))
     called, other = f"x.repeat{(repeats, *rest)}", f"PyTorch's is x.tile({(repeats, *rest)})."
     events.notice(f"{called} repeats every element along axis {rest[0]}, as in NumPy; {other}", key="Tensor.repeat")
-    return repeat_interleave(x, repeats, rest[0])
+    return rearrange.repeat_interleave(x, repeats, rest[0])
 
 
 def _contains(x: Any, element: Any) -> Any:
@@ -214,16 +187,18 @@ METHODS: dict[str, Any] = {
 _SAME: tuple[Any, ...] = (
     matmul, addbmm, addmm, addmv, baddbmm, bmm, dot, inner, mm, mv, outer,
     reshape, transpose, broadcast_to, expand_dims, squeeze, argwhere, masked_fill, masked_select, nonzero,
-    swapaxes, moveaxis, ravel, unflatten, narrow, flip, fliplr, flipud, roll, rot90, tile, repeat_interleave,
+    rearrange.swapaxes, rearrange.moveaxis, rearrange.ravel, rearrange.unflatten, rearrange.narrow, rearrange.flip,
+    rearrange.fliplr, rearrange.flipud, rearrange.roll, rearrange.rot90, rearrange.tile, rearrange.repeat_interleave,
     split, chunk, tensor_split, gather, gather_elements, gather_nd, index_select, take,
-    scatter, index_add, index_copy, index_fill, tensor_scatter_add, tensor_scatter_div, tensor_scatter_max,
-    tensor_scatter_min, tensor_scatter_mul, tensor_scatter_sub, tensor_scatter_update,
+    scatter.scatter, scatter.index_add, scatter.index_copy, scatter.index_fill, scatter.tensor_scatter_add,
+    scatter.tensor_scatter_div, scatter.tensor_scatter_max, scatter.tensor_scatter_min, scatter.tensor_scatter_mul,
+    scatter.tensor_scatter_sub, scatter.tensor_scatter_update,
     sort, argsort, topk, kthvalue, median, msort, bincount, tril, triu, diag, diag_embed, diagonal, trace,
 )  # fmt: skip
 
 _ALSO: dict[str, Any] = {
     "view": reshape, "permute": permute, "expand": broadcast_to, "unsqueeze": expand_dims, "sum_to_size": sum_to,
-    "unbind": unstack, "swapdims": swapaxes, "movedim": moveaxis,
+    "unbind": unstack, "swapdims": rearrange.swapaxes, "movedim": rearrange.moveaxis,
 }  # fmt: skip
 
 

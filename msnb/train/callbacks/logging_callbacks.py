@@ -78,7 +78,7 @@ class TimeMonitor(Callback):
     """Prints the time of each epoch and of a step in it (milliseconds, measured).
 
     Args:
-        data_size: steps per epoch to divide by; by default what was run.
+        data_size: steps per epoch to divide by where none were counted.
         data_time: also print how much of the time went by between steps, in which data were waited for.
 
     Source: `mindspore.train.TimeMonitor`
@@ -109,7 +109,7 @@ class TimeMonitor(Callback):
         """Stop the clock and print."""
         milliseconds = (time.perf_counter() - self._start) * 1000
         params = run_context.original_args()
-        steps = self._size or max(params.get("cur_step_num", 0) - self._first, 1)
+        steps = max(params.get("cur_step_num", 0) - self._first, 0) or self._size or 1
         kind = "Train" if params.mode == "train" else "Eval"
         waited = f", data time: {self._waited * 1000:5.3f} ms" if self._data_time else ""
         text = f"{kind} epoch time: {milliseconds:5.3f} ms, per step time: {milliseconds / steps:5.3f} ms{waited}"

@@ -47,7 +47,7 @@ def save_checkpoint(
             folders are made.
         integrated_save: False has no effect, which is said once: of one device a parameter is always whole.
         async_save: True has no effect, which is said once: the file is complete when the call returns.
-        append_dict: more to store: numbers, bools, strings, Tensors.
+        append_dict: more to store: numbers, bools, strings, Tensors; instead of a parameter of that name and shape.
         choice_func: keeps the parameters for whose names it returns True.
         format: "ckpt" or "safetensors": only the ending differs; "protobuf": a ``.ckpt`` that MindSpore reads.
             It keeps no note of which Parameters want a gradient.
@@ -81,8 +81,7 @@ def save_checkpoint(
         found = {name: value for name, value in found.items() if choice_func(name)}
     # a safetensors file holds arrays; strings go into its metadata
     texts = {k: v for k, v in (append_dict or {}).items() if isinstance(v, str)}
-    numbers = [(k, v) for k, v in (append_dict or {}).items() if not isinstance(v, str)]
-    found = _unique([*found.items(), *((name, _value(name, v)) for name, v in numbers)])
+    found = _with(found, {k: _value(k, v) for k, v in (append_dict or {}).items() if k not in texts})
     arrays = {name: value._host() for name, value in found.items()}
     path = _with_ending(ckpt_file_name, format)
     if format == "protobuf":
@@ -234,6 +233,12 @@ def _unique(items: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
             )
         found[name] = value
     return found
+
+
+def _with(found: dict[str, Tensor], added: dict[str, Tensor]) -> dict[str, Tensor]:
+    for name in [k for k, v in added.items() if k in found and found[k].shape == v.shape]:
+        found[name] = added.pop(name).astype(found[name].dtype)
+    return _unique([*found.items(), *added.items()])
 
 
 def _notes(found: Mapping[str, Tensor], texts: Mapping[str, str]) -> dict[str, str]:

@@ -16,19 +16,8 @@ import numpy as np
 from msnb.base import AttributeValueError, DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
+from msnb.dataset.sources.tables import file_parts as parts
 from msnb.dataset.sources.tables.families import WholePicturesDataset
-from msnb.dataset.sources.tables.file_parts import (
-    Name,
-    chosen,
-    file_in,
-    folder_of,
-    folders_in,
-    inner,
-    picture,
-    pictures_in,
-    text,
-    words_of,
-)
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
@@ -47,24 +36,25 @@ class FlickrDataset(TableDataset):
     """
 
     def __init__(
-        self, dataset_dir: Name, annotation_file: Name, num_samples: int | None = None,
+        self, dataset_dir: parts.Name, annotation_file: parts.Name, num_samples: int | None = None,
         num_parallel_workers: int | None = None, shuffle: Order = None, decode: bool | None = None,
         sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
     ) -> None:  # fmt: skip
-        name, folder, path = type(self).__name__, folder_of(type(self).__name__, dataset_dir), Path(annotation_file)
+        name, path = type(self).__name__, Path(annotation_file)
+        folder = parts.folder_of(name, dataset_dir)
         if not path.is_file():
             raise FileNotFoundError(f"{name}: there is no file {str(path)!r}")
         found: dict[str, list[str]] = {}
-        for index, line in enumerate(words_of(name, path)):
+        for index, line in enumerate(parts.words_of(name, path)):
             title, tab, sentence = line.partition("\t")
             if not tab or "#" not in title:
                 raise refusal(name, path, index)(f"{line[:60]!r} is no picture, number and sentence")
             found.setdefault(title.rpartition("#")[0], []).append(sentence)
-        rows = [(inner(name, folder, title), np.array(sentences)) for title, sentences in found.items()]
+        rows = [(parts.inner(name, folder, title), np.array(sentences)) for title, sentences in found.items()]
 
         def read(row: tuple[Path, Array]) -> Row:
-            return picture(name, row[0], bool(decode)), row[1].copy()
+            return parts.picture(name, row[0], bool(decode)), row[1].copy()
 
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(Table(("image", "annotation"), rows, read), choice)
@@ -85,7 +75,7 @@ class SBUDataset(WholePicturesDataset):
     def table(self, folder: Path) -> Table:
         name, decode = type(self).__name__, self.decode
         urls, captions = (
-            words_of(name, file_in(name, folder, f"SBU_captioned_photo_dataset_{kind}.txt"))
+            parts.words_of(name, parts.file_in(name, folder, f"SBU_captioned_photo_dataset_{kind}.txt"))
             for kind in ("urls", "captions")
         )
         if len(urls) != len(captions):
@@ -95,7 +85,7 @@ class SBUDataset(WholePicturesDataset):
         rows = [(file, caption) for file, caption in zip(files, captions) if "\0" not in file.name and file.is_file()]
 
         def read(row: tuple[Path, str]) -> Row:
-            return picture(name, row[0], decode), text(row[1])
+            return parts.picture(name, row[0], decode), parts.text(row[1])
 
         return Table(("image", "caption"), rows, read)
 
@@ -116,23 +106,23 @@ class DIV2KDataset(TableDataset):
     """
 
     def __init__(
-        self, dataset_dir: Name, usage: str = "train", downgrade: str = "bicubic", scale: int = 2,
+        self, dataset_dir: parts.Name, usage: str = "train", downgrade: str = "bicubic", scale: int = 2,
         num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = None,
         decode: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
     ) -> None:  # fmt: skip
-        name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
-        wanted = chosen(name, "usage", usage, ("train", "valid", "all"), "train")
-        kind = chosen(name, "downgrade", downgrade, tuple(_SCALES), "bicubic")
+        name, folder = type(self).__name__, parts.folder_of(type(self).__name__, dataset_dir)
+        wanted = parts.chosen(name, "usage", usage, ("train", "valid", "all"), "train")
+        kind = parts.chosen(name, "downgrade", downgrade, tuple(_SCALES), "bicubic")
         if scale not in _SCALES[kind]:
             raise AttributeValueError(f"{name}: with downgrade {kind!r} scale is one of {_SCALES[kind]}, got {scale!r}")
         rows: list[tuple[Path, Path]] = []
         for part in ("train", "valid") if wanted == "all" else (wanted,):
-            for high in pictures_in(folder_of(name, folder / f"DIV2K_{part}_HR")):
+            for high in parts.pictures_in(parts.folder_of(name, folder / f"DIV2K_{part}_HR")):
                 rows.append((high, folder / _lower(part, kind, scale, high.stem)))
 
         def read(row: tuple[Path, Path]) -> Row:
-            return picture(name, row[0], bool(decode)), picture(name, row[1], bool(decode))
+            return parts.picture(name, row[0], bool(decode)), parts.picture(name, row[1], bool(decode))
 
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(Table(("hr_image", "lr_image"), rows, read), choice)
@@ -161,16 +151,16 @@ class CityscapesDataset(TableDataset):
     """
 
     def __init__(
-        self, dataset_dir: Name, usage: str = "train", quality_mode: str = "fine", task: str = "instance",
+        self, dataset_dir: parts.Name, usage: str = "train", quality_mode: str = "fine", task: str = "instance",
         num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: Order = None,
         decode: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
         cache: DatasetCache | None = None,
     ) -> None:  # fmt: skip
-        name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
-        quality = chosen(name, "quality_mode", quality_mode, ("fine", "coarse"), "fine")
-        parts = ("train", "test", "val") if quality == "fine" else ("train", "train_extra", "val")
-        wanted = chosen(name, "usage", usage, (*parts, "all"), "train")
-        kind = chosen(name, "task", task, ("instance", "semantic", "polygon", "color"), "instance")
+        name, folder = type(self).__name__, parts.folder_of(type(self).__name__, dataset_dir)
+        quality = parts.chosen(name, "quality_mode", quality_mode, ("fine", "coarse"), "fine")
+        splits = ("train", "test", "val") if quality == "fine" else ("train", "train_extra", "val")
+        wanted = parts.chosen(name, "usage", usage, (*splits, "all"), "train")
+        kind = parts.chosen(name, "task", task, ("instance", "semantic", "polygon", "color"), "instance")
         ending = {
             "instance": "instanceIds.png",
             "semantic": "labelIds.png",
@@ -178,18 +168,18 @@ class CityscapesDataset(TableDataset):
             "color": "color.png",
         }
         truth, rows = f"gt{quality.title()}", []
-        for part in parts if wanted == "all" else (wanted,):
-            for city in folders_in(folder_of(name, folder / "leftImg8bit" / part)):
+        for part in splits if wanted == "all" else (wanted,):
+            for city in parts.folders_in(parts.folder_of(name, folder / "leftImg8bit" / part)):
                 rows += [(file, folder / truth / part / city.name /
                           file.name.replace("leftImg8bit.png", f"{truth}_{ending[kind]}"))
-                         for file in pictures_in(city)]  # fmt: skip
+                         for file in parts.pictures_in(city)]  # fmt: skip
 
         def read(row: tuple[Path, Path]) -> Row:
             if kind == "polygon":
-                target = text("\n".join(words_of(name, row[1], 64 << 20)))
+                target = parts.text("\n".join(parts.words_of(name, row[1], 64 << 20)))
             else:
-                target = picture(name, row[1], bool(decode))
-            return picture(name, row[0], bool(decode)), target
+                target = parts.picture(name, row[1], bool(decode))
+            return parts.picture(name, row[0], bool(decode)), target
 
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(Table(("image", "task"), rows, read), choice)

@@ -119,8 +119,9 @@ def _outside_attr(session: Session, owner: Any, name: str, value: Any, source: p
     """What lies in an object from outside under a name."""
     place = paths.attr(source, name) if whole else paths.called(object.__getattribute__, (source, name))
     if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
-        if getattr(value, "__self__", None) is owner:  # bound anew at each look
-            if isinstance(owner, type):
+        home = getattr(value, "__self__", None)
+        if home is owner or isinstance(home, type):  # bound anew at each look: to the object, or to its class
+            if isinstance(home, type):
                 session.guard("eq", (place,), (value,))
             return value
     if type(value) is tuple and name in _fixed(type(owner)):  # sizes, settings: part of what the object is
