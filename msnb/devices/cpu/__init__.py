@@ -7,6 +7,7 @@ same graph runs on the reference bodies.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ from msnb.base.threads import fork_locks
 from msnb.core import TensorType, Type
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import blas_threads
-from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel, ProgramTemplate
+from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, JoinedCall, Kernel, ProgramTemplate
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir import FUSED, Graph, Node
 from msnb.ir.analysis.structural_hash import Content
@@ -69,6 +70,16 @@ class CPU(ArrayDevice):
         from msnb.devices.cpu.eager.kernel_cache import eager_kernel
 
         return eager_kernel(op, types, attrs, body) or body
+
+    def joined(self, program: Any, hot: bool) -> JoinedCall | None:
+        """NumPy's loops in one builtin, where the compiler that writes it is loaded, or worth to be."""
+        if get_context("jit_level") != "O1" or not hot and "msnb.devices.cpu.llvm.jit" not in sys.modules:
+            return None
+        if not _compiles():
+            return None
+        from msnb.devices.cpu.eager.ufunc_program import joined
+
+        return joined(*program)
 
     def compile(self, graph: Graph) -> Executable:
         """The program: one native call where machine code is wanted and llvmlite is installed."""
