@@ -56,7 +56,11 @@ class ProgramTemplate(Protocol):
         ...
 
 
-class JoinedCall(NamedTuple):
+WARM, HOT = 30, 1000
+"""After so many calls operations are joined: where the compiler is loaded already, and where it is not."""
+
+
+class FusedCall(NamedTuple):
     """Operations as one function of buffers.
 
     Attributes:
@@ -113,7 +117,7 @@ class Device(Protocol):
         self, error: BaseException, who: str, count: int = 0, operands: Sequence[str] = (), plugin: bool = False
     ) -> MsnbError | None: ...
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
-    def joined(self, program: Any, hot: bool) -> JoinedCall | None: ...
+    def fused(self, program: Any, hot: bool) -> FusedCall | None: ...
     def compile(self, graph: Graph) -> Executable: ...
     def template(
         self, graph: Graph, sizes: Mapping[str, int], passes: Callable[[Graph], Graph], program: Executable
@@ -184,7 +188,7 @@ class ArrayDevice:
         """The reference body of ``op`` for these input types, with the conversions its promotion asks for."""
         return body_kernel(self.xp, op, types, attrs)
 
-    def joined(self, program: Any, hot: bool) -> JoinedCall | None:
+    def fused(self, program: Any, hot: bool) -> FusedCall | None:
         """The operations of a call as one function of buffers; None where they run one by one.
 
         Args:

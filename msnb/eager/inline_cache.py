@@ -22,6 +22,7 @@ from msnb.base import device_registry, events, op_listeners, reraise_interrupt
 from msnb.core import WEAK, DType, EngineRestore, Parameter, PlainReads, Tensor, TensorType, make, using
 from msnb.core.engine import LOOPS, WHOLE
 from msnb.core.temporary_writes import mark, mark_through, part_of
+from msnb.devices.device import HOT, WARM
 from msnb.eager.dispatch import DispatchEntry, EagerEngine, composites, eager, look_up
 from msnb.eager.kernel_list import kernel_program, listed
 from msnb.eager.tape import CallLines, OpLine, RecordingEngine
@@ -33,7 +34,7 @@ MOST = 2048
 Line = tuple[tuple[int, ...], int, DispatchEntry, "tuple[int, ...] | None"]
 """Places of the operands, number of results, entry, and the places of what its gradient rule reads."""
 _UNTRACKED = -1
-_WARM, _HOT, _DONE = 30, 2000, -1
+_DONE = -1
 _LONG = 64  # longer lists are data
 _LARGE = 1 << 20  # bytes: what is made on the way dies at the end of a kept call only
 _ATOMS = frozenset({int, bool, str, type(None), type(Ellipsis)})
@@ -257,7 +258,7 @@ class CachedCall:
     """The operations of one call. Places: its tensors, then constants, then results."""
 
     __slots__ = (
-        "_calls", "_first", "_given", "_joins", "_kind", "_lines", "_made", "_noted", "_outs", "_plain", "_program",
+        "_calls", "_first", "_given", "_fuses", "_kind", "_lines", "_made", "_noted", "_outs", "_plain", "_program",
         "_values", "record", "run",
     )  # fmt: skip
 
@@ -276,37 +277,37 @@ class CachedCall:
         ]
         self._kind, self._first, self._made = kind, count, count + len(constants)
         self._noted: dict[tuple[bool, ...], Any] = {}
-        self._given, self._values, self._joins = types, [*constants.values()], False
+        self._given, self._values, self._fuses = types, [*constants.values()], False
         self._calls = 0 if len(self._lines) > 1 else _DONE
         self._plain: Any = self._written([], [], {}, [], {})
         self.run: Any = self._cold if not self._calls else self._plain
         self.record: Any = self._cold if not self._calls else self._record
 
     def _cold(self, tensors: list[Tensor], tape: Any = None) -> Any:
-        """One of the first calls. After some of them the operations are joined if the compiler is there, and later even
+        """One of the first calls. After some of them the operations are fused if the compiler is there, and later even
         if it must be loaded for that."""
         self._calls += 1
-        hot = self._calls == _HOT
-        if hot or self._calls == _WARM:
-            self._join(tensors, hot)
+        hot = self._calls == HOT
+        if hot or self._calls == WARM:
+            self._fuse(tensors, hot)
         return self._plain(tensors) if tape is None else self._record(tensors, tape)
 
-    def _join(self, tensors: list[Tensor], hot: bool) -> None:
+    def _fuse(self, tensors: list[Tensor], hot: bool) -> None:
         """From here on one function, if the device has one that gives the same bits."""
-        joined = self._written([], [], {"plain": self._plain}, [], {}, True, hot)
-        if joined is not None and _same_bits(joined(tensors), self._plain(tensors)):
-            self._joins, self._noted = True, {}
-        if hot or self._joins:
-            self._calls, self.run, self.record = _DONE, joined if self._joins else self._plain, self._record
+        fused = self._written([], [], {"plain": self._plain}, [], {}, True, hot)
+        if fused is not None and _same_bits(fused(tensors), self._plain(tensors)):
+            self._fuses, self._noted = True, {}
+        if hot or self._fuses:
+            self._calls, self.run, self.record = _DONE, fused if self._fuses else self._plain, self._record
 
-    def _joined(self, wanted: list[int], scope: dict[str, Any], hot: bool) -> list[str]:
+    def _fused(self, wanted: list[int], scope: dict[str, Any], hot: bool) -> list[str]:
         """The lines that run all operations as one; none where the device has no way."""
         made, steps, source = self._made, [], {}
         for refs, results, entry, _ in self._lines:
             steps.append((entry.op, entry.operand_types, entry.attrs, entry.types, refs, range(made, made + results)))
             source[made], made = (entry, refs), made + results
         program = self._given, self._values, steps, [at for at in wanted if at >= self._made]
-        found = device_registry.current().joined(program, hot)
+        found = device_registry.current().fused(program, hot)
         if found is None:
             return []
         lines = []
@@ -314,8 +315,8 @@ class CachedCall:
             (t,) = source[at][0].types
             scope[f"type_{at}"] = t.ints(), t.dtype.numpy
             lines.append(f"v{at} = empty(*type_{at})")
-        scope["joined"], scope["empty"] = found.run, np.empty
-        lines.append(f"if joined({listed([*range(self._first), *found.outs])}) is None: return plain(given, tape)")
+        scope["fused"], scope["empty"] = found.run, np.empty
+        lines.append(f"if fused({listed([*range(self._first), *found.outs])}) is None: return plain(given, tape)")
         for at in found.views:
             scope[f"view{at}"] = source[at][0].kernel
             lines.append(f"v{at} = view{at}({listed(source[at][1])})")
@@ -323,10 +324,10 @@ class CachedCall:
 
     def _written(
         self, start: list[str], end: list[str], names: dict[str, Any], saved: list[int], numbers: dict[int, int],
-        joins: bool = False, hot: bool = False,
+        fuses: bool = False, hot: bool = False,
     ) -> Any:  # fmt: skip
-        """The function that runs the operations, joined or one by one, and makes the results; ``numbers`` of those that
-        are tracked, from that of the first on. None where they cannot be joined."""
+        """The function that runs the operations, fused or one by one, and makes the results; ``numbers`` of those that
+        are tracked, from that of the first on. None where they cannot be fused."""
         scope = {"new": _new, "Tensor": Tensor, "mark": mark, "mark_through": mark_through, **names}
         scope["pack"], end = _PACKS.get(self._kind), [*end]
         for i, (at, scope[f"type{i}"], way) in enumerate(self._outs):
@@ -341,8 +342,8 @@ class CachedCall:
                 end.append(f"mark{'_through' if len(way[1]) > 1 else ''}(o{i}, t{way[0]}, way{i})")
         end.append("return o0" if self._kind is Tensor else f"return pack(({listed(range(len(self._outs)), 'o')}))")
         wanted = [*saved, *(at for at, *_ in self._outs)]
-        body = self._joined(wanted, scope, hot) if joins else []
-        return self._program(wanted, start, end, scope, body) if body or not joins else None
+        body = self._fused(wanted, scope, hot) if fuses else []
+        return self._program(wanted, start, end, scope, body) if body or not fuses else None
 
     def _record(self, tensors: list[Tensor], tape: Any) -> Any:
         """The results of a call, its operations noted where they depend on what is watched."""
@@ -377,7 +378,7 @@ class CachedCall:
         names = {"call": call, "otherwise": self._record}
         plain = self._written(_numbering(tracked), end, names, saved, given)
         names["plain"] = plain
-        return self._joins and self._written(_numbering(tracked), end, names, saved, given, True) or plain
+        return self._fuses and self._written(_numbering(tracked), end, names, saved, given, True) or plain
 
 
 def _same_bits(one: Any, other: Any) -> bool:

@@ -19,7 +19,8 @@ from msnb.base.threads import fork_locks
 from msnb.core import TensorType, Type
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import blas_threads
-from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, JoinedCall, Kernel, ProgramTemplate
+from msnb.devices.cpu.eager.small_kernel import SmallKernel, is_worth
+from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, FusedCall, Kernel, ProgramTemplate
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir import FUSED, Graph, Node
 from msnb.ir.analysis.structural_hash import Content
@@ -61,25 +62,23 @@ class CPU(ArrayDevice):
         body = super().kernel(op, types, attrs)
         if blas_threads.shares(op, types):
             body = fork_locks.finished(body)
-        if get_context("jit_level") != "O1" or not _is_work(op, types) or not _compiles():
+        if get_context("jit_level") != "O1":
+            return body
+        if not _is_work(op, types):
+            return SmallKernel(self, body, op, types, attrs) if is_worth(op, types, body) else body
+        if not _compiles():
             return body
         if op.name == "einsum":
             from msnb.devices.cpu.eager.einsum import steps_of
 
             return steps_of(types, attrs["equation"], self.kernel) or body
-        from msnb.devices.cpu.eager.kernel_cache import eager_kernel
+        return _native_kernels().eager_kernel(op, types, attrs, body) or body
 
-        return eager_kernel(op, types, attrs, body) or body
-
-    def joined(self, program: Any, hot: bool) -> JoinedCall | None:
+    def fused(self, program: Any, hot: bool) -> FusedCall | None:
         """NumPy's loops in one builtin, where the compiler that writes it is loaded, or worth to be."""
         if get_context("jit_level") != "O1" or not hot and "msnb.devices.cpu.llvm.jit" not in sys.modules:
             return None
-        if not _compiles():
-            return None
-        from msnb.devices.cpu.eager.ufunc_program import joined
-
-        return joined(*program)
+        return _native_kernels().fused(*program) if _compiles() else None
 
     def compile(self, graph: Graph) -> Executable:
         """The program: one native call where machine code is wanted and llvmlite is installed."""
@@ -163,6 +162,13 @@ class CPU(ArrayDevice):
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a native program."""
         return getattr(program, "memory_plan", [])
+
+
+def _native_kernels() -> Any:
+    """What needs the compiler, imported when it is used."""
+    from msnb.devices.cpu.eager import kernel_cache
+
+    return kernel_cache
 
 
 def _compiles() -> bool:
