@@ -57,7 +57,7 @@ class ProgramTemplate(Protocol):
 
 
 WARM, HOT = 30, 1000
-"""After so many calls operations are joined: where the compiler is loaded already, and where it is not."""
+"""After so many calls operations are fused: where the compiler is loaded already, and where it is not."""
 
 
 class FusedCall(NamedTuple):
@@ -65,11 +65,11 @@ class FusedCall(NamedTuple):
 
     Attributes:
         run: takes operands, then results to fill; gives None where these operands are not for it.
-        outs, views: numbers of the values that it fills, and of those that are views of others.
+        outs, views: numbers of the values that it fills, with sizes and dtypes, and of those that are views of others.
     """
 
     run: Kernel
-    outs: list[int]
+    outs: list[tuple[int, tuple[tuple[int, ...], Any]]]
     views: list[int]
 
 
@@ -193,7 +193,7 @@ class ArrayDevice:
 
         Args:
             program: operands' types, constants, steps, numbers of the wanted values.
-            hot: it is worth to load a compiler.
+            hot: it is called often enough to load the compiler for it.
         """
         return None
 

@@ -311,12 +311,11 @@ class CachedCall:
         if found is None:
             return []
         lines = []
-        for at in found.outs:
-            (t,) = source[at][0].types
-            scope[f"type_{at}"] = t.ints(), t.dtype.numpy
-            lines.append(f"v{at} = empty(*type_{at})")
+        for at, scope[f"like{at}"] in found.outs:
+            lines.append(f"v{at} = empty(*like{at})")
         scope["fused"], scope["empty"] = found.run, np.empty
-        lines.append(f"if fused({listed([*range(self._first), *found.outs])}) is None: return plain(given, tape)")
+        operands = listed([*range(self._first), *(at for at, _ in found.outs)])
+        lines.append(f"if fused({operands}) is None: return plain(given, tape)")
         for at in found.views:
             scope[f"view{at}"] = source[at][0].kernel
             lines.append(f"v{at} = view{at}({listed(source[at][1])})")

@@ -19,7 +19,7 @@ from msnb.base.threads import fork_locks
 from msnb.core import TensorType, Type
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import blas_threads
-from msnb.devices.cpu.eager.small_kernel import SmallKernel, is_worth
+from msnb.devices.cpu.eager.loop_kernel import LoopKernel, is_worth
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, FusedCall, Kernel, ProgramTemplate
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir import FUSED, Graph, Node
@@ -65,7 +65,7 @@ class CPU(ArrayDevice):
         if get_context("jit_level") != "O1":
             return body
         if not _is_work(op, types):
-            return SmallKernel(self, body, op, types, attrs) if is_worth(op, types, body) else body
+            return LoopKernel(self, body, op, types, attrs) if is_worth(op, types, body) else body
         if not _compiles():
             return body
         if op.name == "einsum":

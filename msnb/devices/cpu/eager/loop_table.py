@@ -33,8 +33,11 @@ from msnb.devices.cpu.llvm.jit import Library
 from msnb.devices.device import FusedCall, native_ufunc, ufunc_of
 from msnb.devices.llvm import LoopBuilder
 from msnb.ops.definition.accurate_sum import is_plain_sum
+from msnb.ops.definition.record import Op
 from msnb.ops.definition.type_inference import normal_axes
 
+Loop = tuple[int, int]
+"""An inner loop's address, and that of its data."""
 MOST = 8192
 """Elements of the largest operand: with more, the loops are what costs."""
 _SCRATCH = 1 << 18
@@ -66,8 +69,7 @@ _LOOPS = {  # own ones, called as NumPy's are: kinds of the operands and of the 
     "select4": _select("i32"), "select8": _select("i64"), "outsidel": _outside("i64"), "outsidei": _outside("i32"),
     "cast?f": _cast_by("uitofp", "i8", "float"), "cast?d": _cast_by("uitofp", "i8", "double"),
     "castfd": _cast_by("fpext", "float", "double"), "castdf": _cast_by("fptrunc", "double", "float"),
-    **{f"copy{kind.itemsize}": _cast_by("bitcast", name, name) for name, kind in
-       {"i32": np.dtype("i4"), "i64": np.dtype("i8")}.items()},
+    "copy4": _cast_by("bitcast", "i32", "i32"), "copy8": _cast_by("bitcast", "i64", "i64"),
 }  # fmt: skip
 
 
@@ -84,7 +86,7 @@ class DenseOperand(NamedTuple):
     offset: int = 0
 
 
-class KeptOperation(NamedTuple):
+class LoopStep(NamedTuple):
     """One operation of a kept call.
 
     Attributes:
@@ -113,8 +115,11 @@ class LoopTable:
         outs: numbers of the values that the builtin fills, behind its operands.
     """
 
-    def __init__(self, given: Sequence[Any], constants: Sequence[Any], steps: Sequence[KeptOperation], wanted: Sequence[int]):
-        self._count, self._rows = len(given), []  # type: int, list[list[int]]
+    def __init__(
+        self, given: Sequence[Any], constants: Sequence[Any], steps: Sequence[LoopStep], wanted: Sequence[int]
+    ) -> None:
+        self._count = len(given)
+        self._rows: list[list[int]] = []
         self._fixed: list[Any] = []
         self._bytes = 0
         self.views: list[int] = []
@@ -126,7 +131,7 @@ class LoopTable:
         for step in steps:
             self._lower(step)
 
-    def _outs(self, steps: Sequence[KeptOperation], wanted: Sequence[int]) -> list[int]:
+    def _outs(self, steps: Sequence[LoopStep], wanted: Sequence[int]) -> list[int]:
         maker = {step.makes[0]: step for step in steps if len(step.makes) == 1}
         found: dict[int, None] = {}
         for at in sorted(wanted, reverse=True):
@@ -161,30 +166,21 @@ class LoopTable:
 
     # ---- steps ----
 
-    def _lower(self, step: KeptOperation) -> None:
+    def _lower(self, step: LoopStep) -> None:
         (at,), (t,) = step.makes, step.results
-        x = self._read(step.reads[0], np.float32) if step.reads else None
-        if x is None or not isinstance(t, TensorType) or not t.is_static or not 0 < t.size <= MOST:
-            raise UnsupportedCall
+        x, like = self._read(step.reads[0], np.float32), self._operand(0, t)
         if _is_view(step.op):
-            self._values[at] = x._replace(shape=t.ints())
+            self._values[at] = x._replace(shape=like.shape)
             return
-        shape, dtype = t.ints(), t.dtype.numpy
-        slot = self._count + self.outs.index(at) if at in self.outs else None
-        out = self._cell(0, dtype, shape) if slot is None else DenseOperand(slot, shape, np.dtype(dtype))
+        fills = at in self.outs
+        out = like._replace(slot=self._count + self.outs.index(at)) if fills else self._cell(0, like.dtype, like.shape)
         self._values[at] = out
-        ufunc = native_ufunc(np, step.op, step.types, step.attrs)
-        if ufunc is not None:
-            dtypes = {p.dtype for p in map(self._values.get, step.reads) if isinstance(p, (DenseOperand, np.ndarray))}
-            if len(dtypes) > 1:
-                raise UnsupportedCall
-            self._ufunc(ufunc_of(np, step.op), [self._read(r, *dtypes) for r in step.reads], out)
-        elif step.op.name in _LOWER:
-            _LOWER[step.op.name](self, step, x, out)
-        elif "elementwise" in step.op.traits and x.dtype == out.dtype and x.dtype.char in "fd":
-            _written_down(self, step, x, out)
-        else:
-            raise UnsupportedCall
+        if native_ufunc(np, step.op, step.types, step.attrs) is None:
+            lower: Callable[..., Any] = _LOWER.get(step.op.name, _written_down)
+            lower(self, step, x, out)
+            return
+        (dtype,) = {p.dtype for p in map(self._values.get, step.reads) if isinstance(p, (DenseOperand, np.ndarray))}
+        self._ufunc(ufunc_of(np, step.op), [self._read(r, dtype) for r in step.reads], out)
 
     def _ufunc(self, ufunc: Any, reads: Sequence[DenseOperand], out: DenseOperand) -> DenseOperand:
         self._loop(_loop_of(ufunc, [p.dtype.char for p in (*reads, out)]), [*reads, out])
@@ -214,7 +210,7 @@ class LoopTable:
             raise UnsupportedCall
         self._loop((library().address(f"msnb_{name}"), 0), places)
 
-    def _loop(self, loop: tuple[int, int], places: Sequence[DenseOperand]) -> None:
+    def _loop(self, loop: Loop, places: Sequence[DenseOperand]) -> None:
         """A loop over all elements, operands repeated along the axes that they lack."""
         shape = np.broadcast_shapes(*[p.shape for p in places])
         dims: list[tuple[int, tuple[int, ...]]] = []
@@ -230,7 +226,9 @@ class LoopTable:
         (rows, far), (n, near) = [(1, zero)] * (2 - len(dims)) + dims
         self._row(loop, rows, n, places, far, near)
 
-    def _row(self, loop: tuple[int, int], rows: int, n: int, places: Sequence[DenseOperand], far: Any, near: Any) -> None:
+    def _row(self, loop: Loop, rows: int, n: int, places: Sequence[DenseOperand], far: Any, near: Any) -> None:
+        """A loop of n elements for each row; ``far`` and ``near``: bytes to an operand's next row and element."""
+
         def padded(words: Sequence[int]) -> list[int]:
             return [*words, *[0] * (_OPERANDS - len(words))]
 
@@ -268,6 +266,10 @@ class LoopTable:
             raise UnsupportedCall
         return self.reduce(np.add, x, axes, out)
 
+    def filled(self, at: int) -> tuple[tuple[int, ...], Any]:
+        """Sizes and dtype of a value."""
+        return self._values[at].shape, self._values[at].dtype
+
     # ---- the builtin ----
 
     def builtin(self) -> Callable[..., Any]:
@@ -291,20 +293,21 @@ def fused(given: Any, constants: Any, operations: Any, wanted: Any) -> FusedCall
     if not usable():
         return None
     try:
-        table = LoopTable(given, constants, [KeptOperation(*each) for each in operations], wanted)
+        table = LoopTable(given, constants, [LoopStep(*each) for each in operations], wanted)
     except Exception as error:  # of a body that asks more of an array than ufuncs, too: it runs as it is written
         reraise_interrupt(error)
         return None
-    return FusedCall(table.builtin(), table.outs, table.views) if table.outs else None
+    outs = [(at, table.filled(at)) for at in table.outs]
+    return FusedCall(table.builtin(), outs, table.views) if outs else None
 
 
-class TableWords(np.ndarray):  # type: ignore[type-arg]
+class TableWords(np.ndarray[Any, Any]):
     """The words of a table; they keep alive what they point to."""
 
     held: Any
 
 
-def _is_view(op: Any) -> bool:
+def _is_view(op: Op) -> bool:
     return op.view == "reshape" or op.name == "stop_gradient"
 
 
@@ -312,14 +315,14 @@ def _stride(p: DenseOperand, axis: int) -> int:
     """Bytes from one element to the next along an axis, counted from the end; 0 where it is repeated."""
     if -axis > len(p.shape) or p.shape[axis] == 1:
         return 0
-    return int(math.prod(p.shape[len(p.shape) + axis + 1 :])) * p.dtype.itemsize
+    return math.prod(p.shape[len(p.shape) + axis + 1 :]) * int(p.dtype.itemsize)
 
 
 # ---- operations that are no ufuncs ----
 
 
 def _reduced(ufunc: Any) -> Callable[..., None]:
-    def lower(table: LoopTable, step: KeptOperation, x: DenseOperand, out: DenseOperand) -> None:
+    def lower(table: LoopTable, step: LoopStep, x: DenseOperand, out: DenseOperand) -> None:
         axes = normal_axes(step.op.name, step.attrs["axis"], len(x.shape))
         if x.dtype.char not in "fd":
             raise UnsupportedCall
@@ -328,13 +331,13 @@ def _reduced(ufunc: Any) -> Callable[..., None]:
     return lower
 
 
-def _mean(table: LoopTable, step: KeptOperation, x: DenseOperand, out: DenseOperand) -> None:
+def _mean(table: LoopTable, step: LoopStep, x: DenseOperand, out: DenseOperand) -> None:
     axes = normal_axes("mean", step.attrs["axis"], len(x.shape))
     total = table.total(x, axes, table._cell(0, x.dtype, out.shape))
     table._ufunc(np.divide, [total, table._cell(math.prod(x.shape[a] for a in axes), x.dtype)], out)
 
 
-def _var(table: LoopTable, step: KeptOperation, x: DenseOperand, out: DenseOperand) -> None:
+def _var(table: LoopTable, step: LoopStep, x: DenseOperand, out: DenseOperand) -> None:
     axes, ddof = normal_axes("var", step.attrs["axis"], len(x.shape)), step.attrs["ddof"]
     n = math.prod(x.shape[a] for a in axes)
     if n <= ddof:
@@ -389,20 +392,22 @@ class TracedLibrary:
         return TracedArray(table, out)
 
 
-def _written_down(table: LoopTable, step: KeptOperation, x: DenseOperand, out: DenseOperand) -> None:
+def _written_down(table: LoopTable, step: LoopStep, x: DenseOperand, out: DenseOperand) -> None:
     """An elementwise operation whose body is made of ufuncs."""
-    found = step.op.body(TracedLibrary(), *[TracedArray(table, table._read(r, x.dtype)) for r in step.reads], **step.attrs)
-    table.copy(found.place, out)
+    if "elementwise" not in step.op.traits or x.dtype != out.dtype or x.dtype.char not in "fd":
+        raise UnsupportedCall
+    operands = [TracedArray(table, table._read(r, x.dtype)) for r in step.reads]
+    table.copy(step.op.body(TracedLibrary(), *operands, **step.attrs).place, out)
 
 
-def _where(table: LoopTable, step: KeptOperation, x: DenseOperand, out: DenseOperand) -> None:
+def _where(table: LoopTable, step: LoopStep, x: DenseOperand, out: DenseOperand) -> None:
     chosen = [table._read(r, out.dtype) for r in step.reads[1:]]
     if x.dtype.char != "?" or out.dtype.char not in "fd" or any(c.dtype != out.dtype for c in chosen):
         raise UnsupportedCall
     table._own(f"select{out.dtype.itemsize}", x, *chosen, out)
 
 
-def _cumsum(table: LoopTable, step: KeptOperation, x: DenseOperand, out: DenseOperand) -> None:
+def _cumsum(table: LoopTable, step: LoopStep, x: DenseOperand, out: DenseOperand) -> None:
     axis = step.attrs["axis"] % max(len(x.shape), 1)
     if step.attrs["exclusive"] or step.attrs["reverse"] or x.dtype.char not in "fd" or not x.shape:
         raise UnsupportedCall
@@ -420,7 +425,7 @@ def _cumsum(table: LoopTable, step: KeptOperation, x: DenseOperand, out: DenseOp
     table.copy(wide, out)
 
 
-def _class_index(table: LoopTable, step: KeptOperation, x: DenseOperand, out: DenseOperand) -> None:
+def _class_index(table: LoopTable, step: LoopStep, x: DenseOperand, out: DenseOperand) -> None:
     table._own(f"outside{x.dtype.char}", x, table._cell(step.attrs["classes"], np.int64), table._bad, table._bad)
     table.copy(x, out)
 
@@ -436,7 +441,7 @@ _LOWER: dict[str, Callable[..., Any]] = {
 
 
 @functools.lru_cache(maxsize=256)
-def _loop_at(ufunc: Any, signature: str) -> tuple[int, int]:
+def _loop_at(ufunc: Any, signature: str) -> Loop:
     read, at = ctypes.c_void_p.from_address, id(ufunc)
     known = ctypes.c_char_p.from_address(at + _NAME).value == ufunc.__name__.encode()
     if signature not in ufunc.types or not known or ctypes.c_int.from_address(at + _COUNT).value != ufunc.ntypes:
@@ -445,7 +450,7 @@ def _loop_at(ufunc: Any, signature: str) -> tuple[int, int]:
     return tuple([read((read(at + field).value or 0) + which).value or 0 for field in (_FUNCTIONS, _DATA)])  # type: ignore[return-value]
 
 
-def _loop_of(ufunc: Any, chars: Sequence[str]) -> tuple[int, int]:
+def _loop_of(ufunc: Any, chars: Sequence[str]) -> Loop:
     """The inner loop of a ufunc for these dtypes, and its data."""
     found = _loop_at(ufunc, f"{''.join(chars[:-1])}->{chars[-1]}")
     if not found[0]:

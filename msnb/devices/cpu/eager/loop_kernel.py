@@ -12,7 +12,7 @@ from msnb.devices.device import HOT, WARM, Kernel
 from msnb.ops.definition.record import Op
 
 
-class SmallKernel:
+class LoopKernel:
     """A kernel of one signature.
 
     Args:
@@ -22,26 +22,29 @@ class SmallKernel:
 
     def __init__(self, device: Any, body: Kernel, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> None:
         self._device, self._body, self._signature = device, body, (op, types, attrs)
-        self._calls, self._joined, self._result = 0, None, ((), None)  # type: ignore[var-annotated]
+        self._calls = 0
+        self._fused: Any = None
+        self._result: Any = ()
 
     def __call__(self, *arrays: Any) -> Any:
-        if self._joined is None:
+        if self._fused is None:
             return self._cold(arrays)
-        found = self._joined(*arrays, np.empty(*self._result))
+        found = self._fused(*arrays, np.empty(*self._result))
         return self._body(*arrays) if found is None else found
 
     def _cold(self, arrays: tuple[Any, ...]) -> Any:
         self._calls += 1
-        if self._calls in (2 * WARM, HOT):  # a call of several operations is joined before each of them is
+        body = self._body(*arrays)
+        if self._calls in (2 * WARM, HOT):  # a call of several operations is fused before each of them is
             op, types, attrs = self._signature
-            results, n = op.result_types(types, attrs), len(types)
-            steps = [(op, types, attrs, results, range(n), range(n, n + 1))]
-            joined = self._device.fused((types, [], steps, [n]), self._calls == HOT)
-            if joined is not None and joined.outs:
-                self._result = results[0].ints(), results[0].dtype.numpy
-                found, body = joined.run(*arrays, np.empty(*self._result)), self._body(*arrays)
-                self._joined = joined.run if found is None or found.tobytes() == body.tobytes() else None
-        return self._body(*arrays)
+            n = len(types)
+            steps = [(op, types, attrs, op.result_types(types, attrs), range(n), range(n, n + 1))]
+            fused = self._device.fused((types, [], steps, [n]), self._calls == HOT)
+            if fused is not None:
+                self._result = fused.outs[0][1]
+                found = fused.run(*arrays, np.empty(*self._result))
+                self._fused = fused.run if found is None or found.tobytes() == body.tobytes() else None
+        return body
 
 
 def is_worth(op: Op, types: tuple[Type, ...], body: Kernel) -> bool:
