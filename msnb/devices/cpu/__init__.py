@@ -19,6 +19,7 @@ from msnb.base.threads import fork_locks
 from msnb.core import TensorType, Type
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import blas_threads
+from msnb.devices.cpu.eager.einsum import steps_of
 from msnb.devices.cpu.eager.loop_kernel import LoopKernel, is_worth
 from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, FusedCall, Kernel, ProgramTemplate
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
@@ -69,16 +70,20 @@ class CPU(ArrayDevice):
         if not _compiles():
             return body
         if op.name == "einsum":
-            from msnb.devices.cpu.eager.einsum import steps_of
-
             return steps_of(types, attrs["equation"], self.kernel) or body
-        return _native_kernels().eager_kernel(op, types, attrs, body) or body
+        from msnb.devices.cpu.eager.kernel_cache import eager_kernel
+
+        return eager_kernel(op, types, attrs, body) or body
 
     def fused(self, program: Any, hot: bool) -> FusedCall | None:
         """NumPy's loops in one builtin, where the compiler that writes it is loaded, or worth to be."""
         if get_context("jit_level") != "O1" or not hot and "msnb.devices.cpu.llvm.jit" not in sys.modules:
             return None
-        return _native_kernels().fused(*program) if _compiles() else None
+        if not _compiles():
+            return None
+        from msnb.devices.cpu.eager.loop_table import fused
+
+        return fused(*program)
 
     def compile(self, graph: Graph) -> Executable:
         """The program: one native call where machine code is wanted and llvmlite is installed."""
@@ -162,13 +167,6 @@ class CPU(ArrayDevice):
     def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a native program."""
         return getattr(program, "memory_plan", [])
-
-
-def _native_kernels() -> Any:
-    """What needs the compiler, imported when it is used."""
-    from msnb.devices.cpu.eager import kernel_cache
-
-    return kernel_cache
 
 
 def _compiles() -> bool:

@@ -37,7 +37,6 @@ from msnb.core import TensorType, Type, float32
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.eager import elementwise
 from msnb.devices.cpu.eager.call_runner import MOST_OBJECTS, CallTable, data_offset, runner
-from msnb.devices.cpu.eager.loop_table import fused as fused
 from msnb.devices.cpu.eager.result_pool import LARGE, RESULTS
 from msnb.devices.cpu.kernels import (
     gather_scatter,

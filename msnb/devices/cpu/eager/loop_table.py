@@ -28,7 +28,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from msnb.base import reraise_interrupt
 from msnb.core import TensorType
 from msnb.devices.cpu.eager.call_runner import data_offset
-from msnb.devices.cpu.kernels.lines.line_provider import WORTH
 from msnb.devices.cpu.llvm.jit import Library
 from msnb.devices.device import FusedCall, native_ufunc, ufunc_of
 from msnb.devices.llvm import LoopBuilder
@@ -40,7 +39,7 @@ Loop = tuple[int, int]
 """An inner loop's address, and that of its data."""
 MOST = 8192
 """Elements of the largest operand: with more, the loops are what costs."""
-_SCRATCH = 1 << 18
+_SCRATCH, _LONG = 1 << 18, 4096  # bytes of a table's own memory; elements from which on running sums have native code
 _HEAD, _STEP, _OPERANDS = 7, 20, 4
 _FUNCTIONS, _DATA, _COUNT, _NAME = 32, 40, 48, 56  # of a ufunc's fields
 _DENSE = 0x101  # of an array's flags: C order, aligned
@@ -412,7 +411,7 @@ def _cumsum(table: LoopTable, step: LoopStep, x: DenseOperand, out: DenseOperand
     if step.attrs["exclusive"] or step.attrs["reverse"] or x.dtype.char not in "fd" or not x.shape:
         raise UnsupportedCall
     n, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    if axis and inner > 1 or math.prod(x.shape) >= WORTH:
+    if axis and inner > 1 or math.prod(x.shape) >= _LONG:
         raise UnsupportedCall
     wide = table._cell(0, np.float64, x.shape)
     table.copy(x, wide)
