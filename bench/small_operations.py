@@ -1,4 +1,5 @@
-"""What a call costs when there is almost nothing to compute: microseconds of common operations on [4, 8], eagerly.
+"""What a call costs when there is almost nothing to compute: microseconds of common operations on [4, 8], eagerly, and
+of some where there is a little, on [256, 1000] and [64, 128, 768].
 
     python -m bench.small_operations                 all, here and in PyTorch (make bench-peers PEERS=torch)
     python -m bench.small_operations softmax sum     these
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import time
@@ -62,19 +64,30 @@ CASES: dict[str, tuple[str, str]] = {
     "einsum": ("ops.einsum('ij,kj->ik', x, w)", "torch.einsum('ij,kj->ik', x, w)"),
     "dense layer": ("dense(x)", "dense(x)"),
     "layer_norm": ("norm(x)", "norm(x)"),
+    "gelu": ("ops.gelu(x)", "F.gelu(x)"),
+    "silu": ("ops.silu(x)", "F.silu(x)"),
     "softmax": ("ops.softmax(x, -1)", "F.softmax(x, -1)"),
     "log_softmax": ("ops.log_softmax(x, -1)", "F.log_softmax(x, -1)"),
     "mse_loss": ("ops.mse_loss(x, x)", "F.mse_loss(x, x)"),
     "cross_entropy": ("ops.cross_entropy(x, classes)", "F.cross_entropy(x, classes)"),
     "item": ("v[0].item()", "v[0].item()"),
 }
+MEDIUM = ("softmax", "log_softmax", "gelu", "silu", "sigmoid", "layer_norm", "cross_entropy", "cumsum", "norm", "std")
+for _name in MEDIUM:
+    for _size, _letter in {"[256, 1000]": "m", "[64, 128, 768]": "z"}.items():
+        CASES[f"{_name} {_size}"] = tuple(  # type: ignore[assignment]
+            re.sub(r"\bx\b", _letter, side).replace("norm(", f"norm{_letter}(" if _name == "layer_norm" else "norm(")
+            .replace(f"{_letter}, classes", f"rows{_letter}, classes{_letter}")
+            for side in CASES[_name]
+        )  # fmt: skip
 Names = dict[str, Any]
 
 
 def arrays() -> Names:
     """The operands of every case."""
     rng = np.random.default_rng(0)
-    shapes = {"x": (4, 8), "v": (8,), "w": (16, 8), "y": (4, 8)}
+    shapes = {"x": (4, 8), "v": (8,), "w": (16, 8), "y": (4, 8), "m": (256, 1000), "z": (64, 128, 768)}
+    shapes |= {"rowsm": (256, 1000), "rowsz": (8192, 768)}
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
@@ -87,6 +100,8 @@ def here() -> tuple[Names, Callable[[Callable[[Names], None], Names], None]]:
     names = {name: ms.Tensor(a) for name, a in arrays().items()}
     names |= {"i": ms.Tensor([1, 2]), "classes": ms.Tensor([0, 1, 2, 3]), "places": ops.zeros((4, 1), ms.int64)}
     names |= {"ops": ops, "dense": nn.Dense(8, 16), "norm": nn.LayerNorm((8,))}
+    names |= {"normm": nn.LayerNorm((1000,)), "normz": nn.LayerNorm((768,))}
+    names |= {f"classes{k}": ops.zeros((n,), ms.int64) for k, n in {"m": 256, "z": 8192}.items()}
 
     def recorded(run: Callable[[Names], None], names: Names) -> None:
         def loss(x: Any, v: Any, w: Any) -> Any:
@@ -107,6 +122,8 @@ def in_torch() -> tuple[Names, Callable[[Callable[[Names], None], Names], None]]
     names = {name: torch.from_numpy(a) for name, a in arrays().items()}
     names |= {"i": torch.tensor([1, 2]), "classes": torch.arange(4), "places": torch.zeros(4, 1, dtype=torch.int64)}
     names |= {"torch": torch, "F": functional, "dense": torch.nn.Linear(8, 16), "norm": torch.nn.LayerNorm(8)}
+    names |= {"normm": torch.nn.LayerNorm(1000), "normz": torch.nn.LayerNorm(768)}
+    names |= {f"classes{k}": torch.zeros(n, dtype=torch.int64) for k, n in {"m": 256, "z": 8192}.items()}
 
     def recorded(run: Callable[[Names], None], names: Names) -> None:
         run({**names, **{k: names[k].clone().requires_grad_() for k in "xvw"}, "y": names["y"].clone()})
@@ -132,14 +149,16 @@ def measure(side: str, chosen: list[str]) -> None:
 def best(call: Callable[[], Any]) -> float:
     """Microseconds of a call."""
     for _ in range(60):
+        start = time.thread_time()
         call()
+    times = max(1, min(TIMES, int(0.01 / max(time.thread_time() - start, 1e-6))))
     rounds = []
     for _ in range(ROUNDS):
         start = time.thread_time()
-        for _ in range(TIMES):
+        for _ in range(times):
             call()
         rounds.append(time.thread_time() - start)
-    return min(rounds) / TIMES * 1e6
+    return min(rounds) / times * 1e6
 
 
 def rows(side: str, python: Path, cases: list[str]) -> list[list[str]]:

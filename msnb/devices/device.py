@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter, methodcaller
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,23 @@ class ProgramTemplate(Protocol):
             remake: gives the graph that ``compile`` would be given; asked for only when somebody looks inside.
         """
         ...
+
+
+WARM, HOT = 30, 1000
+"""After so many calls operations are fused: where the compiler is loaded already, and where it is not."""
+
+
+class FusedCall(NamedTuple):
+    """Operations as one function of buffers.
+
+    Attributes:
+        run: takes operands, then results to fill; gives None where these operands are not for it.
+        outs, views: numbers of the values that it fills, with sizes and dtypes, and of those that are views of others.
+    """
+
+    run: Kernel
+    outs: list[tuple[int, tuple[tuple[int, ...], Any]]]
+    views: list[int]
 
 
 class DeviceFeatures:
@@ -100,6 +117,7 @@ class Device(Protocol):
         self, error: BaseException, who: str, count: int = 0, operands: Sequence[str] = (), plugin: bool = False
     ) -> MsnbError | None: ...
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
+    def fused(self, program: Any, hot: bool) -> FusedCall | None: ...
     def compile(self, graph: Graph) -> Executable: ...
     def template(
         self, graph: Graph, sizes: Mapping[str, int], passes: Callable[[Graph], Graph], program: Executable
@@ -169,6 +187,15 @@ class ArrayDevice:
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
         """The reference body of ``op`` for these input types, with the conversions its promotion asks for."""
         return body_kernel(self.xp, op, types, attrs)
+
+    def fused(self, program: Any, hot: bool) -> FusedCall | None:
+        """The operations of a call as one function of buffers; None where they run one by one.
+
+        Args:
+            program: operands' types, constants, steps, numbers of the wanted values.
+            hot: it is called often enough to load the compiler for it.
+        """
+        return None
 
     def compile(self, graph: Graph) -> Executable:
         """The reference executor: bodies in program order, buffers released after their last use."""
@@ -250,13 +277,18 @@ def _needs_no_cast(t: TensorType, want: DType, exact: bool) -> bool:
     return t.dtype.category <= want.category and not narrow
 
 
+def ufunc_of(xp: Any, op: Op) -> Any:
+    """What the library calls an operation, if it knows it."""
+    return getattr(xp, _UFUNCS.get(op.name, op.name), None)
+
+
 def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:
     """NumPy's own ufunc where it means exactly what the record says: nothing to convert.
 
     A weak scalar may stay a Python number: NumPy lets it take the other operand's dtype, as we do. A 0-d result would
     come as a NumPy scalar, unless it is told where to go.
     """
-    ufunc = getattr(xp, _UFUNCS.get(op.name, op.name), None)
+    ufunc = ufunc_of(xp, op)
     tensors = [t for t in types if isinstance(t, TensorType)]
     if attrs or "ufunc" not in op.traits or not isinstance(ufunc, np.ufunc) or all(t.weak for t in tensors):
         return None

@@ -16,10 +16,13 @@ from functools import partial
 from marshal import dumps
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from msnb.base import device_registry, events, op_listeners, reraise_interrupt
 from msnb.core import WEAK, DType, EngineRestore, Parameter, PlainReads, Tensor, TensorType, make, using
 from msnb.core.engine import LOOPS, WHOLE
 from msnb.core.temporary_writes import mark, mark_through, part_of
+from msnb.devices.device import HOT, WARM
 from msnb.eager.dispatch import DispatchEntry, EagerEngine, composites, eager, look_up
 from msnb.eager.kernel_list import kernel_program, listed
 from msnb.eager.tape import CallLines, OpLine, RecordingEngine
@@ -31,6 +34,7 @@ MOST = 2048
 Line = tuple[tuple[int, ...], int, DispatchEntry, "tuple[int, ...] | None"]
 """Places of the operands, number of results, entry, and the places of what its gradient rule reads."""
 _UNTRACKED = -1
+_DONE = -1
 _LONG = 64  # longer lists are data
 _LARGE = 1 << 20  # bytes: what is made on the way dies at the end of a kept call only
 _ATOMS = frozenset({int, bool, str, type(None), type(Ellipsis)})
@@ -166,7 +170,7 @@ class CallTracer(PlainReads):
         if not single and kind not in _PACKS:
             raise TraceError(f"a result is a {kind.__name__}")
         program = TracedCall(self._steps, self._constants, self._places).folded(outs)
-        return CachedCall(program, outs, kind, len(tensors))
+        return CachedCall(program, outs, kind, [t._type for t in tensors])
 
     def _place(self, t: Tensor) -> int:
         self._alive.append(t)
@@ -253,10 +257,13 @@ class TracedCall(NamedTuple):
 class CachedCall:
     """The operations of one call. Places: its tensors, then constants, then results."""
 
-    __slots__ = ("_first", "_kind", "_lines", "_made", "_noted", "_outs", "_program", "record", "run")
+    __slots__ = (
+        "_calls", "_first", "_given", "_fuses", "_kind", "_lines", "_made", "_noted", "_outs", "_plain", "_program",
+        "_values", "record", "run",
+    )  # fmt: skip
 
-    def __init__(self, program: TracedCall, outs: Any, kind: type, count: int) -> None:
-        steps, constants = program.steps, program.constants
+    def __init__(self, program: TracedCall, outs: Any, kind: type, types: list[Any]) -> None:
+        steps, constants, count = program.steps, program.constants, len(types)
         order = [*range(count), *constants, *(p for _, _, made in steps for p in made)]
         at = {place: i for i, place in enumerate(order)}
         self._lines: list[Line] = [
@@ -270,14 +277,56 @@ class CachedCall:
         ]
         self._kind, self._first, self._made = kind, count, count + len(constants)
         self._noted: dict[tuple[bool, ...], Any] = {}
-        self.run: Any = self._written([], [], {}, [], {})
-        self.record: Any = self._record
+        self._given, self._values, self._fuses = types, [*constants.values()], False
+        self._calls = 0 if len(self._lines) > 1 else _DONE
+        self._plain: Any = self._written([], [], {}, [], {})
+        self.run: Any = self._cold if not self._calls else self._plain
+        self.record: Any = self._cold if not self._calls else self._record
+
+    def _cold(self, tensors: list[Tensor], tape: Any = None) -> Any:
+        """One of the first calls. After some of them the operations are fused if the compiler is there, and later even
+        if it must be loaded for that."""
+        self._calls += 1
+        hot = self._calls == HOT
+        if hot or self._calls == WARM:
+            self._fuse(tensors, hot)
+        return self._plain(tensors) if tape is None else self._record(tensors, tape)
+
+    def _fuse(self, tensors: list[Tensor], hot: bool) -> None:
+        """From here on one function, if the device has one that gives the same bits."""
+        fused = self._written([], [], {"plain": self._plain}, [], {}, True, hot)
+        if fused is not None and _same_bits(fused(tensors), self._plain(tensors)):
+            self._fuses, self._noted = True, {}
+        if hot or self._fuses:
+            self._calls, self.run, self.record = _DONE, fused if self._fuses else self._plain, self._record
+
+    def _fused(self, wanted: list[int], scope: dict[str, Any], hot: bool) -> list[str]:
+        """The lines that run all operations as one; none where the device has no way."""
+        made, steps, source = self._made, [], {}
+        for refs, results, entry, _ in self._lines:
+            steps.append((entry.op, entry.operand_types, entry.attrs, entry.types, refs, range(made, made + results)))
+            source[made], made = (entry, refs), made + results
+        program = self._given, self._values, steps, [at for at in wanted if at >= self._made]
+        found = device_registry.current().fused(program, hot)
+        if found is None:
+            return []
+        lines = []
+        for at, scope[f"like{at}"] in found.outs:
+            lines.append(f"v{at} = empty(*like{at})")
+        scope["fused"], scope["empty"] = found.run, np.empty
+        operands = listed([*range(self._first), *(at for at, _ in found.outs)])
+        lines.append(f"if fused({operands}) is None: return plain(given, tape)")
+        for at in found.views:
+            scope[f"view{at}"] = source[at][0].kernel
+            lines.append(f"v{at} = view{at}({listed(source[at][1])})")
+        return lines
 
     def _written(
-        self, start: list[str], end: list[str], names: dict[str, Any], saved: list[int], numbers: dict[int, int]
-    ) -> Any:
-        """The function that runs the operations and makes the results; ``numbers`` of those that are tracked, from
-        that of the first on."""
+        self, start: list[str], end: list[str], names: dict[str, Any], saved: list[int], numbers: dict[int, int],
+        fuses: bool = False, hot: bool = False,
+    ) -> Any:  # fmt: skip
+        """The function that runs the operations, fused or one by one, and makes the results; ``numbers`` of those that
+        are tracked, from that of the first on. None where they cannot be fused."""
         scope = {"new": _new, "Tensor": Tensor, "mark": mark, "mark_through": mark_through, **names}
         scope["pack"], end = _PACKS.get(self._kind), [*end]
         for i, (at, scope[f"type{i}"], way) in enumerate(self._outs):
@@ -291,14 +340,16 @@ class CachedCall:
                 scope[f"way{i}"] = way[1] if len(way[1]) > 1 else way[1][0]
                 end.append(f"mark{'_through' if len(way[1]) > 1 else ''}(o{i}, t{way[0]}, way{i})")
         end.append("return o0" if self._kind is Tensor else f"return pack(({listed(range(len(self._outs)), 'o')}))")
-        return self._program([*saved, *(at for at, *_ in self._outs)], start, end, scope)
+        wanted = [*saved, *(at for at, *_ in self._outs)]
+        body = self._fused(wanted, scope, hot) if fuses else []
+        return self._program(wanted, start, end, scope, body) if body or not fuses else None
 
     def _record(self, tensors: list[Tensor], tape: Any) -> Any:
         """The results of a call, its operations noted where they depend on what is watched."""
         tracked = tuple([tape.number_of(t) >= 0 for t in tensors])
         if tracked not in self._noted:
-            self._noted[tracked] = self._recorded(tracked) or self.run
-        if self._noted[tracked] is not self.run:
+            self._noted[tracked] = self._recorded(tracked) or (self.run if self._calls == _DONE else self._plain)
+        if self._noted[tracked] is not self.run and self._calls == _DONE:
             self.record = self._noted[tracked]  # asks itself whether it is for such a call
         return self._noted[tracked](tensors, tape)
 
@@ -323,7 +374,16 @@ class CachedCall:
         call = lines[0][0] if alone else CallLines(lines, self._first, list(dict.fromkeys(given.values())))
         end = [f"tape.lines.append((call, ({listed(range(self._first), 'n')}), tape.count))", "first = tape.count"]
         end += [f"tape.count = first + {len(call.types)}", f"tape.saved.append(({listed(saved)}))"]
-        return self._written(_numbering(tracked), end, {"call": call, "otherwise": self._record}, saved, given)
+        names = {"call": call, "otherwise": self._record}
+        plain = self._written(_numbering(tracked), end, names, saved, given)
+        names["plain"] = plain
+        return self._fuses and self._written(_numbering(tracked), end, names, saved, given, True) or plain
+
+
+def _same_bits(one: Any, other: Any) -> bool:
+    """Whether two results of a call are equal in every bit."""
+    pairs = [(one, other)] if isinstance(one, Tensor) else zip(one, other)
+    return all(np.asarray(a._data).tobytes() == np.asarray(b._data).tobytes() for a, b in pairs)
 
 
 def _numbering(tracked: tuple[bool, ...]) -> list[str]:

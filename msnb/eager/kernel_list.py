@@ -28,7 +28,7 @@ def _code(text: str) -> CodeType:
 
 def kernel_program(
     count: int, constants: Sequence[Any], steps: Sequence[KernelStep], wanted: Sequence[int],
-    start: Sequence[str] = (), end: Sequence[str] = (), names: Any = (),
+    start: Sequence[str] = (), end: Sequence[str] = (), names: Any = (), body: Sequence[str] = (),
 ) -> Callable[..., Any]:  # fmt: skip
     """A straight program as a function of its operands. What is made on the way dies after its last use.
 
@@ -36,14 +36,15 @@ def kernel_program(
         count, constants, steps: so many operands, then see above.
         wanted: the places whose buffers it gives, as a list.
         end: what it does instead, lines of Python that read the places (``v7``), its operands (``t0``; Tensors then),
-            ``tape`` and ``names``; start: what it does before.
+            ``tape`` and ``names``; start: what it does before; body: what it does in place of the steps.
     """
-    first, scope = count + len(constants), dict(names)
+    first, scope = count + len(constants), {"__name__": __name__, **dict(names)}
     scope.update((f"v{i}", c) for i, c in enumerate(constants, count))
     last, kept = {place: i for i, (_, refs, _) in enumerate(steps) for place in refs}, {*range(first), *wanted}
     lines = ["def run(given, tape=None):", f"[{listed(range(count), 't' if end else 'v')}] = given"]
     lines += [*start, *(f"v{i} = t{i}._data" for i in range(count if end else 0))]
-    for i, (kernel, refs, made) in enumerate(steps):
+    lines += body
+    for i, (kernel, refs, made) in enumerate(() if body else steps):
         scope[f"k{i}"], results = kernel, range(first, first + made)
         first += made
         lines.append(f"{f'v{results[0]}' if made == 1 else f'[{listed(results)}]'} = k{i}({listed(refs)})")

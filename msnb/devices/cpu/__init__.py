@@ -7,6 +7,7 @@ same graph runs on the reference bodies.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,9 @@ from msnb.base.threads import fork_locks
 from msnb.core import TensorType, Type
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import blas_threads
-from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
+from msnb.devices.cpu.eager.einsum import steps_of
+from msnb.devices.cpu.eager.loop_kernel import LoopKernel, is_worth
+from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, FusedCall, Kernel
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir import FUSED, Graph, Node
 from msnb.ir.analysis.structural_hash import Content
@@ -60,15 +63,27 @@ class CPU(ArrayDevice):
         body = super().kernel(op, types, attrs)
         if blas_threads.shares(op, types):
             body = fork_locks.finished(body)
-        if get_context("jit_level") != "O1" or not _is_work(op, types) or not _compiles():
+        if get_context("jit_level") != "O1":
+            return body
+        if not _is_work(op, types):
+            return LoopKernel(self, body, op, types, attrs) if is_worth(op, types, body) else body
+        if not _compiles():
             return body
         if op.name == "einsum":
-            from msnb.devices.cpu.eager.einsum import steps_of
-
             return steps_of(types, attrs["equation"], self.kernel) or body
         from msnb.devices.cpu.eager.kernel_cache import eager_kernel
 
         return eager_kernel(op, types, attrs, body) or body
+
+    def fused(self, program: Any, hot: bool) -> FusedCall | None:
+        """NumPy's loops in one builtin, where the compiler that writes it is loaded, or worth to be."""
+        if get_context("jit_level") != "O1" or not hot and "msnb.devices.cpu.llvm.jit" not in sys.modules:
+            return None
+        if not _compiles():
+            return None
+        from msnb.devices.cpu.eager.loop_table import fused
+
+        return fused(*program)
 
     def compile(self, graph: Graph) -> Executable:
         """The program: one native call where machine code is wanted and llvmlite is installed."""

@@ -40,6 +40,11 @@ def total(xp: Any, x: Any, axes: tuple[int, ...] | None, keepdims: bool, dtype: 
     return xp.sum(x, axis=axes, keepdims=keepdims, dtype=wide).astype(dtype)
 
 
+def is_plain_sum(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
+    """Whether ``total`` is the library's sum in the dtype of the elements."""
+    return math.prod(shape) < LONG or _steps(shape, axes) < LONG
+
+
 def _steps(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     """How many additions follow one another: all but those along the last axes, which are pairwise."""
     end = len(shape)
