@@ -77,9 +77,8 @@ class CPU(ArrayDevice):
 
     def fused(self, program: Any, hot: bool) -> FusedCall | None:
         """NumPy's loops in one builtin, where the compiler that writes it is loaded, or worth to be."""
-        if get_context("jit_level") != "O1" or not hot and "msnb.devices.cpu.llvm.jit" not in sys.modules:
-            return None
-        if not _compiles():
+        loaded = hot or "msnb.devices.cpu.llvm.jit" in sys.modules
+        if get_context("jit_level") != "O1" or not loaded or not _compiles():
             return None
         from msnb.devices.cpu.eager.loop_table import fused
 

@@ -167,10 +167,8 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     if session is not None and isinstance(old, np.ndarray):
         return array_mutations.written_in_place(session, _INPLACE[op], old, value)
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
-        made = sources.BINARY[op](old, value)
-        if session is not None and is_assigned_in_place():
-            made = session.aliases.augmented(slot.engine, old, made)
-        return made
+        made, assigns = sources.BINARY[op](old, value), is_assigned_in_place()
+        return session.aliases.augmented(slot.engine, old, made) if session is not None and assigns else made
     found = special_methods.inplace(op, old, value)
     if found is not NotImplemented:
         return found

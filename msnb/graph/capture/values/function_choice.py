@@ -37,8 +37,7 @@ def agreed(value: Any, ask: Callable[[Any], Any], others: Sequence[Any] = ()) ->
     options = value.options if isinstance(value, FunctionChoice) else (value,)
     answers = [ask(value) if option is value else agreed(option, ask) for option in (*options, *others)]
     if any(answer != answers[0] for answer in answers):
-        what = "what one" if isinstance(value, FunctionChoice) else "which"
-        raise needs_value(f"{what} of several objects this is")
+        raise needs_value("which of several objects this is")
     return answers[0]
 
 

@@ -93,9 +93,9 @@ class Aliases:
         """``old op= y`` leaves ``new`` in the name; where ``old`` is a Parameter, that takes the value."""
         if any(isinstance(part, Parameter) for part in self.parts(engine, old)):
             new = engine.wrap(engine.lift_as(new, old._type))
-            for owner, condition in list(_identities(old, self._open(engine)).values())[1:]:
-                if isinstance(owner, Parameter):
-                    self.add(new, owner, partial(itself, condition), True)
+            known = list(_identities(old, self._open(engine)).values())
+            for owner, condition in [each for each in known if isinstance(each[0], Parameter)]:
+                self.add(new, owner, partial(itself, condition), True)
             self.written(engine, new)
         return new
 

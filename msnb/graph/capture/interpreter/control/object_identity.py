@@ -27,16 +27,16 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
         return same == (op == "is")
     if session is not None and session.pythonic.has_one_of(left, right) and left is not right:
         return session.pythonic.identity(op, left, right)
-    if session is not None and isinstance(left, Tensor) and isinstance(right, Tensor):
-        same = session.aliases.same(slot.engine, left, right)
-        if isinstance(same, Tensor):
-            return same if op == "is" else find("logical_not")(same)
     found = (left is right) == (op == "is")
     return found if session is None else _identity(session, left, right, op, found)
 
 
-def _identity(session: Session, left: Any, right: Any, op: str, found: bool) -> bool:
-    """``found``, guarded; two arguments may be one Tensor, for which two tensors stand."""
+def _identity(session: Session, left: Any, right: Any, op: str, found: bool) -> Any:
+    """``found``, guarded; two arguments may be one Tensor, for which two tensors stand. A tensor, where one decides."""
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        same = session.aliases.same(slot.engine, left, right)
+        if isinstance(same, Tensor):
+            return same if op == "is" else find("logical_not")(same)
     first, second = session.inputs.owner_of(left), session.inputs.owner_of(right)
     if first is not None and second is not None:
         found = (first[0] is second[0]) == (op == "is")
