@@ -10,6 +10,8 @@ taken for arrays.
 Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.numpy.html
 """
 
+from __future__ import annotations
+
 import math
 
 from msnb.base import missing_names

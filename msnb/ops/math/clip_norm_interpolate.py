@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base import ArgumentError, AttributeValueError, ShapeError, events
-from msnb.core import Tensor, cached, dtypes, keep_calls
+from msnb.core import Tensor, cached, dtypes, keep_calls, whole
 from msnb.ops.definition import as_float, as_floats, as_tensor, find, normal_axis, operand_lines, wide_integers, worded
 from msnb.ops.definition.operand_checks import number_class
 from msnb.ops.elementwise import arithmetic, equal, identity, isnan, transcendental, where
@@ -149,7 +149,7 @@ _OF_A_MATRIX = (
 )
 
 
-@cached
+@whole
 @worded
 def norm(
     x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: Any = None, dtype: Any = None

@@ -10,9 +10,8 @@ import math
 from typing import Any
 
 from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError, events
-from msnb.core import Tensor
+from msnb.core import Tensor, keep_calls, whole
 from msnb.core.dtypes import guard
-from msnb.core.engine import cached, keep_calls, whole
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.record import find
@@ -61,7 +60,7 @@ def _pair(name: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
     return x, target
 
 
-@cached
+@whole
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Mean of (input - target)^2, of integers in float32.
 
@@ -80,14 +79,14 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     return _reduced("mse_loss", arithmetic.square(x - y), reduction)
 
 
-@cached
+@whole
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Mean of |input - target|; arguments as ``mse_loss``."""
     x, y = map(wide_integers, _pair("l1_loss", input, target))
     return _reduced("l1_loss", arithmetic.abs(x - y), reduction)
 
 
-@cached
+@whole
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
     """d^2 / (2 beta) for |d| < beta, else |d| - beta/2. Source: Girshick, "Fast R-CNN", 2015, arXiv:1504.08083."""
     if beta < 0:
@@ -99,7 +98,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
     return _reduced("smooth_l1_loss", where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction)
 
 
-@cached
+@whole
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """d^2 / 2 for |d| <= delta, else delta (|d| - delta/2). Source: Huber, 1964."""
     if delta <= 0:
@@ -140,7 +139,7 @@ def _one_hot(logp: Tensor, axis: int, target: Tensor) -> Tensor:
     return equal(find("expand_dims")(target, axis=axis), classes)
 
 
-@cached
+@whole
 def nll_loss(input: Tensor, target: Tensor, weight: Any = None, ignore_index: int = -100, reduction: str = "mean",
              label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
     """Negative log-likelihood: minus the log-probability of the target class.
@@ -285,7 +284,7 @@ def focal_loss(input: Tensor, target: Tensor, weight: Any = None, gamma: float =
 # ---- yes and no ----
 
 
-@cached
+@whole
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
     """-(t log p + (1 - t) log(1 - p)) of probabilities ``input``; logarithms are cut off at -100, as in PyTorch.
 
@@ -302,7 +301,7 @@ def _cut_log(p: Any) -> Any:
     return where(safe, transcendental.log(where(safe, p, 1.0)), -100.0)
 
 
-@cached
+@whole
 def binary_cross_entropy_with_logits(logits: Any, label: Any, weight: Any = None, pos_weight: Any = None,
                                      reduction: str = "mean") -> Tensor:  # fmt: skip
     """binary_cross_entropy(sigmoid(logits), label) without overflow: softplus(-x) is -log sigmoid(x).
@@ -413,7 +412,7 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, red
 # ---- distributions and distances ----
 
 
-@cached
+@whole
 def kl_div(logits: Any, labels: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """Kullback-Leibler divergence: labels (log labels - logits), with log-probabilities ``logits``.
 
@@ -464,6 +463,7 @@ def poisson_nll_loss(
     return _reduced("poisson_nll_loss", loss, reduction)
 
 
+@whole
 @worded
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``axis``."""
@@ -504,4 +504,4 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     return _reduced("triplet_margin_loss", loss, reduction)
 
 
-keep_calls(globals(), "cosine_similarity margin_ranking_loss")
+keep_calls(globals(), "margin_ranking_loss")

@@ -18,8 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base import AttributeValueError, DTypeError, ShapeError, events
-from msnb.core import Parameter, Tensor, dtypes
-from msnb.core.engine import whole
+from msnb.core import Parameter, Tensor, dtypes, whole
 from msnb.ops.definition import as_tensor, operand_lines
 from msnb.ops.elementwise.arithmetic import add, multiply, square, subtract
 from msnb.ops.elementwise.cast import cast

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import ArgumentError, AttributeValueError, events
-from msnb.core import Tensor, as_dtype, cached, slot
+from msnb.core import Tensor, as_dtype, cached, slot, whole
 from msnb.ops.definition import Op, ValuesAndIndices, as_ints, find, normal_axes, worded
 from msnb.ops.reduction.records import ALL, ANY, ARGMAX, ARGMIN, COUNT_NONZERO, MAX, MEAN, MIN, PROD, SUM, VAR
 
@@ -247,7 +247,7 @@ _DIVISOR = (
 )
 
 
-@cached
+@whole
 @worded
 def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
     """Variance over axes: the sum of squared distances from the mean divided by n - ddof.
@@ -270,7 +270,7 @@ def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
     return out
 
 
-@cached
+@whole
 @worded
 def std(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
     """Square root of the variance; arguments as ``var``. Where all elements are equal its derivative is 0."""
@@ -285,7 +285,7 @@ def var_mean(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) ->
     return var(x, axis, ddof, keepdims), mean(x, axis, keepdims)
 
 
-@cached
+@whole
 @worded
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over axes, without overflow: the largest element is taken out first.
