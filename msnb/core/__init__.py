@@ -9,7 +9,7 @@ Nothing here knows an operator, a graph or a device by name. Everything above le
 """
 
 from msnb.core.dtypes import DType, as_dtype, bfloat16, bool_, float16, float32, float64, int32, int64
-from msnb.core.engine import Engine, EngineRestore, PlainReads, cached, keep_calls, slot, using, whole
+from msnb.core.engine import Engine, EngineRestore, PlainReads, cached, keep_calls, named, slot, using, whole
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.process_group import WORLD_GROUP, AbsentGroup, current, members_of
 from msnb.core.pytree import as_tuple
@@ -46,6 +46,6 @@ __all__ = [
     "ParameterTuple", "PlainReads", "Shape", "ShardRequest", "Size", "SizeTrace", "StackType", "Symbolic",
     "SymbolicInt", "Tensor", "TensorType", "TokenType", "Type", "WEAK", "WORLD_GROUP", "as_dtype", "as_tuple",
     "bfloat16", "bool_", "cached", "clamped", "current", "float16", "float32", "float64", "int32", "int64",
-    "is_symbolic", "keep_calls", "make", "members_of", "plain_numbers", "result_dtype", "sharding", "size_hint",
-    "sliced_axis", "slot", "tensor_type", "trace_of", "type_of_buffer", "using", "whole",
+    "is_symbolic", "keep_calls", "make", "members_of", "named", "plain_numbers", "result_dtype", "sharding",
+    "size_hint", "sliced_axis", "slot", "tensor_type", "trace_of", "type_of_buffer", "using", "whole",
 ]  # fmt: skip

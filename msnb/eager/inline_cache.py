@@ -310,10 +310,8 @@ class CachedCall:
         found = device_registry.current().fused(program, hot)
         if found is None:
             return []
-        lines = []
-        for at, scope[f"like{at}"] in found.outs:
-            lines.append(f"v{at} = empty(*like{at})")
-        scope["fused"], scope["empty"] = found.run, np.empty
+        lines = [f"v{at} = empty(*like{at})" for at, _ in found.outs]
+        scope.update({f"like{at}": like for at, like in found.outs}, fused=found.run, empty=np.empty)
         operands = listed([*range(self._first), *(at for at, _ in found.outs)])
         lines.append(f"if fused({operands}) is None: return plain(given, tape)")
         for at in found.views:

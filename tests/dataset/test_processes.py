@@ -349,7 +349,7 @@ def test_an_interrupt_ends_a_wait_for_a_worker():
     with pytest.raises(KeyboardInterrupt):
         rows(data)
     timer.join()
-    assert not [t for t in threading.enumerate() if t.name.startswith("msnb-dataset")]
+    assert eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("msnb-dataset")])
 
 
 CLIENT = """

@@ -215,6 +215,24 @@ def test_what_is_set_again_is_there():
     assert program(Tensor(0.0)) == program(Tensor(3.0)) == (2, True, {"v": 2})
 
 
+def test_a_finally_on_the_way_out_hides_no_refusal():
+    def program(x):
+        rows, y = [], x + 1
+        try:
+            try:
+                while x.sum() < 9:
+                    rows.append(y)
+                    x = x * 2
+            finally:
+                y = x if x[0] > y[1] else y * 2
+        finally:
+            y[0] = 1.0
+        return y
+
+    with pytest.raises(CaptureError, match="items before the loop"):
+        ms.jit(program, fullgraph=True)(Tensor(np.array([1, 2], np.float32)))
+
+
 def test_a_loop_that_sets_an_attribute_must_have_run():
     @ms.jit
     def program(x):

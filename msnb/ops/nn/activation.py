@@ -9,8 +9,7 @@ import math
 from typing import Any
 
 from msnb.base import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from msnb.core import Tensor
-from msnb.core.engine import keep_calls, named, whole
+from msnb.core import Tensor, keep_calls, named, whole
 from msnb.ops.definition import as_float, as_tensor, find, normal_axis, operand_lines, worded
 from msnb.ops.elementwise import arithmetic, stop_gradient, transcendental, where
 from msnb.ops.elementwise.cast import cast

@@ -21,19 +21,8 @@ from msnb.base import DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.pictures.matlab_file import read_matlab, read_structure
+from msnb.dataset.sources.tables import file_parts as parts
 from msnb.dataset.sources.tables.families import PicturesDataset
-from msnb.dataset.sources.tables.file_parts import (
-    Name,
-    chosen,
-    file_in,
-    folder_of,
-    folders_in,
-    inner,
-    number,
-    picture,
-    pictures_in,
-    words_of,
-)
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
@@ -55,26 +44,28 @@ class Caltech101Dataset(TableDataset):
     """
 
     def __init__(
-        self, dataset_dir: Name, target_type: str | None = None, num_samples: int | None = None,
+        self, dataset_dir: parts.Name, target_type: str | None = None, num_samples: int | None = None,
         num_parallel_workers: int | None = 1, shuffle: Order = None, decode: bool = False, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None,
     ) -> None:  # fmt: skip
-        name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
-        wanted = chosen(name, "target_type", target_type, ("category", "annotation", "all"), "category")
+        name, folder = type(self).__name__, parts.folder_of(type(self).__name__, dataset_dir)
+        wanted = parts.chosen(name, "target_type", target_type, ("category", "annotation", "all"), "category")
         columns = ("category", "annotation") if wanted == "all" else (wanted,)
         places = [
-            p for p in folders_in(folder_of(name, folder / "101_ObjectCategories")) if p.name != "BACKGROUND_Google"
+            p
+            for p in parts.folders_in(parts.folder_of(name, folder / "101_ObjectCategories"))
+            if p.name != "BACKGROUND_Google"
         ]
         classes = {place.name: label for label, place in enumerate(places)}
-        rows = [path for place in places for path in pictures_in(place)]
+        rows = [path for place in places for path in parts.pictures_in(place)]
 
         def read(path: Path) -> Row:
             kind, count = path.parent.name, path.stem.rpartition("_")[2]
-            found = {"category": number(classes[kind], np.int64)}
+            found = {"category": parts.number(classes[kind], np.int64)}
             if "annotation" in columns:
                 place = folder / "Annotations" / _RENAMED.get(kind, kind) / f"annotation_{count}.mat"
                 found["annotation"] = read_matlab(name, place, ("obj_contour",))["obj_contour"]
-            return picture(name, path, decode), *(found[column] for column in columns)
+            return parts.picture(name, path, decode), *(found[column] for column in columns)
 
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
         super().__init__(Table(("image", *columns), rows, read), choice)
@@ -105,23 +96,23 @@ class KITTIDataset(PicturesDataset):
     def table(self, folder: Path, usage: str) -> Table:
         name, decode = type(self).__name__, self.decode
         part = "training" if usage == "train" else "testing"
-        paths = pictures_in(folder_of(name, folder / "data_object_image_2" / part / "image_2"))
+        paths = parts.pictures_in(parts.folder_of(name, folder / "data_object_image_2" / part / "image_2"))
         if usage == "test":
-            return Table(("image",), paths, lambda path: (picture(name, path, decode),))
-        labels = folder_of(name, folder / "data_object_label_2" / part / "label_2")
-        rows = [(path, self._objects(name, file_in(name, labels, f"{path.stem}.txt"))) for path in paths]
+            return Table(("image",), paths, lambda path: (parts.picture(name, path, decode),))
+        labels = parts.folder_of(name, folder / "data_object_label_2" / part / "label_2")
+        rows = [(path, self._objects(name, parts.file_in(name, labels, f"{path.stem}.txt"))) for path in paths]
         kinds = {kind: i for i, kind in enumerate(sorted({fields[0] for _, found in rows for fields in found}))}
 
         def read(row: tuple[Path, list[list[str]]]) -> Row:
             numbers = np.array([fields[1:15] for fields in row[1]], np.float64).reshape(-1, 14)
-            label = number([[kinds[fields[0]]] for fields in row[1]]).reshape(-1, 1)
-            parts = [_cast(numbers[:, np.array(places) - 1], dtype) for places, dtype in _KITTI.values()]
-            return picture(name, row[0], decode), label, *parts
+            label = parts.number([[kinds[fields[0]]] for fields in row[1]]).reshape(-1, 1)
+            targets = [_cast(numbers[:, np.array(places) - 1], dtype) for places, dtype in _KITTI.values()]
+            return parts.picture(name, row[0], decode), label, *targets
 
         return Table(("image", "label", *_KITTI), rows, read)
 
     def _objects(self, name: str, path: Path) -> list[list[str]]:
-        found = [line.split() for line in words_of(name, path)]
+        found = [line.split() for line in parts.words_of(name, path)]
         for index, fields in enumerate(found):
             if len(fields) < 15 or not all(_is_number(field) for field in fields[1:15]):
                 raise refusal(name, path, index)(f"{' '.join(fields)[:60]!r} is no kind and 14 numbers")
@@ -157,24 +148,24 @@ class PhotoTourDataset(TableDataset):
     """
 
     def __init__(
-        self, dataset_dir: Name, name: str, usage: str | None = None, num_samples: int | None = None,
+        self, dataset_dir: parts.Name, name: str, usage: str | None = None, num_samples: int | None = None,
         num_parallel_workers: int | None = None, shuffle: Order = None, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
     ) -> None:  # fmt: skip
-        title, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
-        place = folder_of(title, folder / chosen(title, "name", name, _TOURS, "liberty"))
-        wanted = chosen(title, "usage", usage, ("train", "test"), "train")
-        count = len(words_of(title, file_in(title, place, "info.txt")))
+        title, folder = type(self).__name__, parts.folder_of(type(self).__name__, dataset_dir)
+        place = parts.folder_of(title, folder / parts.chosen(title, "name", name, _TOURS, "liberty"))
+        wanted = parts.chosen(title, "usage", usage, ("train", "test"), "train")
+        count = len(parts.words_of(title, parts.file_in(title, place, "info.txt")))
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         patches = _Patches(title, place)
         if wanted == "train":
             super().__init__(Table(("image",), range(count), lambda index: (patches.patch(index),)), choice)
             return
-        path = file_in(title, place, "m50_100000_100000_0.txt")
-        pairs = [self._pair(path, index, line, count) for index, line in enumerate(words_of(title, path))]
+        path = parts.file_in(title, place, "m50_100000_100000_0.txt")
+        pairs = [self._pair(path, index, line, count) for index, line in enumerate(parts.words_of(title, path))]
 
         def read(pair: tuple[int, int, bool]) -> Row:
-            return patches.patch(pair[0]), patches.patch(pair[1]), number(pair[2])
+            return patches.patch(pair[0]), patches.patch(pair[1]), parts.number(pair[2])
 
         super().__init__(Table(("image1", "image2", "matches"), pairs, read), choice)
 
@@ -197,7 +188,7 @@ class _Patches:
 
     def _read(self, index: int) -> Array:
         path = self.folder / f"patches{index:04}.bmp"
-        pixels = picture(self.name, path, True)
+        pixels = parts.picture(self.name, path, True)
         if pixels.shape[:2] != (_SIDE * _PATCH, _SIDE * _PATCH):
             raise refusal(self.name, path)(f"it has {pixels.shape[:2]} pixels, and not 1024 x 1024")
         return pixels[..., :1]
@@ -223,19 +214,19 @@ class SBDataset(TableDataset):
     """
 
     def __init__(
-        self, dataset_dir: Name, task: str = "Boundaries", usage: str = "all", num_samples: int | None = None,
+        self, dataset_dir: parts.Name, task: str = "Boundaries", usage: str = "all", num_samples: int | None = None,
         num_parallel_workers: int | None = 1, shuffle: Order = None, decode: bool | None = None, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None,
     ) -> None:  # fmt: skip
-        name, folder = type(self).__name__, folder_of(type(self).__name__, dataset_dir)
-        wanted = chosen(name, "task", task, ("Boundaries", "Segmentation"), "Boundaries")
-        part = chosen(name, "usage", usage, ("train", "val", "train_noval", "all"), "all")
+        name, folder = type(self).__name__, parts.folder_of(type(self).__name__, dataset_dir)
+        wanted = parts.chosen(name, "task", task, ("Boundaries", "Segmentation"), "Boundaries")
+        part = parts.chosen(name, "usage", usage, ("train", "val", "train_noval", "all"), "all")
         lists = ("train", "val") if part == "all" else (part,)
-        rows = [line for title in lists for line in words_of(name, file_in(name, folder, f"{title}.txt"))]
+        rows = [line for title in lists for line in parts.words_of(name, parts.file_in(name, folder, f"{title}.txt"))]
 
         def read(line: str) -> Row:
-            path = inner(name, folder, f"cls/{line}.mat")
-            image = picture(name, inner(name, folder, f"img/{line}.jpg"), bool(decode))
+            path = parts.inner(name, folder, f"cls/{line}.mat")
+            image = parts.picture(name, parts.inner(name, folder, f"img/{line}.jpg"), bool(decode))
             return image, _target(read_structure(name, path, "GTcls").get(wanted), wanted, refusal(name, path))
 
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)

@@ -21,18 +21,8 @@ from msnb.base import DatasetError
 from msnb.dataset.pipeline.rows import Array, Row
 from msnb.dataset.row_cache import DatasetCache
 from msnb.dataset.sources.sounds.wave_file import read_wave
+from msnb.dataset.sources.tables import file_parts as parts
 from msnb.dataset.sources.tables.families import SampledDataset, WholeDataset
-from msnb.dataset.sources.tables.file_parts import (
-    Name,
-    chosen,
-    file_in,
-    folder_of,
-    folders_in,
-    inner,
-    number,
-    text,
-    words_of,
-)
 from msnb.dataset.sources.tables.record_file import refusal
 from msnb.dataset.sources.tables.table_source import Order, RowChoice, Table, TableDataset
 
@@ -50,7 +40,7 @@ def sounds(name: str, columns: Sequence[str], rows: Sequence[Sound], rate_type: 
 
     def read(row: Sound) -> Row:
         waveform, rate = read_wave(name, row[0])
-        return waveform, number(rate, rate_type), *(np.array(part) for part in row[1])
+        return waveform, parts.number(rate, rate_type), *(np.array(part) for part in row[1])
 
     return Table(("waveform", "sample_rate", *columns), rows, read)
 
@@ -70,11 +60,13 @@ class SpeechCommandsDataset(SampledDataset):
 
     def table(self, folder: Path, usage: str) -> Table:
         name = type(self).__name__
-        every = {f"{p.name}/{f.name}": f for p in folders_in(folder) if p.name != "_background_noise_"
+        every = {f"{p.name}/{f.name}": f for p in parts.folders_in(folder) if p.name != "_background_noise_"
                  for f in sorted(p.glob("*.wav"))}  # fmt: skip
         if usage != "all":
             lists = {"test": "testing_list.txt", "valid": "validation_list.txt"}
-            held = {part: set(words_of(name, file_in(name, folder, title))) for part, title in lists.items()}
+            held = {
+                part: set(parts.words_of(name, parts.file_in(name, folder, title))) for part, title in lists.items()
+            }
             out = set().union(*held.values())
             every = {k: f for k, f in every.items() if (k not in out if usage == "train" else k in held[usage])}
         return sounds(name, ("label", "speaker_id", "utterance_number"), [(f, self._facts(f)) for f in every.values()])
@@ -83,7 +75,7 @@ class SpeechCommandsDataset(SampledDataset):
         speaker, mark, count = path.stem.partition("_nohash_")
         if not mark or not re.fullmatch("[0-9]{1,9}", count):
             raise refusal(type(self).__name__, path)("its name has no speaker and number around '_nohash_'")
-        return text(path.parent.name), text(speaker), number(int(count), np.int32)
+        return parts.text(path.parent.name), parts.text(speaker), parts.number(int(count), np.int32)
 
 
 class YesNoDataset(WholeDataset):
@@ -120,11 +112,11 @@ class GTZANDataset(SampledDataset):
 
     def table(self, folder: Path, usage: str) -> Table:
         name = type(self).__name__
-        files = [f for p in folders_in(folder) for f in sorted(p.glob("*.wav"))]
+        files = [f for p in parts.folders_in(folder) for f in sorted(p.glob("*.wav"))]
         if usage != "all":
-            lines = words_of(name, file_in(name, folder, f"{usage}_filtered.txt"))
-            files = [inner(name, folder, line) for line in lines]
-        return sounds(name, ("label",), [(f, (text(f.parent.name),)) for f in files], np.uint32)
+            lines = parts.words_of(name, parts.file_in(name, folder, f"{usage}_filtered.txt"))
+            files = [parts.inner(name, folder, line) for line in lines]
+        return sounds(name, ("label",), [(f, (parts.text(f.parent.name),)) for f in files], np.uint32)
 
 
 class LJSpeechDataset(WholeDataset):
@@ -139,12 +131,13 @@ class LJSpeechDataset(WholeDataset):
 
     def table(self, folder: Path) -> Table:
         name, rows = type(self).__name__, []
-        path = file_in(name, folder, "metadata.csv")
-        for index, line in enumerate(words_of(name, path)):
-            parts = line.split("|")
-            if len(parts) != 3:
-                raise refusal(name, path, index)(f"it has {len(parts)} parts between '|', and not 3")
-            rows.append((inner(name, folder, f"wavs/{parts[0]}.wav"), (text(parts[1]), text(parts[2]))))
+        path = parts.file_in(name, folder, "metadata.csv")
+        for index, line in enumerate(parts.words_of(name, path)):
+            found = line.split("|")
+            if len(found) != 3:
+                raise refusal(name, path, index)(f"it has {len(found)} parts between '|', and not 3")
+            file = parts.inner(name, folder, f"wavs/{found[0]}.wav")
+            rows.append((file, (parts.text(found[1]), parts.text(found[2]))))
         return sounds(name, ("transcription", "normalized_transcription"), rows)
 
 
@@ -163,20 +156,25 @@ class CMUArcticDataset(TableDataset):
     """
 
     def __init__(
-        self, dataset_dir: Name, name: str | None = None, num_samples: int | None = None,
+        self, dataset_dir: parts.Name, name: str | None = None, num_samples: int | None = None,
         num_parallel_workers: int | None = None, shuffle: Order = None, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None, cache: DatasetCache | None = None,
     ) -> None:  # fmt: skip
         own = type(self).__name__
-        speaker = chosen(own, "name", name, _SPEAKERS, "aew")
-        folder = folder_of(own, folder_of(own, dataset_dir) / f"cmu_us_{speaker}_arctic")
-        path, rows = file_in(own, folder, "etc", "txt.done.data"), []
-        for index, line in enumerate(words_of(own, path)):
+        speaker = parts.chosen(own, "name", name, _SPEAKERS, "aew")
+        folder = parts.folder_of(own, parts.folder_of(own, dataset_dir) / f"cmu_us_{speaker}_arctic")
+        path, rows = parts.file_in(own, folder, "etc", "txt.done.data"), []
+        for index, line in enumerate(parts.words_of(own, path)):
             found = re.fullmatch(r'\(\s*(\S+)\s+"(.*)"\s*\)', line)
             if found is None:
                 raise refusal(own, path, index)(f"{line[:60]!r} is no name and sentence")
             title, sentence = found.groups()
-            rows.append((inner(own, folder, f"wav/{title}.wav"), (text(sentence), text(title.rpartition("_")[2]))))
+            rows.append(
+                (
+                    parts.inner(own, folder, f"wav/{title}.wav"),
+                    (parts.text(sentence), parts.text(title.rpartition("_")[2])),
+                )
+            )
         choice = RowChoice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         super().__init__(sounds(own, ("transcript", "utterance_id"), rows, np.uint32), choice)
 
@@ -201,10 +199,9 @@ class LibriTTSDataset(SampledDataset):
 
     def table(self, folder: Path, usage: str) -> Table:
         name, rows = type(self).__name__, []
-        parts = [p for p in self.parts(usage) if usage != "all" or (folder / p).is_dir()]
-        for part in parts:
-            for path in sorted(folder_of(name, folder / part).glob("*/*/*.trans.tsv")):
-                rows += [self._sound(path, index, line) for index, line in enumerate(words_of(name, path))]
+        for part in [p for p in self.parts(usage) if usage != "all" or (folder / p).is_dir()]:
+            for path in sorted(parts.folder_of(name, folder / part).glob("*/*/*.trans.tsv")):
+                rows += [self._sound(path, index, line) for index, line in enumerate(parts.words_of(name, path))]
         columns = ("original_text", "normalized_text", "speaker_id", "chapter_id", "utterance_id")
         return sounds(name, columns, rows, np.uint32)
 
@@ -214,5 +211,11 @@ class LibriTTSDataset(SampledDataset):
         ids = fields[0].split("_")
         if len(fields) != 3 or len(ids) < 3 or not all(re.fullmatch("[0-9]{1,9}", i) for i in ids[:2]):
             raise refusal(name, path, index)("it is no utterance, text and normalized text between tabs")
-        facts = (text(fields[1]), text(fields[2]), number(int(ids[0])), number(int(ids[1])), text(fields[0]))
-        return inner(name, path.parent, f"{fields[0]}.wav"), facts
+        facts = (
+            parts.text(fields[1]),
+            parts.text(fields[2]),
+            parts.number(int(ids[0])),
+            parts.number(int(ids[1])),
+            parts.text(fields[0]),
+        )
+        return parts.inner(name, path.parent, f"{fields[0]}.wav"), facts

@@ -352,7 +352,10 @@ class TracedArray(NDArrayOperatorsMixin):
     """An array in a body that is being written down: its ufuncs become steps."""
 
     def __init__(self, table: LoopTable, place: DenseOperand) -> None:
-        self.table, self.place, self.dtype, self.shape = table, place, place.dtype, place.shape
+        self.table: LoopTable = table
+        self.place: DenseOperand = place
+        self.dtype: Any = place.dtype
+        self.shape: tuple[int, ...] = place.shape
 
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **settings: Any) -> TracedArray:
         if method != "__call__" or settings.keys() - {"out"}:
@@ -373,7 +376,7 @@ class TracedArray(NDArrayOperatorsMixin):
 class TracedLibrary:
     """NumPy as a body sees it that is being written down."""
 
-    clip = np._core.umath.clip  # type: ignore[attr-defined]
+    clip: Any = np._core.umath.clip  # type: ignore[attr-defined]
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(np, name)

@@ -122,6 +122,11 @@ def end_with(root: Capture, error: Exception) -> None:
     """
     session = root.session
     blocks = session.statements.blocks
+    before: BaseException | None = error
+    while before is not None and not isinstance(before, CaptureError):
+        before = before.__context__
+    if before is not None:  # a ``finally`` may have raised another error on the way out of a refusal
+        raise before
     if is_refusal(session, error) or any(not block.decides for block in blocks):
         raise error
     if any(block.symbolic for block in blocks):

@@ -34,7 +34,7 @@ class Body:
 
     def __init__(self, outer: Capture, name: str, carried: frozenset[Any] = frozenset()) -> None:
         self.outer = outer
-        self.carried = carried
+        self.carried: frozenset[Any] = carried
         self.builder: Capture = outer.body(name)
         self.changes: dict[tuple[Any, ...], Change] = {}
         self.born: dict[int, Any] = {}
@@ -56,7 +56,7 @@ class Handle:
     depth: tuple[int, int, int]
 
     def __init__(self, *readers: Any) -> None:
-        self.cells = frozenset(("cell", id(read.__closure__[0])) for read in readers)
+        self.cells: frozenset[Any] = frozenset(("cell", id(read.__closure__[0])) for read in readers)
         self.then = self.other = self.symbolic = False
         self.outer: Any = None
         self.body: Body | None = None
