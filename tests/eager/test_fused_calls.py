@@ -193,3 +193,28 @@ ms.ops.softmax(x, -1)
 assert "llvmlite" in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_threads_that_fuse_at_one_time():
+    """Each makes the code that builtins point to; all of it must last."""
+    program = f"""
+import gc, threading
+import numpy as np, msnb as ms, msnb.devices.cpu.llvm.jit
+ms.set_context(jit_level="O1")
+x = ms.Tensor(np.arange(32, dtype=np.float32).reshape(4, 8))
+fns = [lambda: ms.ops.softmax(x, -1), lambda: x.std(-1), lambda: ms.ops.gelu(x), lambda: ms.ops.norm(x)]
+wanted, start, wrong = [fn().asnumpy().copy() for fn in fns], threading.Barrier(4), []
+def work(fn, expected):
+    start.wait()
+    for i in range(3 * {WARM}):
+        wrong.extend([1] if fn().asnumpy().tobytes() != expected.tobytes() else [])
+    gc.collect()
+    for i in range(100):
+        wrong.extend([1] if fn().asnumpy().tobytes() != expected.tobytes() else [])
+threads = [threading.Thread(target=work, args=each) for each in zip(fns, wanted)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not wrong
+"""
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -72,6 +72,10 @@ _LOOPS = {  # own ones, called as NumPy's are: kinds of the operands and of the 
 }  # fmt: skip
 
 
+_KEPT: list[Any] = []
+"""Code and records that builtins point to: two threads may have made one at a time, and tables may know of either."""
+
+
 class UnsupportedCall(Exception):
     """There is no table for such a call."""
 
@@ -175,8 +179,7 @@ class LoopTable:
         out = like._replace(slot=self._count + self.outs.index(at)) if fills else self._cell(0, like.dtype, like.shape)
         self._values[at] = out
         if native_ufunc(np, step.op, step.types, step.attrs) is None:
-            lower: Callable[..., Any] = _LOWER.get(step.op.name, _written_down)
-            lower(self, step, x, out)
+            _LOWER.get(step.op.name, _written_down)(self, step, x, out)
             return
         (dtype,) = {p.dtype for p in map(self._values.get, step.reads) if isinstance(p, (DenseOperand, np.ndarray))}
         self._ufunc(ufunc_of(np, step.op), [self._read(r, dtype) for r in step.reads], out)
@@ -432,7 +435,7 @@ def _class_index(table: LoopTable, step: LoopStep, x: DenseOperand, out: DenseOp
     table.copy(x, out)
 
 
-_LOWER: dict[str, Callable[..., Any]] = {
+_LOWER: dict[str, Any] = {
     "sum": _reduced(np.add), "max": _reduced(np.maximum), "min": _reduced(np.minimum), "mean": _mean, "var": _var,
     "where": _where, "cast": lambda table, step, x, out: table.copy(x, out), "cumsum": _cumsum,
     "class_index": _class_index,
@@ -472,10 +475,9 @@ def _flags_offset() -> int:
 
 def usable() -> bool:
     """Whether this Python and this NumPy keep things where they are looked for."""
-    if sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
-        return False
+    known = sys.implementation.name == "cpython" and sys.maxsize > 1 << 32
     locked = getattr(sys, "_is_gil_enabled", lambda: True)()  # tables have one scratch memory
-    classed = ctypes.c_void_p.from_address(id(np.zeros(1)) + 8).value == id(np.ndarray)
+    classed = known and ctypes.c_void_p.from_address(id(np.zeros(1)) + 8).value == id(np.ndarray)
     return bool(locked and classed and data_offset() and _flags_offset())
 
 
@@ -487,7 +489,8 @@ class MethodDefinition(ctypes.Structure):
 @functools.lru_cache(maxsize=1)
 def _definition() -> MethodDefinition:
     """Python's record of the builtin: METH_FASTCALL."""
-    return MethodDefinition(b"ufuncs", library().address("msnb_ufuncs"), 0x80, None)
+    _KEPT.append(MethodDefinition(b"ufuncs", library().address("msnb_ufuncs"), 0x80, None))
+    return _KEPT[-1]  # type: ignore[no-any-return]
 
 
 @functools.lru_cache(maxsize=1)
@@ -496,7 +499,8 @@ def library() -> Library:
     builders = {"ptr @msnb_ufuncs(ptr %self, ptr %given, i64 %count)": _walker()}
     for name, how in _LOOPS.items():
         builders[f'void @"msnb_{name}"(ptr %args, ptr %dims, ptr %steps, ptr %data)'] = _own_loop(*how)
-    return Library("\n".join(b.function(head, "nounwind") for head, b in builders.items()))
+    _KEPT.append(Library("\n".join(b.function(head, "nounwind") for head, b in builders.items())))
+    return _KEPT[-1]  # type: ignore[no-any-return]
 
 
 def _own_loop(kinds: str, result: str, element: Callable[..., str]) -> LoopBuilder:
