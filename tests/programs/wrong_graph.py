@@ -345,19 +345,6 @@ def yield_in_a_branch(x: Any) -> Any:
     return sum(parts(x))
 
 
-@only_graph(
-    ConcretizationError,
-    "the truth of a tensor is needed by Python here, and it is not known while the function is captured.",
-    X,
-)
-def match_on_a_tensor(x: Any) -> Any:
-    match x.sum():
-        case 21.0:  # <- here: 21.0
-            return x
-        case _:
-            return x * 2
-
-
 @both_modes(
     UnsupportedSyntaxError,
     "rows is a generator: a compiled function gives its whole result when it returns.",

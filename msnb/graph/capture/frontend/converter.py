@@ -33,8 +33,8 @@ from msnb.graph.capture.frontend import conversion_cache, expression_converter, 
 from msnb.graph.capture.frontend.ast_templates import expression, written
 from msnb.graph.capture.frontend.jump_lowering import Lowering
 from msnb.graph.capture.frontend.liveness import mark
-from msnb.graph.capture.frontend.match_patterns import Names
-from msnb.graph.capture.frontend.scope_analysis import Scope, bindings, in_blocks, inner_nonlocals, params
+from msnb.graph.capture.frontend.match_lowering import MatchLowering
+from msnb.graph.capture.frontend.scope_analysis import Scope, bindings, in_blocks, inner_nonlocals, mangle, params
 
 Tree = TypeVar("Tree", bound=ast.AST)
 INJECTED = ("__rt__", "__g__", "__c__")
@@ -43,10 +43,9 @@ INJECTED = ("__rt__", "__g__", "__c__")
 class Converter(expression_converter.Expressions):
     """Rewrites the statements of one function and of the functions nested in it."""
 
-    def __init__(self, found: function_source.FunctionSource, freevars: tuple[str, ...]) -> None:
+    def __init__(self, freevars: tuple[str, ...]) -> None:
         self.scopes: list[Scope] = []
         self.free: set[str] = set(freevars)
-        self.class_names: list[str] = [found.class_name] if found.class_name else []
         self._made = 0
         self._open: list[str] = []
 
@@ -58,7 +57,7 @@ class Converter(expression_converter.Expressions):
             self._enter(node.args, [ast.copy_location(ast.Expr(node.body), node.body)])
             node.body = self.visit(node.body)
         else:
-            body = Lowering().function(node.body)
+            body = Lowering().function(MatchLowering().block(node.body))
             mark(body)
             self._enter(node.args, body)
             opened, self._open = self._open, []
@@ -103,13 +102,12 @@ class Converter(expression_converter.Expressions):
         node.bases = [self.visit(b) for b in node.bases]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
+        mangle(node.body, node.name)
         bound = bindings(node.body)
         scope = Scope(set(bound.names), bound.nonlocals, bound.globals, set())
         scope.is_class = True
         self.scopes.append(scope)
-        self.class_names.append(node.name)
         node.body = [self._class_statement(n) for n in node.body]
-        self.class_names.pop()
         self.scopes.pop()
         return node
 
@@ -153,20 +151,32 @@ class Converter(expression_converter.Expressions):
         return self.visit(ast.copy_location(ast.If(choice.test, [then], [other]), node))
 
     def visit_If(self, node: ast.If) -> Any:
-        names, lines = self._names(node, node.body, node.orelse)
-        t = self._fresh("t")
-        test = self.test(node.test)
-        self._open.append(t)
-        body, orelse = self.statements(node.body), self.statements(node.orelse)
-        self._open.pop()
-        out = written(f"{t} = __rt__.branch(None, {names!r}, {lines!r}, __rt__.locals(){self._cells()})", node.test)
-        out[0].value.args[0] = test
-        out += self._when(f"{t}.then", self._kept_inside(t, body, node), node)
-        turn = self._assign_names(names, f"{t}.turn(__rt__.locals())", node.test)
-        out += self._when(f"{t}.symbolic", turn, node.test)
-        out += self._when(f"{t}.other", self._kept_inside(t, orelse, node), node)
-        join = self._assign_names(names, f"{t}.join(__rt__.locals())", node.test)
-        return out + self._when(f"{t}.symbolic", join, node.test)
+        """An ``if`` that ends the ``else`` of another stands behind it, not inside: chains of ``elif`` and of early
+        returns are long, and Python nests at most 20 ``try``."""
+        out: list[ast.stmt] = []
+        joins: list[ast.stmt] = []
+        before: list[ast.stmt] = []
+        around, opened = None, len(self._open)
+        while True:
+            names, lines = self._names(node, node.body, node.orelse)
+            t, given = self._fresh("t"), f"{names!r}, {lines!r}, __rt__.locals(), {around}{self._cells()}"
+            made = written(f"{t} = __rt__.branch(None, {given})", node.test)
+            made[0].value.args[0] = self.test(node.test)
+            if around is not None:
+                out += written(f"{t} = __rt__.SKIPPED", node.test)
+                made = self._when(f"{around}.other", self._kept_inside(around, before + made, node), node)
+            self._open.append(t)
+            out += made + self._when(f"{t}.then", self._kept_inside(t, self.statements(node.body), node), node)
+            turn = self._assign_names(names, f"{t}.turn(__rt__.locals())", node.test)
+            out += self._when(f"{t}.symbolic", turn, node.test)
+            join = self._assign_names(names, f"{t}.join(__rt__.locals())", node.test)
+            joins = self._when(f"{t}.symbolic", join, node.test) + joins
+            if not node.orelse or not isinstance(node.orelse[-1], ast.If):
+                break
+            before, around, node = self.statements(node.orelse[:-1]), t, node.orelse[-1]
+        out += self._when(f"{t}.other", self._kept_inside(t, self.statements(node.orelse), node), node)
+        del self._open[opened:]
+        return out + joins
 
     def _when(self, test: str, body: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
         if not body:
@@ -240,25 +250,6 @@ class Converter(expression_converter.Expressions):
         if node.cause is not None:
             node.cause = self.visit(node.cause)
         return node
-
-    def visit_Match(self, node: ast.Match) -> Any:
-        """See ``patterns``."""
-        names = Names(self._fresh("m"))
-        node.subject = self.rt("subject", node.subject, self.visit(node.subject))
-        for case in node.cases:
-            case.pattern = names.visit(case.pattern)
-            case.guard = None if case.guard is None else self.test(case.guard)
-            case.body = self.statements(case.body)
-        made = written(f"{names.holder} = __rt__.Patterns()", node)
-        made[0].value.args += [self._later(e) for e in names.found]
-        return [*made, node]
-
-    def _later(self, node: ast.expr) -> ast.expr:
-        """``lambda: node``, converted."""
-        made = expression("lambda: None", node)
-        made.body = node
-        found: ast.expr = self.visit(made)
-        return found
 
     def visit_Try(self, node: Any) -> Any:
         """Blocks left open by an exception are closed where it is caught."""
@@ -356,7 +347,8 @@ def _converted_anew(code: CodeType) -> Template:
     node = _copied(found.node)
     if not isinstance(node, ast.Lambda):
         node.decorator_list = []
-    return _compile(found, Converter(found, code.co_freevars).function(node), code)
+    mangle([getattr(node, field) for field in node._fields if field != "name"], found.class_name)
+    return _compile(found, Converter(code.co_freevars).function(node), code)
 
 
 def _copied(node: Tree) -> Tree:

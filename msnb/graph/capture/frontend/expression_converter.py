@@ -40,7 +40,6 @@ class Expressions(ast.NodeTransformer):
 
     scopes: list[Any]
     free: set[str]
-    class_names: list[str]
     _open: list[str]
 
     # ---- making code ----
@@ -58,16 +57,9 @@ class Expressions(ast.NodeTransformer):
         """A plain name, not converted."""
         return ast.copy_location(ast.Name(name, ast.Load()), at)
 
-    def _mangle(self, name: str) -> str:
-        if not self.class_names or not name.startswith("__") or name.endswith("__"):
-            return name
-        owner = self.class_names[-1].lstrip("_")
-        return f"_{owner}{name}" if owner else name
-
     # ---- names ----
 
     def visit_Name(self, node: ast.Name) -> Any:
-        node.id = self._mangle(node.id)
         if isinstance(node.ctx, ast.Load) and not node.id.startswith("__rt__"):
             return self._read_name(node)
         return node
@@ -126,15 +118,13 @@ class Expressions(ast.NodeTransformer):
         """The statements that put a converted value into a target."""
         if isinstance(target, ast.Attribute):
             owner = self.visit(target.value)
-            name = self.const(self._mangle(target.attr), target)
+            name = self.const(target.attr, target)
             return ast.copy_location(ast.Expr(self.rt("set_attr", target, owner, name, value)), at)
         if isinstance(target, ast.Subscript):
             owner, key = self.visit(target.value), self.visit(target.slice)
             return ast.copy_location(ast.Expr(self.rt("set_item", target, owner, key, value)), at)
         if isinstance(target, (ast.Tuple, ast.List)):
             return self._unpack(target, value, at)
-        if isinstance(target, ast.Name):
-            target.id = self._mangle(target.id)
         outside = self.store_outside(target, value)
         return outside if outside is not None else ast.copy_location(ast.Assign([target], value), at)
 
@@ -168,7 +158,7 @@ class Expressions(ast.NodeTransformer):
             old = self.visit(ast.copy_location(ast.Name(target.id, ast.Load()), target))
             return self._store(target, self.rt("inplace", node, op, old, value), node)
         if isinstance(target, ast.Attribute):
-            name = self.const(self._mangle(target.attr), target)
+            name = self.const(target.attr, target)
             made = self.rt("inplace_attr", node, op, self.visit(target.value), name, value)
         else:
             made = self.rt("inplace_item", node, op, self.visit(target.value), self.visit(target.slice), value)
@@ -178,9 +168,7 @@ class Expressions(ast.NodeTransformer):
         out: list[Any] = []
         for target in node.targets:
             if isinstance(target, ast.Attribute):
-                made = self.rt(
-                    "del_attr", target, self.visit(target.value), self.const(self._mangle(target.attr), target)
-                )
+                made = self.rt("del_attr", target, self.visit(target.value), self.const(target.attr, target))
             elif isinstance(target, ast.Subscript):
                 made = self.rt("del_item", target, self.visit(target.value), self.visit(target.slice))
             else:
@@ -192,7 +180,6 @@ class Expressions(ast.NodeTransformer):
     # ---- reads ----
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        node.attr = self._mangle(node.attr)
         node.value = self.visit(node.value)
         if not isinstance(node.ctx, ast.Load):
             return node
@@ -223,6 +210,8 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id in FRAME_BUILTINS:
             if self._lookup(node.func.id)[0] == "global" and not (node.args and node.func.id in ("vars", "dir")):
                 return self._frame_builtin(node, node.func.id)
+        if isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", None) == "__rt__":
+            return self.generic_visit_args(node)  # what lowering wrote
         function = self.visit(node.func)
         self.generic_visit_args(node)
         node.args = [function, *node.args]

@@ -27,7 +27,7 @@ from msnb.graph.capture.frontend.ast_templates import expression, written
 
 RETURN = "__ret__"
 LOOPS = (ast.While, ast.For)
-_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 Loop = ast.While | ast.For
 
 
@@ -47,7 +47,7 @@ def jumps(nodes: list[ast.stmt], in_loop: bool = False) -> bool:
     for node in nodes:
         if isinstance(node, ast.Return) or (isinstance(node, (ast.Break, ast.Continue)) and not in_loop):
             return True
-        if isinstance(node, _DEFS):
+        if isinstance(node, DEFINITIONS):
             continue
         for block in blocks(node):
             if jumps(block, in_loop or (isinstance(node, LOOPS) and block is node.body)):
@@ -58,9 +58,7 @@ def jumps(nodes: list[ast.stmt], in_loop: bool = False) -> bool:
 def blocks(node: ast.AST) -> list[list[ast.stmt]]:
     """The statement lists directly inside a statement."""
     found = [getattr(node, f) for f in ("body", "orelse", "finalbody") if isinstance(getattr(node, f, None), list)]
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        found.append(part.body)
-    return found
+    return found + [part.body for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
 
 
 def leaves(nodes: list[ast.stmt]) -> bool:
@@ -88,7 +86,7 @@ def _breaks(nodes: list[ast.stmt]) -> bool:
     for node in nodes:
         if isinstance(node, ast.Break):
             return True
-        if isinstance(node, (*_DEFS, *LOOPS)):
+        if isinstance(node, (*DEFINITIONS, *LOOPS)):
             if isinstance(node, LOOPS) and _breaks(node.orelse):
                 return True
             continue
@@ -99,7 +97,7 @@ def _breaks(nodes: list[ast.stmt]) -> bool:
 
 def _returns(nodes: list[ast.stmt]) -> bool:
     return any(
-        isinstance(n, ast.Return) or (not isinstance(n, _DEFS) and any(_returns(b) for b in blocks(n))) for n in nodes
+        isinstance(n, ast.Return) or (not isinstance(n, DEFINITIONS) and any(map(_returns, blocks(n)))) for n in nodes
     )
 
 
@@ -174,13 +172,10 @@ class Lowering:
         return [guard]
 
     def _other(self, node: ast.stmt, around: JumpTargets) -> ast.stmt:
-        if isinstance(node, _DEFS):
+        if isinstance(node, DEFINITIONS):
             return node
-        for owner in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            for name in ("body", "orelse", "finalbody"):
-                inner = getattr(owner, name, None)
-                if isinstance(inner, list) and inner:
-                    setattr(owner, name, self.block(inner, around) or written("pass", node))
+        for inner in filter(None, blocks(node)):
+            inner[:] = self.block(inner, around) or written("pass", node)
         return node
 
     def _loop(self, node: Loop) -> tuple[list[ast.stmt], list[ast.stmt]]:
@@ -226,7 +221,7 @@ def _jump_kinds(nodes: list[ast.stmt], in_loop: bool) -> set[str]:
             found.add("return")
         elif isinstance(node, (ast.Break, ast.Continue)) and not in_loop:
             found.add("break" if isinstance(node, ast.Break) else "continue")
-        elif not isinstance(node, _DEFS):
+        elif not isinstance(node, DEFINITIONS):
             for block in blocks(node):
                 found |= _jump_kinds(block, in_loop or (isinstance(node, LOOPS) and block is node.body))
     return found
@@ -265,11 +260,7 @@ def _without(nodes: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in names:
             continue
-        for owner in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            for field in ("body", "orelse", "finalbody"):
-                inner = getattr(owner, field, None)
-                if isinstance(inner, list) and inner:
-                    kept = _without(inner, names)
-                    setattr(owner, field, kept or (written("pass", node) if field == "body" else []))
+        for inner in filter(None, blocks(node)):
+            inner[:] = _without(inner, names) or written("pass", node)
         out.append(node)
     return out

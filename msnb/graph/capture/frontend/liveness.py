@@ -81,8 +81,6 @@ def _statement(node: ast.stmt, out: set[str]) -> set[str]:
         return live(node.body, out) | {n for item in node.items for n in loads(item)}
     if hasattr(node, "handlers"):
         return _try(node, out)
-    if isinstance(node, ast.Match):
-        return {n for case in node.cases for n in live(case.body, out)} | loads(node) | out
     return _simple(node, out)
 
 

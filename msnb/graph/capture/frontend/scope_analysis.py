@@ -12,10 +12,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 ScopeNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_NAME_FIELDS = ("id", "attr", "arg", "name", "asname", "rest")
 
 
 @dataclass
@@ -70,17 +72,6 @@ class _Collector(ast.NodeVisitor):
         self.found.bind(node.name, node)
         self.generic_visit(node)
 
-    def visit_MatchAs(self, node: ast.MatchAs) -> None:
-        self.found.bind(node.name, node)
-        self.generic_visit(node)
-
-    def visit_MatchStar(self, node: ast.MatchStar) -> None:
-        self.found.bind(node.name, node)
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self.found.bind(node.rest, node)
-        self.generic_visit(node)
-
     def generic_visit(self, node: ast.AST) -> None:
         if isinstance(node, _SCOPES):
             self._enter_scope(node)
@@ -109,6 +100,27 @@ def bindings(nodes: Iterable[ast.AST]) -> Bindings:
     for node in nodes:
         collector.visit(node)
     return collector.found
+
+
+def mangle(part: Any, owner: str) -> None:
+    """Put the name of the class into the private names (``__x``) of its code, as Python does when it compiles that; a
+    class inside has its own."""
+    if isinstance(part, list):
+        for item in part:
+            mangle(item, owner)
+    elif isinstance(part, ast.AST) and owner.strip("_"):
+        for field in part._fields:
+            value = getattr(part, field, None)
+            if isinstance(value, str) and field in _NAME_FIELDS and not isinstance(part, ast.keyword):
+                setattr(part, field, _mangled(value, owner))
+            elif isinstance(part, (ast.Global, ast.Nonlocal)):
+                part.names = [_mangled(name, owner) for name in part.names]
+            elif not (isinstance(part, ast.ClassDef) and field == "body"):
+                mangle(value, owner)
+
+
+def _mangled(name: str, owner: str) -> str:
+    return f"_{owner.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
 
 
 def params(args: ast.arguments) -> list[str]:

@@ -522,6 +522,24 @@ def _vars(engine: Capture, owner: Any) -> Any:
     return reads.attr(engine.session, owner, "__dict__") if type(space) is dict else space
 
 
+def _isinstance(engine: Capture, value: Any, kinds: Any) -> bool:
+    if isinstance(kinds, tuple):
+        return any(_isinstance(engine, value, kind) for kind in kinds)
+    asked = None if type(value) is kinds else operators.method(kinds, "__instancecheck__")
+    if asked is not None:
+        return truth(operators.invoke(engine, kinds, "__instancecheck__", asked, value))
+    return bool(_agreed(engine, value, lambda one: isinstance(engine.session.pythonic.shown(one), kinds)))
+
+
+def _issubclass(engine: Capture, kind: Any, kinds: Any) -> bool:
+    if isinstance(kinds, tuple):
+        return any(_issubclass(engine, kind, one) for one in kinds)
+    asked = operators.method(kinds, "__subclasscheck__")
+    if asked is None:
+        return bool(_opaque(engine, issubclass, (kind, kinds), {}))
+    return truth(operators.invoke(engine, kinds, "__subclasscheck__", asked, kind))
+
+
 def _copy(engine: Capture, value: Any) -> Any:
     return ObjectCopy(engine, _opaque).of(value)
 
@@ -534,9 +552,7 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr,
     delattr: _delattr, type: _type, dataclasses.replace: replaced,
     round: _round,
-    isinstance: lambda engine, x, kinds: _agreed(
-        engine, x, lambda one: isinstance(engine.session.pythonic.shown(one), kinds)
-    ),
+    isinstance: _isinstance, issubclass: _issubclass,
     int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: extreme(max, "maximum", _opaque), min: extreme(min, "minimum", _opaque), sum: total,
     any: any_all(True), all: any_all(False),

@@ -20,10 +20,9 @@ from msnb.graph.capture.interpreter import array_mutations, reads, side_effects,
 from msnb.graph.capture.interpreter.call import call
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session, stack
-from msnb.graph.capture.interpreter.control import branch as blocks, loop, object_identity
-from msnb.graph.capture.interpreter.control.branch import SKIP, ShortCircuit, Ternary, yielding
+from msnb.graph.capture.interpreter.control import branch as blocks, loop, match_statement, object_identity
+from msnb.graph.capture.interpreter.control.branch import SKIP, SKIPPED, ShortCircuit, Ternary, yielding
 from msnb.graph.capture.interpreter.control.function_selection import selected as selected
-from msnb.graph.capture.interpreter.control.match_statement import Patterns, subject
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.interpreter.program_errors import need_uncaught, raising
 from msnb.graph.capture.interpreter.writes import del_attr, del_item, session_now, set_attr, set_item
@@ -34,10 +33,11 @@ from msnb.ops.elementwise.identity_and_effects import augmented, is_assigned_in_
 
 locals = builtins.locals
 While, For = loop.While, loop.For
+is_sequence, is_mapping, length = match_statement.is_sequence, match_statement.is_mapping, match_statement.length
+class_parts, values_of = match_statement.class_parts, match_statement.values_of
 not_ = negate
 __all__ = [
-    "SKIP", "Patterns", "call", "del_attr", "del_item", "raising", "set_attr", "set_item", "subject", "truth",
-    "yielding",
+    "SKIP", "SKIPPED", "call", "del_attr", "del_item", "raising", "set_attr", "set_item", "truth", "yielding",
 ]  # fmt: skip
 
 
@@ -119,6 +119,14 @@ def unpack_map(value: Any) -> Any:
         return reads.mapping(engine.session, value)
     entries = special_methods.entered(engine, dict, value)
     return value if entries is NotImplemented else entries
+
+
+def rest(value: Any, keys: tuple[Any, ...]) -> Any:
+    """What ``case {"a": a, **rest}`` leaves."""
+    found = {**unpack_map(value)}
+    for key in keys:
+        del found[key]
+    return new(found)
 
 
 def iterate(value: Any) -> Any:
@@ -264,9 +272,9 @@ def fstring(*parts: Any) -> Any:
 # ---- decisions ----
 
 
-def branch(value: Any, names: Any, lines: dict[str, tuple[int, ...]], space: dict[str, Any], *readers: Any) -> Any:
+def branch(value: Any, names: Any, lines: dict[str, tuple[int, ...]], space: dict[str, Any], *more: Any) -> Any:
     """``if value``."""
-    made = blocks.Branch(names, lines, *readers)
+    made = blocks.Branch(names, lines, *more)
     made.decide(value, space)
     return made
 

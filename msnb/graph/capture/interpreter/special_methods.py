@@ -141,7 +141,7 @@ def _by_methods(engine: Capture, op: str, left: Any, right: Any) -> Any:
     forward = f"__{_COMPARE[op] if compares else NAMES[op]}__"
     backward = f"__{_MIRROR[op]}__" if compares else f"__r{NAMES[op]}__"
     tries = [(left, forward, right), (right, backward, left)]
-    if type(right) is not type(left) and issubclass(type(right), type(left)):
+    if type(right) is not type(left) and type(left) in type(right).__mro__:
         tries.reverse()
     asked = {"__eq__"} if op == "!=" and _by_identity(left, "__ne__") else set()
     known = any(method(owner, n) is not None for owner, name, _ in tries for n in (name, *asked))

@@ -97,9 +97,12 @@ class Branch(Handle):
     then: bool
     other: bool
 
-    def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], *readers: Any) -> None:
+    def __init__(
+        self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], around: Branch | None, *readers: Any
+    ) -> None:
         super().__init__(*readers)
         self.names: tuple[str, ...] = names
+        self.around = around  # whose ``else`` ends in this one
         self.lines: dict[str, tuple[int, ...]] = lines
 
     def decide(self, value: Any, space: dict[str, Any]) -> None:
@@ -116,6 +119,15 @@ class Branch(Handle):
         self.begin: dict[str, Any] = grab(self.names, space)
         self.start(engine)
         self.body = Body(engine, "then", self.cells)
+
+    def failed(self, error: Exception) -> bool:
+        """As above; if the branch around keeps the error, this one is over."""
+        if super().failed(error):
+            return True
+        if self.around is None or not self.around.failed(error):
+            return False
+        self.then = self.other = self.symbolic = False
+        return True
 
     def turn(self, space: dict[str, Any]) -> tuple[Any, ...]:
         """The first branch is done: put everything back for the second."""
@@ -134,7 +146,19 @@ class Branch(Handle):
         self.finish()
         values = [(n, self.left[n], right[n], self.lines[n]) for n in self.names if n in self.lines]
         merged = dict(zip(self.lines, join(self.outer, self.pred, self.first, self.body, values)))
+        if self.first.dead and self.body.dead:
+            self._end()
         return tuple(merged[n] if n in merged else UndefinedVariable(n) for n in self.names)
+
+    def _end(self) -> None:
+        """Both raise: nothing behind the branch runs, so the body around it ends here as well."""
+        session = self.outer.session
+        error = session.statements.raised = session.calls.ends[-1]
+        if self.around is None or not self.around.failed(error):
+            raise error
+
+
+SKIPPED = Branch((), {}, None)
 
 
 def grab(names: tuple[str, ...], space: dict[str, Any]) -> dict[str, Any]:

@@ -1,46 +1,77 @@
-"""``match`` statements: Python does the matching, on a subject that was read and guarded as a whole.
+"""What the patterns of a ``match`` statement ask: see ``frontend.match_lowering`` for the code that calls this.
 
-    match config:                              __m1__ = __rt__.Patterns(lambda: rt.glob(G, "Point"), lambda: ...)
-        case Point(x=0): ...          ==>      match __rt__.subject(config):
-        case Kind.SLOW: ...                        case __m1__.v0(x=0): ...
-                                                   case __m1__.v1: ...
-
-A pattern may hold names and attributes, but no calls, so what it names is found by an attribute of its own: an
-expression that is evaluated when matching gets there, like any other read of the outside.
+Python's own rules (PEP 634): a class says by a flag whether its objects are sequences or mappings, items of a mapping
+come from its ``get``, attributes by name; whatever a program's class defines is called like any other code of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copyreg import _slotnames  # type: ignore[attr-defined]
 from typing import Any
 
-from msnb.core import pytree, slot
-from msnb.graph.capture.interpreter import reads
-from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.graph.capture.values.object_table import is_heap
+from msnb.graph.capture.interpreter.call import call
+
+_SEQUENCE, _MAPPING, _ITSELF = 1 << 5, 1 << 6, 1 << 22  # Py_TPFLAGS_SEQUENCE, _MAPPING, _MATCH_SELF
+_ABSENT: Any = object()
 
 
-class Patterns:
-    """What the patterns of a statement name: ``v0``, ``v1`` ... are worked out when they are asked for."""
-
-    def __init__(self, *values: Callable[[], Any]) -> None:
-        self._values = values
-
-    def __getattr__(self, name: str) -> Any:
-        return self._values[int(name[1:])]()
+def length(value: Any) -> Any:
+    """``len(value)``."""
+    return call(len, value)
 
 
-def subject(value: Any) -> Any:
-    """What is matched: patterns look into it unseen, so all of it that comes from outside is guarded."""
-    engine = slot.engine
-    if not isinstance(engine, Capture):
-        return value
-    derived = is_heap(type(value)) and isinstance(value, (list, tuple, dict)) and not hasattr(value, "_fields")
-    found = None if derived else pytree.children(value)
-    held = {*getattr(value, "__dict__", ()), *_slotnames(type(value))}
-    rebuilt = found is not None and held <= set(found[0])  # nothing but its parts
-    if rebuilt:
-        return reads.given(engine.session, value)
-    reads.look_into(engine.session, value)
-    return value
+def is_sequence(value: Any, count: int, exact: bool) -> bool:
+    """``case [...]``: of ``count`` items, or at least so many."""
+    if not type(value).__flags__ & _SEQUENCE:
+        return False
+    found: int = length(value) if count or exact else 0
+    return found == count if exact else found >= count
+
+
+def is_mapping(value: Any) -> bool:
+    """``case {...}``."""
+    return bool(type(value).__flags__ & _MAPPING)
+
+
+def values_of(value: Any, keys: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The items of a mapping under the keys; None where it lacks one."""
+    if length(value) < len(keys):
+        return None
+    found: list[Any] = []
+    for key in keys:
+        found.append(call(call(getattr, value, "get"), key, _ABSENT))
+        if found[-1] is _ABSENT:
+            return None
+    return tuple(found)
+
+
+def class_parts(value: Any, cls: Any, count: int, names: tuple[str, ...]) -> tuple[Any, ...] | None:
+    """The attributes that ``case cls(a, b, name=c)`` asks for, and a True behind them; None where there is no match."""
+    if not isinstance(cls, type):
+        raise TypeError("called match pattern must be a type")
+    if not call(isinstance, value, cls):
+        return None
+    given = _positional(cls, count) if count else ()
+    found, asked = [value] if given is None else [], [*(given or ()), *names]
+    for i, name in enumerate(asked):
+        if not isinstance(name, str):
+            raise TypeError(f"__match_args__ elements must be strings (got {type(name).__name__})")
+        if name in asked[:i]:
+            raise TypeError(f"{cls.__name__}() got multiple sub-patterns for attribute {name!r}")
+        found.append(call(getattr, value, name, _ABSENT))
+        if found[-1] is _ABSENT:
+            return None
+    return (*found, True)
+
+
+def _positional(cls: Any, count: int) -> tuple[Any, ...] | None:
+    """The names of the first attributes of a pattern; None: the value itself."""
+    args = call(getattr, cls, "__match_args__", None)
+    itself = args is None and bool(cls.__flags__ & _ITSELF)
+    args = () if args is None else args
+    if not isinstance(args, tuple):
+        raise TypeError(f"{cls.__name__}.__match_args__ must be a tuple (got {type(args).__name__})")
+    allowed = 1 if itself else len(args)
+    if count > allowed:
+        plural = "" if allowed == 1 else "s"
+        raise TypeError(f"{cls.__name__}() accepts {allowed} positional sub-pattern{plural} ({count} given)")
+    return None if itself else args[:count]
