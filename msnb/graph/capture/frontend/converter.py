@@ -21,10 +21,12 @@ compiled under the same file name and positions and shares the closure cells of 
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
@@ -43,7 +45,8 @@ INJECTED = ("__rt__", "__g__", "__c__")
 class Converter(expression_converter.Expressions):
     """Rewrites the statements of one function and of the functions nested in it."""
 
-    def __init__(self, freevars: tuple[str, ...]) -> None:
+    def __init__(self, freevars: tuple[str, ...], evaluates: bool = True) -> None:
+        self.evaluates = evaluates  # annotations, which are texts after ``from __future__ import annotations``
         self.scopes: list[Scope] = []
         self.free: set[str] = set(freevars)
         self._made = 0
@@ -63,10 +66,6 @@ class Converter(expression_converter.Expressions):
             opened, self._open = self._open, []
             node.body = self.statements(body)
             self._open = opened
-            node.returns = None
-        for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
-            if arg is not None:
-                arg.annotation = None
         self.scopes.pop()
         return node
 
@@ -86,15 +85,20 @@ class Converter(expression_converter.Expressions):
             out.extend(made if isinstance(made, list) else [made] if made is not None else [])
         return out
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+    def visit_FunctionDef(self, node: Any) -> Any:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         self._defaults(node.args)
+        self.annotate(node, self.visit if self.evaluates else lambda part: self.const(ast.unparse(part), part))
         return self.function(node)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
-        node.decorator_list = [self.visit(d) for d in node.decorator_list]
-        self._defaults(node.args)
-        return self.function(node)
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def annotate(self, node: Any, made: Callable[[ast.expr], ast.expr | None]) -> None:
+        """Put what is made of them in the place of the annotations of a function."""
+        node.returns = node.returns and made(node.returns)
+        for part in ast.walk(node.args):
+            if isinstance(part, ast.arg):
+                part.annotation = part.annotation and made(part.annotation)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         """The body of a class is Python; its methods are converted, and so are the values it assigns."""
@@ -348,7 +352,10 @@ def _converted_anew(code: CodeType) -> Template:
     if not isinstance(node, ast.Lambda):
         node.decorator_list = []
     mangle([getattr(node, field) for field in node._fields if field != "name"], found.class_name)
-    return _compile(found, Converter(code.co_freevars).function(node), code)
+    converter = Converter(code.co_freevars, not code.co_flags & __future__.annotations.compiler_flag)
+    if not isinstance(node, ast.Lambda):
+        converter.annotate(node, lambda part: None)
+    return _compile(found, converter.function(node), code)
 
 
 def _copied(node: Tree) -> Tree:

@@ -60,9 +60,8 @@ class Expressions(ast.NodeTransformer):
     # ---- names ----
 
     def visit_Name(self, node: ast.Name) -> Any:
-        if isinstance(node.ctx, ast.Load) and not node.id.startswith("__rt__"):
-            return self._read_name(node)
-        return node
+        is_cell = node.id in ("__rt__", "__class__")
+        return node if is_cell or not isinstance(node.ctx, ast.Load) else self._read_name(node)
 
     def _read_name(self, node: ast.Name) -> Any:
         kind, scope = self._lookup(node.id)
@@ -81,7 +80,7 @@ class Expressions(ast.NodeTransformer):
                 return "global", None
             if name in scope.names:
                 return "local", scope
-        return ("free", None) if name in self.free and name != "__class__" else ("global", None)
+        return ("free", None) if name in self.free else ("global", None)
 
     def store_outside(self, target: ast.expr, value: ast.expr) -> ast.stmt | None:
         """The statement for an assignment to a global or to a variable of an enclosing function; None for locals."""

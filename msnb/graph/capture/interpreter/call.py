@@ -326,7 +326,9 @@ def _is_programs(new: types.FunctionType, cls: type) -> bool:
 
 def _by_c(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An object of a class of C code, or of msnb."""
-    result = builtin_calls.call(engine, cls, args, kwargs)
+    own_call = isinstance(on_class(type(cls), "__call__"), types.FunctionType)  # which asks for this, by way of super()
+    maker = functools.partial(type.__call__, cls) if own_call else cls
+    result = builtin_calls.call(engine, maker, args, kwargs)
     if isinstance(result, (type, enum.Enum)) and len(args) == 1:
         return result  # the class of an object, the member of a value: they were there before
     return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result

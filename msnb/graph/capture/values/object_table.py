@@ -22,6 +22,8 @@ OPAQUE_FILES = tuple(
 )
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
 _DERIVED_FROM = ("UserList.", "UserDict.", "UserString.", "ChainMap.")
+# functions of Python that call what a program gave them
+_CALLING = {"contextlib": ("ExitStack.", "_BaseExitStack."), "functools": ("_lt_", "_le_", "_gt_", "_ge_")}
 opaque_modules: set[str] = set(_OPAQUE)
 ABSENT: Any = object()
 _LAYOUTS = (list, tuple, dict, OrderedDict, defaultdict, set, frozenset, deque)
@@ -68,6 +70,8 @@ def is_opaque(fn: types.FunctionType, kind: type = object) -> bool:
     module = (getattr(fn, "__module__", None) or "").split(".")[0]
     if fn.__module__ == "collections.abc" or module == "collections" and fn.__qualname__.startswith(_DERIVED_FROM):
         return not has_parts(kind)  # what classes of a program inherit looks into their objects
+    if fn.__qualname__.startswith(_CALLING.get(module, "-")):
+        return False
     if is_own(file):
         return not file.startswith(_CONVERTED_ROOMS) or file in OPAQUE_FILES
     if module in opaque_modules:

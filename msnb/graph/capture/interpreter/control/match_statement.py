@@ -6,6 +6,7 @@ come from its ``get``, attributes by name; whatever a program's class defines is
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from msnb.graph.capture.interpreter.call import call
@@ -47,7 +48,7 @@ def values_of(value: Any, keys: tuple[Any, ...]) -> tuple[Any, ...] | None:
 def class_parts(value: Any, cls: Any, count: int, names: tuple[str, ...]) -> tuple[Any, ...] | None:
     """The attributes that ``case cls(a, b, name=c)`` asks for, and a True behind them; None where there is no match."""
     if not isinstance(cls, type):
-        raise TypeError("called match pattern must be a type")
+        raise TypeError(f"called match pattern must be a {'class' if sys.version_info >= (3, 12) else 'type'}")
     if not call(isinstance, value, cls):
         return None
     given = _positional(cls, count) if count else ()
