@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 import pytest
+from course_programs import PROGRAMS as OF_COURSES
 
 import msnb as ms
 from msnb import Tensor
@@ -420,6 +421,7 @@ class A:
     def __eq__(s,p): return s.v==p.v
 return x*3+(1. if A(x)<=A(x*2) else 5.)+max([3,1],default=4)
 '''.strip().split("\n---\n")  # fmt: skip
+PROGRAMS += OF_COURSES
 
 
 def outcomes(mode, number):

@@ -112,6 +112,7 @@ class Converter(expression_converter.Expressions):
         scope.is_class = True
         self.scopes.append(scope)
         node.body = [self._class_statement(n) for n in node.body]
+        node.decorator_list.append(expression("__rt__.made_class", node))
         self.scopes.pop()
         return node
 

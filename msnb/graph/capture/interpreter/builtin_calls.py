@@ -323,7 +323,8 @@ def _stream(stream: Any) -> Callable[[], Any]:
 
 
 def _warn(engine: Capture, message: Any, category: Any = None, stacklevel: int = 1, **kwargs: Any) -> None:
-    """``warnings.warn`` is a node, like ``print``: it warns of the user's line at each call."""
+    """``warnings.warn`` is a node, like ``print``: it warns of the user's line at each call. Within a
+    ``catch_warnings`` of the program, which is over then, it is done at once."""
     found = here(2).places[max(stacklevel - 1, 0) :]
     where = found[0] if found else None
 
@@ -334,7 +335,9 @@ def _warn(engine: Capture, message: Any, category: Any = None, stacklevel: int =
             kind = type(text) if isinstance(text, Warning) else kind or UserWarning
             warnings.warn_explicit(text, kind, where.file, where.line)
 
-    side_effects.call_at_run(engine, "warn", warn, [message, category], {})
+    if warnings.filters is not engine.session.statements.filters:
+        return warn(concrete(message), category)
+    return side_effects.call_at_run(engine, "warn", warn, [message, category], {})
 
 
 def _log(level: int | None) -> Callable[..., Any]:

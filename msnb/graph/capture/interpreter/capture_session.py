@@ -19,6 +19,7 @@ import fractions
 import sys
 import threading
 import types
+import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -172,6 +173,7 @@ class StatementStack:
     Attributes:
         blocks: branches and loops; attempts: ``try`` statements.
         raised: the error that the program raises already; stated: what its raise statements raised.
+        filters: those of warnings when the capture began.
     """
 
     def __init__(self) -> None:
@@ -179,6 +181,7 @@ class StatementStack:
         self.attempts: list[Any] = []
         self.raised: Exception | None = None
         self.stated: list[Exception] = []
+        self.filters: Any = warnings.filters
 
     @property
     def undecided(self) -> bool:

@@ -232,6 +232,12 @@ def new(value: Any) -> Any:
     return session.born(value)
 
 
+def made_class(kind: Any) -> Any:
+    """A class that the program makes."""
+    session = session_now()
+    return kind if session is None or not isinstance(kind, type) else session.fresh(kind)
+
+
 def namespace(space: dict[str, Any]) -> Any:
     """``globals()``."""
     session = session_now()

@@ -215,12 +215,9 @@ def _super_attr(session: Session, owner: Any, name: str) -> Any:
 
 def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
     """What an object that the program made has from its class: the class is outside, so this is guarded."""
-    kind = type(owner)
-    if (
-        not session.objects.is_fresh(owner)
-        or not is_heap(kind)
-        or is_own(getattr(sys.modules.get(kind.__module__), "__file__", "") or "")
-    ):
+    kind, is_fresh = type(owner), session.objects.is_fresh
+    outside = is_heap(kind) and not is_fresh(kind) and not isinstance(owner, type)
+    if not outside or not is_fresh(owner) or is_own(getattr(sys.modules.get(kind.__module__), "__file__", "") or ""):
         return value
     if name in getattr(owner, "__dict__", ()) or name.startswith("__"):
         return value
@@ -233,7 +230,7 @@ def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
 
 
 def _owner_source(session: Session, owner: Any) -> paths.Source | None:
-    source = session.objects.source_of(owner)
+    source = session.objects.read_path(owner)
     if source is not None or session.objects.is_fresh(owner):
         return source
     if isinstance(owner, type) and has_parts(owner):

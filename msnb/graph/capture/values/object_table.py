@@ -151,6 +151,10 @@ class ObjectTable:
         """The path of an outside object, None for what the program made itself."""
         return self._outside.get(id(obj), (None, None))[1]
 
+    def read_path(self, obj: Any) -> Source | None:
+        """The path by which attributes are read: none for a class that the program makes anew at each call."""
+        return None if isinstance(obj, type) and id(obj) in self._fresh else self.source_of(obj)
+
     def hold(self, obj: Any, source: Source) -> None:
         """``obj`` is outside and lies there."""
         self._outside[id(obj)] = (obj, source)
