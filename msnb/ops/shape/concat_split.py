@@ -231,7 +231,7 @@ def _stack_numpy(types: Any, outs: Any, *, axis: int) -> Any:
     one = (*outs[0].shape[:at], 1, *outs[0].shape[at + 1 :])
     if not alike(types):
         return None
-    if at < types[0].ndim and outs[0].size <= 1 << 16:  # one call for all; of more, copies cost most
+    if at < types[0].ndim and outs[0].size <= 1 << 12:  # one call for all; of more, copies cost most
         return (lambda *xs: np.concatenate(xs, at).reshape(outs[0].shape)) if at else lambda *xs: np.array(xs)
     return lambda *xs: np.concatenate([x.reshape(one) for x in xs], at)
 
