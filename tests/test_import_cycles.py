@@ -55,6 +55,6 @@ def test_rules_of_control_flow_are_there_whoever_comes_first(first: str) -> None
 @pytest.mark.long
 @pytest.mark.parametrize("first", ["msnb.eager.dispatch", "msnb.eager.tape"])
 def test_composites_run_as_programs_whoever_comes_first(first: str) -> None:
-    assert said_by(f"import {first}; from msnb.eager.dispatch import composites; print(composites.run.__name__)") == (
-        "run_whole"
+    assert said_by(f"import {first}; from msnb.eager.dispatch import eager; print(eager.whole.__module__)") == (
+        "msnb.eager.inline_cache"
     )

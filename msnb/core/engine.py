@@ -162,9 +162,9 @@ def cached(fn: Fn) -> Fn:
     return call  # type: ignore[return-value]
 
 
-def keep_calls(module: dict[str, Any], names: str) -> None:
-    """``cached`` for functions of a module, by their names."""
-    module.update({name: cached(module[name]) for name in names.split()})
+def keep_calls(module: dict[str, Any], names: str, mark: Callable[[Any], Any] = cached) -> None:
+    """``cached``, or another mark, for functions of a module, by their names."""
+    module.update({name: mark(module[name]) for name in names.split()})
 
 
 def named(fn: Fn) -> Fn:

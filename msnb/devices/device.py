@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import itemgetter, methodcaller
+from operator import methodcaller
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -27,7 +27,6 @@ from msnb.ir.analysis.structural_hash import Content
 from msnb.ir.graph import Graph, Node
 from msnb.ops.definition.record import Op, in_range, operand_dtype
 from msnb.ops.definition.type_inference import alike
-from msnb.ops.shape.index_spec import key_of
 
 Kernel = Callable[..., Any]
 
@@ -319,9 +318,7 @@ def numpy_call(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) 
         return None
     if op.view == "reshape":
         return methodcaller("reshape", outs[0].shape)
-    if op.view == "transpose":
-        return methodcaller("transpose", attrs["perm"])
-    return itemgetter((*key_of(attrs["spec"], ()), ...)) if op.name == "index" and len(types) == 1 else None
+    return methodcaller("transpose", attrs["perm"]) if op.view == "transpose" else None
 
 
 def _are_static(types: Sequence[Type]) -> bool:

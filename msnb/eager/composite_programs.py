@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from msnb.base import device_registry, events, get_context, reraise_interrupt
 from msnb.core import DType, Tensor, TensorType
 from msnb.core.engine import LOOPS, EngineRestore
-from msnb.eager.dispatch import composites
 from msnb.ir import Graph, GraphBuilder
 from msnb.parallel.context import wanted
 
@@ -139,6 +138,3 @@ def _traced(
         out = fn(*given, **{k: next(left) if isinstance(a, Tensor) else a for k, a in kwargs.items()})
         b.output(*(out if isinstance(out, tuple) else (out,)))
     return b.graph, not isinstance(out, tuple)
-
-
-composites.run = run_whole

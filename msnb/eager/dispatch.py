@@ -24,16 +24,6 @@ from msnb.ops.definition.operand_checks import as_tensor, is_operand, no_operand
 from msnb.ops.definition.record import REGISTRY, Op
 
 
-class Composites:
-    """How framework functions run: ``composite_programs``, ``inline_cache`` fill this in, the package imports them."""
-
-    run: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-    call: Callable[..., Any]
-
-
-composites: Composites = Composites()
-
-
 class DispatchEntry:
     """What dispatch needs for one signature.
 
@@ -173,6 +163,24 @@ def wrap(entry: DispatchEntry, result: Any) -> Any:
     return tuple([make(r, _actual(t, r)) for r, t in zip(result, entry.types)])
 
 
+def run_any(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], note: Callable[..., None] | None = None) -> Any:
+    """The general way; ``note`` enters an op with a gradient into a tape."""
+    entry, operands = look_up(op, inputs, attrs)
+    start = perf_counter() if op_listeners else 0.0
+    try:
+        result = entry.kernel(*buffers(operands))
+    except Exception as error:
+        reraise_interrupt(error)
+        raise kernel_failed(op, operands, error, entry.types) from None
+    out = wrap(entry, result)
+    seconds = perf_counter() - start if op_listeners else 0.0
+    if note is not None and entry.keep is not None:
+        note(entry, operands, out if isinstance(out, tuple) else (out,))
+    if op_listeners:
+        events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out, seconds=seconds)
+    return out
+
+
 def _actual(t: Type, buffer: Any) -> Any:
     return type_of_buffer(buffer) if isinstance(t, TensorType) and not t.is_static else t
 
@@ -193,7 +201,7 @@ class EagerEngine(PlainReads):
         if len(inputs) == 1:
             return self.apply_one(op, inputs, attrs)
         if attrs or op_listeners or len(inputs) != 2:
-            return self.apply_any(op, inputs, attrs)
+            return run_any(op, inputs, attrs)
         a, b = inputs
         class_b = b.__class__
         try:
@@ -206,20 +214,20 @@ class EagerEngine(PlainReads):
             result = entry.kernel(one, other)
         except Exception as error:  # unknown signature, odd operand, failing kernel: the general way tells in full
             reraise_interrupt(error)
-            return self.apply_any(op, inputs, attrs)
+            return run_any(op, inputs, attrs)
         return make(result, entry.type) if entry.type is not None else wrap(entry, result)
 
     def pair(self, op: Op, a: Tensor, b: Tensor) -> Any:
         """Two tensors: ``apply`` with nothing left to ask, written out (a call costs a tenth of an addition)."""
         if op_listeners:
-            return self.apply_any(op, (a, b), {})
+            return run_any(op, (a, b), {})
         try:
             one, other = a._type, b._type
             entry = op.fast[one] if one is other else op.fast[one, other]
             result = entry.kernel(a._data, b._data)
         except Exception as error:
             reraise_interrupt(error)
-            return self.apply_any(op, (a, b), {})
+            return run_any(op, (a, b), {})
         if entry.type is None:
             return wrap(entry, result)
         t = _new(Tensor)
@@ -236,31 +244,8 @@ class EagerEngine(PlainReads):
             reraise_interrupt(error)
             entry = None
         if entry is None:
-            return self.apply_any(op, inputs, attrs)
+            return run_any(op, inputs, attrs)
         return make(result, entry.type) if entry.type is not None else wrap(entry, result)
-
-    def apply_any(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """The general way."""
-        entry, operands = look_up(op, inputs, attrs)
-        start = perf_counter() if op_listeners else 0.0
-        try:
-            result = entry.kernel(*buffers(operands))
-        except Exception as error:
-            reraise_interrupt(error)
-            raise kernel_failed(op, operands, error, entry.types) from None
-        out = wrap(entry, result)
-        if op_listeners:
-            seconds = perf_counter() - start
-            events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out, seconds=seconds)
-        return out
-
-    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """By what is kept of such a call, or as one program, where that is worth it."""
-        return composites.call(fn, args, kwargs)
-
-    def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """By what is kept of such a call."""
-        return composites.call(fn, args, kwargs)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the buffer of ``value``: buffers are never written, so sharing one is safe."""

@@ -1,7 +1,7 @@
 """Inline caches (Deutsch and Schiffman, 1984): which operations a public function makes of a call, found once.
 
     softmax(x, -1)      its Python checks the axis, asks for types, and applies max, subtract, exp, sum, divide
-    key                 softmax, float32[4, 8], int, -1          types of tensors, settings with their Python types
+    key                 softmax, float32[4, 8], -1               types of tensors, settings with their Python types
     what is kept        max(0) -> 1,  subtract(0, 1) -> 2, ...   dispatch entries and the places of their operands
 
 A second call with the key runs these kernels, and notes the same lines on a tape. That is right where Python depends
@@ -11,10 +11,11 @@ refuses, as does an operation that draws, writes or calls back. What refuses, or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from marshal import dumps
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from msnb.core import WEAK, DType, EngineRestore, Parameter, PlainReads, Tensor,
 from msnb.core.engine import LOOPS, WHOLE
 from msnb.core.temporary_writes import mark, mark_through, part_of
 from msnb.devices.device import HOT, WARM
-from msnb.eager.dispatch import DispatchEntry, EagerEngine, composites, eager, look_up
+from msnb.eager.composite_programs import run_whole
+from msnb.eager.dispatch import DispatchEntry, EagerEngine, eager, look_up
 from msnb.eager.kernel_list import kernel_program, listed
 from msnb.eager.tape import CallLines, OpLine, RecordingEngine
 from msnb.ops.definition import Op, ValuesAndIndices
@@ -33,12 +35,10 @@ MOST = 2048
 """Calls that are kept; then the older half goes."""
 Line = tuple[tuple[int, ...], int, DispatchEntry, "tuple[int, ...] | None"]
 """Places of the operands, number of results, entry, and the places of what its gradient rule reads."""
-_UNTRACKED = -1
-_DONE = -1
+_UNTRACKED = _DONE = -1
 _LONG = 64  # longer lists are data
 _LARGE = 1 << 20  # bytes: what is made on the way dies at the end of a kept call only
-_ATOMS = frozenset({int, bool, str, type(None), type(Ellipsis)})
-_INTS = frozenset({int})
+_ATOMS = frozenset({bool, str, type(None), type(Ellipsis), DType})
 _FLOATS, _LISTS, _ENDS = frozenset({float, complex}), frozenset({tuple, list}), frozenset({int, type(None)})
 _calls: dict[Any, Any] = {}
 _new = object.__new__
@@ -52,34 +52,34 @@ def forget(changes: Any = None) -> None:
 events.subscribe("context", forget)
 
 
-def _enter(v: Any, kind: type, key: list[Any], tensors: list[Tensor]) -> bool:
-    """Append an argument; False for one that is no part of a key."""
-    if kind is Tensor or kind is Parameter:
-        key += (kind, v._type)
-        tensors.append(v)
-    elif kind in _ATOMS or kind is DType or kind is tuple and len(v) <= _LONG and _INTS.issuperset(map(type, v)):
-        key += (kind, v)
-    elif kind in _FLOATS:  # -0.0 is not 0.0, and a NaN is itself
-        key += (kind, dumps(v, 2))
-    elif kind is slice:
-        ends = v.start, v.stop, v.step
-        if not _ENDS.issuperset(map(type, ends)):
-            key.append(kind)
-            return _enter(ends, list, key, tensors)
-        key += ends  # numbers, where the others have their types
-    elif kind in _LISTS:
-        key += (kind, len(v))
-        for e in v if len(v) <= _LONG else (_ENDS,):
-            if not _enter(e, e.__class__, key, tensors):
+def _enter(given: Iterable[Any], key: list[Any], tensors: list[Tensor]) -> bool:
+    """Append arguments; False where one is no part of a key. Settings have their types in front, but ints."""
+    for v in given:
+        kind = type(v)
+        if kind is int:
+            key.append(v)
+        elif kind is Tensor:
+            key.append(v._type)
+            tensors.append(v)
+        elif kind in _LISTS:
+            key += (kind, len(v))
+            if len(v) > _LONG or not _enter(v, key, tensors):
                 return False
-    else:
-        return False
+        elif kind is slice:
+            start, stop, step = v.start, v.stop, v.step
+            if type(start) not in _ENDS or type(stop) not in _ENDS or type(step) not in _ENDS:
+                return False  # a tensor, whose value will be read
+            key += (kind, start, stop, step)
+        elif kind in _ATOMS:
+            key += (kind, v)
+        elif kind in _FLOATS:  # -0.0 is not 0.0, and a NaN is itself
+            key += (kind, dumps(v, 2))
+        elif kind is Parameter:
+            key += (kind, v._type)
+            tensors.append(v)
+        else:
+            return False
     return True
-
-
-def _enter_named(kwargs: dict[str, Any], key: list[Any], tensors: list[Tensor]) -> bool:
-    key += kwargs
-    return all(_enter(v, v.__class__, key, tensors) for v in kwargs.values())
 
 
 def call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], tape: Any = None) -> Any:
@@ -90,16 +90,18 @@ def call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], 
     """
     key: list[Any] = [fn]
     tensors: list[Tensor] = []
-    for v in args:
-        kind = v.__class__
+    if kwargs:
+        key += kwargs
+    for v in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(v)
         if kind is Tensor:
             key.append(v._type)
             tensors.append(v)
-        elif kind in _ATOMS:
-            key += (kind, v)
-        elif not _enter(v, kind, key, tensors):
+        elif kind is int:
+            key.append(v)
+        elif not _enter((v,), key, tensors):
             return _uncached(fn, args, kwargs)
-    if op_listeners or wanted.key is not None or kwargs and not _enter_named(kwargs, key, tensors):
+    if op_listeners or wanted.key is not None:
         return _uncached(fn, args, kwargs)
     found = _calls.get(tuple(key)) or _learned(tuple(key), fn, args, kwargs, tensors)
     if found.__class__ is not CachedCall:
@@ -112,14 +114,14 @@ def call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], 
 
 
 def _uncached(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return composites.run(fn, args, kwargs) if fn in WHOLE else fn(*args, **kwargs)
+    return run_whole(fn, args, kwargs) if fn in WHOLE else fn(*args, **kwargs)
 
 
 def _learned(key: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
     """What to do with such calls: run what was traced, one program, or the function as it is."""
     work = max([t.size for t in tensors], default=0)
     if fn in WHOLE and (fn in LOOPS or work >= device_registry.current().features.worth_fusing):
-        found: Any = composites.run
+        found: Any = run_whole
     else:
         try:
             found = CallTracer().traced(fn, args, kwargs, tensors)
@@ -232,8 +234,6 @@ def _replaced(tree: Any, by: Iterator[Tensor]) -> Any:
     kind = tree.__class__
     if isinstance(tree, Tensor):
         return next(by)
-    if kind is slice:
-        return slice(*[_replaced(v, by) for v in (tree.start, tree.stop, tree.step)])
     return kind([_replaced(v, by) for v in tree]) if kind is tuple or kind is list else tree
 
 
@@ -325,7 +325,7 @@ class CachedCall:
     ) -> Any:  # fmt: skip
         """The function that runs the operations, fused or one by one, and makes the results; ``numbers`` of those that
         are tracked, from that of the first on. None where they cannot be fused."""
-        scope = {"new": _new, "Tensor": Tensor, "mark": mark, "mark_through": mark_through, **names}
+        scope = {"new": _new, "Tensor": Tensor, "ref": ref, "mark": mark, "mark_through": mark_through, **names}
         scope["pack"], end = _PACKS.get(self._kind), [*end]
         for i, (at, scope[f"type{i}"], way) in enumerate(self._outs):
             if at < self._first:
@@ -336,7 +336,9 @@ class CachedCall:
             end.append(f"o{i}._rec = {rec}")
             if way is not None:
                 scope[f"way{i}"] = way[1] if len(way[1]) > 1 else way[1][0]
-                end.append(f"mark{'_through' if len(way[1]) > 1 else ''}(o{i}, t{way[0]}, way{i})")
+                if len(way[1]) == 1:  # ``mark``, written out
+                    end.append(f"if t{way[0]}._kept is None: o{i}._kept = [ref(t{way[0]}), way{i}, None, 0]")
+                end.append(f"{'else: mark' if len(way[1]) == 1 else 'mark_through'}(o{i}, t{way[0]}, way{i})")
         end.append("return o0" if self._kind is Tensor else f"return pack(({listed(range(len(self._outs)), 'o')}))")
         wanted = [*saved, *(at for at, *_ in self._outs)]
         body = self._fused(wanted, scope, hot) if fuses else []
@@ -411,10 +413,7 @@ def _kept_places(entry: DispatchEntry, refs: list[int], made: list[int], at: dic
     return tuple([at[p] for p in (*(refs[k] for k in operands), *(made if results else ()))])
 
 
-def _number(engine: Any, value: Any) -> Any:
-    return make(value, WEAK[value.__class__]) if value.__class__ in WEAK else value
-
-
-composites.call = call
-EagerEngine.number = RecordingEngine.number = _number  # type: ignore[method-assign, assignment]
+EagerEngine.number = RecordingEngine.number = lambda self, v: make(v, WEAK[type(v)]) if type(v) in WEAK else v  # type: ignore[method-assign, assignment]
+RecordingEngine.whole = RecordingEngine.cached = lambda self, fn, args, kwargs: call(fn, args, kwargs, self.recorder)  # type: ignore[method-assign, attr-defined]
+EagerEngine.whole = staticmethod(call)  # type: ignore[method-assign, assignment]
 eager.whole = eager.cached = call  # type: ignore[method-assign]

@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate, pairwise
-from time import perf_counter
 from typing import Any
 from weakref import ref
 
-from msnb.base import events, op_listeners, reraise_interrupt
+from msnb.base import op_listeners, reraise_interrupt
 from msnb.core import WEAK, PlainReads, Tensor, TensorType, make
 from msnb.core.step_undo import log, note
-from msnb.eager.dispatch import DispatchEntry, attrs_key, buffers, composites, kernel_failed, look_up, wrap
+from msnb.eager.dispatch import DispatchEntry, attrs_key, buffers, look_up, run_any, wrap
 from msnb.ir.control_flow import HostFn
 from msnb.ops.definition.record import Op
 
@@ -214,20 +213,7 @@ class RecordingEngine(PlainReads):
     def _general(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if "host" in op.traits:
             return self._host(op, inputs, attrs)
-        entry, operands = look_up(op, inputs, attrs)
-        start = perf_counter() if op_listeners else 0.0
-        try:
-            result = entry.kernel(*buffers(operands))
-        except Exception as error:
-            reraise_interrupt(error)
-            raise kernel_failed(op, operands, error, entry.types) from None
-        out = wrap(entry, result)
-        seconds = perf_counter() - start if op_listeners else 0.0
-        if entry.keep is not None:
-            self.note(entry, operands, out if isinstance(out, tuple) else (out,))
-        if op_listeners:
-            events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out, seconds=seconds)
-        return out
+        return run_any(op, inputs, attrs, self.note)
 
     def _host(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """A line with a callable: the callable is kept with the line, the structure knows only that there is one."""
@@ -242,14 +228,6 @@ class RecordingEngine(PlainReads):
         numbers = tuple([rec.number_of(x) for x in operands])
         if max(numbers, default=UNTRACKED) >= 0:
             _enter(rec, entry, numbers, operands, outs, buffers, fn)
-
-    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """By what is kept of such a call, or as one program, where that is worth it."""
-        return composites.call(fn, args, kwargs, self.recorder)
-
-    def cached(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """By what is kept of such a call."""
-        return composites.call(fn, args, kwargs, self.recorder)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The target takes the buffer and the number of the value."""
@@ -318,9 +296,7 @@ def _snapshots(rec: Tape, items: list[Any]) -> list[Any]:
 
 def snapshot(x: Any, rec: Tape) -> Any:
     """The tensor as it is now, with the numbers of the recorders outside ``rec`` only."""
-    if not isinstance(x, Tensor):
-        return x
-    return make(x._data, x._type, outside(x._rec, rec))
+    return make(x._data, x._type, outside(x._rec, rec)) if isinstance(x, Tensor) else x
 
 
 def outside(track: Any, rec: Tape) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
+from msnb.base.errors import LostWriteError
 from msnb.eager import inline_cache
 from msnb.eager.backward_pass import LineProgram
 from msnb.eager.inline_cache import CachedCall
@@ -189,6 +190,79 @@ def test_settings_are_told_apart_with_their_python_types() -> None:
         X.reshape((6.0, 4))
     assert ops.sum(X, 0).shape == (6,)
     assert X[0].shape == (6,) and X[None].shape == (1, 4, 6) and X[False].shape == (0, 4, 6)
+
+
+def test_keys_of_brackets_are_told_apart() -> None:
+    array = np.arange(120.0, dtype=np.float32).reshape(4, 5, 6)
+    x = ms.Tensor(array)
+    keys: list[Any] = [
+        (1, 2, 3), slice(1, 2, 3), (slice(1, 2, 3),), (slice(1, 2), 3), (1, slice(2, 3)), [1, 2, 3], ([1, 2, 3],),
+        (1, None, 2), slice(1, None, 2), (1, 1), (1, True), (True, 1), (1,), 1, (0, 2), slice(0, 2), [0, 2], ..., (),
+        (slice(None), slice(None, 2)), (slice(None, 2), slice(None)),
+    ]  # fmt: skip
+    for key in keys * 3:
+        assert x[key].tolist() == array[key].tolist(), key
+    for end in (True, np.int64(1), 1, ms.Tensor(1)):
+        assert x[:end].tolist() == array[:1].tolist()
+    for wrong in (1.0, "1"):
+        with pytest.raises((TypeError, ValueError)):
+            x[:wrong]  # equal to a key that is kept, or no key at all
+    with pytest.raises((TypeError, ValueError, IndexError)):
+        x[1.0]
+
+
+def test_words_and_places_are_told_apart() -> None:
+    x = wave(2, 3, 4)
+    calls: list[tuple[Callable[[], Any], tuple[int, ...]]] = [
+        (lambda: x.sum(0, keepdims=True), (1, 3, 4)), (lambda: x.sum(axis=1, keepdims=False), (2, 4)),
+        (lambda: x.sum(keepdims=True, axis=1), (2, 1, 4)), (lambda: x.sum(axis=(1, 2)), (2,)),
+        (lambda: x.sum(axis=[1, 2], keepdims=True), (2, 1, 1)), (lambda: x.sum(1, True), (2, 1, 4)),
+        (lambda: x.flatten(), (24,)), (lambda: x.flatten(1), (2, 12)), (lambda: x.flatten(0, 1), (6, 4)),
+        (lambda: x.flatten(start_dim=1), (2, 12)), (lambda: x.flatten(end_dim=1), (6, 4)),
+        (lambda: x.flatten("F"), (24,)), (lambda: ops.flatten(x), (2, 12)),
+    ]  # fmt: skip
+    for call, shape in calls * 3:
+        assert call().shape == shape
+    assert x.flatten("F").tolist() == x.asnumpy().flatten("F").tolist()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="order is 'C' or 'F'"):
+            x.flatten("K")
+        with pytest.raises(TypeError, match="two axes"):
+            x.flatten("C", 1)
+
+
+def test_tensors_parameters_and_derived_classes_are_told_apart() -> None:
+    class Named(ms.Tensor):
+        pass
+
+    p = ms.Parameter(wave(2, 2), name="p")
+    for x in [wave(2, 2), p, Named(wave(2, 2).asnumpy())] * 2:
+        assert ops.stack([x, p])[0].tolist() == x.tolist()
+        assert x.reshape(4).tolist() == x.asnumpy().reshape(4).tolist()
+        assert x[0, 1:].tolist() == x.asnumpy()[0, 1:].tolist()
+
+
+def test_a_kept_part_is_written_back_to_its_own_source(unforgiving: None) -> None:
+    for turn in range(3):
+        x, y = ms.Tensor(np.zeros((2, 2, 2), np.float32)), ms.Tensor(np.zeros((2, 2, 2), np.float32))
+        x[1][0] = float(turn + 1)  # the part of a kept call is one of x here, of y below
+        y[1][0][1] = 5.0
+        y.reshape(4, 2)[0:2][1] = 3.0
+        assert x.tolist() == [[[0, 0], [0, 0]], [[turn + 1, turn + 1], [0, 0]]]
+        assert y.tolist() == [[[0, 0], [3, 3]], [[0, 5], [0, 0]]]
+        part = x[1]
+        part[0] = 9.0
+        assert x[1, 0].tolist() == [turn + 1, turn + 1]
+        with pytest.raises(LostWriteError, match="nobody keeps"):
+            x[ms.Tensor([0, 1])][0] = 1.0
+
+
+def test_settings_between_calls_count() -> None:
+    at = ms.Tensor([3, 0, 3], ms.int64)
+    for level in ("O0", "O1", "O0"):
+        with ms.set_context(jit_level=level):
+            assert X[at].tolist() == X.asnumpy()[[3, 0, 3]].tolist()
+            assert ops.topk(X, 2, 0)[1].tolist() == np.argsort(-X.asnumpy(), 0, "stable")[:2].tolist()
 
 
 def test_a_result_may_be_an_argument(unforgiving: None) -> None:

@@ -45,6 +45,11 @@ FUNCTIONS = {
     "layer_norm": lambda x: ops.layer_norm(x, BIG[1:], eps=1e-5),
     "silu": ops.silu,
     "mish": ops.mish,
+    "glu": lambda x: (ops.glu(x) * ops.glu(x)).sum(),
+    "lerp": lambda x: ops.lerp(x, x * x, 0.3),
+    "nan_to_num": lambda x: ops.nan_to_num(x / (x > 0), 2.0, 3.0, -1.0),
+    "normalize": lambda x: ops.normalize(x, 2.0, 0),
+    "dist": lambda x: ops.dist(x, x * 0.5, 3),
     "cross_entropy": lambda x: ops.cross_entropy(x, ms.Tensor(np.arange(BIG[0]) % BIG[1], ms.int32)),
 }
 

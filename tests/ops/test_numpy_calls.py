@@ -72,7 +72,69 @@ def test_it_is_the_body(name: str, monkeypatch: Any) -> None:
     assert tried or name not in REQUIRED, "no example takes the short way"
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64, np.uint8, np.int8, np.uint64])
+@pytest.mark.parametrize("lay", range(3))
+def test_rows_are_those_of_the_body(index: Any, lay: int, monkeypatch: Any) -> None:
+    full = (None, None, None)
+    x = layouts(np.arange(60.0, dtype=np.float32).reshape(3, 4, 5))[lay]
+    specs: list[Any] = [
+        ("t",), (full, "t"), ((0, 3, 1), "t"), (full, full, "t"), ("t", (0, 4, 1)), ("t", (1, 4, 1)), (full, "t", 1),
+        ("t", None), ((0, 3, 2), "t"), ("t", (3, None, -1)), (-1, "t"), ("t", "t"), ("t", full, "t"), ("t", "t", "t"),
+    ]  # fmt: skip
+    for spec in specs:
+        for shape in ((), (3,), (2, 2), (0,)):
+            sign = -1 if np.issubdtype(index, np.signedinteger) else 1
+            places = np.array([i % 3 * sign for i in range(np.prod(shape, dtype=int))], index).reshape(shape)
+            given = (x, *[places] * spec.count("t"))
+            types = types_of(given)
+            direct = numpy_call(np, REGISTRY["index"], types, {"spec": spec})
+            body = plain(REGISTRY["index"], types, {"spec": spec}, monkeypatch)
+            want = body(*given)
+            if direct is None:
+                assert want.ndim == 0
+                continue
+            mine = direct(*given)
+            assert type(mine) is np.ndarray and mine.dtype == want.dtype and mine.shape == want.shape, (spec, shape)
+            assert mine.tobytes() == want.tobytes() and not np.may_share_memory(mine, x), (spec, shape)
+
+
+@pytest.mark.parametrize("name", ["sort", "top_k"])
+@pytest.mark.parametrize("axis", [0, 1, 2, -2])
+def test_order_with_ties_and_nan_is_that_of_the_body(name: str, axis: int, monkeypatch: Any) -> None:
+    rng = np.random.default_rng(3)
+    for dtype in (np.float32, np.int32, np.float16):
+        for lay in range(3):
+            x = rng.integers(0, 4, (3, 4, 5)).astype(dtype)
+            if dtype is not np.int32:
+                x[rng.random(x.shape) < 0.2] = np.nan
+            x = layouts(x)[lay]
+            for turned in (False, True):
+                for k in range(x.shape[axis] + 1) if name == "top_k" else (0,):
+                    attrs: Any = {"axis": axis, "descending": turned}
+                    attrs = attrs if name == "sort" else {"k": k, "axis": axis, "largest": turned}
+                    direct = numpy_call(np, REGISTRY[name], types_of((x,)), attrs)
+                    assert direct is not None
+                    for a, b in zip(direct(x), plain(REGISTRY[name], types_of((x,)), attrs, monkeypatch)(x)):
+                        assert a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes(), attrs
+
+
+@pytest.mark.parametrize("size", [3, 40_000])
+def test_stacks_of_any_size_and_layout_are_those_of_the_body(size: int, monkeypatch: Any) -> None:
+    for shape in ((size,), (2, size), (size, 0), (1, size, 1), ()):
+        for axis in range(-len(shape) - 1, len(shape) + 1):
+            for lay in range(3):
+                xs = [layouts(np.random.default_rng(i).random(shape))[lay] for i in range(2)]
+                types = types_of(xs)
+                direct = numpy_call(np, REGISTRY["stack"], types, {"axis": axis})
+                want = plain(REGISTRY["stack"], types, {"axis": axis}, monkeypatch)(*xs)
+                assert direct is not None
+                mine = direct(*xs)
+                assert mine.shape == want.shape and mine.tobytes() == want.tobytes(), (shape, axis, lay)
+                assert mine.dtype == want.dtype and not any(np.may_share_memory(mine, x) for x in xs)
+
+
 REQUIRED = {
-    "broadcast_to", "cast", "class_index", "concat", "expand_dims", "index", "matmul", "max", "mean", "min", "reshape",
-    "split", "squeeze", "stack", "sum", "sum_to", "transpose", "unindex", "where",
+    "argmax", "argmin", "broadcast_to", "cast", "class_index", "concat", "expand_dims", "index", "index_update",
+    "matmul", "max", "mean", "min", "reshape", "sort", "split", "squeeze", "stack", "sum", "sum_to", "top_k",
+    "transpose", "unindex", "where",
 }  # fmt: skip

@@ -131,7 +131,8 @@ def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> 
         place = IndexPlan("scatter", x._type, tuple(i._type for i in indices), spec).shape
         v = as_tensor(value)
         v = v.astype(x.dtype) if v.dtype is not x.dtype else v
-        added = UNINDEX(broadcast_to(v, shape=place), *indices, spec=spec, shape=x.shape)
+        v = v if v._type.is_static and v.shape == place else broadcast_to(v, shape=place)
+        added = UNINDEX(v, *indices, spec=spec, shape=x.shape)
         return x + added if how == "add" else x - added  # type: ignore[no-any-return]
     if how == "div":
         return _divided(x, indices, spec, as_tensor(value))

@@ -435,4 +435,5 @@ def xdivy(x: Any, y: Any) -> Tensor:
 addn = add_n
 
 
-keep_calls(globals(), "clip_by_norm clip_by_global_norm nan_to_num normalize lerp")
+keep_calls(globals(), "clip_by_norm clip_by_global_norm")
+keep_calls(globals(), "nan_to_num normalize lerp", whole)

@@ -16,7 +16,7 @@ from msnb.core import TensorType, dtypes, tensor_type
 from msnb.ops.definition.operand_checks import one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of
-from msnb.ops.definition.type_inference import int_error, normal_axis, operand_lines
+from msnb.ops.definition.type_inference import alike, int_error, normal_axis, operand_lines
 from msnb.ops.indexing.gather import along
 from msnb.ops.shape.index_records import UNINDEX
 
@@ -38,9 +38,25 @@ def _infer(x: TensorType, *, k: int, axis: int, largest: bool) -> tuple[TensorTy
 def _body(xp: Any, x: Any, *, k: int, axis: int, largest: bool) -> Any:
     """By the record of ``sort``, whose order this is."""
     values, order = find("sort").body(xp, x, axis=axis, descending=largest)
-    first = [slice(None)] * x.ndim
-    first[axis] = slice(0, k)
-    return values[tuple(first)], order[tuple(first)]
+    first = (*(slice(None),) * (axis % x.ndim), slice(0, k))
+    return values[first], order[first]
+
+
+def ordered_numpy(types: Any, outs: Any, *, axis: int, **attrs: Any) -> Any:
+    """The beginning of a ``sort`` by methods of arrays: NumPy's functions ask more than few elements take."""
+    if not alike(types) or types[0].size > 1 << 16:
+        return None
+    shape, at, back = types[0].shape, axis % types[0].ndim, attrs.get("descending") or attrs.get("largest")
+    k, before = outs[0].shape[at], (slice(None),) * at
+    last, grid = np.array(shape[at] - 1), np.ogrid[(*map(slice, shape),)]
+    turned, cut = (*before, slice(None, None, -1)), (*before, slice(-1, -k - 1, -1) if back else slice(0, k))
+
+    def run(x: Any) -> Any:
+        order = (x[turned] if back else x).argsort(at, "stable")[cut]
+        order = np.subtract(last, order) if back else order
+        return (x.take(order) if x.ndim == 1 else x[(*grid[:at], order, *grid[at + 1 :])]), order
+
+    return run
 
 
 def _grad(douts: Any, outs: Any, types: Any, k: int, axis: int, largest: bool) -> Any:
@@ -65,6 +81,7 @@ TOP_K: Op = define(
     attrs={"k": 1, "axis": -1, "largest": True},
     infer=_infer,
     body=_body,
+    numpy=ordered_numpy,
     grad=_grad,
     axes=_labels,
     batch=one_batched(lambda x, k, axis, largest: TOP_K(x, k=k, axis=axis + 1 if axis >= 0 else axis, largest=largest)),

@@ -25,7 +25,7 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import isnan, where
 from msnb.ops.indexing.gather import FULL, along, take_along_axis
-from msnb.ops.math.selection import TOP_K
+from msnb.ops.math.selection import TOP_K, ordered_numpy
 from msnb.ops.shape import INDEX, UNINDEX, arange, broadcast_to, expand_dims, full, reshape, squeeze
 
 __all__ = ["argsort", "bincount", "kthvalue", "median", "msort", "searchsorted", "sort", "topk"]
@@ -76,6 +76,7 @@ SORT: Op = define(
     attrs={"axis": -1, "descending": False},
     infer=_sort_type,
     body=_sort_body,
+    numpy=ordered_numpy,
     grad=_sort_grad,
     axes=_whole_axis,
     batch=one_batched(lambda x, axis, descending: SORT(x, axis=axis + 1 if axis >= 0 else axis, descending=descending)),

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base import AttributeValueError, DTypeError, ShapeError
-from msnb.core import Array, Tensor, keep_calls
+from msnb.core import Array, Tensor, keep_calls, whole
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_float, as_floats, as_tensor, wide_integers
 from msnb.ops.definition.type_inference import need_ints, normal_axis, operand_lines
@@ -418,4 +418,5 @@ def sequence_mask(lengths: Any, maxlen: int | None = None) -> Tensor:
     return arange(longest) < expand_dims(t, -1)
 
 
-keep_calls(globals(), "cdist dist quantile diff")
+keep_calls(globals(), "cdist quantile diff")
+keep_calls(globals(), "dist", whole)

@@ -325,4 +325,4 @@ swish, hard_sigmoid, hard_swish, hard_tanh = silu, hardsigmoid, hardswish, hardt
 log_sigmoid = logsigmoid
 
 
-keep_calls(globals(), "glu")
+keep_calls(globals(), "glu", whole)

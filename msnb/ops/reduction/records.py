@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.accurate_sum import LONG, total
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import has_sizes, is_bindable, product
-from msnb.ops.definition.type_inference import normal_axes, normal_axis, reduction
+from msnb.ops.definition.type_inference import alike, normal_axes, normal_axis, reduction
 from msnb.ops.elementwise.factory import adjoint
 
 _INDEX = "the result is an index"
@@ -335,6 +336,8 @@ def _arg(name: str) -> Op:
         attrs={"axis": None, "keepdims": False},
         infer=infer,
         body=body,
+        numpy=lambda types, outs, axis, keepdims: (
+            methodcaller(name, axis, None, keepdims=keepdims) if outs[0].ndim and alike(types) else None),
         doc=f"Index of the first {'largest' if name == 'argmax' else 'smallest'} element along an axis (or of all).",
         no_grad=_INDEX,
         axes=_axes_labels("!"),

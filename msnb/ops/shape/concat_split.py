@@ -215,8 +215,8 @@ def _stack_type(*xs: TensorType, axis: int) -> TensorType:
     return tensor_type((*xs[0].shape[:at], len(xs), *xs[0].shape[at:]), result_dtype(xs))
 
 
-def _stack_grad(dout: Any, types: Any, axis: int) -> Any:
-    return tuple(SQUEEZE(part, axis=axis) for part in split_sizes(dout, (1,) * len(types), axis))
+def _slices(x: Any, count: int, axis: int) -> tuple[Tensor, ...]:
+    return tuple(SQUEEZE(part, axis=axis) for part in split_sizes(x, (1,) * count, axis))
 
 
 def _stack_axes(types: Any, attrs: Any) -> str:
@@ -229,7 +229,11 @@ def _stack_axes(types: Any, attrs: Any) -> str:
 def _stack_numpy(types: Any, outs: Any, *, axis: int) -> Any:
     at = normal_axis("stack", axis, outs[0].ndim)
     one = (*outs[0].shape[:at], 1, *outs[0].shape[at + 1 :])
-    return (lambda *xs: np.concatenate([x.reshape(one) for x in xs], at)) if alike(types) else None
+    if not alike(types):
+        return None
+    if at < types[0].ndim and outs[0].size <= 1 << 12:  # one call for all; of more, copies cost most
+        return (lambda *xs: np.concatenate(xs, at).reshape(outs[0].shape)) if at else lambda *xs: np.array(xs)
+    return lambda *xs: np.concatenate([x.reshape(one) for x in xs], at)
 
 
 STACK: Op = define(
@@ -240,7 +244,7 @@ STACK: Op = define(
     infer=_stack_type,
     body=lambda xp, *xs, axis: xp.stack(xs, axis=axis),
     numpy=_stack_numpy,
-    grad=_stack_grad,
+    grad=lambda dout, types, axis: _slices(dout, len(types), axis),
     axes=_stack_axes,
     batch=all_spread(lambda xs, axis: STACK(*xs, axis=axis + 1 if axis >= 0 else axis)),
     work=moves_only,
@@ -282,9 +286,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """
     t = as_tensor(x)
     count = _axis_size("unstack", t, axis)
-    if count == 0:
-        return ()
-    return tuple(SQUEEZE(part, axis=axis) for part in split_sizes(t, (1,) * count, axis))
+    return _slices(t, count, axis) if count else ()
 
 
 # ---- taking apart ----

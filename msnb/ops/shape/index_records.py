@@ -20,18 +20,19 @@ the library that reads it (NumPy raises; a GPU library wraps around in silence a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from msnb.base.errors import DataSizeError, DTypeError, IndexOutOfRange, ShapeError
-from msnb.core import WEAK, Dim, Shape, Tensor, TensorType, tensor_type
+from msnb.core import WEAK, Dim, Shape, Tensor, TensorType, int32, int64, tensor_type
 from msnb.ops.definition.operand_checks import spread, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, moves_only
 from msnb.ops.definition.symbolic_sizes import is_bindable, sizes_text
 from msnb.ops.definition.type_inference import alike, operand_lines
 from msnb.ops.shape.creation import arange, zeros
-from msnb.ops.shape.index_spec import IndexPlan, Spec, explain, fits, key_of, may_equal
+from msnb.ops.shape.index_spec import IndexPlan, Spec, explain, fits, key_maker, key_of, may_equal
 from msnb.ops.shape.views import BROADCAST_TO, TRANSPOSE, inverse_permutation, reshape
 
 __all__ = ["index"]
@@ -148,15 +149,26 @@ def _read_type(name: str) -> Any:
     return infer
 
 
-def _index_body(xp: Any, x: Any, *indices: Any, spec: Spec) -> Any:
-    try:
-        return x[key_of(spec, indices)]
-    except IndexError as error:
-        raise explain(x, spec, indices, error) from None
+def _reading(spec: Spec, axis: int = -1) -> Any:
+    """``x[...]`` by a spec; or ``take`` along an axis, in a third of the time, where x lies dense."""
+    key = key_maker(spec)
+
+    def run(x: Any, *indices: Any) -> Any:
+        try:
+            return x.take(*indices, axis) if axis >= 0 and x.flags.c_contiguous else x[key(indices)]
+        except IndexError as error:
+            raise explain(x, spec, indices, error) from None
+
+    return run
 
 
-def _no_more(n: int) -> tuple[None, ...]:
-    return (None,) * n
+def _index_numpy(types: Any, outs: Any, *, spec: Spec) -> Any:
+    if len(types) == 1:
+        return itemgetter((*key_of(spec, ()), ...)) if alike(types) else None
+    if not outs[0].ndim or any(t.weak for t in types):
+        return None  # NumPy's result would be no array
+    whole = None not in spec and all(e in ("t", _FULL, (0, n, 1)) for e, n in zip(spec, types[0].shape))
+    return _reading(spec, spec.index("t") if whole and len(types) == 2 and types[1].dtype in (int32, int64) else -1)
 
 
 _READS = (
@@ -173,10 +185,11 @@ INDEX: Op = define(
     "x, *indices",
     attrs=("spec",),
     infer=_read_type("index"),
-    body=_index_body,
+    body=lambda xp, x, *indices, spec: _reading(spec)(x, *indices),
+    numpy=_index_numpy,
     grad=lambda dout, indices, types, spec: (
         UNINDEX(dout, *indices, spec=spec, shape=types[0].shape),
-        *_no_more(len(indices)),
+        *[None] * len(indices),
     ),
     axes=_read_axes,
     batch=read_batch("index"),
@@ -218,39 +231,34 @@ def _unindex_type(y: TensorType, *indices: TensorType, spec: Spec, shape: Shape)
     return whole
 
 
-def _unindex_body(xp: Any, y: Any, *indices: Any, spec: Spec, shape: Shape) -> Any:
-    out = xp.zeros(shape, y.dtype)
-    key = key_of(spec, indices)
-    if not indices:
-        out[key] = y
-        return out
-    try:
-        xp.add.at(out, key, y)
-    except IndexError as error:
-        raise explain(out, spec, indices, error) from None
-    return out
+def _adding(xp: Any, dtype: Any, spec: Spec, shape: Shape) -> Any:
+    key = key_maker(spec)
 
-
-def _unindex_numpy(types: Any, outs: Any, *, spec: Spec, shape: Any) -> Any:
-    key, dtype = key_of(spec, ()) if len(types) == 1 else (), types[0].dtype.numpy
-
-    def run(y: Any) -> Any:
-        out = np.zeros(shape, dtype)
-        out[key] = y
+    def run(y: Any, *indices: Any) -> Any:
+        out = xp.zeros(shape, dtype)
+        try:
+            if indices:
+                xp.add.at(out, key(indices), y)
+            else:
+                out[key(())] = y
+        except IndexError as error:
+            raise explain(out, spec, indices, error) from None
         return out
 
-    return run if len(types) == 1 and alike(types) else None
+    return run
 
 
 UNINDEX: Op = define(
     "unindex",
     "y, *indices",
-    numpy=_unindex_numpy,
+    numpy=lambda types, outs, spec, shape: (
+        None if any(t.weak for t in types) else _adding(np, types[0].dtype.numpy, spec, shape)
+    ),
     onnx="write_box",
     attrs=("spec", "shape"),
     infer=_unindex_type,
-    body=_unindex_body,
-    grad=lambda dout, indices, spec: (INDEX(dout, *indices, spec=spec), *_no_more(len(indices))),
+    body=lambda xp, y, *indices, spec, shape: _adding(xp, y.dtype, spec, shape)(y, *indices),
+    grad=lambda dout, indices, spec: (INDEX(dout, *indices, spec=spec), *[None] * len(indices)),
     axes=_unindex_axes,
     batch=_unindex_batch,
     traits=("pure", "linear", "indexed", "independent_indices"),
@@ -274,33 +282,30 @@ def _update_type(x: TensorType, value: TensorType, *indices: TensorType, spec: S
     return tensor_type(x.shape, strong_dtype(x))
 
 
-def _update_body(xp: Any, x: Any, value: Any, *indices: Any, spec: Spec) -> Any:
-    out = x.copy()
-    try:
-        out[key_of(spec, indices)] = value
-    except IndexError as error:
-        raise explain(x, spec, indices, error) from None
-    except ValueError as error:  # sizes that only the data tell did not fit
-        raise ShapeError(f"the value does not fit its place: {error}.") from None
-    return out
+def _writing(spec: Spec, number: Any = None) -> Any:
+    key = key_maker(spec)
 
-
-def _update_numpy(types: Any, outs: Any, *, spec: Spec) -> Any:
-    if len(types) > 2 or not alike((types[0], *outs)):
-        return None
-    key, number = key_of(spec, ()), types[1].dtype.numpy if types[1].weak else None
-
-    def run(x: Any, value: Any) -> Any:
+    def run(x: Any, value: Any, *indices: Any) -> Any:
         out = x.copy()
-        out[key] = value if number is None else np.asarray(value, number)
+        try:
+            out[key(indices)] = value if number is None else np.asarray(value, number)
+        except IndexError as error:
+            raise explain(x, spec, indices, error) from None
+        except ValueError as error:  # sizes that only the data tell did not fit
+            raise ShapeError(f"the value does not fit its place: {error}.") from None
         return out
 
     return run
 
 
+def _update_numpy(types: Any, outs: Any, *, spec: Spec) -> Any:
+    plain = alike((types[0], *outs)) and not any(t.weak for t in types[2:])
+    return _writing(spec, types[1].dtype.numpy if types[1].weak else None) if plain else None
+
+
 def _update_grad(dout: Any, indices: Any, spec: Spec) -> Any:
     taken = INDEX_TAKEN if indices else INDEX
-    return INDEX_UPDATE(dout, 0, *indices, spec=spec), taken(dout, *indices, spec=spec), *_no_more(len(indices))
+    return INDEX_UPDATE(dout, 0, *indices, spec=spec), taken(dout, *indices, spec=spec), *[None] * len(indices)
 
 
 INDEX_UPDATE: Op = define(
@@ -309,7 +314,7 @@ INDEX_UPDATE: Op = define(
     onnx="write_box",
     attrs=("spec",),
     infer=_update_type,
-    body=_update_body,
+    body=lambda xp, x, value, *indices, spec: _writing(spec)(x, value, *indices),
     numpy=_update_numpy,
     grad=_update_grad,
     axes=update_axes,
@@ -344,7 +349,7 @@ def _taken_body(xp: Any, y: Any, *indices: Any, spec: Spec) -> Any:
 
 def _taken_grad(dout: Any, indices: Any, types: Any, spec: Spec) -> Any:
     empty = zeros(types[0].shape, dtype=types[0].dtype)
-    return INDEX_UPDATE(empty, dout, *indices, spec=spec), *_no_more(len(indices))
+    return INDEX_UPDATE(empty, dout, *indices, spec=spec), *[None] * len(indices)
 
 
 INDEX_TAKEN: Op = define(

@@ -9,7 +9,8 @@ place             in front           [5] + [3]        shape = [5, 3]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, IndexOutOfRange
@@ -136,7 +137,15 @@ def fits(value: Shape, place: Shape) -> bool:
 def key_of(spec: Spec, indices: Sequence[Any]) -> tuple[Any, ...]:
     """The key for an array library."""
     arrays = iter(indices)
-    return tuple(next(arrays) if e == "t" else slice(*e) if isinstance(e, tuple) else e for e in spec)
+    return tuple([next(arrays) if e == "t" else slice(*e) if isinstance(e, tuple) else e for e in spec])
+
+
+def key_maker(spec: Spec) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """``key_of`` of one spec."""
+    if "t" in spec:
+        return tuple if {*spec} == {"t"} else partial(key_of, spec)
+    found = key_of(spec, ())
+    return lambda _: found
 
 
 def explain(x: Any, spec: Spec, indices: Sequence[Any], error: IndexError) -> IndexOutOfRange:

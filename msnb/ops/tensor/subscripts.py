@@ -32,9 +32,13 @@ from msnb.ops.tensor.operators import forward, named as named_method, reflected
 __all__ = ["index_update"]
 
 
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis), np.int64, np.int32})
+
+
 @cached
-def getitem(x: Any, key: Any) -> Any:
-    """``x[key]`` with NumPy's meaning; always a value of its own, never a view.
+def _subscript(x: Any, key: Any) -> Any:
+    """``x[key]`` with NumPy's meaning; always a value of its own, never a view. It says where it came from if the key
+    is basic: ``temporary_writes.home``.
 
     Raises:
         IndexOutOfRange: an index outside its axis, too many indices, a mask that does not fit.
@@ -46,15 +50,7 @@ def getitem(x: Any, key: Any) -> Any:
         [[3, 2, 1], [6, 5, 4]]
     """
     source, spec, indices = parse(x, key)
-    return INDEX(source, *indices, spec=spec)
-
-
-_BASIC = frozenset({int, slice, type(None), type(Ellipsis), np.int64, np.int32})
-
-
-def _subscript(x: Any, key: Any) -> Any:
-    """``x[key]``, which says where it came from if the key is basic: ``temporary_writes.home``."""
-    out = getitem(x, key)
+    out = INDEX(source, *indices, spec=spec)
     if type(key) in _BASIC or type(key) is tuple and _BASIC.issuperset(map(type, key)):
         temporary_writes.mark(out, x, key)
     return out
@@ -71,7 +67,7 @@ def updated(x: Any, key: Any, value: Any) -> Tensor:
 
     Raises:
         ShapeError: the value does not broadcast to the place.
-        IndexOutOfRange: see ``getitem``.
+        IndexOutOfRange: see ``_subscript``.
 
     Examples:
         >>> import msnb as ms
@@ -175,10 +171,7 @@ METHODS: dict[str, Any] = {
     "__setitem__": setitem,
     "__matmul__": forward(matmul),
     "__rmatmul__": reflected(matmul),
-    "flatten": _flatten_method,
-    "expand_as": expand_as,
-    "view_as": view_as,
-    "reshape_as": view_as,
+    "flatten": cached(named_method("flatten", _flatten_method)),
     "scatter_add": _scatter_add_method,
     "repeat": _repeat_method,
 }
@@ -186,7 +179,8 @@ METHODS: dict[str, Any] = {
 
 _SAME: tuple[Any, ...] = (
     matmul, addbmm, addmm, addmv, baddbmm, bmm, dot, inner, mm, mv, outer,
-    reshape, transpose, broadcast_to, expand_dims, squeeze, argwhere, masked_fill, masked_select, nonzero,
+    reshape, transpose, broadcast_to, expand_dims, expand_as, view_as, squeeze, argwhere, masked_fill,
+    masked_select, nonzero,
     rearrange.swapaxes, rearrange.moveaxis, rearrange.ravel, rearrange.unflatten, rearrange.narrow, rearrange.flip,
     rearrange.fliplr, rearrange.flipud, rearrange.roll, rearrange.rot90, rearrange.tile, rearrange.repeat_interleave,
     split, chunk, tensor_split, gather, gather_elements, gather_nd, index_select, take,
@@ -198,7 +192,7 @@ _SAME: tuple[Any, ...] = (
 
 _ALSO: dict[str, Any] = {
     "view": reshape, "permute": permute, "expand": broadcast_to, "unsqueeze": expand_dims, "sum_to_size": sum_to,
-    "unbind": unstack, "swapdims": rearrange.swapaxes, "movedim": rearrange.moveaxis,
+    "reshape_as": view_as, "unbind": unstack, "swapdims": rearrange.swapaxes, "movedim": rearrange.moveaxis,
 }  # fmt: skip
 
 
