@@ -270,7 +270,6 @@ POOLINGS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "MaxPool3DGradWithArgmax": (_by_places, _VOLUMES), "MaxPoolGradGrad": (_second(2), _WINDOW),
     "MaxPool3DGradGrad": (_second(3), {**_WINDOW, "data_format": "NCDHW"}),
     "MaxPoolGradGradWithArgmax": (lambda x, grad, argmax, **attrs: _read(grad, argmax, 3), _WINDOW),
-    "PSROIPooling": (_pooled, _REGIONS),
-    "PSROIPoolingGrad": (_pooled_gradient, {"input_size": NEEDED, **_REGIONS}),
+    "PSROIPooling": (_pooled, _REGIONS), "PSROIPoolingGrad": (_pooled_gradient, {"input_size": NEEDED, **_REGIONS}),
 }  # fmt: skip
 """Name -> (function of tensors and attributes, attributes with defaults)."""

@@ -334,8 +334,7 @@ _TURNS = dict.fromkeys(
     ("transpose_x1", "transpose_x2", "adjoint_x1", "adjoint_x2", "transpose_output", "conjugate_output"), False
 )
 SPARSE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "SparseToDense": (sparse_to_dense, {}),
-    "SparseToDenseV2": (_dense_with_default, {"validate_indices": True}),
+    "SparseToDense": (sparse_to_dense, {}), "SparseToDenseV2": (_dense_with_default, {"validate_indices": True}),
     "SparseTensorDenseMatmul": (sparse_dense_matmul, {"adjoint_st": False, "adjoint_dt": False}),
     "SparseAdd": (_sparse_add, {}), "SparseTensorDenseAdd": (_dense_add, {}),
     "SparseDenseCwiseAdd": (_at_places(lambda a, b: a + b), {}),
