@@ -79,11 +79,8 @@ TABLE: dict[str, Any] = {
     "where": "mint.where({condition}, {self}, {other})",
     "isclose": "mint.isclose({self}, {other}{, rtol=rtol|1e-05}{, atol=atol|1e-08}{, equal_nan=equal_nan|False})",
     # products
-    "mm": "mint.mm({self}, {mat2})",
-    "bmm": "mint.bmm({self}, {mat2})",
-    "mv": "mint.mv({self}, {vec})",
-    "dot": "mint.dot({self}, {tensor})",
-    "matmul": "mint.matmul({self}, {other})",
+    "mm": "mint.mm({self}, {mat2})", "bmm": "mint.bmm({self}, {mat2})", "mv": "mint.mv({self}, {vec})",
+    "dot": "mint.dot({self}, {tensor})", "matmul": "mint.matmul({self}, {other})",
     "addmm": "mint.addmm({self}, {mat1}, {mat2}{, beta=beta|1}{, alpha=alpha|1})",
     "addmv": "mint.addmv({self}, {mat}, {vec}{, beta=beta|1}{, alpha=alpha|1})",
     "baddbmm": "mint.baddbmm({self}, {batch1}, {batch2}{, beta=beta|1}{, alpha=alpha|1})",
