@@ -199,10 +199,12 @@ def _solve_lanes(inputs: Any) -> Any:
 def _solve_body(xp: Any, a: Any, b: Any) -> Any:
     lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])  # CuPy's solve does not broadcast stacks, NumPy's does
     a, b = (xp.broadcast_to(t, (*lead, *t.shape[-2:])) for t in (a, b))  # type: ignore[misc]
-    if a.size == 0 or a[..., 0, -1].any() or xp.triu(a, 1).any():
+    if a.size == 0 or (xp is np and a[..., 0, -1].all()):
         return xp.linalg.solve(a, b)
     # exchanges of rows spoil a lower triangle; back to front it is an upper one, which needs none
-    return xp.ascontiguousarray(xp.linalg.solve(a[..., ::-1, ::-1], b[..., ::-1, :])[..., ::-1, :])
+    lower = ~xp.triu(a, 1).any((-2, -1), keepdims=True)
+    x = xp.linalg.solve(xp.where(lower, a[..., ::-1, ::-1], a), xp.where(lower, b[..., ::-1, :], b))
+    return xp.where(lower, x[..., ::-1, :], x)
 
 
 SOLVE: Op = define(
