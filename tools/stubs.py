@@ -240,10 +240,18 @@ def _written(kind: type) -> Iterator[str]:
             yield node.target.id
 
 
+_BECOMING = '''    def _become(self, *args: Any, **options: Any) -> Self:
+        """Become what the method without the underscore gives."""'''
+
+
 def methods() -> Iterator[str]:
     """The stubs of the methods; one that is an earlier one by another name refers to it."""
     earlier: dict[object, tuple[str, str]] = {}  # what stands behind a method -> its name and stub
+    yield _BECOMING
     for name, value in bound():
+        if value.__doc__ == f"Become ``{name[:-1]}(...)``.":
+            yield f"    {name} = _become"
+            continue
         text = method(name, value)
         first, known = earlier.setdefault(getattr(ms.ops, name, value), (name, text))
         same = first != name and text.replace(f"def {name}(", f"def {first}(") == known

@@ -18,6 +18,8 @@ from msnb.ops.sparse.coordinates import COOTensor
 class TensorMethods:
     """What Tensor can do beside what its class says."""
 
+    def _become(self, *args: Any, **options: Any) -> Self:
+        """Become what the method without the underscore gives."""
     @property
     def H(self) -> Tensor:
         """Matrices with their last two axes exchanged and complex numbers conjugated."""
@@ -26,8 +28,7 @@ class TensorMethods:
         """Two axes exchanged, or all of them in another order; without arguments, reversed."""
     def abs(self) -> Tensor:
         """Absolute value (modulus of complex numbers)."""
-    def abs_(self, *args: Any, **options: Any) -> Self:
-        """Become ``abs(...)``."""
+    abs_ = _become
     absolute = abs
     def acos(self) -> Tensor:
         """Inverse cosine in radians."""
@@ -35,28 +36,23 @@ class TensorMethods:
         """Inverse hyperbolic cosine."""
     def add(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """Sum of two tensors. ``alpha`` scales the other operand."""
-    def add_(self, *args: Any, **options: Any) -> Self:
-        """Become ``add(...)``."""
+    add_ = _become
     def addbmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * sum(x @ y)``: the products of a stack added up."""
     def addcdiv(self, tensor1: Any, tensor2: Any, value: Any = ...) -> Tensor:
         """input + value tensor1 / tensor2."""
-    def addcdiv_(self, *args: Any, **options: Any) -> Self:
-        """Become ``addcdiv(...)``."""
+    addcdiv_ = _become
     def addcmul(self, tensor1: Any, tensor2: Any, value: Any = ...) -> Tensor:
         """input + value tensor1 tensor2."""
-    def addcmul_(self, *args: Any, **options: Any) -> Self:
-        """Become ``addcmul(...)``."""
+    addcmul_ = _become
     def addmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ y)`` for matrices."""
-    def addmm_(self, *args: Any, **options: Any) -> Self:
-        """Become ``addmm(...)``."""
+    addmm_ = _become
     def addmv(self, x: Any, v: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ v)``."""
     def addr(self, vec1: Any, vec2: Any, beta: Any = ..., alpha: Any = ...) -> Any:
         """beta x + alpha times the outer product of two vectors."""
-    def addr_(self, *args: Any, **options: Any) -> Self:
-        """Become ``addr(...)``."""
+    addr_ = _become
     def adjoint(self) -> Tensor:
         """Matrices with their last two axes exchanged and complex numbers conjugated."""
     def all(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
@@ -113,8 +109,7 @@ class TensorMethods:
         """``beta * c + alpha * (x @ y)`` for stacks of matrices, or for two matrices."""
     def bernoulli(self, shape: Any = ..., *, seed: Any = ..., generator: Any = ...) -> Tensor:
         """1 with probability ``p``, else 0, in the shape of ``p`` (or ``shape``) and its dtype."""
-    def bernoulli_(self, *args: Any, **options: Any) -> Self:
-        """Become ``bernoulli(...)``."""
+    bernoulli_ = _become
     def bfloat16(self) -> Tensor:
         """The values as bfloat16."""
     def bincount(self, weights: Any = ..., minlength: _int = ...) -> Tensor:
@@ -145,8 +140,7 @@ class TensorMethods:
         """The distances of all pairs of rows."""
     def ceil(self) -> Tensor:
         """The next integer above."""
-    def ceil_(self, *args: Any, **options: Any) -> Self:
-        """Become ``ceil(...)``."""
+    ceil_ = _become
     def cholesky(self, upper: _bool = ...) -> Tensor:
         """The lower triangular L with L L' = x (or its transpose, ``upper``)."""
     def cholesky_inverse(self, upper: _bool = ...) -> Any:
@@ -159,11 +153,9 @@ class TensorMethods:
         """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule)."""
     def clamp(self, min: Any = ..., max: Any = ...) -> Tensor:
         """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1."""
-    def clamp_(self, *args: Any, **options: Any) -> Self:
-        """Become ``clamp(...)``."""
+    clamp_ = _become
     clip = clamp
-    def clip_(self, *args: Any, **options: Any) -> Self:
-        """Become ``clip(...)``."""
+    clip_ = _become
     def clone(self) -> Tensor:
         """The same value as a Tensor of its own."""
     def col2im(
@@ -179,16 +171,14 @@ class TensorMethods:
         """The complex conjugate."""
     def copy(self) -> Tensor:
         """The same value as a Tensor of its own."""
-    def copy_(self, *args: Any, **options: Any) -> Self:
-        """Become ``copy(...)``."""
+    copy_ = _become
     def copysign(self, other: Any) -> Tensor:
         """|x| with the sign of ``other``; of the two zeros the negative one counts as negative."""
     def corrcoef(self) -> Tensor:
         """Pearson's correlations of the rows of ``x`` [variables, observations]."""
     def cos(self) -> Tensor:
         """Cosine of radians."""
-    def cos_(self, *args: Any, **options: Any) -> Self:
-        """Become ``cos(...)``."""
+    cos_ = _become
     def cosh(self) -> Tensor:
         """Hyperbolic cosine."""
     def count_nonzero(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
@@ -229,8 +219,7 @@ class TensorMethods:
         """The norm of the difference of two tensors as a whole."""
     def div(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
         """The quotient; rounded down with 'floor', towards zero with 'trunc'."""
-    def div_(self, *args: Any, **options: Any) -> Self:
-        """Become ``div(...)``."""
+    div_ = _become
     divide = div
     def dot(self, y: Any) -> Tensor:
         """Inner product of two vectors; for more axes NumPy's: last axis of x with the last but one of y."""
@@ -245,20 +234,17 @@ class TensorMethods:
     equal = eq
     def erf(self) -> Tensor:
         """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
-    def erf_(self, *args: Any, **options: Any) -> Self:
-        """Become ``erf(...)``."""
+    erf_ = _become
     def erfc(self) -> Tensor:
         """1 - erf(x), exact where erf is close to 1."""
     def erfinv(self) -> Tensor:
         """The inverse of the error function, on (-1, 1)."""
-    def erfinv_(self, *args: Any, **options: Any) -> Self:
-        """Become ``erfinv(...)``."""
+    erfinv_ = _become
     def exp(self) -> Tensor:
         """e to the power of x."""
     def exp2(self) -> Tensor:
         """2 to the power of x."""
-    def exp_(self, *args: Any, **options: Any) -> Self:
-        """Become ``exp(...)``."""
+    exp_ = _become
     expand = broadcast_to
     def expand_as(self, other: Any) -> Tensor:
         """``x`` broadcast to the shape of ``other``."""
@@ -266,16 +252,13 @@ class TensorMethods:
         """A new axis of size 1 at position ``axis`` of the result (several for a tuple)."""
     def expm1(self) -> Tensor:
         """exp(x) - 1, exact near 0."""
-    def exponential_(self, *args: Any, **options: Any) -> Self:
-        """Become ``exponential(...)``."""
+    exponential_ = _become
     def fill(self, value: Any) -> Tensor:
         """A tensor of this shape and dtype with ``value`` everywhere."""
-    def fill_(self, *args: Any, **options: Any) -> Self:
-        """Become ``fill(...)``."""
+    fill_ = _become
     def fill_diagonal(self, fill_value: _float, wrap: _bool = ...) -> Tensor:
         """A copy with a number on the main diagonal; of a tall matrix, with ``wrap``, again below each square."""
-    def fill_diagonal_(self, *args: Any, **options: Any) -> Self:
-        """Become ``fill_diagonal(...)``."""
+    fill_diagonal_ = _become
     def fills(self, value: Any) -> Tensor:
         """A tensor of this shape and dtype with ``value`` everywhere."""
     def flatten(
@@ -295,12 +278,10 @@ class TensorMethods:
         """Power in float64, of complex numbers in complex128."""
     def floor(self) -> Tensor:
         """The next integer below."""
-    def floor_(self, *args: Any, **options: Any) -> Self:
-        """Become ``floor(...)``."""
+    floor_ = _become
     def floor_divide(self, other: Any) -> Tensor:
         """Quotient rounded towards minus infinity."""
-    def floor_divide_(self, *args: Any, **options: Any) -> Self:
-        """Become ``floor_divide(...)``."""
+    floor_divide_ = _become
     def fmax(self, other: Any) -> Tensor:
         """The larger of two; of a number and NaN the number. At a tie the gradient goes to ``x``."""
     def fmin(self, other: Any) -> Tensor:
@@ -373,20 +354,16 @@ class TensorMethods:
         **named: Any,
     ) -> Tensor:
         """``x`` with the slices of ``src`` added to the slices along ``axis`` that ``index`` names."""
-    def index_add_(self, *args: Any, **options: Any) -> Self:
-        """Become ``index_add(...)``."""
+    index_add_ = _become
     def index_copy(self, axis: _int, index: Any, src: Any) -> Tensor:
         """``x`` with the slices along ``axis`` that ``index`` names replaced by those of ``src``."""
-    def index_copy_(self, *args: Any, **options: Any) -> Self:
-        """Become ``index_copy(...)``."""
+    index_copy_ = _become
     def index_fill(self, axis: _int, index: Any, value: Any) -> Tensor:
         """``x`` with one number in the slices along ``axis`` that ``index`` names."""
-    def index_fill_(self, *args: Any, **options: Any) -> Self:
-        """Become ``index_fill(...)``."""
+    index_fill_ = _become
     def index_put(self, indices: Any, values: Any, accumulate: _bool = ...) -> Tensor:
         """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name."""
-    def index_put_(self, *args: Any, **options: Any) -> Self:
-        """Become ``index_put(...)``."""
+    index_put_ = _become
     def index_select(self, axis: _int, index: Any) -> Tensor:
         """``gather`` with the arguments in PyTorch's order; ``index`` is a vector."""
     def inner(self, y: Any) -> Tensor:
@@ -447,8 +424,7 @@ class TensorMethods:
         """x is y or below."""
     def lerp(self, end: Any, weight: Any) -> Tensor:
         """input + weight (end - input)."""
-    def lerp_(self, *args: Any, **options: Any) -> Self:
-        """Become ``lerp(...)``."""
+    lerp_ = _become
     def less(self, other: Any) -> Tensor:
         """x is below y."""
     less_equal = le
@@ -462,8 +438,7 @@ class TensorMethods:
         """log(1 + x), exact near 0."""
     def log2(self) -> Tensor:
         """Logarithm to base 2."""
-    def log_(self, *args: Any, **options: Any) -> Self:
-        """Become ``log(...)``."""
+    log_ = _become
     def log_matrix_determinant(self) -> tuple[Any, Any]:
         """Sign and logarithm of the absolute value of the determinant of every matrix."""
     def log_normal(self, mean: _float = ..., std: _float = ...) -> Tensor:
@@ -503,12 +478,10 @@ class TensorMethods:
         """The last two axes exchanged."""
     def masked_fill(self, mask: Any, value: Any) -> Tensor:
         """``x`` with ``value`` (one number) where ``mask`` is True; x and mask broadcast."""
-    def masked_fill_(self, *args: Any, **options: Any) -> Self:
-        """Become ``masked_fill(...)``."""
+    masked_fill_ = _become
     def masked_scatter(self, mask: Any, source: Any) -> Tensor:
         """``x`` with the first elements of ``source``, in order, where ``mask`` is True."""
-    def masked_scatter_(self, *args: Any, **options: Any) -> Self:
-        """Become ``masked_scatter(...)``."""
+    masked_scatter_ = _become
     def masked_select(self, mask: Any) -> Tensor:
         """The elements of ``x`` where ``mask`` is True, as a vector; both broadcast."""
     def matmul(self, other: Any) -> Tensor:
@@ -540,8 +513,7 @@ class TensorMethods:
         """``x`` sorted along its first axis."""
     def mul(self, other: Any) -> Tensor:
         """Product of two tensors."""
-    def mul_(self, *args: Any, **options: Any) -> Self:
-        """Become ``mul(...)``."""
+    mul_ = _become
     def multinomial(
         self,
         num_samples: _int,
@@ -558,8 +530,7 @@ class TensorMethods:
         """The logarithm of the multivariate gamma function of dimension ``p``."""
     def nan_to_num(self, nan: _float | None = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
         """NaN replaced by a number, 0 for None; infinities by the largest finite numbers of the dtype unless given."""
-    def nan_to_num_(self, *args: Any, **options: Any) -> Self:
-        """Become ``nan_to_num(...)``."""
+    nan_to_num_ = _become
     def nanmean(self, axis: Any = ..., keepdims: _bool = ..., *, dtype: Any = ...) -> Tensor:
         """Mean over axes of what is not NaN, in a dtype if one is asked for."""
     def nanmedian(self, axis: _int | None = ..., keepdims: _bool = ...) -> Tensor:
@@ -576,8 +547,7 @@ class TensorMethods:
         """x differs from y."""
     def neg(self) -> Tensor:
         """The negated value."""
-    def neg_(self, *args: Any, **options: Any) -> Self:
-        """Become ``neg(...)``."""
+    neg_ = _become
     negative = neg
     def nelement(self) -> _int:
         """The number of elements: ``x.size``."""
@@ -595,8 +565,7 @@ class TensorMethods:
         """The positions of the elements that are not zero."""
     def norm(self, ord: Any = ..., dim: Any = ..., keepdim: _bool = ..., *, p: Any = ..., dtype: Any = ...) -> Tensor:
         """The norm of vectors or of matrices."""
-    def normal_(self, *args: Any, **options: Any) -> Self:
-        """Become ``normal(...)``."""
+    normal_ = _become
     not_equal = ne
     def orgqr(self, input2: Any) -> Any:
         """The first n columns of Q, from the factors and scales that ``geqrf`` gives."""
@@ -612,22 +581,19 @@ class TensorMethods:
         """The values themselves: ``+x``."""
     def pow(self, other: Any) -> Tensor:
         """x to the power of y; integers to a negative power are truncated."""
-    def pow_(self, *args: Any, **options: Any) -> Self:
-        """Become ``pow(...)``."""
+    pow_ = _become
     def prod(self, axis: Any = ..., keepdims: _bool = ..., dtype: Any = ...) -> Tensor:
         """Product over axes; arguments as ``sum``."""
     def ptp(self, axis: Any = ..., keepdims: _bool = ...) -> Tensor:
         """Largest less smallest element over axes."""
-    def put_(self, *args: Any, **options: Any) -> Self:
-        """Become ``put(...)``."""
+    put_ = _become
     def qr(self, some: _bool | str = ...) -> tuple[Any, Any]:
         """Q and R; of ``some`` false, or the mode 'complete', all columns of Q."""
     def quantile(self, q: Any, axis: _int | None = ..., keepdims: _bool = ..., interpolation: str = ...) -> Tensor:
         """The value below which a share ``q`` of all values lies."""
     def rad2deg(self) -> Tensor:
         """Radians to degrees."""
-    def random_(self, *args: Any, **options: Any) -> Self:
-        """Become ``random(...)``."""
+    random_ = _become
     def random_categorical(self, num_sample: _int, seed: _int = ..., dtype: Any = ...) -> Any:
         """``num_sample`` classes drawn for each row of logits."""
     def ravel(self) -> Tensor:
@@ -637,18 +603,15 @@ class TensorMethods:
         """The real part."""
     def reciprocal(self) -> Tensor:
         """1 / x; integers give float32."""
-    def reciprocal_(self, *args: Any, **options: Any) -> Self:
-        """Become ``reciprocal(...)``."""
+    reciprocal_ = _become
     def register_hook(self, hook: Fn) -> HookHandle:
         """Call ``hook(grad)`` when the gradient of ``x`` is known."""
     def relu(self) -> Tensor:
         """x where positive, else 0."""
-    def relu_(self, *args: Any, **options: Any) -> Self:
-        """Become ``relu(...)``."""
+    relu_ = _become
     def remainder(self, other: Any) -> Tensor:
         """Remainder of floor division; it has the sign of the divisor, as Python's %."""
-    def remainder_(self, *args: Any, **options: Any) -> Self:
-        """Become ``remainder(...)``."""
+    remainder_ = _become
     def renorm(self, p: _float, axis: _int, maxnorm: _float) -> Any:
         """Every slice along ``axis`` with a p-norm above ``maxnorm`` is scaled down to it."""
     def repeat(self, repeats: Any, *rest: Any, axis: Any = ...) -> Tensor:
@@ -673,22 +636,18 @@ class TensorMethods:
         """The plane of two axes turned by k quarter turns, from the first axis towards the second."""
     def round(self) -> Tensor:
         """The nearest integer, halves to the even one."""
-    def round_(self, *args: Any, **options: Any) -> Self:
-        """Become ``round(...)``."""
+    round_ = _become
     def rsqrt(self) -> Tensor:
         """Reciprocal of the square root."""
-    def rsqrt_(self, *args: Any, **options: Any) -> Self:
-        """Become ``rsqrt(...)``."""
+    rsqrt_ = _become
     def scatter(self, axis: _int, index: Any, src: Any = ..., reduce: str = ..., *, value: Any = ...) -> Tensor:
         """``tensor_scatter_elements`` with PyTorch's order of arguments; of a larger ``src`` the part that index
         spans."""
-    def scatter_(self, *args: Any, **options: Any) -> Self:
-        """Become ``scatter(...)``."""
+    scatter_ = _become
     def scatter_add(self, axis: Any, index: Any, src: Any = ...) -> Tensor:
         """One addition per element of ``index`` along ``axis``; or, called as ``x.scatter_add(indices, updates)``, of
         parts at places [..., k]."""
-    def scatter_add_(self, *args: Any, **options: Any) -> Self:
-        """Become ``scatter_add(...)``."""
+    scatter_add_ = _become
     def scatter_div(self, index: Any, updates: Any) -> Tensor:
         """``x`` with ``updates`` divided out at the coordinates ``index[..., k]``; x itself stays as it is."""
     def scatter_max(self, index: Any, updates: Any) -> Tensor:
@@ -722,18 +681,15 @@ class TensorMethods:
         """The values as int16."""
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x)), from 0 to 1."""
-    def sigmoid_(self, *args: Any, **options: Any) -> Self:
-        """Become ``sigmoid(...)``."""
+    sigmoid_ = _become
     def sign(self) -> Tensor:
         """-1, 0 or 1 by the sign; NaN stays NaN."""
-    def sign_(self, *args: Any, **options: Any) -> Self:
-        """Become ``sign(...)``."""
+    sign_ = _become
     def signbit(self) -> Tensor:
         """Whether a number is negative; -0.0 is, NaN is not."""
     def sin(self) -> Tensor:
         """Sine of radians."""
-    def sin_(self, *args: Any, **options: Any) -> Self:
-        """Become ``sin(...)``."""
+    sin_ = _become
     def sinc(self) -> Tensor:
         """sin(pi x) / (pi x), 1 at 0."""
     def sinh(self) -> Tensor:
@@ -752,12 +708,10 @@ class TensorMethods:
         """Take a tensor apart along an axis."""
     def sqrt(self) -> Tensor:
         """Square root."""
-    def sqrt_(self, *args: Any, **options: Any) -> Self:
-        """Become ``sqrt(...)``."""
+    sqrt_ = _become
     def square(self) -> Tensor:
         """x times x."""
-    def square_(self, *args: Any, **options: Any) -> Self:
-        """Become ``square(...)``."""
+    square_ = _become
     def squeeze(self, axis: Any = ...) -> Tensor:
         """``x`` without axes of size 1: without all of them, or without those named."""
     def std(self, axis: Any = ..., ddof: Any = ..., keepdims: _bool = ..., *, dim: Any = ...) -> Tensor:
@@ -781,8 +735,7 @@ class TensorMethods:
         """Where in its memory a tensor starts: 0, for values have memory of their own."""
     def sub(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """Difference of two tensors. ``alpha`` scales the other operand."""
-    def sub_(self, *args: Any, **options: Any) -> Self:
-        """Become ``sub(...)``."""
+    sub_ = _become
     subtract = sub
     def sum(self, *place: Any, initial: Any = ..., **words: Any) -> Tensor:
         """Sum over axes: ``sum(axis, keepdims, dtype=)``, or in NumPy's order ``sum(axis, dtype, keepdims, initial)``;
@@ -804,8 +757,7 @@ class TensorMethods:
         """Tangent of radians."""
     def tanh(self) -> Tensor:
         """Hyperbolic tangent."""
-    def tanh_(self, *args: Any, **options: Any) -> Self:
-        """Become ``tanh(...)``."""
+    tanh_ = _become
     def tensor_scatter_add(self, index: Any, updates: Any) -> Tensor:
         """``x`` with ``updates`` added at the coordinates ``index[..., k]``; x itself stays as it is."""
     def tensor_scatter_div(self, index: Any, updates: Any) -> Tensor:
@@ -851,17 +803,14 @@ class TensorMethods:
         """The x with A x = b for a triangular A, and A."""
     def tril(self, diagonal: _int = ...) -> Tensor:
         """``x`` with zeros above a diagonal."""
-    def tril_(self, *args: Any, **options: Any) -> Self:
-        """Become ``tril(...)``."""
+    tril_ = _become
     def triu(self, diagonal: _int = ...) -> Tensor:
         """``x`` with zeros below a diagonal."""
-    def triu_(self, *args: Any, **options: Any) -> Self:
-        """Become ``triu(...)``."""
+    triu_ = _become
     true_divide = div
     def trunc(self) -> Tensor:
         """The fraction cut off."""
-    def trunc_(self, *args: Any, **options: Any) -> Self:
-        """Become ``trunc(...)``."""
+    trunc_ = _become
     def type(self, dtype: Any = ...) -> Any:
         """The values with another dtype; without one, the dtype."""
     def type_as(self, other: Any) -> Tensor:
@@ -875,8 +824,7 @@ class TensorMethods:
         ``kernel_size``, ``dilation``, ``padding``, ``stride``, those of images as columns: ``ops.unfold``."""
     def uniform(self, from_: _float = ..., to: _float = ..., generator: Any = ...) -> Tensor:
         """Draws between two bounds in the shape of the tensor."""
-    def uniform_(self, *args: Any, **options: Any) -> Self:
-        """Become ``uniform(...)``."""
+    uniform_ = _become
     def unique(
         self, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: Any = ...
     ) -> Any:
@@ -909,5 +857,4 @@ class TensorMethods:
         """x / y; 0 where both are 0."""
     def xlogy(self, y: Any) -> Tensor:
         """x log(y); 0 where x is 0, with the slope log(y) there, unless y is NaN."""
-    def zero_(self, *args: Any, **options: Any) -> Self:
-        """Become ``zero(...)``."""
+    zero_ = _become

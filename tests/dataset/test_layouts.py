@@ -121,6 +121,8 @@ def test_values(tmp_path: Path) -> None:
     assert data.map(lambda image: image, "image").skip(1).batch(1).get_class_indexing() == {"cat": 0, "dog": 1}
     assert data.use_sampler(ds.SequentialSampler()).get_class_indexing() == {"cat": 0, "dog": 1}
     assert ds.NumpySlicesDataset([1, 2]).batch(2).get_class_indexing() == {}
+    assert data.num_classes() == data.shuffle(2).batch(1).num_classes() == 2
+    assert ds.NumpySlicesDataset([1, 2]).num_classes() is None
     (_, box, label, difficult, truncate), _ = rows(data)
     assert box.tolist() == [[1, 2, 10, 20]] * 2 and label.tolist() == [[1], [0]] and difficult.tolist() == [[0], [1]]
     assert truncate.tolist() == [[1], [1]]

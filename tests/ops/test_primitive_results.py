@@ -41,7 +41,7 @@ COUNTS: dict[str, tuple[int, Callable[[], Any]]] = {
     "Svd": (3, lambda: ops.Svd()(t(X))),
     "Qr": (2, lambda: ops.Qr()(t(X))),
     "NMSWithMask": (3, lambda: ops.NMSWithMask()(t(np.ones((2, 5), np.float32)))),
-    "SoftmaxCrossEntropyWithLogits": (2, lambda: ops.SoftmaxCrossEntropyWithLogits()(t(X), t(np.eye(2, 3)))),
+    "SoftmaxCrossEntropyWithLogits": (2, lambda: ops.SoftmaxCrossEntropyWithLogits()(t(X), t(np.eye(2, 3, dtype='f')))),
     "Unstack": (2, lambda: ops.Unstack(num=2)(t(X))),
 }
 

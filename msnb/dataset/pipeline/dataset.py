@@ -428,6 +428,10 @@ class Dataset:
             node = node.parents[0]
         return dict(node.classes)
 
+    def num_classes(self) -> int | None:
+        """How many classes ``get_class_indexing`` has; None if it has none."""
+        return len(self.get_class_indexing()) or None
+
     def get_dataset_size(self) -> int:
         """Rows (batches, after `batch`) in one epoch. Where only a pass can tell, one is made, once.
 

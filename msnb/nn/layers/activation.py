@@ -294,8 +294,7 @@ _BY_NAME: dict[str, Callable[[], Cell]] = {
     "gelu": GELU, "mish": Mish, "hsigmoid": HSigmoid, "hswish": HSwish, "softsign": Softsign, "selu": SeLU,
     "leakyrelu": LeakyReLU, "elu": ELU, "celu": CELU, "prelu": PReLU, "softplus": Softplus, "softmax": Softmax,
     "logsoftmax": LogSoftmax, "hardtanh": Hardtanh, "softmin": Softmin, "tanhshrink": Tanhshrink, "glu": GLU,
-    "hshrink": HShrink, "softshrink": SoftShrink, "fast_gelu": FastGelu, "rrelu": RReLU,
-    "softmax2d": Softmax2d,
+    "hshrink": HShrink, "softshrink": SoftShrink, "fast_gelu": FastGelu, "rrelu": RReLU, "softmax2d": Softmax2d,
 }  # fmt: skip
 
 

@@ -198,7 +198,13 @@ def _solve_lanes(inputs: Any) -> Any:
 
 def _solve_body(xp: Any, a: Any, b: Any) -> Any:
     lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])  # CuPy's solve does not broadcast stacks, NumPy's does
-    return xp.linalg.solve(*(xp.broadcast_to(t, (*lead, *t.shape[-2:])) for t in (a, b)))  # type: ignore[misc]
+    a, b = (xp.broadcast_to(t, (*lead, *t.shape[-2:])) for t in (a, b))  # type: ignore[misc]
+    if a.size == 0 or (xp is np and a[..., 0, -1].all()):
+        return xp.linalg.solve(a, b)
+    # exchanges of rows spoil a lower triangle; back to front it is an upper one, which needs none
+    lower = ~xp.triu(a, 1).any((-2, -1), keepdims=True)
+    x = xp.linalg.solve(xp.where(lower, a[..., ::-1, ::-1], a), xp.where(lower, b[..., ::-1, :], b))
+    return xp.where(lower, x[..., ::-1, :], x)
 
 
 SOLVE: Op = define(

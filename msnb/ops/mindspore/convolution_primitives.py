@@ -101,8 +101,7 @@ _OF_INPUT = {**_KERNEL, "pad_mode": "valid", "pad": 0, "pad_list": None, "mode":
 CONVOLUTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Conv2D": (conv2d, {**_KERNEL, **_WINDOWS, "data_format": "NCHW"}),
     "Conv3D": (conv3d, {**_KERNEL, **_WINDOWS, "data_format": "NCDHW"}),
-    "Conv2DTranspose": (conv2d_transpose, _OF_INPUT),
-    "Conv2DBackpropInput": (conv2d_transpose, _OF_INPUT),
+    "Conv2DTranspose": (conv2d_transpose, _OF_INPUT), "Conv2DBackpropInput": (conv2d_transpose, _OF_INPUT),
     "Conv3DTranspose": (conv3d_transpose, {"in_channel": NEEDED, **_KERNEL, **_WINDOWS, "output_padding": 0,
                                            "data_format": "NCDHW"}),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from msnb.ops.mindspore.mint import (  # noqa: F401 - names of this module too
     flatten,
     padding_of,
     unbatched as unbatched,
-)  # fmt: skip
+)
 
 _SAME = (
     "batch_norm", "binary_cross_entropy", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "embedding",

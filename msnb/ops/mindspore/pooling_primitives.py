@@ -267,11 +267,9 @@ POOLINGS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         x, kernel_size, **attrs), {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),
     "MaxPool3DWithArgmax": (_in_volumes, {**_VOLUMES, "argmax_type": dtypes.int64}),
     "MaxPoolGradWithArgmaxV2": (_by_places, {"kernel_size": NEEDED, "strides": None, "pads": 0, **_PLACES}),
-    "MaxPool3DGradWithArgmax": (_by_places, _VOLUMES),
-    "MaxPoolGradGrad": (_second(2), _WINDOW),
+    "MaxPool3DGradWithArgmax": (_by_places, _VOLUMES), "MaxPoolGradGrad": (_second(2), _WINDOW),
     "MaxPool3DGradGrad": (_second(3), {**_WINDOW, "data_format": "NCDHW"}),
     "MaxPoolGradGradWithArgmax": (lambda x, grad, argmax, **attrs: _read(grad, argmax, 3), _WINDOW),
-    "PSROIPooling": (_pooled, _REGIONS),
-    "PSROIPoolingGrad": (_pooled_gradient, {"input_size": NEEDED, **_REGIONS}),
+    "PSROIPooling": (_pooled, _REGIONS), "PSROIPoolingGrad": (_pooled_gradient, {"input_size": NEEDED, **_REGIONS}),
 }  # fmt: skip
 """Name -> (function of tensors and attributes, attributes with defaults)."""

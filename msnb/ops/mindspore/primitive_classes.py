@@ -26,6 +26,7 @@ from msnb.ops.mindspore.convolution_primitives import CONVOLUTIONS
 from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
 from msnb.ops.mindspore.pooling_primitives import POOLINGS
 from msnb.ops.mindspore.primitives.box_primitives import BOXES, DRAWN_BOXES
+from msnb.ops.mindspore.primitives.dtype_groups import GROUPS, need_dtypes
 from msnb.ops.mindspore.primitives.gradient_primitives import GRADIENTS
 from msnb.ops.mindspore.primitives.image_primitives import IMAGES
 from msnb.ops.mindspore.primitives.number_primitives import DRAWN_NUMBERS, NUMBERS
@@ -192,7 +193,15 @@ def begin(op: Primitive, attrs: dict[str, Any]) -> None:
     op.settings = tuple(op.attrs.items())
 
 
-class _SplitByResult(Primitive):
+class _OneDtype(Primitive):
+    """An operator that converts no operand, as MindSpore says of it; under automatic mixed precision its rule does."""
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        need_dtypes(self.name, inputs)
+        return super().__call__(*inputs, **named)
+
+
+class _SplitByResult(_OneDtype):
     """An operator whose result has one axis more than its first input; MindSpore says the splits of the result."""
 
     def __call__(self, *inputs: Any) -> Any:
@@ -222,7 +231,7 @@ class _SeededPrimitive(Primitive):
 
 
 _DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt", *SAMPLERS, *DRAWN_BOXES, *DRAWN_NUMBERS)
-_BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
+_BASES = {**dict.fromkeys(GROUPS, _OneDtype), "OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
 _SAME: dict[tuple[str, ...], tuple[str, ...]] = {
     ("alpha",): ("CeLU", "Elu"), ("axis",): ("CountNonZero", "Cummax", "GLU", "InplaceIndexAdd"),
     ("reduction",): ("BinaryCrossEntropy", "SoftMarginLoss"), ("beta", "reduction"): ("SmoothL1Loss",),
@@ -410,7 +419,8 @@ def _layer_norm(x: Any, gamma: Any, beta: Any, begin_norm_axis: int, begin_param
     mean, var = ops.mean(wide_x, axes, True), ops.var(wide_x, axes, 0, True)
     wide = (*gamma.shape, *(1,) * (x.ndim - start - gamma.ndim))
     normal = ((wide_x - mean) * ops.rsqrt(var + epsilon)).astype(x.dtype)
-    return normal * gamma.reshape(wide) + beta.reshape(wide), *map(ops.stop_gradient, (mean, var))
+    y = normal * gamma.reshape(wide) + beta.reshape(wide)
+    return y.astype(x.dtype) if x.dtype.is_float else y, *map(ops.stop_gradient, (mean, var))
 
 
 def _strided(
@@ -427,10 +437,6 @@ def _strided(
         return slice(None if begin_mask >> i & 1 else first, None if end_mask >> i & 1 else last, step)
 
     return x[tuple([part(i, *bounds) for i, bounds in enumerate(zip(begin, end, strides))])]
-
-
-def _searchsorted(sequence: Any, values: Any, *, dtype: Any, right: bool) -> Any:
-    return ops.searchsorted(sequence, values, right=right).astype(dtype)
 
 
 def _narrow(found: Any) -> Any:
@@ -461,10 +467,6 @@ def _lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Any:
     return found if keep_dims else ops.squeeze(found, axes)
 
 
-def _scalar_cast(value: Any, dtype: Any) -> Any:
-    return Tensor(value, dtype).item()
-
-
 _SIDES = {"align_corners": False, "half_pixel_centers": False}
 _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **GRADIENTS,
@@ -485,27 +487,21 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ArgMaxWithValue": (_arg_with_value("max"), {"axis": 0, "keep_dims": False}),
     "ArgMinWithValue": (_arg_with_value("min"), {"axis": 0, "keep_dims": False}),
     "CumSum": (_running("cumsum"), {"exclusive": False, "reverse": False}),
-    "CumProd": (_running("cumprod"), {"exclusive": False, "reverse": False}),
-    "Diag": (_on_the_diagonal, {}),
+    "CumProd": (_running("cumprod"), {"exclusive": False, "reverse": False}), "Diag": (_on_the_diagonal, {}),
     "Flatten": (_in_rows, {}),
     "Inv": (lambda x: ops.reciprocal(x).astype(x.dtype), {}),  # of integers an integer, unlike Reciprocal
     "Softmax": (lambda x, axis: ops.softmax(x, axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis),
                 {"axis": -1}),
-    "LogSoftmax": (lambda x, axis: ops.log_softmax(x, axis), {"axis": -1}),
+    "LogSoftmax": (ops.log_softmax, {"axis": -1}),
     **dict.fromkeys(("GeLU", "Gelu"), (lambda x: ops.gelu(x, approximate="tanh"), {})),
-    "HSwish": (lambda x: ops.hardswish(x), {}),
-    "HSigmoid": (lambda x: ops.hardsigmoid(x), {}),
-    "L2Normalize": (lambda x, axis, epsilon: ops.l2_normalize(x, axis, epsilon), {"axis": 0, "epsilon": 1e-4}),
-    "Concat": (lambda xs, axis: ops.concat(xs, axis=axis), {"axis": 0}),
-    "Stack": (lambda xs, axis: ops.stack(xs, axis), {"axis": 0}),
-    "Unstack": (results.unstack, {"axis": 0, "num": None}),
-    "Split": (_split, {"axis": 0, "output_num": 1}),
+    "HSwish": (ops.hardswish, {}), "HSigmoid": (ops.hardsigmoid, {}),
+    "L2Normalize": (ops.l2_normalize, {"axis": 0, "epsilon": 1e-4}),
+    "Concat": (lambda xs, axis: ops.concat(xs, axis=axis), {"axis": 0}), "Stack": (ops.stack, {"axis": 0}),
+    "Unstack": (results.unstack, {"axis": 0, "num": None}), "Split": (_split, {"axis": 0, "output_num": 1}),
     "OneHot": (lambda x, depth, on, off, axis: ops.one_hot(x, depth, on, off, axis), {"axis": -1}),
     "TopK": (lambda x, k, sorted: _narrow(ops.topk(x, k, sorted=sorted)), {"sorted": True}),
-    "InTopK": (ops.intopk, {"k": _NEEDED}),
-    "BroadcastTo": (ops.broadcast_to, {"shape": _NEEDED}),
-    "ReverseSequence": (lambda x, lengths, seq_dim, batch_dim: ops.reverse_sequence(x, lengths, seq_dim, batch_dim),
-                        {"seq_dim": _NEEDED, "batch_dim": 0}),
+    "InTopK": (ops.intopk, {"k": _NEEDED}), "BroadcastTo": (ops.broadcast_to, {"shape": _NEEDED}),
+    "ReverseSequence": (ops.reverse_sequence, {"seq_dim": _NEEDED, "batch_dim": 0}),
     "MirrorPad": (ops.mirror_pad, {"mode": "REFLECT"}),
     "LRN": (ops.lrn, {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5, "norm_region": "ACROSS_CHANNELS"}),
     "Mvlgamma": (ops.mvlgamma, {"p": _NEEDED}),
@@ -516,8 +512,10 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "StridedSlice": (_strided, {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
                                 "shrink_axis_mask": 0}),
     "ReduceSum": (_total("sum"), {"keep_dims": False, "skip_mode": False}),
-    "SearchSorted": (_searchsorted, {"dtype": dtypes.int64, "right": False}),
-    "Roll": (lambda x, shifts, dims: ops.roll(x, shifts, dims), {"shifts": _NEEDED, "dims": ()}),
+    "SearchSorted": (lambda sequence, values, *, dtype, right:
+                     ops.searchsorted(sequence, values, right=right).astype(dtype),
+                     {"dtype": dtypes.int64, "right": False}),
+    "Roll": (ops.roll, {"shifts": _NEEDED, "dims": ()}),
     "Diagonal": (lambda x, offset, dim1, dim2: ops.diagonal(x, offset, dim1, dim2),
                  {"offset": 0, "dim1": 0, "dim2": 1}),
     "TensorScatterElements": (lambda x, indices, updates, axis, reduction:
@@ -531,7 +529,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Range": (_range, {"maxlen": 1000000}),
     "Qr": (lambda x, full_matrices: ops.qr(x, "complete" if full_matrices else "reduced"), {"full_matrices": False}),
     "ScalarToTensor": (lambda value, dtype="float32": Tensor(value, dtype), {}),
-    "ScalarCast": (_scalar_cast, {}),
+    "ScalarCast": (lambda value, dtype: Tensor(value, dtype).item(), {}),
     "LpNorm": (_lp_norm, {"axis": _NEEDED, "p": 2, "keep_dims": False, "epsilon": 1e-12}),
     "SigmoidCrossEntropyWithLogits": (
         lambda x, y: ops.binary_cross_entropy_with_logits(x, y, reduction="none"), {}),
@@ -539,8 +537,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ResizeBilinearV2": (ops.resize_bilinear, _SIDES),
     "ResizeNearestNeighbor": (ops.resize_nearest_neighbor, {"size": _NEEDED, **_SIDES}),
     "DepthToSpace": (ops.depth_to_space, {"block_size": _NEEDED}),
-    "SpaceToDepth": (ops.space_to_depth, {"block_size": _NEEDED}),
-    "IOU": (lambda a, b, mode: ops.iou(a, b, mode), {"mode": "iou"}),
+    "SpaceToDepth": (ops.space_to_depth, {"block_size": _NEEDED}), "IOU": (ops.iou, {"mode": "iou"}),
     "BoundingBoxEncode": (ops.bounding_box_encode, {"means": (0.0,) * 4, "stds": (1.0,) * 4}),
     "BoundingBoxDecode": (ops.bounding_box_decode,
                           {"max_shape": _NEEDED, "means": (0.0,) * 4, "stds": (1.0,) * 4, "wh_ratio_clip": 0.016}),
@@ -550,15 +547,12 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
                  {"pooled_height": _NEEDED, "pooled_width": _NEEDED, "spatial_scale": _NEEDED, "sample_num": 2,
                   "roi_end_mode": 1}),
     "TensorShape": (lambda x: Tensor(x.shape), {}),
-    "TensorAdd": (lambda x, y: ops.add(x, y), {}),
-    "TensorSub": (lambda x, y: ops.sub(x, y), {}),
+    "TensorAdd": (lambda x, y: ops.add(x, y), {}), "TensorSub": (lambda x, y: ops.sub(x, y), {}),
     "GatherV2": (lambda x, indices, axis: ops.gather(x, indices, axis), {}),
-    "InvertPermutation": (results.inverted_permutation, {}),
-    "ScalarToArray": (lambda value: Tensor(value), {}),
+    "InvertPermutation": (results.inverted_permutation, {}), "ScalarToArray": (lambda value: Tensor(value), {}),
     "FloatStatus": (results.float_status, {}),
     "Mod": (lambda x, y: ops.fmod(x, y), {}),  # the sign of x; FloorMod has the sign of y
-    "RealDiv": (lambda x, y: ops.divide(x, y), {}),
-    "BiasAdd": (results.bias_add, {"data_format": "NCHW"}),
+    "RealDiv": (lambda x, y: ops.divide(x, y), {}), "BiasAdd": (results.bias_add, {"data_format": "NCHW"}),
     "MaxPool": (_pool("max_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
     "AvgPool": (_pool("avg_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
     "LayerNorm": (_layer_norm, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),
@@ -567,8 +561,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Lstsq": (results.lstsq, {"fast": True, "l2_regularizer": 0.0}),
     "Svd": (results.svd, {"full_matrices": False, "compute_uv": True}),
     "RmsNorm": (results.rms_norm, {"epsilon": 1e-6}),
-    "NLLLoss": (results.nll_loss, {"reduction": "mean", "ignore_index": -100}),
-    "Unique": (results.unique, {}),
+    "NLLLoss": (results.nll_loss, {"reduction": "mean", "ignore_index": -100}), "Unique": (results.unique, {}),
     "UniqueConsecutive": (results.unique_consecutive, {"return_inverse": False, "return_counts": False, "dim": None}),
     "GroupNorm": (results.group_norm, {}),
     "MultiMarginLoss": (results.multi_margin_loss, {"p": 1, "margin": 1.0, "reduction": "mean"}),
@@ -578,11 +571,10 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Dropout3D": (results.channel_dropout("Dropout3D", 3), {"keep_prob": 0.5}),
     "StandardNormal": (_drawn("drawn_normal"), {"seed": 0, "seed2": 0}),
     "UniformReal": (_drawn("drawn_uniform"), {"seed": 0, "seed2": 0}),
-    "UniformInt": (_drawn_ints, {"seed": 0, "seed2": 0}),
-    "SoftmaxCrossEntropyWithLogits": (_with_gradient, {}),
-    "AllReduce": (lambda x, op, group: ops.all_reduce(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
-    "AllGather": (lambda x, group: ops.all_gather(x, group), {"group": WORLD_GROUP}),
-    "ReduceScatter": (lambda x, op, group: ops.reduce_scatter(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
+    "UniformInt": (_drawn_ints, {"seed": 0, "seed2": 0}), "SoftmaxCrossEntropyWithLogits": (_with_gradient, {}),
+    "AllReduce": (ops.all_reduce, {"op": "sum", "group": WORLD_GROUP}),
+    "AllGather": (ops.all_gather, {"group": WORLD_GROUP}),
+    "ReduceScatter": (ops.reduce_scatter, {"op": "sum", "group": WORLD_GROUP}),
     "Broadcast": (ops.broadcast, {"root_rank": _NEEDED, "group": WORLD_GROUP}),
     "AlltoAll": (ops.all_to_all,
                  {"split_count": _NEEDED, "split_dim": _NEEDED, "concat_dim": _NEEDED, "group": WORLD_GROUP}),

@@ -100,7 +100,7 @@ def nll_loss(logits: Any, labels: Any, weight: Any, reduction: str, ignore_index
     loss = ops.nll_loss(logits, labels, weight, ignore_index, reduction)
     counts = labels != ignore_index
     weights = ops.where(counts, as_tensor(weight)[ops.where(counts, labels, 0)], 0.0)
-    return loss, ops.sum(weights)
+    return loss.astype(logits.dtype), ops.sum(weights).astype(logits.dtype)
 
 
 def rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:

@@ -270,10 +270,8 @@ SAMPLERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "TruncatedNormal": (_within_two, {"dtype": dtypes.float32, **_SEEDS}),
     "Poisson": (lambda shape, mean, key=None: ops.random_poisson(shape, mean, key, dtypes.int32), _SEEDS),
     "RandomGamma": (lambda shape, alpha, key=None: ops.random_gamma(shape, alpha, key), _SEEDS),
-    "Gamma": (_gamma, _SEEDS),
-    "Multinomial": (_multinomial, {**_SEEDS, "dtype": dtypes.int32}),
-    "Bernoulli": (_bernoulli, {"seed": -1, "offset": 0}),
-    "StandardLaplace": (_laplace, _SEEDS),
+    "Gamma": (_gamma, _SEEDS), "Multinomial": (_multinomial, {**_SEEDS, "dtype": dtypes.int32}),
+    "Bernoulli": (_bernoulli, {"seed": -1, "offset": 0}), "StandardLaplace": (_laplace, _SEEDS),
     "RandomShuffle": (_shuffled, _SEEDS),
 }  # fmt: skip
 """Name -> (function of tensors, attributes and a key, attributes with defaults)."""

@@ -6,7 +6,8 @@ answer's transpose is what is wanted:
     cholesky   the upper factor of the transpose is our lower one                  potrf("U")
     inverse    inverse(A') = inverse(A)'                                           getrf, getri
     det        det(A') = det(A): the diagonal of its factor, a sign for each exchange of rows
-    solve      A' X' = B' with A' factored is A X = B with "T"; B and X are turned where they have several columns
+    solve      A' X' = B' with A' factored is A X = B with "T"; B and X are turned where they have several columns;
+               an upper A is left to the reference body: exchanges of rows of A' would cost it digits
     eigh       of the turned matrix; the vectors are turned                        syevd("L")
     svd        of the turned matrix; the left vectors are turned                   gesdd
 
@@ -261,6 +262,19 @@ def _det(e: _Matrices, unit: str) -> None:
     e.do(f"store {e.stored} {found}, ptr {out}")
 
 
+def _upper(e: _Matrices, a: str) -> str:
+    """Whether all elements below the diagonal of A are zero; of 1x1 the one that there is."""
+
+    def empty(place: str) -> str:
+        return e.ins(f"fcmp oeq {e.stored} {e.ins(f'load {e.stored}, ptr {e.place(e.stored, a, place)}')}, 0.0")
+
+    def row(i: str, now: list[str]) -> list[str]:
+        step = lambda j, now: [e.ins(f"and i1 {now[0]}, {empty(e.i64('add', e.i64('mul', i, e.rows), j))}")]
+        return e.loop(("0", i, 1), [("i1", now[0])], step)
+
+    return e.loop(("0", e.rows, 1), [("i1", empty(e.i64("mul", e.i64("sub", e.rows, 1), e.rows)))], row)[0]
+
+
 def _solve(e: _Matrices, unit: str) -> None:
     a, b, out = (e.matrix(d, unit, e.rows, size) for d, size in zip(e.data, (e.rows, e.right, e.right)))
     pivots, factor, turned = e.parts
@@ -270,6 +284,7 @@ def _solve(e: _Matrices, unit: str) -> None:
     e.run(0, unit, n, n, factor, n, pivots)
     e.if_fine(unit, lambda: e.run(1, unit, e.letter("T"), n, k, factor, n, pivots, turned, n, letters=1))
     e.turn(out, turned, e.right, e.rows)
+    e.when(_upper(e, a), lambda: e.do(f"store i64 1, ptr {e.place('i64', e.said, unit)}"))
 
 
 def _eigh(e: _Matrices, unit: str) -> None:

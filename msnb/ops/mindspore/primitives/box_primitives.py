@@ -57,7 +57,7 @@ def _need(name: str, boxes: Any, scores: Any, columns: Any) -> None:
 
 def _with_overlaps(
     overlaps: Any, scores: Any, max_output_size: Any, overlap_threshold: Any, score_threshold: Any
-) -> Any:  # fmt: skip
+) -> Any:
     name, count = "NonMaxSuppressionWithOverlaps", as_tensor(max_output_size)
     _need(name, overlaps, scores, scores.shape[0])
     if is_known(count) and count.item() < 0:

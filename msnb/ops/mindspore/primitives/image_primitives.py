@@ -144,7 +144,7 @@ _KERNELS: dict[str, tuple[float, Callable[[Any], Any]]] = {
 
 def _scale_and_translate(
     images: Any, size: Any, scale: Any, translation: Any, kernel_type: str, antialias: bool
-) -> Any:  # fmt: skip
+) -> Any:
     name, t = "ScaleAndTranslate", as_tensor(images)
     if kernel_type not in _KERNELS:
         raise AttributeValueError(f"{name}: kernel_type is one of {', '.join(_KERNELS)}, not {kernel_type!r}.")
@@ -262,14 +262,11 @@ def _volume_patches(x: Any, kernel_size: Any, strides: Any, padding: str) -> Any
 
 _SIDES = {"align_corners": False, "half_pixel_centers": False}
 IMAGES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "AdjustHue": (_adjust_hue, {}),
-    "AdjustSaturation": (_adjust_saturation, {}),
-    "RGBToHSV": (_rgb_to_hsv, {}),
+    "AdjustHue": (_adjust_hue, {}), "AdjustSaturation": (_adjust_saturation, {}), "RGBToHSV": (_rgb_to_hsv, {}),
     "HSVToRGB": (_hsv_to_rgb, {}),
     "ResizeBicubic": (lambda x, size, **sides: ops.resize_bicubic(x, size, **sides), _SIDES),
     "ResizeNearestNeighborV2": (lambda x, size, **sides: ops.resize_nearest_neighbor(x, size, **sides), _SIDES),
-    "ResizeArea": (_resize_area, {"align_corners": False}),
-    "UpsampleNearest3D": (_volume("nearest"), {}),
+    "ResizeArea": (_resize_area, {"align_corners": False}), "UpsampleNearest3D": (_volume("nearest"), {}),
     "UpsampleTrilinear3D": (_volume("trilinear"), {"align_corners": False}),
     "ScaleAndTranslate": (_scale_and_translate, {"kernel_type": "lanczos3", "antialias": True}),
     "GridSampler3D": (lambda x, grid, **attrs: ops.grid_sample(x, grid, *attrs.values()), {

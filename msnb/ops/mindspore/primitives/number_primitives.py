@@ -392,18 +392,14 @@ def _padded_permutation(n: Any, max_length: int, pad: int, dtype: Any) -> Any:
 
 NUMBERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **{f"Segment{kind}": (_segment(kind), {}) for kind in ("Max", "Mean", "Min", "Prod", "Sum")},
-    "AccumulateNV2": (_accumulated, {}),
-    "Assert": (_asserted, {"summarize": 3}),
+    "AccumulateNV2": (_accumulated, {}), "Assert": (_asserted, {"summarize": 3}),
     "BatchToSpace": (lambda x, block_size, crops: ops.batch_to_space_nd(x, [block_size] * 2, crops),
                      {"block_size": NEEDED, "crops": NEEDED}),
     "BatchToSpaceNDV2": (lambda x, block_shape, crops: ops.batch_to_space_nd(
         x, list(as_sizes("block_shape", (block_shape,))), crops), {}),
-    "Betainc": (betainc, {}),
-    "Bincount": (_bincount, {}),
-    "Cauchy": (_cauchy, {"size": NEEDED, "median": 0.0, "sigma": 1.0}),
-    "CheckNumerics": (_finite, {}),
-    "Coalesce": (_coalesced, {}),
-    "CompareAndBitpack": (_packed, {}),
+    "Betainc": (betainc, {}), "Bincount": (_bincount, {}),
+    "Cauchy": (_cauchy, {"size": NEEDED, "median": 0.0, "sigma": 1.0}), "CheckNumerics": (_finite, {}),
+    "Coalesce": (_coalesced, {}), "CompareAndBitpack": (_packed, {}),
     "ComputeAccidentalHits": (_accidental_hits, {"num_true": 1}),
     "ConfusionMatrix": (_confusions, {"num_classes": NEEDED, "dtype": "int32"}),
     "CumulativeLogsumexp": (_cumulative, {"exclusive": False, "reverse": False}),
@@ -411,12 +407,9 @@ NUMBERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "DepthwiseConv2dNative": (_depthwise, {
         "channel_multiplier": NEEDED, "kernel_size": NEEDED, "mode": 3, "pad_mode": "valid", "pad": 0, "stride": 1,
         "dilation": 1, "group": 1}),
-    "DropoutDoMask": (_drop_by_bits, {}),
-    "DynamicShape": (lambda x, dtype: Tensor(x.shape), {"dtype": None}),
-    "Eigh": (_eigh, {"compute_eigenvectors": True, "lower": True}),
-    "Eig": (_eig, {"compute_v": False}),
-    "Eps": (_epsilon, {}),
-    "EuclideanNorm": (_euclidean, {"keep_dims": False}),
+    "DropoutDoMask": (_drop_by_bits, {}), "DynamicShape": (lambda x, dtype: Tensor(x.shape), {"dtype": None}),
+    "Eigh": (_eigh, {"compute_eigenvectors": True, "lower": True}), "Eig": (_eig, {"compute_v": False}),
+    "Eps": (_epsilon, {}), "EuclideanNorm": (_euclidean, {"keep_dims": False}),
     "Fills": (lambda x, value: ops.full_like(x, value.item() if isinstance(value, Tensor) else value), {}),
     "HistogramFixedWidth": (_histogram, {"nbins": NEEDED, "dtype": "int32"}),
     "IndexPut": (_index_put, {"accumulate": 0}),
@@ -425,14 +418,11 @@ NUMBERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LogSoftmaxExt": (lambda input, dim=None, dtype=None: ops.log_softmax(
         input if dtype is None else input.astype(dtype), int(input.ndim not in (0, 1, 3)) if dim is None else dim), {}),
     "MapUniform": (lambda x, per_group_size, group_num: x % group_num * per_group_size + x // group_num, {}),
-    "MatrixLogarithm": (lambda x: ops.matrix_log(x), {}),
-    "MatrixSolveLs": (_least_squares, {"fast": True}),
-    "MoveTo": (_moved, {}),
-    "MultilabelMarginLoss": (_margins, {"reduction": "mean"}),
+    "MatrixLogarithm": (lambda x: ops.matrix_log(x), {}), "MatrixSolveLs": (_least_squares, {"fast": True}),
+    "MoveTo": (_moved, {}), "MultilabelMarginLoss": (_margins, {"reduction": "mean"}),
     "MultinomialWithReplacement": (_sampled, {"numsamples": NEEDED, "replacement": False}),
     "NonDeterministicInts": (_any_ints, {"dtype": dtypes.int64}),
-    "NuclearNorm": (_nuclear, {"dim": None, "keepdim": False}),
-    "RaggedRange": (_ranges, {"Tsplits": NEEDED}),
+    "NuclearNorm": (_nuclear, {"dim": None, "keepdim": False}), "RaggedRange": (_ranges, {"Tsplits": NEEDED}),
     "Randperm": (_padded_permutation, {"max_length": 1, "pad": -1, "dtype": dtypes.int32}),
     "RandpermV2": (_permutation, {"seed": 0, "offset": 0, "dtype": dtypes.int64}),
     "SpaceToBatch": (lambda x, block_size, paddings: ops.space_to_batch_nd(x, [block_size] * 2, paddings),
@@ -440,8 +430,7 @@ NUMBERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "SparseGatherV2": (lambda x, indices, axis: ops.gather(
         x, indices, axis.item() if isinstance(axis, Tensor) else axis), {}),
     "SplitV": (_split_sizes, dict.fromkeys(("size_splits", "split_dim", "num_split"), NEEDED)),
-    "SubAndFilter": (_within, {}),
-    "TridiagonalMatMul": (_tridiagonal, {}),
+    "SubAndFilter": (_within, {}), "TridiagonalMatMul": (_tridiagonal, {}),
 }  # fmt: skip
 """Name -> (function of tensors and attributes, attributes with defaults)."""
 DRAWN_NUMBERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {

@@ -236,8 +236,7 @@ SEQUENCES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "CTCLoss": (_ctc_loss, {"preprocess_collapse_repeated": False, "ctc_merge_repeated": True,
                             "ignore_longer_outputs_than_inputs": False}),
     "CTCLossV2": (_ctc_loss_v2, {"blank": 0, "reduction": "none", "zero_infinity": False}),
-    "EditDistance": (_edit_distance, {"normalize": True}),
-    "NoRepeatNGram": (_no_repeat, {"ngram_size": 1}),
+    "EditDistance": (_edit_distance, {"normalize": True}), "NoRepeatNGram": (_no_repeat, {"ngram_size": 1}),
     "DynamicRNN": (_dynamic_rnn, {
         "cell_type": "LSTM", "direction": "UNIDIRECTIONAL", "cell_depth": 1, "use_peephole": False, "keep_prob": 1.0,
         "cell_clip": -1.0, "num_proj": 0, "time_major": True, "activation": "tanh", "forget_bias": 0.0,
